@@ -1,0 +1,91 @@
+# `make help` lists what this file can do. Everything runs from .venv, which the first
+# target that needs it creates; nothing is installed outside this folder.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.installed-for
+CODE := $(wildcard src tests benchmarks)
+# One PostgreSQL for each process, so a big machine gets no more than four.
+PARALLEL := --numprocesses=logical --maxprocesses=4 --dist=loadgroup
+PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check
+
+# A virtual environment holds absolute paths, so one that was copied or moved along with
+# its folder is made anew. The stamp therefore remembers the folder it was made for.
+ifneq ($(file <$(STAMP)),$(CURDIR))
+.PHONY: $(STAMP)
+endif
+
+# The first interpreter that really starts, is new enough and can make an environment.
+# (A name on the PATH may be a shim without an interpreter behind it.)
+define FIND_PYTHON
+for name in $(PYTHON) python3.11 python3 python python3.12 python3.13 python3.14; do \
+  if "$$name" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
+  then python="$$name"; break; fi; \
+done; \
+if [ -z "$${python:-}" ]; then \
+  echo "expected Python 3.11 or newer with its venv module on the PATH, found none;" \
+       "install one, or name it: make PYTHON=/path/to/python3.11" >&2; exit 1; \
+fi
+endef
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: venv
+venv: $(STAMP) ## create .venv with everything the other targets need
+
+$(STAMP): pyproject.toml requirements-dev.lock
+	@set -euo pipefail; \
+	if [ "$$(cat $(STAMP) 2>/dev/null)" != "$(CURDIR)" ]; then \
+	  $(FIND_PYTHON); \
+	  echo "creating $(VENV) with $$("$$python" --version)"; \
+	  "$$python" -m venv --clear $(VENV); \
+	fi; \
+	$(PIP_INSTALL) --requirement requirements-dev.lock; \
+	$(PIP_INSTALL) --no-deps --no-build-isolation --editable .; \
+	printf '%s' "$(CURDIR)" > $(STAMP)
+
+.PHONY: check
+check: $(STAMP) ## format, lint, types, layers, dead code and the tidy ratchet
+	$(PY) -m ruff format --check $(CODE)
+	$(PY) -m ruff check $(CODE)
+	$(PY) -m mypy $(CODE)
+	$(VENV)/bin/lint-imports
+	$(PY) -m tests.tidy.dead_code $(CODE)
+	$(PY) -m pytest tests/tidy --quiet -p no:xdist -o addopts=
+
+.PHONY: format
+format: $(STAMP) ## rewrite the code in the one format, and fix what ruff can fix
+	$(PY) -m ruff check --fix-only --quiet $(CODE)
+	$(PY) -m ruff format $(CODE)
+
+.PHONY: test
+test: $(STAMP) ## run all tests (ARGS='-k name' selects)
+	$(PY) -m pytest $(PARALLEL) $(ARGS)
+
+.PHONY: bench-core
+bench-core: $(STAMP) ## measure the engine on each store beside raw loops and pgqueuer
+	$(PY) -m benchmarks.core $(ARGS)
+
+.PHONY: simulate
+simulate: $(STAMP) ## run the simulator over many seeds (the long form of what the tests do)
+	$(PY) -m windlass.simulator --seeds 5000 $(ARGS)
+
+.PHONY: lock
+lock: ## write requirements-dev.lock anew from what pyproject.toml allows today
+	@set -euo pipefail; $(FIND_PYTHON); \
+	folder="$$(mktemp -d)"; trap 'rm -rf "$$folder"' EXIT; \
+	"$$python" -m venv "$$folder"; \
+	"$$folder/bin/pip" install --quiet --disable-pip-version-check '.[dev]'; \
+	{ sed -n '/^#/p' requirements-dev.lock; \
+	  "$$folder/bin/pip" freeze --exclude windlass; } > "$$folder/new"; \
+	cp "$$folder/new" requirements-dev.lock
+
+.PHONY: clean
+clean: ## remove .venv and everything that was made by the other targets
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find $(CODE) -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Windlass and its peers on the same work."""

@@ -1,0 +1,31 @@
+"""The real clock and real chance: the only place that reads them.
+
+Time is the wall clock at start carried on by a clock that never steps and counts while
+the machine sleeps, so a corrected wall clock expires nothing.
+"""
+
+import asyncio
+import random
+import time
+
+
+class RealClock:
+    """Milliseconds since 1970 (UTC)."""
+
+    def __init__(self) -> None:
+        self._start_ms = time.time() * 1000
+        self._boot = time.clock_gettime(time.CLOCK_BOOTTIME)
+
+    def now_ms(self) -> int:
+        elapsed = time.clock_gettime(time.CLOCK_BOOTTIME) - self._boot
+        return int(self._start_ms + elapsed * 1000)
+
+    async def sleep_ms(self, duration_ms: int) -> None:
+        await asyncio.sleep(duration_ms / 1000)
+
+
+class RealChance:
+    """Randomness for jitter; nothing secret depends on it."""
+
+    def fraction(self) -> float:
+        return random.random()

@@ -1,0 +1,154 @@
+"""Every number of an installation in one type, each with its unit, default and meaning.
+
+`validate` refuses values that cannot work together, by name, before anything starts.
+"""
+
+from typing import Annotated, Final
+
+from msgspec import Struct
+
+from windlass.domain.errors import InvalidInput
+from windlass.domain.options import Option, check_fields, describe_fields, doc, shown_ms
+from windlass.domain.rank import AGING_OFF_INTERVAL_MS
+from windlass.domain.retry import RetryPolicy
+from windlass.domain.timeouts import TimeoutPolicy
+
+# Between the moment an agent's keeper must have killed its jobs and the end of the lease.
+LEASE_MARGIN_MS: Final = 5_000
+
+
+class Config(Struct, frozen=True, kw_only=True):
+    """The settings of a server; a file or the command line overrides single ones."""
+
+    heartbeat_interval_ms: Annotated[
+        int, doc("ms", "A worker says that it is there at least this often.", least=1)
+    ] = 30_000
+    heartbeat_timeout_ms: Annotated[
+        int,
+        doc("ms", "A worker silent for this long is lost, and its leases with it.", least=1),
+    ] = 90_000
+    term_grace_ms: Annotated[
+        int, doc("ms", "From asking a process to stop to killing it. 0: kill at once.")
+    ] = 10_000
+    drain_limit_ms: Annotated[
+        int, doc("ms", "How long loops and agents may finish what they do when they are stopped.")
+    ] = 60_000
+
+    scheduling_interval_ms: Annotated[
+        int, doc("ms", "Pace of the scheduling loop, the safety net behind events.", least=1)
+    ] = 2_000
+    health_interval_ms: Annotated[
+        int, doc("ms", "Pace of the health loop: lost workers, overdue jobs.", least=1)
+    ] = 5_000
+    cleanup_interval_ms: Annotated[
+        int, doc("ms", "Pace of the cleanup loop: orphans, retries, cascades.", least=1)
+    ] = 10_000
+    heard_gap_ms: Annotated[
+        int,
+        doc("ms", "If no server heard workers for longer, every lease is extended.", least=1),
+    ] = 15_000
+    stall_timeout_ms: Annotated[
+        int, doc("ms", "A workflow repaired by the watchdog may stall this long again.", least=1)
+    ] = 1_800_000
+
+    aging_interval_ms: Annotated[
+        int, doc("ms", "Waiting this long lifts a job by one level. 0: no aging.")
+    ] = 300_000
+    capability_grace_ms: Annotated[
+        int | None,
+        doc("ms", "A job no known worker can run is rejected after it. 0: at once; none: never."),
+    ] = 600_000
+
+    retry: RetryPolicy = RetryPolicy()
+    timeouts: TimeoutPolicy = TimeoutPolicy()
+    returned_exclusion_ms: Annotated[
+        int, doc("ms", "A worker that hands a job back for a reason is not offered it. 0: it is.")
+    ] = 600_000
+    bad_worker_jobs: Annotated[
+        int,
+        doc("jobs", "A worker on which so many jobs failed for its own faults is drained. 0: no."),
+    ] = 5
+    bad_worker_window_ms: Annotated[
+        int, doc("ms", "The time within which those failures count together.", least=1)
+    ] = 600_000
+
+    batch_requests: Annotated[
+        int, doc("requests", "At most so many requests share a transaction.", least=1)
+    ] = 1_000
+    batch_bytes: Annotated[
+        int, doc("bytes", "At most so much input shares a transaction.", least=1)
+    ] = 8 * 1024 * 1024
+    queue_limit: Annotated[
+        int, doc("requests", "More waiting requests than this are refused for now.", least=1)
+    ] = 10_000
+    chunk_rows: Annotated[
+        int, doc("rows", "Longer commands go in chunks of so many rows.", least=1)
+    ] = 1_000
+    payload_limit: Annotated[
+        int, doc("bytes", "A job as submitted may be this large.", least=1)
+    ] = 1024 * 1024
+    result_limit: Annotated[int, doc("bytes", "A job's result may be this large.", least=1)] = (
+        1024 * 1024
+    )
+    bound_ttl_ms: Annotated[
+        int, doc("ms", "A remembered lowest rank is looked up anew after it.", least=1)
+    ] = 30_000
+    epoch_attempts: Annotated[
+        int, doc("attempts", "Attempts per epoch: a restore goes on from the next.", least=1)
+    ] = 1_000_000
+
+    pool_open: Annotated[
+        int, doc("connections", "PostgreSQL connections open at once.", least=1)
+    ] = 25
+    pool_idle: Annotated[
+        int, doc("connections", "Unused PostgreSQL connections kept. 0: none.")
+    ] = 5
+    pool_lifetime_ms: Annotated[
+        int, doc("ms", "A connection is replaced at this age.", least=1)
+    ] = 300_000
+    pool_idle_time_ms: Annotated[
+        int, doc("ms", "An unused connection is closed after it.", least=1)
+    ] = 60_000
+    notify_interval_ms: Annotated[
+        int, doc("ms", "A server notifies the others at most this often. 0: at every commit.")
+    ] = 5
+
+
+def describe_options() -> list[Option]:
+    """Every option with its unit, default and meaning, in the order of the type."""
+    return describe_fields(Config)
+
+
+def validate(config: Config) -> None:
+    """Raise `InvalidInput` for the first value that cannot work."""
+    check_fields(config)
+    _check_lease(config)
+    _check_retry(config.retry)
+    if config.timeouts.ffmpeg_factor == 0:
+        raise InvalidInput("timeouts.ffmpeg_factor", "greater than 0", 0)
+    if config.aging_interval_ms > AGING_OFF_INTERVAL_MS:
+        limit = shown_ms(AGING_OFF_INTERVAL_MS)
+        raise InvalidInput("aging_interval", f"at most {limit}", shown_ms(config.aging_interval_ms))
+    if config.pool_idle > config.pool_open:
+        raise InvalidInput("pool_idle", f"at most pool_open ({config.pool_open})", config.pool_idle)
+
+
+def _check_lease(config: Config) -> None:
+    lease = config.heartbeat_timeout_ms
+    twice = 2 * config.heartbeat_interval_ms
+    if lease < twice:
+        expected = f"at least 2 × heartbeat_interval ({shown_ms(twice)})"
+        raise InvalidInput("heartbeat_timeout", expected, shown_ms(lease))
+    needed = twice + config.term_grace_ms + LEASE_MARGIN_MS
+    if lease < needed:
+        sum_text = f"2 × heartbeat_interval + term_grace + {shown_ms(LEASE_MARGIN_MS)}"
+        expected = f"at least {sum_text} ({shown_ms(needed)})"
+        raise InvalidInput("heartbeat_timeout", expected, shown_ms(lease))
+
+
+def _check_retry(retry: RetryPolicy) -> None:
+    if retry.max_backoff_ms < retry.initial_backoff_ms:
+        expected = f"at least retry.initial_backoff ({shown_ms(retry.initial_backoff_ms)})"
+        raise InvalidInput("retry.max_backoff", expected, shown_ms(retry.max_backoff_ms))
+    if retry.jitter > 1:
+        raise InvalidInput("retry.jitter", "at most 1", retry.jitter)

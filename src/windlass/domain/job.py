@@ -1,0 +1,299 @@
+"""A job as it is submitted, and the checks at the door.
+
+`prepare` turns a `JobSpec` into what the engine writes. It runs before any transaction,
+so that one bad job of a batch is refused by name and nothing is written.
+"""
+
+import hashlib
+import math
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+import msgspec
+
+from windlass.domain.clauses import canonical_requires, target
+from windlass.domain.config import Config
+from windlass.domain.errors import InvalidInput
+from windlass.domain.failure import FAILURE_BY_NAME, FailureClass
+from windlass.domain.rank import parse_priority
+from windlass.domain.resources import canonical_resources
+from windlass.domain.shape import Shape, shape_digest
+from windlass.domain.timeouts import limits_for
+
+ALLOW_FAILURE: Final = 1
+QUARANTINED: Final = 2
+MANUAL: Final = 4
+
+NAME_LIMIT: Final = 200
+LABEL_LIMIT: Final = 100
+DEPENDENCY_LIMIT: Final = 100_000
+LONGEST_MS: Final = 366 * 86_400_000 * 100  # a century: what is longer is a mistake
+RETRY_LIMIT: Final = 1_000
+
+
+class Concurrency(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """At most `max` jobs with this key run at once, in one namespace."""
+
+    key: str
+    max: int = 1
+
+
+class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One job as a client describes it. Durations and times are milliseconds.
+
+    `after` and `after_any` name jobs: an integer is the id of an existing job, a string
+    the name of a job in the same submission. `priority` is the base; without one the
+    job takes its parent's effective priority, else 0.
+    """
+
+    task: str
+    args: Any = None
+    namespace: str = "default"
+    queue: str = "default"
+    name: str | None = None
+    priority: int | str | None = None
+    requires: tuple[str, ...] = ()
+    resources: dict[str, Any] | None = None
+    target: str | None = None
+    after: tuple[int | str, ...] = ()
+    after_any: tuple[int | str, ...] = ()
+    allow_failure: bool = False
+    unblock: Literal["auto", "manual"] = "auto"
+    duration_ms: int | None = None
+    timeout_ms: int | None = None
+    idle_timeout_ms: int | None = None
+    max_retries: int | None = None
+    retry_on: tuple[str, ...] = ()
+    not_before: int | None = None
+    concurrency: Concurrency | None = None
+    key: str | None = None
+    labels: dict[str, str] | None = None
+    parent: int | None = None
+    workflow: int | None = None
+    submitted_by: str | None = None
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """A checked job, with everything that can be computed before the transaction."""
+
+    spec: JobSpec
+    body: bytes
+    shape: Shape
+    digest: str
+    base: int | None
+    flags: int
+    timeout_ms: int
+    idle_ms: int
+    body_digest: str | None  # of jobs with a key only
+    plain: bool  # no dependencies, key, limit, parent, workflow, planned time
+
+
+_encoder: Final = msgspec.json.Encoder(order="deterministic")
+
+
+class Door:
+    """Checks and prepares jobs. It remembers the shapes it has seen, a bounded number."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._shapes: dict[object, tuple[Shape, str]] = {}
+
+    def prepare(self, spec: JobSpec, field: str = "job") -> Prepared:
+        """Check `spec`; `field` is how errors name it ("jobs[3]")."""
+        body = self._encode(spec, field)
+        _check_name(f"{field}.task", spec.task)
+        _check_name(f"{field}.queue", spec.queue)
+        _check_name(f"{field}.namespace", spec.namespace)
+        plain = _is_plain(spec)
+        if not plain:
+            _check_rest(spec, field)
+        shape, digest = self._shape(spec, field)
+        limits = limits_for(
+            self._config.timeouts,
+            task=spec.task,
+            queue=spec.queue,
+            duration_ms=spec.duration_ms,
+            own_run_ms=spec.timeout_ms,
+            own_idle_ms=spec.idle_timeout_ms,
+        )
+        base = None
+        if spec.priority is not None:
+            base = parse_priority(spec.priority, f"{field}.priority")
+        return Prepared(
+            spec,
+            body,
+            shape,
+            digest,
+            base,
+            (ALLOW_FAILURE if spec.allow_failure else 0)
+            | (MANUAL if spec.unblock == "manual" else 0),
+            limits.run_ms or 0,
+            limits.idle_ms or 0,
+            None if spec.key is None else hashlib.sha256(body).hexdigest()[:32],
+            plain,
+        )
+
+    def _encode(self, spec: JobSpec, field: str) -> bytes:
+        try:
+            body = _encoder.encode(spec)
+        except UnicodeEncodeError:
+            raise InvalidInput(field, "text without lone surrogates", "a lone surrogate") from None
+        except RecursionError:
+            raise InvalidInput(f"{field}.args", "nested less deeply", "a very deep value") from None
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InvalidInput(f"{field}.args", "a JSON value", str(error)) from None
+        if len(body) > self._config.payload_limit:
+            limit = f"at most {self._config.payload_limit} bytes as JSON"
+            raise InvalidInput(field, limit, f"{len(body)} bytes")
+        if b"\\u0000" in body:
+            _refuse_nul(spec, field)
+        if b"null" in body:
+            _refuse_not_finite(spec.args, f"{field}.args")
+        return body
+
+    def _shape(self, spec: JobSpec, field: str) -> tuple[Shape, str]:
+        simple = not spec.requires and spec.resources is None and spec.target is None
+        seen: object = (spec.namespace, spec.queue, spec.task)
+        if not simple:
+            resources = () if spec.resources is None else tuple(sorted(spec.resources.items()))
+            seen = (seen, spec.requires, resources, spec.target)
+        known = self._shapes.get(seen)
+        if known is None:
+            known = _build_shape(spec, field)
+            if len(self._shapes) >= 10_000:
+                self._shapes.clear()
+            self._shapes[seen] = known
+        return known
+
+
+def _build_shape(spec: JobSpec, field: str) -> tuple[Shape, str]:
+    clauses: list[Any] = list(spec.requires)
+    if spec.target is not None:
+        _check_name(f"{field}.target", spec.target)
+        clauses.append(target(spec.target))
+    shape = Shape(
+        namespace=spec.namespace,
+        queue=spec.queue,
+        task=spec.task,
+        requires=canonical_requires(clauses),
+        resources=canonical_resources(spec.resources or {}),
+    )
+    return shape, shape_digest(shape)
+
+
+def _is_plain(spec: JobSpec) -> bool:
+    return (
+        not spec.after
+        and not spec.after_any
+        and spec.unblock == "auto"
+        and spec.key is None
+        and spec.concurrency is None
+        and spec.parent is None
+        and spec.workflow is None
+        and spec.not_before is None
+        and spec.name is None
+        and spec.labels is None
+        and spec.timeout_ms is None
+        and spec.idle_timeout_ms is None
+        and spec.duration_ms is None
+        and spec.max_retries is None
+        and not spec.retry_on
+        and spec.submitted_by is None
+    )
+
+
+def _check_rest(spec: JobSpec, field: str) -> None:
+    for name in ("name", "key", "submitted_by"):
+        value = getattr(spec, name)
+        if value is not None:
+            _check_name(f"{field}.{name}", value)
+    for name in ("timeout_ms", "idle_timeout_ms", "duration_ms"):
+        _check_number(f"{field}.{name}", getattr(spec, name), 1, LONGEST_MS)
+    _check_number(f"{field}.not_before", spec.not_before, 0, LONGEST_MS)
+    _check_number(f"{field}.max_retries", spec.max_retries, 0, RETRY_LIMIT)
+    _check_number(f"{field}.parent", spec.parent, 1, 2**62)
+    _check_number(f"{field}.workflow", spec.workflow, 1, 2**62)
+    _check_labels(spec.labels, field)
+    _check_dependencies(spec, field)
+    if spec.concurrency is not None:
+        _check_name(f"{field}.concurrency.key", spec.concurrency.key)
+        _check_number(f"{field}.concurrency.max", spec.concurrency.max, 1, 1_000_000)
+    for name in spec.retry_on:
+        if FAILURE_BY_NAME.get(name) in (None, FailureClass.CANCELED):
+            known = ", ".join(c for c in FailureClass if c is not FailureClass.CANCELED)
+            raise InvalidInput(f"{field}.retry_on", f"some of {known}", name)
+
+
+def _check_labels(labels: Mapping[str, str] | None, field: str) -> None:
+    if labels is None:
+        return
+    if len(labels) > LABEL_LIMIT:
+        raise InvalidInput(f"{field}.labels", f"at most {LABEL_LIMIT}", len(labels))
+    for name, value in labels.items():
+        _check_name(f"{field}.labels", name)
+        if not isinstance(value, str) or len(value) > NAME_LIMIT:
+            raise InvalidInput(
+                f"{field}.labels.{name}", f"text of at most {NAME_LIMIT} characters", value
+            )
+
+
+def _check_dependencies(spec: JobSpec, field: str) -> None:
+    for name, references in (("after", spec.after), ("after_any", spec.after_any)):
+        if len(references) > DEPENDENCY_LIMIT:
+            limit = f"at most {DEPENDENCY_LIMIT} jobs"
+            raise InvalidInput(f"{field}.{name}", limit, len(references))
+        for reference in references:
+            if isinstance(reference, str):
+                _check_name(f"{field}.{name}", reference)
+                if reference == spec.name:
+                    raise InvalidInput(f"{field}.{name}", "other jobs", f"its own name {reference}")
+            else:
+                _check_number(f"{field}.{name}", reference, 1, 2**62)
+
+
+def _check_name(field: str, value: object) -> None:
+    if (
+        not isinstance(value, str)
+        or not value
+        or len(value) > NAME_LIMIT
+        or not value.isprintable()
+    ):
+        limit = f"printable text of 1 to {NAME_LIMIT} characters"
+        raise InvalidInput(field, limit, value)
+
+
+def _check_number(field: str, value: object, low: int, high: int) -> None:
+    if value is None:
+        return
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise InvalidInput(field, f"an integer from {low} to {high}", value)
+
+
+def _refuse_nul(spec: JobSpec, field: str) -> None:
+    # The escape may also be the six characters typed by a user, which are harmless.
+    for name, value in msgspec.structs.asdict(spec).items():
+        if _holds_nul(value):
+            raise InvalidInput(f"{field}.{name}", "text without NUL characters", "a NUL character")
+
+
+def _holds_nul(value: object) -> bool:
+    if isinstance(value, str):
+        return "\x00" in value
+    if isinstance(value, Mapping):
+        return any(_holds_nul(k) or _holds_nul(v) for k, v in value.items())
+    if isinstance(value, list | tuple):
+        return any(_holds_nul(item) for item in value)
+    if isinstance(value, msgspec.Struct):
+        return any(_holds_nul(item) for item in msgspec.structs.astuple(value))
+    return False
+
+
+def _refuse_not_finite(value: object, field: str) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidInput(field, "finite numbers", value)
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            _refuse_not_finite(item, f"{field}.{key}")
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _refuse_not_finite(item, field)

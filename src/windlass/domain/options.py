@@ -1,0 +1,92 @@
+"""How an option documents itself: unit, smallest value and meaning stand in its type.
+
+The reference page, `--help` and the checks at start are all made from there.
+"""
+
+from typing import Annotated, Final, get_args, get_origin
+
+from msgspec import NODEFAULT, Meta, Struct
+from msgspec.structs import fields
+
+from windlass.domain.errors import InvalidInput
+from windlass.domain.quantities import DURATION_LIMIT_MS
+
+# Far above every sensible value, far below what a 64-bit column holds.
+_LARGEST: Final = {"ms": DURATION_LIMIT_MS, "bytes": 2**40}
+_LARGEST_COUNT: Final = 1_000_000_000
+
+
+class Option(Struct, frozen=True):
+    """One option as the reference page shows it."""
+
+    name: str
+    unit: str
+    default: object
+    description: str
+
+
+def doc(unit: str, description: str, least: float = 0) -> Meta:
+    """What an option's annotation carries; numbers below `least` are refused."""
+    return Meta(description=description, extra={"unit": unit, "least": least})
+
+
+def describe_fields(kind: type[Struct], prefix: str = "") -> list[Option]:
+    """The options of a type in order, those of nested types under `name.`."""
+    options: list[Option] = []
+    for field in fields(kind):
+        name = prefix + field.name
+        meta = _meta(field.type)
+        if meta is not None:
+            default = None if field.default is NODEFAULT else field.default
+            options.append(Option(name, _unit(meta), default, meta.description or ""))
+        elif isinstance(field.type, type) and issubclass(field.type, Struct):
+            options.extend(describe_fields(field.type, name + "."))
+    return options
+
+
+def check_fields(options: Struct, prefix: str = "") -> None:
+    """Refuse numbers that are no numbers, too small or absurdly large."""
+    for field in fields(options):
+        name = prefix + field.name
+        value = getattr(options, field.name)
+        meta = _meta(field.type)
+        if isinstance(value, Struct):
+            check_fields(value, name + ".")
+        elif meta is not None:
+            _check_value(name, value, get_args(field.type)[0], meta)
+
+
+def shown_ms(ms: float) -> str:
+    """Milliseconds as seconds, the unit people think of timeouts in: 90 s, 0.5 s."""
+    return f"{ms / 1000:g} s"
+
+
+def _check_value(name: str, value: object, kind: object, meta: Meta) -> None:
+    if kind in (int, float) or (value is not None and kind == int | None):
+        _check_number(name, value, kind is float, meta)
+
+
+def _check_number(name: str, value: object, fraction: bool, meta: Meta) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float if fraction else int):
+        raise InvalidInput(name, "a number" if fraction else "an integer", value)
+    unit = _unit(meta)
+    is_ms = unit == "ms"
+    shown_name = name.removesuffix("_ms") if is_ms else name
+    least = (meta.extra or {}).get("least", 0)
+    largest = _LARGEST.get(unit, _LARGEST_COUNT)
+    # Written so that NaN, which compares false with everything, is refused too.
+    if not value >= least:
+        bound, got = (shown_ms(least), shown_ms(value)) if is_ms else (least, value)
+        raise InvalidInput(shown_name, f"at least {bound}", got)
+    if value > largest:
+        raise InvalidInput(name, f"at most {largest}", value)
+
+
+def _meta(annotation: object) -> Meta | None:
+    if get_origin(annotation) is not Annotated:
+        return None
+    return next((item for item in get_args(annotation)[1:] if isinstance(item, Meta)), None)
+
+
+def _unit(meta: Meta) -> str:
+    return str((meta.extra or {}).get("unit", ""))

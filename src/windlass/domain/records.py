@@ -1,0 +1,264 @@
+"""The records that stores keep: plain tuples, one class for each table or role.
+
+They are tuples because the stores bind them to statements by the hundred. Times are
+milliseconds; 0 stands for "none" in every integer column, so that the three stores
+compare equal.
+"""
+
+from typing import NamedTuple
+
+
+class Ticket(NamedTuple):
+    """What a job needs to move on from one place to the next without its `jobs` row."""
+
+    shape: int
+    rank: int
+    job: int
+    attempt: int  # the number of its newest attempt, 0 before the first
+    workflow: int
+    limit: int
+    excluded: str | None  # JSON [[worker, until_ms], …]: workers that handed it back
+
+
+class Wait(NamedTuple):
+    """A blocked job: `unmet` conditions are left, one of them manual if `manual` is 1."""
+
+    job: int
+    unmet: int
+    manual: int
+    not_before: int
+    age_from: int
+    ticket: Ticket
+
+
+class Due(NamedTuple):
+    """A job that may not start before `at`; `state` is queued or retrying."""
+
+    at: int
+    job: int
+    state: int
+    ticket: Ticket
+
+
+class NewJob(NamedTuple):
+    """The columns of `jobs` that a submit writes."""
+
+    id: int
+    shape: int
+    workflow: int
+    flags: int
+    rank: int
+    base: int
+    adjustment: int
+    age_from: int
+    created_at: int
+    limit: int
+    timeout_ms: int
+    idle_ms: int
+    supersedes: int
+    spec: bytes
+
+
+class JobFacts(NamedTuple):
+    """The columns of `jobs` that decisions need, read under the row's lock."""
+
+    id: int
+    shape: int
+    workflow: int
+    state: int  # 0 while the job is open
+    flags: int
+    rank: int
+    base: int
+    adjustment: int
+    age_from: int
+    created_at: int
+    limit: int
+    timeout_ms: int
+    idle_ms: int
+    supersedes: int
+    superseded_by: int
+    attempt: int
+    failed: int
+    lost: int
+    returned: int
+    worker: int  # who ran the last attempt, if the job ended with one
+    incarnation: int
+    excluded: str | None
+
+
+class JobRecord(NamedTuple):
+    """A whole row of `jobs`, for showing, verifying and comparing."""
+
+    facts: JobFacts
+    assigned_at: int
+    started_at: int
+    finished_at: int
+    failure: int
+    exit_code: int | None
+    message: str | None
+    reason: str | None
+    result: bytes | None
+    spec: bytes
+
+
+class JobTry(NamedTuple):
+    """An attempt closed and the job stays open: its counters move."""
+
+    job: int
+    attempt: int
+    failed: int
+    lost: int
+    returned: int
+    excluded: str | None
+
+
+class JobEnd(NamedTuple):
+    """A job reached a terminal state; `worker` is 0 if no attempt ended with it."""
+
+    job: int
+    state: int
+    flags: int
+    attempt: int
+    failed: int
+    lost: int
+    worker: int
+    incarnation: int
+    assigned_at: int
+    started_at: int
+    finished_at: int
+    failure: int
+    exit_code: int | None
+    message: str | None
+    reason: str | None
+    result: bytes | None
+
+
+class Attempt(NamedTuple):
+    """A closed attempt after which the job went on."""
+
+    job: int
+    number: int
+    worker: int
+    incarnation: int
+    state: int
+    failure: int
+    exit_code: int | None
+    message: str | None
+    assigned_at: int
+    started_at: int
+    finished_at: int
+
+
+class Lease(NamedTuple):
+    """An attempt in force: `lease` is its number in one rising sequence."""
+
+    job: int
+    attempt: int
+    lease: int
+    worker: int
+    incarnation: int
+    state: int
+    assigned_at: int
+    started_at: int
+    activity_at: int
+    deadline_at: int
+    timeout_ms: int
+    idle_ms: int
+    limit: int
+    reason: str | None  # why it was told to stop
+
+
+class Grant(NamedTuple):
+    """A ready job about to be leased to a worker."""
+
+    ticket: Ticket
+    worker: int
+    incarnation: int
+    attempt: int
+
+
+class Granted(NamedTuple):
+    """A lease just made, with what the worker needs to run the job."""
+
+    job: int
+    attempt: int
+    lease: int
+    worker: int
+    timeout_ms: int
+    idle_ms: int
+    spec: bytes
+
+
+class Worker(NamedTuple):
+    """One enrolled worker; `status` is a code of `domain.workers.WorkerStatus`."""
+
+    id: int
+    name: str
+    incarnation: int
+    seq: int
+    status: int
+    last_seen: int
+    last_lease: int
+    slots: int
+    static: str  # JSON object set by operators
+    dynamic: str  # JSON object reported by the agent
+    troubles: str | None  # JSON [[at, job], …]: recent infrastructure failures
+    reason: str | None  # why it is draining, disabled or offline
+    enrolled_at: int
+
+
+class ShapeRow(NamedTuple):
+    id: int
+    digest: str
+    body: bytes  # the shape as JSON
+
+
+class QueueRow(NamedTuple):
+    name: str
+    weight: int
+    paused: int
+
+
+class LimitRow(NamedTuple):
+    id: int
+    namespace: str
+    key: str
+    max: int
+    leased: int
+
+
+class KeyRow(NamedTuple):
+    namespace: str
+    key: str
+    job: int
+    digest: str
+
+
+class Cascade(NamedTuple):
+    """An intent to abort or revive the dependents of `job`, kept until it is done."""
+
+    id: int
+    job: int
+    kind: int
+    cursor: int  # chunks of dependents below this number are done
+    reason: str | None
+
+
+class WorkflowRow(NamedTuple):
+    id: int
+    namespace: str
+    name: str
+    state: int
+    run: int
+    flags: int
+    created_at: int
+    finished_at: int
+    counts: tuple[int, ...]  # indexed by state code; element 0 counts forgiven failures
+
+
+class Dependents(NamedTuple):
+    """One chunk of the jobs that wait for `job`; an edge is dependent × 2 + any."""
+
+    job: int
+    chunk: int
+    edges: tuple[int, ...]

@@ -1,0 +1,1 @@
+"""The engine: commands, group commit, wake-ups, and the loops."""

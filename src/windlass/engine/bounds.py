@@ -1,0 +1,116 @@
+"""Where to look for the next job: a lower bound per shape, kept in memory.
+
+A bound is never above the truth, up to a notification from another engine; being below
+it only costs a probe. Probing the shapes with the lowest bounds first makes the cost of
+a claim independent of the number of jobs and, nearly, of shapes.
+"""
+
+import heapq
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from windlass.engine.catalog import Profile
+from windlass.ports.store import Head
+
+Place = tuple[int, int]  # rank, job
+
+
+class Candidate(NamedTuple):
+    """A shape worth probing, from its bound upward."""
+
+    rank: int
+    job: int
+    shape: int
+
+
+class Bounds:
+    """Bounds of all shapes believed to have ready jobs, ordered for each profile."""
+
+    def __init__(self, shared: bool) -> None:
+        self.shared = shared
+        self._low: dict[int, Place] = {}
+        self._generation: dict[int, int] = {}
+        self._heaps: dict[str, tuple[Profile, list[Candidate]]] = {}
+        self.refreshed_at = -1
+
+    def lower(self, shape: int, rank: int, job: int) -> None:
+        """A job became ready: no later than here."""
+        self._generation[shape] = self._generation.get(shape, 0) + 1
+        low = self._low.get(shape)
+        if low is not None and low <= (rank, job):
+            return
+        self._low[shape] = (rank, job)
+        candidate = Candidate(rank, job, shape)
+        for profile, heap in self._heaps.values():
+            if profile.runs(shape):
+                heapq.heappush(heap, candidate)
+
+    def generations(self, shapes: Iterable[int]) -> dict[int, int]:
+        """A reading to hand back to `raise_to`."""
+        return {shape: self._generation.get(shape, 0) for shape in shapes}
+
+    def raise_to(self, shape: int, place: Place | None, generation: int) -> None:
+        """A claim saw nothing below `place` (None: nothing at all) since that generation."""
+        if self._generation.get(shape, 0) != generation:
+            return
+        if place is None:
+            self._low.pop(shape, None)
+        else:
+            self._low[shape] = place
+
+    def replace(self, heads: Iterable[Head], now: int) -> None:
+        """Forget all bounds and start from the heads just read."""
+        self._low.clear()
+        self._heaps.clear()
+        self.refreshed_at = now
+        for head in heads:
+            self._generation[head.shape] = self._generation.get(head.shape, 0) + 1
+            self._low[head.shape] = (head.rank, head.job)
+
+    def reset(self) -> None:
+        """Trust nothing: the next claim reads the heads anew."""
+        self.refreshed_at = -1
+
+    def best(
+        self, profile: Profile, count: int, skip: Callable[[int], bool]
+    ) -> tuple[list[Candidate], Place | None]:
+        """The `count` lowest shapes this profile can run, and the bound of the next one.
+
+        Stale entries met on the way are mended, so each costs once.
+        """
+        heap = self._heap(profile)
+        found: list[Candidate] = []
+        kept: list[Candidate] = []
+        seen: set[int] = set()
+        following: Place | None = None
+        while heap:
+            top = heap[0]
+            low = self._low.get(top.shape)
+            if low is None or top.shape in seen:
+                heapq.heappop(heap)
+            elif low > (top.rank, top.job):
+                heapq.heapreplace(heap, Candidate(low[0], low[1], top.shape))
+            elif skip(top.shape):
+                kept.append(heapq.heappop(heap))
+                seen.add(top.shape)
+            elif len(found) == count:
+                following = (top.rank, top.job)
+                break
+            else:
+                found.append(heapq.heappop(heap))
+                seen.add(top.shape)
+        for candidate in (*found, *kept):
+            heapq.heappush(heap, candidate)
+        return found, following
+
+    def _heap(self, profile: Profile) -> list[Candidate]:
+        known = self._heaps.get(profile.digest)
+        if known is None:
+            heap = [
+                Candidate(*low, shape) for shape, low in self._low.items() if profile.runs(shape)
+            ]
+            heapq.heapify(heap)
+            if len(self._heaps) >= 1_000:
+                self._heaps.clear()
+            known = self._heaps[profile.digest] = (profile, heap)
+        return known[1]

@@ -1,0 +1,130 @@
+"""What an engine remembers of the store: shapes, queues, settings, and who can run what.
+
+A cache, never state: it may be dropped at any moment, and `refresh` fills it again. The
+ids of shapes never change, and a match depends only on a shape and a worker's merged
+metadata, so neither is ever stale.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from windlass.domain.config import Config
+from windlass.domain.job import Prepared
+from windlass.domain.matching import merge_metadata, metadata_digest
+from windlass.domain.rank import AGING_OFF_INTERVAL_MS, queue_weight
+from windlass.domain.records import QueueRow, Worker
+from windlass.domain.shape import Shape, can_run
+from windlass.ports.store import Tx
+
+_shape_decoder = msgspec.json.Decoder(Shape)
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class Profile:
+    """One distinct merged metadata, and which shapes it can run."""
+
+    __slots__ = ("_catalog", "_matches", "digest", "metadata")
+
+    def __init__(self, catalog: "Catalog", digest: str, metadata: dict[str, Any]) -> None:
+        self._catalog = catalog
+        self._matches: dict[int, bool] = {}
+        self.digest = digest
+        self.metadata = metadata
+
+    def runs(self, shape: int) -> bool:
+        """Whether workers with this metadata can run jobs of `shape`."""
+        known = self._matches.get(shape)
+        if known is None:
+            known = can_run(self._catalog.shapes[shape], self.metadata) is None
+            self._matches[shape] = known
+        return known
+
+
+class Catalog:
+    """The cache itself. Only committed facts enter it."""
+
+    def __init__(self, config: Config) -> None:
+        self.interval_ms = config.aging_interval_ms or AGING_OFF_INTERVAL_MS
+        self.shapes: dict[int, Shape] = {}
+        self.queues: dict[str, QueueRow] = {}
+        self.epoch = 0
+        self.ids: dict[str, int] = {}
+        self._newest = 0
+        self._profiles: dict[tuple[str, str], Profile] = {}
+        self._by_digest: dict[str, Profile] = {}
+        self._of_worker: dict[int, Profile] = {}
+
+    async def refresh(self, tx: Tx) -> None:
+        """Read what was added or changed since."""
+        for row in await tx.catalog.shapes_after(self._newest):
+            self._learn(row.id, row.digest, _shape_decoder.decode(row.body))
+            self._newest = max(self._newest, row.id)
+        self.queues = {row.name: row for row in await tx.catalog.queues()}
+        meta = await tx.catalog.meta()
+        self.epoch = meta.get("epoch", 0)
+
+    async def intern(self, tx: Tx, new: Mapping[str, Prepared]) -> dict[str, int]:
+        """Insert these shapes, by digest. They are remembered only after the commit."""
+        bodies = {digest: _encode(new[digest].shape) for digest in sorted(new)}
+        return await tx.catalog.intern_shapes(bodies)
+
+    def learn(self, new: Mapping[str, Prepared], ids: Mapping[str, int]) -> None:
+        """Remember shapes whose transaction has committed."""
+        for digest, job in new.items():
+            self._learn(ids[digest], digest, job.shape)
+
+    def _learn(self, shape_id: int, digest: str, shape: Shape) -> None:
+        self.shapes[shape_id] = shape
+        self.ids[digest] = shape_id
+
+    async def know(self, tx: Tx, shapes: Iterable[int]) -> None:
+        """Make sure that these shapes are here; ids may become visible out of order."""
+        if any(shape not in self.shapes for shape in shapes):
+            self._newest = 0
+            await self.refresh(tx)
+
+    def weight(self, queue: str) -> int:
+        """The queue's weight as set by an operator, else the default."""
+        row = self.queues.get(queue)
+        return queue_weight(queue) if row is None else row.weight
+
+    def paused(self, shape: int) -> bool:
+        """Whether jobs of this shape may not be claimed because of their queue."""
+        row = self.queues.get(self.shapes[shape].queue)
+        return row is not None and bool(row.paused)
+
+    def queue_of(self, shape: int) -> str:
+        """The name of the queue that jobs of this shape stand in."""
+        return self.shapes[shape].queue
+
+    def clear(self) -> None:
+        """Forget everything that a transaction may have taught and then rolled back."""
+        self.shapes.clear()
+        self.ids.clear()
+        self._newest = 0
+        self._profiles.clear()
+        self._by_digest.clear()
+
+    def remember(self, worker: Worker) -> None:
+        """Keep a worker's profile at hand for its waiting syncs."""
+        self._of_worker[worker.id] = self.profile(worker)
+
+    def profile_of(self, worker: int) -> Profile:
+        """The profile of a worker that has just been heard."""
+        return self._of_worker[worker]
+
+    def profile(self, worker: Worker) -> Profile:
+        """The profile of a worker's present metadata."""
+        known = self._profiles.get((worker.static, worker.dynamic))
+        if known is None:
+            merged = merge_metadata(
+                msgspec.json.decode(worker.dynamic), msgspec.json.decode(worker.static)
+            )
+            digest = metadata_digest(merged)
+            known = self._by_digest.setdefault(digest, Profile(self, digest, merged))
+            if len(self._profiles) >= 50_000:
+                self._profiles.clear()
+            self._profiles[worker.static, worker.dynamic] = known
+        return known

@@ -1,0 +1,110 @@
+"""Claims: giving ready jobs to workers under new leases."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from windlass.domain.claim import Demand
+from windlass.domain.events import Event, EventKind
+from windlass.domain.records import Grant, Granted
+from windlass.domain.states import State
+from windlass.engine.bounds import Bounds
+from windlass.engine.catalog import Profile
+from windlass.engine.search import Given, Search
+from windlass.engine.work import Work
+
+QUEUED = State.QUEUED.code
+ASSIGNED = State.ASSIGNED.code
+RUNNING = State.RUNNING.code
+
+REFRESH_MS = 1_000  # a shared store's heads are read again at most this often
+
+
+class Seeker(NamedTuple):
+    """A worker that wants jobs, and what it can run."""
+
+    worker: int
+    incarnation: int
+    want: int
+    profile: Profile
+    prefetch: bool
+
+
+async def claim(work: Work, bounds: Bounds, seekers: Sequence[Seeker]) -> list[Granted]:
+    """Lease the best ready jobs to these workers, as many as they want."""
+    groups: dict[tuple[str, bool], list[Seeker]] = {}
+    for seeker in seekers:
+        groups.setdefault((seeker.profile.digest, seeker.prefetch), []).append(seeker)
+    granted: list[Granted] = []
+    for alike in groups.values():
+        granted += await _claim_alike(work, bounds, alike)
+    return granted
+
+
+async def _claim_alike(work: Work, bounds: Bounds, alike: list[Seeker]) -> list[Granted]:
+    want = sum(seeker.want for seeker in alike)
+    profile = alike[0].profile
+    work.effects.count("assignment_attempts", want)
+    if bounds.refreshed_at < 0 or work.now - bounds.refreshed_at > work.config.bound_ttl_ms:
+        await _refresh(work, bounds)
+    demands = [Demand(s.worker, s.incarnation, s.want, s.profile.runs) for s in alike]
+    given = await Search(work, bounds, profile, demands, set()).run()
+    if len(given) < want and bounds.shared and work.now - bounds.refreshed_at >= REFRESH_MS:
+        await _refresh(work, bounds)
+        seen = {ticket.job for ticket, _ in given}
+        given += await Search(work, bounds, profile, _rest(demands, given), seen).run()
+    return await _grant(work, given, alike[0].prefetch) if given else []
+
+
+def _rest(demands: list[Demand], given: Given) -> list[Demand]:
+    got: dict[int, int] = {}
+    for _, demand in given:
+        got[demand.worker] = got.get(demand.worker, 0) + 1
+    return [d._replace(want=d.want - got.get(d.worker, 0)) for d in demands]
+
+
+async def _refresh(work: Work, bounds: Bounds) -> None:
+    heads = await work.tx.places.heads()
+    await work.catalog.know(work.tx, (head.shape for head in heads))
+    bounds.replace(heads, work.now)
+
+
+async def _grant(work: Work, given: Given, prefetch: bool) -> list[Granted]:
+    config = work.config
+    epoch = work.catalog.epoch * config.epoch_attempts
+    grants = [
+        Grant(ticket, demand.worker, demand.incarnation, max(ticket.attempt, epoch) + 1)
+        for ticket, demand in given
+    ]
+    if prefetch:
+        granted = await work.tx.leases.grant(
+            grants, ASSIGNED, work.now, config.timeouts.assigned_ms
+        )
+    else:
+        slack = config.term_grace_ms + config.heartbeat_interval_ms
+        granted = await work.tx.leases.grant(grants, RUNNING, work.now, slack)
+    _record(work, grants, prefetch)
+    limited: dict[int, int] = {}
+    for ticket, _ in given:
+        if ticket.limit:
+            limited[ticket.limit] = limited.get(ticket.limit, 0) + 1
+    if limited:
+        await work.tx.limits.bump(limited)
+    work.effects.count("assignment_successes", len(granted))
+    return granted
+
+
+def _record(work: Work, grants: Sequence[Grant], prefetch: bool) -> None:
+    """Both transitions of a claim, as events; no state is skipped."""
+    now, kind, add = work.now, int(EventKind.JOB), work.events.append
+    moved: dict[tuple[int, int], int] = {}
+    for ticket, worker, incarnation, attempt in grants:
+        head = (0, now, kind, ticket.job, attempt, worker, incarnation)
+        add(Event(*head, QUEUED, ASSIGNED, None, None, None))
+        if not prefetch:
+            add(Event(*head, ASSIGNED, RUNNING, None, None, None))
+        key = ticket.shape, ticket.workflow
+        moved[key] = moved.get(key, 0) + 1
+    for (shape, workflow), jobs in moved.items():
+        work.count_moves(shape, workflow, QUEUED, ASSIGNED, jobs)
+        if not prefetch:
+            work.count_moves(shape, workflow, ASSIGNED, RUNNING, jobs)

@@ -1,0 +1,396 @@
+"""The engine: one object with every command, over one store.
+
+It checks what comes in, gathers calls into transactions, and after each commit tells
+the waiting syncs, the bounds and the other engines. It keeps caches, never state: it
+can be killed at any moment, and another goes on from the store.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from windlass.domain.config import Config, validate
+from windlass.domain.errors import InvalidInput
+from windlass.domain.job import Door, JobSpec
+from windlass.domain.workers import WorkerStatus
+from windlass.engine import priority, queues, supersede, unblock, workers
+from windlass.engine.activity import Activity, note_activity
+from windlass.engine.bounds import Bounds
+from windlass.engine.cancel import Canceled, cancel
+from windlass.engine.cascades import advance
+from windlass.engine.catalog import Catalog
+from windlass.engine.committer import Committer, Lane
+from windlass.engine.enqueue import promote_due
+from windlass.engine.metrics import Counters, Metrics
+from windlass.engine.submit import Submission, Submitted, WorkflowSpec, is_plain, submit
+from windlass.engine.sync import SyncCall, sync
+from windlass.engine.wakeups import Waiter, WakeUps
+from windlass.engine.work import Work
+from windlass.ports.clock import Chance
+from windlass.ports.store import News, Store, Tx
+from windlass.wire.sync import SyncReply, SyncRequest
+
+T = TypeVar("T")
+Step = Callable[[Work], Awaitable[T]]
+
+
+class Engine:
+    """Moves jobs. One per process and store; any number of them on a shared store."""
+
+    def __init__(self, store: Store, config: Config, chance: Chance) -> None:
+        validate(config)
+        self.config = config
+        self.store = store
+        self.wakeups = WakeUps()
+        self.counters = Counters()
+        self.heard: dict[int, int] = {}  # worker → when this engine last heard it
+        self._chance = chance
+        self._door = Door(config)
+        self._catalog = Catalog(config)
+        self._bounds = Bounds(store.shared)
+        self._committer = Committer(store, config, self._begin, self._committed, self._failed)
+        self._told: dict[int, set[tuple[int, int]]] = {}
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_at = 0
+        self._working_off: asyncio.Task[None] | None = None
+        self._unsubscribe: Callable[[], None] = lambda: None
+        self._background: set[asyncio.Task[Any]] = set()
+        self._closed = False
+        self._make_lanes()
+
+    def _make_lanes(self) -> None:
+        lane = self._committer.lane
+        tied = None if self.store.inline else 1
+        self._plain = lane(Lane(submit, size=_submission_bytes))
+        self._tied = lane(Lane(submit, size=_submission_bytes, most=tied))
+        self._sync: Lane[SyncCall, SyncReply] = lane(
+            Lane(self._run_syncs, key=lambda call: call.worker)
+        )
+        self._activity = lane(Lane(note_activity))
+        self._steps: Lane[Step[Any], Any] = lane(Lane(_run_steps, most=1))
+
+    async def start(self) -> None:
+        """Read what the engine caches and begin to hear other engines."""
+        await self.store.read(self._catalog.refresh)
+        self._unsubscribe = self.store.subscribe(self._hear)
+        self._set_alarm(await self.store.read(lambda tx: tx.places.next_due()))
+        self._work_off_cascades()
+
+    async def close(self) -> None:
+        """Answer the open syncs, let running transactions end, and stop."""
+        self._closed = True
+        self._unsubscribe()
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self.wakeups.wake_all()
+        await self._committer.close()
+        pending = [*self._background, *([self._working_off] if self._working_off else [])]
+        await asyncio.gather(*pending, return_exceptions=True)
+
+    # Commands
+
+    async def submit(
+        self, jobs: Sequence[JobSpec], workflow: WorkflowSpec | None = None
+    ) -> Submitted:
+        """Submit jobs, all or nothing; optionally as a new workflow."""
+        if not jobs and workflow is None:
+            raise InvalidInput("jobs", "at least one job", 0)
+        prepare = self._door.prepare
+        if len(jobs) == 1:
+            checked = [prepare(jobs[0], "jobs[0]")]
+        else:
+            checked = [prepare(job, f"jobs[{n}]") for n, job in enumerate(jobs)]
+        submission = Submission(checked, workflow)
+        lane = self._plain if is_plain(submission) else self._tied
+        return await self._committer.call(lane, submission)
+
+    async def sync(self, worker: int, request: SyncRequest) -> SyncReply:
+        """Answer a worker's sync, at once or when there is something to say."""
+        _check_sync(request, self.config)
+        deadline = asyncio.get_running_loop().time() + request.wait_ms / 1000
+        waiter: Waiter | None = None
+        call = SyncCall(worker, request)
+        try:
+            while True:
+                reply = await self._committer.call(self._sync, call)
+                if waiter is None:
+                    if not self._worth_waiting(worker, request, reply):
+                        return reply
+                    waiter = self._open_waiter(worker, request)
+                    # What arrived before the waiter was registered must not be missed.
+                    call = _only_claim(call)
+                    continue
+                if self._has_news(worker, reply) or waiter.ended or self._closed:
+                    return reply
+                if not await waiter.sleep(deadline):
+                    return reply
+                if waiter.ended:
+                    return msgspec.structs.replace(reply, applied=False)
+        finally:
+            if waiter is not None:
+                self.wakeups.close(waiter)
+
+    async def cancel(
+        self, jobs: Sequence[int], reason: str = "Canceled", actor: str | None = None
+    ) -> list[Canceled]:
+        """Cancel jobs; the answer comes when their dependents have been dealt with."""
+        canceled = await self._step(lambda work: cancel(work, jobs, reason, actor))
+        await self.settled()
+        return canceled
+
+    async def retry(self, job: int, actor: str | None = None) -> supersede.Superseded:
+        """Supersede an ended job by a new one."""
+        superseded = await self._step(lambda work: supersede.retry(work, job, actor))
+        await self.settled()
+        return superseded
+
+    async def unblock(
+        self, job: int, accept: bool = True, reason: str = "Rejected", actor: str | None = None
+    ) -> unblock.Unblocked:
+        """Meet a job's manual condition, or abort it."""
+        done = await self._step(lambda work: unblock.unblock(work, job, accept, reason, actor))
+        await self.settled()
+        return done
+
+    async def adjust_priority(
+        self, job: int, adjustment: int, actor: str | None = None
+    ) -> priority.Adjusted:
+        """Set a job's priority adjustment."""
+        return await self._step(lambda work: priority.adjust(work, job, adjustment, actor))
+
+    async def pause(self, queue: str, actor: str | None = None) -> queues.Paused:
+        """Stop giving out jobs of a queue."""
+        return await self._set_paused(queue, True, actor)
+
+    async def resume(self, queue: str, actor: str | None = None) -> queues.Paused:
+        """Give out jobs of a queue again."""
+        return await self._set_paused(queue, False, actor)
+
+    async def _set_paused(self, queue: str, paused: bool, actor: str | None) -> queues.Paused:
+        done = await self._step(lambda work: queues.set_paused(work, queue, paused, actor))
+        await self.refresh()
+        return done
+
+    async def enrol(self, enrolment: workers.Enrolment) -> workers.Enrolled:
+        """Begin a new incarnation of a worker."""
+        workers.check_enrolment(enrolment)
+        enrolled = await self._step(lambda work: workers.enrol(work, enrolment))
+        self._told.pop(enrolled.worker, None)
+        return enrolled
+
+    async def set_worker_status(
+        self,
+        worker: int,
+        status: WorkerStatus,
+        reason: str | None = None,
+        actor: str | None = None,
+    ) -> bool:
+        """Drain, enable or disable a worker."""
+        return await self._step(
+            lambda work: workers.set_status(work, worker, status, reason, actor)
+        )
+
+    async def set_static_metadata(
+        self, worker: int, static: Mapping[str, object], actor: str | None = None
+    ) -> bool:
+        """Set the metadata of a worker that operators decide."""
+        return await self._step(lambda work: workers.set_static(work, worker, static, actor))
+
+    async def remove_worker(
+        self, worker: int, force: bool = False, actor: str | None = None
+    ) -> bool:
+        """Forget a worker."""
+        return await self._step(lambda work: workers.remove(work, worker, force, actor))
+
+    async def note_activity(self, sign: Activity) -> bool:
+        """A running job shows signs of life; False means `lease_lost`."""
+        return await self._committer.call(self._activity, sign)
+
+    async def metrics(self) -> Metrics:
+        """A reading of the counters."""
+        found = await self.store.read(lambda tx: tx.log.counters())
+        prefix = "depth:"
+        depth = {n.removeprefix(prefix): v for n, v in found.items() if n.startswith(prefix)}
+        return self.counters.read(depth)
+
+    # For the loops
+
+    async def _step(self, step: Step[T]) -> T:
+        return await self.run(step)
+
+    async def run(self, step: Step[T]) -> T:
+        """Run one step in a transaction of the group commit."""
+        answer: T = await self._committer.call(self._steps, step)
+        return answer
+
+    async def refresh(self) -> None:
+        """Trust no cache any more, and let everyone look again."""
+        self._bounds.reset()
+        await self.store.read(self._catalog.refresh)
+        self.wakeups.wake_all()
+
+    async def look_around(self) -> None:
+        """Wake waiters for jobs that stand ready: the poll behind the notifications."""
+        if not len(self.wakeups):
+            return
+        heads = await self.store.read(lambda tx: tx.places.heads())
+        for shape, rank, job in heads:
+            if shape in self._catalog.shapes and not self._catalog.paused(shape):
+                self._bounds.lower(shape, rank, job)
+                self.wakeups.arrive(shape, 1)
+
+    async def settled(self) -> None:
+        """Wait until the intents this engine knows of are worked off."""
+        if self._working_off is not None:
+            await asyncio.shield(self._working_off)
+
+    # After commits
+
+    def _begin(self, tx: Tx) -> Work:
+        return Work(tx, self.config, self._catalog, self._chance)
+
+    def _committed(self, work: Work) -> None:
+        effects = work.effects
+        self._catalog.learn(work.shapes, work.shape_ids)
+        for raised in effects.raises:
+            self._bounds.raise_to(*raised)
+        for shape, (rank, job, count) in effects.arrivals.items():
+            self._bounds.lower(shape, rank, job)
+            self.wakeups.arrive(shape, count)
+        self.wakeups.poke(effects.pokes)
+        self.counters.add(effects.counts)
+        self._set_alarm(effects.due_at)
+        if effects.cascades:
+            self._work_off_cascades()
+        if self.store.shared and (
+            effects.arrivals or effects.pokes or effects.due_at or effects.catalog
+        ):
+            self._spawn(self.store.announce(effects.news()))
+
+    def _failed(self) -> None:
+        """A transaction ended in an error: the caches may hold what was rolled back."""
+        self._catalog.clear()
+        self._bounds.reset()
+
+    def _hear(self, news: News) -> None:
+        """Another engine has committed something."""
+        if self._closed:
+            return
+        unknown = any(shape not in self._catalog.shapes for shape, *_ in news.arrivals)
+        if news.catalog or unknown:
+            self._spawn(self.refresh())
+        for shape, rank, job, count in () if unknown else news.arrivals:
+            self._bounds.lower(shape, rank, job)
+            self.wakeups.arrive(shape, count)
+        self.wakeups.poke(news.pokes)
+        self._set_alarm(news.due_at)
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._background.add(task)
+        task.add_done_callback(_end_quietly)
+        task.add_done_callback(self._background.discard)
+
+    def _work_off_cascades(self) -> None:
+        if self._working_off is None or self._working_off.done():
+            self._working_off = asyncio.get_running_loop().create_task(self._cascade())
+            self._working_off.add_done_callback(_end_quietly)
+
+    async def _cascade(self) -> None:
+        while await self.run(advance):
+            pass
+
+    def _set_alarm(self, due_at: int) -> None:
+        """Look again when the earliest planned job is due."""
+        if not due_at or self._closed or (self._alarm_at and self._alarm_at <= due_at):
+            return
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm_at = due_at
+        self._spawn(self._arm(due_at))
+
+    async def _arm(self, due_at: int) -> None:
+        now = await self.store.read(_now)
+        if self._alarm_at == due_at and not self._closed:
+            delay = max(0, due_at - now) / 1000
+            self._alarm = asyncio.get_running_loop().call_later(delay, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm_at = 0
+        self._alarm = None
+        self._spawn(self._promote())
+
+    async def _promote(self) -> None:
+        await self.promote_due()
+
+    async def promote_due(self) -> int:
+        """Move the jobs whose time has come, and set the alarm for the next."""
+        moved = 0
+        while some := await self.run(lambda work: promote_due(work, self.config.chunk_rows)):
+            moved += some
+        self._set_alarm(await self.store.read(lambda tx: tx.places.next_due()))
+        return moved
+
+    # Syncs
+
+    async def _run_syncs(self, work: Work, calls: Sequence[SyncCall]) -> Sequence[Any]:
+        for call in calls:
+            self.heard[call.worker] = work.now
+        return await sync(work, self._bounds, calls)
+
+    def _worth_waiting(self, worker: int, request: SyncRequest, reply: SyncReply) -> bool:
+        if request.wait_ms <= 0 or not reply.applied or self._closed:
+            return False
+        if request.started or request.finished or request.released:
+            return False  # the worker wants to know that its reports are recorded
+        return not self._has_news(worker, reply)
+
+    def _has_news(self, worker: int, reply: SyncReply) -> bool:
+        """Whether there is something to tell; a stop is news only once."""
+        told = self._told.setdefault(worker, set())
+        stops = {(stop.job, stop.attempt) for stop in reply.cancel}
+        fresh = stops - told
+        self._told[worker] = stops
+        return bool(fresh or reply.jobs or reply.lost)
+
+    def _open_waiter(self, worker: int, request: SyncRequest) -> Waiter:
+        profile = self._catalog.profile_of(worker)
+        waiter = Waiter(worker, profile, request.want)
+        self.wakeups.open(waiter)
+        return waiter
+
+
+async def _run_steps(work: Work, steps: Sequence[Step[Any]]) -> list[Any]:
+    return [await step(work) for step in steps]
+
+
+async def _now(tx: Tx) -> int:
+    return tx.now
+
+
+def _end_quietly(task: "asyncio.Task[Any]") -> None:
+    """Background work that met an unavailable store is taken up again by the loops."""
+    if not task.cancelled():
+        task.exception()
+
+
+def _only_claim(call: SyncCall) -> SyncCall:
+    """The same sync without its reports, which have been applied."""
+    bare = msgspec.structs.replace(
+        call.request, started=(), finished=(), released=(), held=None, metadata=None
+    )
+    return SyncCall(call.worker, bare, again=True)
+
+
+def _submission_bytes(submission: Submission) -> int:
+    return sum(len(job.body) for job in submission.jobs)
+
+
+def _check_sync(request: SyncRequest, config: Config) -> None:
+    if not 0 <= request.wait_ms <= config.heartbeat_interval_ms:
+        expected = f"from 0 to the heartbeat interval ({config.heartbeat_interval_ms})"
+        raise InvalidInput("wait_ms", expected, request.wait_ms)
+    if request.want < 0:
+        raise InvalidInput("want", "at least 0", request.want)

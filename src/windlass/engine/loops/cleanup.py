@@ -1,0 +1,32 @@
+"""The cleanup loop: orphaned jobs, and retries whose time has come."""
+
+import msgspec
+
+from windlass.engine.engine import Engine
+from windlass.engine.upkeep import recover_orphans
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What one round did."""
+
+    orphans: int
+    promoted: int
+
+
+class CleanupLoop:
+    """Recovers jobs of workers that are gone for good, and promotes what is due."""
+
+    name = "cleanup"
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.interval_ms = engine.config.cleanup_interval_ms
+
+    async def run_once(self, now: int) -> Report:
+        """One round."""
+        orphans = 0
+        while ended := await self._engine.run(recover_orphans):
+            orphans += ended
+        promoted = await self._engine.promote_due()
+        self._engine.counters.ran(self.name, now)
+        return Report(orphans, promoted)

@@ -1,0 +1,53 @@
+"""The health loop: workers that fell silent, and attempts past their deadline."""
+
+import msgspec
+
+from windlass.engine.engine import Engine
+from windlass.engine.upkeep import end_overdue, hear, judge_silence
+from windlass.engine.work import Work
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What one round found. `in_grace`: leases may not end yet after an outage."""
+
+    unhealthy: int
+    lost: int
+    orphans: int
+    timed_out: int
+    in_grace: bool
+
+
+class HealthLoop:
+    """Marks silent workers, ends lost incarnations, times out what overstays."""
+
+    name = "health"
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.interval_ms = engine.config.health_interval_ms
+
+    async def run_once(self, now: int) -> Report:
+        """One round; it may take several transactions, each on a bounded number of rows."""
+        engine = self._engine
+        may_end = await engine.run(hear)
+        unhealthy = lost = orphans = 0
+        while True:
+            silence = await engine.run(lambda work: judge_silence(work, engine.heard, may_end))
+            unhealthy += silence.unhealthy
+            lost += silence.lost
+            orphans += silence.orphans
+            if silence.lost < engine.config.chunk_rows:
+                break
+        timed_out = await self._end_overdue()
+        engine.counters.ran(self.name, now)
+        return Report(unhealthy, lost, orphans, timed_out, not may_end)
+
+    async def _end_overdue(self) -> int:
+        total = 0
+        while ended := await self._engine.run(_overdue):
+            total += ended
+        return total
+
+
+async def _overdue(work: Work) -> int:
+    return await end_overdue(work)

@@ -1,0 +1,41 @@
+"""The scheduling loop: the safety net behind the event-driven path.
+
+Jobs flow without it. It takes up what a crash or a lost notification left lying:
+intents, room under limits, jobs that are due, waiters that were not woken.
+"""
+
+import msgspec
+
+from windlass.engine.cascades import advance
+from windlass.engine.engine import Engine
+from windlass.engine.upkeep import refill_limits
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What one round did."""
+
+    steps: int
+    limits: int
+    promoted: int
+
+
+class SchedulingLoop:
+    """Looks for anything that could move and does not."""
+
+    name = "scheduling"
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.interval_ms = engine.config.scheduling_interval_ms
+
+    async def run_once(self, now: int) -> Report:
+        """One round."""
+        engine = self._engine
+        steps = 0
+        while await engine.run(advance):
+            steps += 1
+        limits = await engine.run(refill_limits)
+        promoted = await engine.promote_due()
+        await engine.look_around()
+        engine.counters.ran(self.name, now)
+        return Report(steps, limits, promoted)

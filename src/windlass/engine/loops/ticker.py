@@ -1,0 +1,68 @@
+"""The ticker around every loop: run, wait, run again, until told to stop."""
+
+import asyncio
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
+import structlog
+
+from windlass.domain.errors import WindlassError
+from windlass.ports.clock import Clock
+
+R_co = TypeVar("R_co", covariant=True)
+
+log = structlog.get_logger()
+
+
+class Loop(Protocol[R_co]):
+    """What a ticker runs."""
+
+    name: str
+    interval_ms: int
+
+    async def run_once(self, now: int) -> R_co:
+        """One round, at the store's or clock's time `now`."""
+        ...
+
+
+class Ticker(Generic[R_co]):
+    """Runs one loop until it is stopped; a round that has begun is finished first."""
+
+    def __init__(self, loop: Loop[R_co], clock: Clock) -> None:
+        self._loop = loop
+        self._clock = clock
+        self._stopping = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to tick."""
+        self._task = asyncio.get_running_loop().create_task(self._tick())
+
+    async def stop(self, limit_ms: int) -> None:
+        """Stop after the present round, or when `limit_ms` have passed."""
+        self._stopping.set()
+        if self._task is None:
+            return
+        done, _ = await asyncio.wait([self._task], timeout=limit_ms / 1000)
+        if not done:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _tick(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                report = await self._loop.run_once(self._clock.now_ms())
+                if isinstance(report, msgspec.Struct):
+                    log.debug("loop ran", loop=self._loop.name, **msgspec.structs.asdict(report))
+            except WindlassError as error:
+                # The next round tries again; a loop never ends because the store was away.
+                log.warning("loop failed", loop=self._loop.name, error=str(error))
+            await self._pause()
+
+    async def _pause(self) -> None:
+        sleep = asyncio.ensure_future(self._clock.sleep_ms(self._loop.interval_ms))
+        stop = asyncio.ensure_future(self._stopping.wait())
+        _, pending = await asyncio.wait([sleep, stop], return_when=asyncio.FIRST_COMPLETED)
+        for task in pending:
+            task.cancel()
+        await asyncio.gather(*pending, return_exceptions=True)

@@ -1,0 +1,207 @@
+"""What workers say about their attempts, fenced by (job, attempt, incarnation).
+
+A report *is* the removal of its lease. One that finds no lease of its own is judged by
+the closed attempt: recorded by the same incarnation, it is a repetition and changes
+nothing; otherwise the lease was lost and the worker must kill the process.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+import msgspec
+
+from windlass.domain.failure import FAILURE_BY_NAME, INFRASTRUCTURE, FailureClass, classify
+from windlass.domain.records import Attempt, JobFacts, Lease, Worker
+from windlass.domain.states import State
+from windlass.engine.closing import Closing, Failure
+from windlass.engine.work import Work
+from windlass.wire.sync import Finished, Refusal, Released, Started, SyncRequest
+
+ASSIGNED = State.ASSIGNED.code
+RUNNING = State.RUNNING.code
+CANCELING = State.CANCELING.code
+TIMED_OUT = State.TIMED_OUT.code
+
+_encode = msgspec.json.Encoder().encode
+
+Item = Started | Finished | Released
+
+
+class Report(NamedTuple):
+    """One thing one worker says about one attempt."""
+
+    worker: Worker
+    item: Item
+
+
+class Verdicts(NamedTuple):
+    """What became of the reports: refusals by worker, troubles as (worker, job)."""
+
+    lost: dict[int, list[Refusal]]
+    troubles: list[tuple[int, int]]
+
+
+def reports_of(worker: Worker, request: SyncRequest) -> Iterable[Report]:
+    """The reports of one sync: at most one per attempt; finished wins, then released."""
+    items: dict[tuple[int, int], Item] = {}
+    said: Iterable[Item] = chain(request.started, request.released, request.finished)
+    for item in said:
+        items[item.job, item.attempt] = item
+    return [Report(worker, item) for item in items.values()]
+
+
+async def apply_reports(work: Work, reports: Sequence[Report]) -> Verdicts:
+    """Apply those that hold their lease; say of the others whether they were lost."""
+    jobs = sorted({report.item.job for report in reports})
+    facts = await work.tx.jobs.lock(jobs)
+    leases = await work.tx.leases.lock(jobs)
+    await work.catalog.know(work.tx, {fact.shape for fact in facts.values()})
+    held: list[tuple[Report, JobFacts, Lease]] = []
+    doubtful: list[Report] = []
+    for report in reports:
+        lease = leases.get(report.item.job)
+        if lease is not None and _holds(report, lease):
+            held.append((report, facts[lease.job], lease))
+        else:
+            doubtful.append(report)
+    verdicts = Verdicts({}, [])
+    await _apply(work, held, verdicts)
+    if doubtful:
+        await _judge(work, doubtful, facts, verdicts)
+    return verdicts
+
+
+def _holds(report: Report, lease: Lease) -> bool:
+    worker, item = report
+    return (
+        lease.attempt == item.attempt
+        and lease.worker == worker.id
+        and lease.incarnation == worker.incarnation
+    )
+
+
+async def _apply(
+    work: Work, held: Sequence[tuple[Report, JobFacts, Lease]], verdicts: Verdicts
+) -> None:
+    closing = Closing(work)
+    await closing.learn([lease.job for report, _, lease in held if _may_retry(report.item, lease)])
+    started: list[tuple[int, int, int]] = []
+    for report, facts, lease in held:
+        item = report.item
+        if isinstance(item, Finished):
+            _finish(closing, facts, lease, item, verdicts, work.config.result_limit)
+        elif isinstance(item, Released):
+            closing.hand_back(facts, lease, item.reason)
+        elif lease.state == ASSIGNED:
+            closing.start(facts, lease)
+            started.append((lease.job, work.now, run_deadline(work, lease, work.now, 0)))
+    if started:
+        await work.tx.leases.start(started)
+    await closing.write()
+
+
+def _may_retry(item: Item, lease: Lease) -> bool:
+    if isinstance(item, Finished):
+        return item.outcome != "completed" or lease.state not in (ASSIGNED, RUNNING)
+    return isinstance(item, Released) and lease.state != ASSIGNED
+
+
+def run_deadline(work: Work, lease: Lease, started_at: int, activity_at: int) -> int:
+    """When the server steps in for an agent that did not enforce a timeout; 0: never."""
+    ends = []
+    if lease.timeout_ms:
+        ends.append(started_at + lease.timeout_ms)
+    if lease.idle_ms:
+        ends.append((activity_at or started_at) + lease.idle_ms)
+    if not ends:
+        return 0
+    return min(ends) + work.config.term_grace_ms + work.config.heartbeat_interval_ms
+
+
+def _finish(
+    closing: Closing,
+    facts: JobFacts,
+    lease: Lease,
+    item: Finished,
+    verdicts: Verdicts,
+    limit: int,
+) -> None:
+    if item.outcome == "completed" and lease.state != TIMED_OUT:
+        result, problem = _storable(item, limit)
+        if problem is None:
+            closing.complete(facts, lease, item.exit_code, result)
+            return
+        item = msgspec.structs.replace(
+            item, outcome="failed", failure=FailureClass.CONFIGURATION.value, message=problem
+        )
+    if lease.state == ASSIGNED:
+        lease = closing.start(facts, lease)
+    if item.outcome == "canceled":
+        closing.cancel(facts, lease, _clean(item.message) or "Canceled on the worker")
+        return
+    failure = _failure_of(item, lease)
+    if failure.failure in INFRASTRUCTURE:
+        verdicts.troubles.append((lease.worker, lease.job))
+    closing.fail(facts, lease, failure)
+
+
+def _failure_of(item: Finished, lease: Lease) -> Failure:
+    message = _clean(item.message)
+    if item.outcome == "timed_out" or lease.state == TIMED_OUT:
+        return Failure(FailureClass.TIMEOUT, message or lease.reason or "Timed out", item.exit_code)
+    named = FAILURE_BY_NAME.get(item.failure or "")
+    if named is not None:
+        return Failure(named, message, item.exit_code)
+    return Failure(classify(message or ""), message, item.exit_code)
+
+
+def _storable(item: Finished, limit: int) -> tuple[bytes | None, str | None]:
+    """The result as JSON, or why it cannot be stored."""
+    if item.result is None:
+        return None, None
+    try:
+        result = _encode(item.result)
+    except (UnicodeEncodeError, TypeError, ValueError, RecursionError, OverflowError) as error:
+        return None, f"the result is not a JSON value: {error}"
+    if len(result) > limit:
+        return None, f"the result has {len(result)} bytes, the limit is {limit}"
+    if b"\\u0000" in result:
+        return None, "the result holds NUL characters"
+    return result, None
+
+
+def _clean(message: str | None) -> str | None:
+    """Text that every store takes: no NUL, no lone surrogates, not too long."""
+    if message is None:
+        return None
+    text = message.replace("\x00", "\N{REPLACEMENT CHARACTER}")[:4_000]
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+async def _judge(
+    work: Work, reports: Sequence[Report], facts: dict[int, JobFacts], verdicts: Verdicts
+) -> None:
+    """Tell repetitions from lost leases, by the attempts that were closed."""
+    history = await work.tx.jobs.attempts(sorted({report.item.job for report in reports}))
+    for report in reports:
+        fact = facts.get(report.item.job)
+        if fact is None:
+            _refuse(verdicts, report, "no such job")
+        elif not _repeats(report, fact, history.get(fact.id, [])):
+            _refuse(verdicts, report, "another attempt or worker holds this job, or it has ended")
+
+
+def _repeats(report: Report, fact: JobFacts, closed: Sequence[Attempt]) -> bool:
+    worker, item = report
+    if isinstance(item, Started):  # nothing may be launched without a lease
+        return False
+    mine = worker.id, worker.incarnation
+    if fact.state and fact.attempt == item.attempt and (fact.worker, fact.incarnation) == mine:
+        return True
+    return any(a.number == item.attempt and (a.worker, a.incarnation) == mine for a in closed)
+
+
+def _refuse(verdicts: Verdicts, report: Report, reason: str) -> None:
+    refusal = Refusal(report.item.job, report.item.attempt, reason)
+    verdicts.lost.setdefault(report.worker.id, []).append(refusal)

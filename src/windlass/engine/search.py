@@ -1,0 +1,135 @@
+"""The search behind a claim: probe the best shapes until enough jobs are sure.
+
+Tickets come shape by shape, each from a cursor upward. A ticket is sure once nothing
+that was not fetched yet could stand before it: neither the next shape's bound nor the
+cursor of a shape that has more. Jobs beyond their limit are parked on the way, so they
+never hold back the ones behind them.
+"""
+
+from windlass.domain.claim import Demand, assign, settled
+from windlass.domain.records import Ticket
+from windlass.engine.bounds import Bounds, Place
+from windlass.engine.catalog import Profile
+from windlass.engine.work import Raise, Work
+from windlass.ports.store import Probe
+
+FIRST_SHAPES = 8  # probed in the first round; each further round doubles
+
+Given = list[tuple[Ticket, Demand]]
+
+
+class Search:
+    """One search for jobs that workers of one profile can run."""
+
+    def __init__(
+        self, work: Work, bounds: Bounds, profile: Profile, demands: list[Demand], seen: set[int]
+    ) -> None:
+        self._work = work
+        self._bounds = bounds
+        self._profile = profile
+        self._demands = demands
+        self._want = sum(demand.want for demand in demands)
+        self._seen = seen  # jobs an earlier search of this claim has dealt with
+        self._pool: list[Ticket] = []
+        self._cursors: dict[int, Place | None] = {}  # None: the shape has no more
+        self._generations: dict[int, int] = {}
+        self.given: Given = []
+
+    async def run(self) -> Given:
+        """Find the jobs and plan how far the bounds may rise once they are taken."""
+        width = FIRST_SHAPES
+        while True:
+            following, probed_more = await self._fetch(width)
+            sure = settled(self._pool, self._certain_up_to(following))
+            await self._choose(sure)
+            if len(self.given) >= self._want or not probed_more:
+                self._plan_raises()
+                return self.given
+            width *= 2
+
+    async def _fetch(self, width: int) -> tuple[Place | None, bool]:
+        """Probe new shapes, and further into those that are used up."""
+        known = len(self._cursors)
+        candidates, following = self._bounds.best(
+            self._profile, known + width, self._work.catalog.paused
+        )
+        missing = self._want - len(self.given)
+        probes = [
+            Probe(found.shape, found.rank, found.job, missing)
+            for found in candidates
+            if found.shape not in self._cursors
+        ]
+        waiting = {ticket.shape for ticket in self._pool}
+        probes += [
+            Probe(shape, *cursor, missing)
+            for shape, cursor in self._cursors.items()
+            if cursor is not None and shape not in waiting
+        ]
+        if not probes:
+            return following, False
+        new = [probe.shape for probe in probes if probe.shape not in self._generations]
+        self._generations.update(self._bounds.generations(new))
+        await self._take_in(probes)
+        return following, True
+
+    async def _take_in(self, probes: list[Probe]) -> None:
+        found: dict[int, list[Ticket]] = {probe.shape: [] for probe in probes}
+        for ticket in await self._work.tx.places.peek(probes):
+            found[ticket.shape].append(ticket)
+        for probe in probes:
+            tickets = found[probe.shape]
+            full = len(tickets) == probe.most
+            self._cursors[probe.shape] = (tickets[-1].rank, tickets[-1].job + 1) if full else None
+            self._pool += (t for t in tickets if t.job not in self._seen)
+
+    def _certain_up_to(self, following: Place | None) -> Place | None:
+        ends = [cursor for cursor in self._cursors.values() if cursor is not None]
+        if following is not None:
+            ends.append(following)
+        return min(ends, default=None)
+
+    async def _choose(self, sure: list[Ticket]) -> None:
+        room = {d.worker: d.want for d in self._demands}
+        for _, demand in self.given:
+            room[demand.worker] -= 1
+        demands = [d._replace(want=room[d.worker]) for d in self._demands]
+        chosen, parked = await self._within_limits(assign(demands, sure, self._work.now))
+        self.given += chosen
+        gone = {ticket.job for ticket, _ in chosen}
+        gone.update(parked)
+        if gone:
+            self._pool = [ticket for ticket in self._pool if ticket.job not in gone]
+
+    async def _within_limits(self, given: Given) -> tuple[Given, list[int]]:
+        """Those their limits leave room for; the others are parked."""
+        limits = {ticket.limit for ticket, _ in (*given, *self.given) if ticket.limit}
+        if not limits:
+            return given, []
+        rows = await self._work.tx.limits.lock(sorted(limits))
+        room = {limit: row.max - row.leased for limit, row in rows.items()}
+        for ticket, _ in self.given:
+            if ticket.limit:
+                room[ticket.limit] -= 1
+        kept: Given = []
+        over: list[Ticket] = []
+        for ticket, demand in given:
+            if ticket.limit:
+                room[ticket.limit] -= 1
+            if ticket.limit and room[ticket.limit] < 0:
+                over.append(ticket)
+            else:
+                kept.append((ticket, demand))
+        if over:
+            await self._work.tx.places.park(over)
+        return kept, [ticket.job for ticket in over]
+
+    def _plan_raises(self) -> None:
+        """After the commit, each probed shape's bound may rise to what is left of it."""
+        left: dict[int, Place] = {}
+        for ticket in self._pool:
+            place = ticket.rank, ticket.job
+            if ticket.shape not in left or place < left[ticket.shape]:
+                left[ticket.shape] = place
+        raises = self._work.effects.raises
+        for shape, cursor in self._cursors.items():
+            raises.append(Raise(shape, left.get(shape, cursor), self._generations[shape]))

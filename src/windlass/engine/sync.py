@@ -1,0 +1,272 @@
+"""The one message of a worker: heartbeat, starts, results, claims, cancellations.
+
+A batch of syncs, each of a different worker, is one transaction. Under the workers' row
+locks the reports are applied, open leases the agent has not seen are sent again and
+count against what it wants, and the rest is claimed. So a lost reply never claims twice.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from windlass.domain.errors import Conflict, NotFound, WindlassError
+from windlass.domain.events import EventKind
+from windlass.domain.failure import FailureClass
+from windlass.domain.records import Granted, Lease, Worker
+from windlass.domain.states import STATE_BY_CODE, State
+from windlass.domain.workers import WorkerStatus, may_claim, note_trouble
+from windlass.engine.bounds import Bounds
+from windlass.engine.claims import Seeker, claim
+from windlass.engine.closing import Closing, Failure
+from windlass.engine.enqueue import promote_due
+from windlass.engine.reports import apply_reports, reports_of
+from windlass.engine.work import Work
+from windlass.wire.sync import Assignment, Refusal, Stop, SyncReply, SyncRequest
+
+ASSIGNED = State.ASSIGNED.code
+RUNNING = State.RUNNING.code
+
+DUE_PER_CLAIM = 100  # jobs whose time has come that a claim moves first
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class SyncCall(NamedTuple):
+    """One worker's request in a batch."""
+
+    worker: int
+    request: SyncRequest
+    again: bool = False  # the engine looks again for a sync that waits
+
+
+class _Turn:
+    """One worker's part of the batch, as it is worked through."""
+
+    __slots__ = ("claims", "lost", "request", "resent", "stops", "worker")
+
+    def __init__(self, worker: Worker, request: SyncRequest) -> None:
+        self.worker = worker
+        self.request = request
+        self.lost: list[Refusal] = []
+        self.resent: list[Assignment] = []
+        self.claims: list[Assignment] = []
+        self.stops: list[Stop] = []
+
+
+async def sync(
+    work: Work, bounds: Bounds, calls: Sequence[SyncCall]
+) -> list[SyncReply | WindlassError]:
+    """Answer a batch of syncs; the answers stand in the order of the calls."""
+    rows = await work.tx.workers.lock(sorted(call.worker for call in calls))
+    answers: dict[int, SyncReply | WindlassError] = {}
+    turns: list[_Turn] = []
+    for call in calls:
+        admitted = _admit(rows.get(call.worker), call)
+        if isinstance(admitted, Worker):
+            turns.append(_Turn(admitted, call.request))
+        else:
+            answers[call.worker] = admitted
+    if turns:
+        await _take_turns(work, bounds, turns)
+        answers.update({turn.worker.id: _reply(work, turn) for turn in turns})
+    return [answers[call.worker] for call in calls]
+
+
+def _admit(worker: Worker | None, call: SyncCall) -> Worker | SyncReply | WindlassError:
+    """The worker if its sync may be applied, else the answer it gets."""
+    if worker is None:
+        return NotFound("worker", call.worker)
+    if worker.incarnation != call.request.incarnation or worker.status == WorkerStatus.OFFLINE:
+        return Conflict(
+            "incarnation_ended",
+            f"incarnation {call.request.incarnation} of worker {worker.name} has ended: "
+            "stop its jobs and enrol again",
+        )
+    if call.request.seq < worker.seq + (not call.again):
+        return SyncReply(applied=False)
+    return worker
+
+
+async def _take_turns(work: Work, bounds: Bounds, turns: list[_Turn]) -> None:
+    before = {turn.worker.id: turn.worker for turn in turns}
+    for turn in turns:
+        turn.worker = _heard(work, turn)
+        work.catalog.remember(turn.worker)
+    await _apply_reports(work, turns)
+    await _send_again(work, turns)
+    await _tell_to_stop(work, turns)
+    await _claim(work, bounds, turns)
+    await _write_workers(work, before, turns)
+
+
+def _heard(work: Work, turn: _Turn) -> Worker:
+    """The worker as this sync leaves it: seen now, well again, perhaps described anew."""
+    worker, request = turn.worker, turn.request
+    if worker.status == WorkerStatus.UNHEALTHY:
+        work.say(
+            EventKind.WORKER,
+            f"Worker {worker.name} is heard again",
+            worker=worker.id,
+            incarnation=worker.incarnation,
+            data={"status": "online"},
+        )
+        worker = worker._replace(status=int(WorkerStatus.ONLINE))
+    if request.metadata is not None:
+        worker = worker._replace(dynamic=_encode(request.metadata).decode())
+    if work.now - worker.last_seen >= work.config.heartbeat_interval_ms // 3:
+        worker = worker._replace(last_seen=work.now)
+    return worker
+
+
+async def _apply_reports(work: Work, turns: list[_Turn]) -> None:
+    reports = [r for turn in turns for r in reports_of(turn.worker, turn.request)]
+    if not reports:
+        return
+    verdicts = await apply_reports(work, reports)
+    for turn in turns:
+        turn.worker = turn.worker._replace(seq=turn.request.seq)
+        turn.lost += verdicts.lost.get(turn.worker.id, ())
+        for who, job in verdicts.troubles:
+            if who == turn.worker.id:
+                turn.worker = _troubled(work, turn.worker, job)
+
+
+def _troubled(work: Work, worker: Worker, job: int) -> Worker:
+    """Count an infrastructure failure against the worker; too many drain it as bad."""
+    work.effects.count("worker_failures")
+    troubles, jobs = note_trouble(worker, job, work.now, work.config.bad_worker_window_ms)
+    worker = worker._replace(troubles=troubles)
+    if jobs < work.config.bad_worker_jobs or worker.status != WorkerStatus.ONLINE:
+        return worker
+    reason = f"bad worker: {jobs} different jobs failed for infrastructure reasons"
+    work.say(
+        EventKind.WORKER,
+        f"Worker {worker.name} is drained: {reason}",
+        worker=worker.id,
+        incarnation=worker.incarnation,
+        data={"status": "draining"},
+    )
+    return worker._replace(status=int(WorkerStatus.DRAINING), reason=reason)
+
+
+async def _send_again(work: Work, turns: list[_Turn]) -> None:
+    """Open leases above `received` were never seen; and what is held is audited."""
+    behind = [t for t in turns if t.worker.last_lease > t.request.received or t.request.held]
+    if not behind:
+        return
+    leases = await work.tx.leases.of_workers([turn.worker.id for turn in behind])
+    unseen: dict[int, list[Lease]] = {}
+    for lease in leases:
+        unseen.setdefault(lease.worker, []).append(lease)
+    for turn in behind:
+        mine = unseen.get(turn.worker.id, [])
+        again = [lease for lease in mine if lease.lease > turn.request.received]
+        if again:
+            specs = await work.tx.jobs.specs([lease.job for lease in again])
+            turn.resent = [_assignment_again(lease, specs[lease.job]) for lease in again]
+        if turn.request.held is not None:
+            await _audit(work, turn, mine)
+
+
+async def _audit(work: Work, turn: _Turn, leases: list[Lease]) -> None:
+    """Compare what the agent holds with what was leased to it."""
+    held = {(item.job, item.attempt) for item in turn.request.held or ()}
+    leased = {(lease.job, lease.attempt) for lease in leases}
+    for job, attempt in sorted(held - leased):
+        turn.lost.append(Refusal(job, attempt, "this attempt is not leased to the worker"))
+    gone = [
+        lease
+        for lease in leases
+        if lease.lease <= turn.request.received and (lease.job, lease.attempt) not in held
+    ]
+    if gone:
+        facts = await work.tx.jobs.lock(sorted(lease.job for lease in gone))
+        closing = Closing(work)
+        await closing.learn([lease.job for lease in gone])
+        for lease in gone:
+            lost = Failure(FailureClass.WORKER_LOST, "The worker does not hold this job")
+            closing.fail(facts[lease.job], lease, lost)
+        await closing.write()
+
+
+def _assignment_again(lease: Lease, spec: bytes) -> Assignment:
+    return Assignment(
+        lease.job,
+        lease.attempt,
+        lease.lease,
+        str(STATE_BY_CODE[lease.state]),
+        lease.timeout_ms,
+        lease.idle_ms,
+        msgspec.Raw(spec),
+    )
+
+
+async def _tell_to_stop(work: Work, turns: list[_Turn]) -> None:
+    by_worker = {turn.worker.id: turn for turn in turns}
+    for stop in await work.tx.leases.stopped(list(by_worker)):
+        by_worker[stop.worker].stops.append(
+            Stop(stop.job, stop.attempt, stop.reason or "told to stop")
+        )
+
+
+async def _claim(work: Work, bounds: Bounds, turns: list[_Turn]) -> None:
+    seekers = []
+    for turn in turns:
+        want = min(turn.request.want, turn.worker.slots) - len(turn.resent)
+        if want > 0 and may_claim(turn.worker.status):
+            seekers.append(
+                Seeker(
+                    turn.worker.id,
+                    turn.worker.incarnation,
+                    want,
+                    work.catalog.profile(turn.worker),
+                    turn.request.prefetch,
+                )
+            )
+    if not seekers:
+        return
+    await promote_due(work, DUE_PER_CLAIM)
+    granted: dict[int, list[Granted]] = {}
+    for grant in await claim(work, bounds, seekers):
+        granted.setdefault(grant.worker, []).append(grant)
+    for turn in turns:
+        mine = granted.get(turn.worker.id)
+        if mine:
+            state = "assigned" if turn.request.prefetch else "running"
+            raw = msgspec.Raw
+            turn.claims = [
+                Assignment(g.job, g.attempt, g.lease, state, g.timeout_ms, g.idle_ms, raw(g.spec))
+                for g in mine
+            ]
+            newest = max(g.lease for g in mine)
+            turn.worker = turn.worker._replace(seq=turn.request.seq, last_lease=newest)
+
+
+async def _write_workers(work: Work, before: dict[int, Worker], turns: list[_Turn]) -> None:
+    beats: list[tuple[int, int, int, int]] = []
+    changed: list[Worker] = []
+    for turn in turns:
+        worker = turn.worker
+        old = before[worker.id]
+        if worker == old:
+            continue
+        told = worker._replace(seq=old.seq, last_seen=old.last_seen, last_lease=old.last_lease)
+        if told == old:
+            beats.append((worker.id, worker.seq, worker.last_seen, worker.last_lease))
+        else:
+            changed.append(worker)
+    if beats:
+        await work.tx.workers.beat(beats)
+    if changed:
+        await work.tx.workers.update(changed)
+
+
+def _reply(work: Work, turn: _Turn) -> SyncReply:
+    return SyncReply(
+        jobs=(*turn.resent, *turn.claims),
+        cancel=tuple(turn.stops),
+        lost=tuple(turn.lost),
+        drain=turn.worker.status == WorkerStatus.DRAINING,
+        epoch=work.catalog.epoch,
+    )

@@ -1,0 +1,174 @@
+"""The steps of the maintenance loops, each one transaction on a bounded number of rows."""
+
+from typing import NamedTuple
+
+from windlass.domain.events import EventKind
+from windlass.domain.failure import FailureClass
+from windlass.domain.quantities import format_duration
+from windlass.domain.records import Lease, Worker
+from windlass.domain.states import State
+from windlass.domain.workers import LEASED, WorkerStatus
+from windlass.engine.closing import Closing, Failure
+from windlass.engine.enqueue import refill
+from windlass.engine.work import Work
+from windlass.engine.workers import end_leases
+
+ASSIGNED = State.ASSIGNED.code
+RUNNING = State.RUNNING.code
+TIMED_OUT = State.TIMED_OUT.code
+
+
+class Silence(NamedTuple):
+    """What a look at the workers' heartbeats found."""
+
+    unhealthy: int
+    lost: int
+    orphans: int
+
+
+async def hear(work: Work) -> bool:
+    """Note that workers are being heard; whether leases may end now.
+
+    After a gap in which no engine did so, or a step of the clock, nothing ends before
+    every worker had a full lease to be heard again.
+    """
+    meta = await work.tx.catalog.meta()
+    heard_at = meta.get("heard_at", 0)
+    grace_until = meta.get("grace_until", 0)
+    gap = work.now - heard_at
+    if gap > work.config.heard_gap_ms or gap < 0:
+        grace_until = work.now + work.config.heartbeat_timeout_ms
+        await work.tx.catalog.set_meta("grace_until", grace_until)
+    await work.tx.catalog.set_meta("heard_at", work.now)
+    return work.now >= grace_until
+
+
+async def judge_silence(work: Work, heard: dict[int, int], may_end: bool) -> Silence:
+    """Mark workers that missed a heartbeat; end the incarnations of those that are lost."""
+    config = work.config
+    online = (int(WorkerStatus.ONLINE),)
+    cutoff = work.now - config.heartbeat_interval_ms * 4 // 3
+    late = [
+        w for w in await work.tx.workers.silent_since(cutoff, online) if _silent(w, heard, cutoff)
+    ]
+    unhealthy = await _mark_unhealthy(work, late)
+    if not may_end:
+        return Silence(unhealthy, 0, 0)
+    cutoff = work.now - config.heartbeat_timeout_ms
+    statuses = tuple(int(status) for status in LEASED)
+    silent = await work.tx.workers.silent_since(cutoff, statuses)
+    lost = [w for w in silent if _silent(w, heard, cutoff)][: config.chunk_rows]
+    orphans = await _lose(work, lost)
+    return Silence(unhealthy, len(lost), orphans)
+
+
+def _silent(worker: Worker, heard: dict[int, int], cutoff: int) -> bool:
+    return max(worker.last_seen, heard.get(worker.id, 0)) < cutoff
+
+
+async def _mark_unhealthy(work: Work, workers: list[Worker]) -> int:
+    locked = await work.tx.workers.lock(sorted(w.id for w in workers)) if workers else {}
+    marked = []
+    for worker in locked.values():
+        if worker.status == WorkerStatus.ONLINE:
+            marked.append(worker._replace(status=int(WorkerStatus.UNHEALTHY)))
+            work.say(
+                EventKind.WORKER, f"Worker {worker.name} missed a heartbeat", worker=worker.id,
+                incarnation=worker.incarnation, data={"status": "unhealthy"},
+            )  # fmt: skip
+    if marked:
+        await work.tx.workers.update(marked)
+    return len(marked)
+
+
+async def _lose(work: Work, silent: list[Worker]) -> int:
+    """End these incarnations and all their leases."""
+    if not silent:
+        return 0
+    seen = {worker.id: worker.last_seen for worker in silent}
+    locked = await work.tx.workers.lock(sorted(seen))
+    lost = [w for w in locked.values() if w.last_seen == seen[w.id] and w.status in LEASED]
+    threshold = format_duration(work.config.heartbeat_timeout_ms)
+    for worker in lost:
+        silence = format_duration(work.now - worker.last_seen)
+        work.say(
+            EventKind.WORKER,
+            f"dead - no heartbeat for {silence} (threshold: {threshold})",
+            worker=worker.id,
+            incarnation=worker.incarnation,
+            data={"name": worker.name, "status": "offline"},
+        )
+    offline = int(WorkerStatus.OFFLINE)
+    await work.tx.workers.update([w._replace(status=offline, reason="lost") for w in lost])
+    work.effects.count("worker_failures", len(lost))
+    leases = await work.tx.leases.of_workers([worker.id for worker in lost])
+    names = {worker.id: worker.name for worker in lost}
+    return await end_orphans(work, leases, names)
+
+
+async def end_orphans(work: Work, leases: list[Lease], names: dict[int, str]) -> int:
+    """Give up the attempts of workers that are gone."""
+    if not leases:
+        return 0
+    ended = 0
+    for worker in sorted({lease.worker for lease in leases}):
+        mine = [lease for lease in leases if lease.worker == worker]
+        name = names.get(worker, str(worker))
+        ended += await end_leases(work, mine, f"Worker {name} died mid-execution")
+    if ended:
+        work.say(EventKind.LOOP, f"Found {ended} orphaned jobs", actor="cleanup")
+        work.effects.count("orphans", ended)
+    return ended
+
+
+async def recover_orphans(work: Work) -> int:
+    """End leases whose worker was removed or has begun a new incarnation."""
+    return await end_orphans(work, await work.tx.leases.orphans(work.config.chunk_rows), {})
+
+
+async def end_overdue(work: Work) -> int:
+    """Time out attempts past their deadline: the backstop behind the agents."""
+    overdue = await work.tx.leases.overdue(work.now, work.config.chunk_rows)
+    if not overdue:
+        return 0
+    jobs = sorted(lease.job for lease in overdue)
+    facts = await work.tx.jobs.lock(jobs)
+    present = await work.tx.leases.lock(jobs)
+    await work.catalog.know(work.tx, {fact.shape for fact in facts.values()})
+    closing = Closing(work)
+    assigned = [job for job, lease in present.items() if lease.state == ASSIGNED]
+    await closing.learn(assigned)
+    told: list[int] = []
+    for job, lease in present.items():
+        if not lease.deadline_at or lease.deadline_at > work.now:
+            continue
+        if lease.state == ASSIGNED:
+            reason = "Assigned, but never started"
+            closing.fail(facts[job], lease, Failure(FailureClass.TIMEOUT, reason))
+        elif lease.state == RUNNING:
+            _time_out(work, facts[job].shape, facts[job].workflow, lease)
+            told.append(job)
+    if told:
+        await work.tx.leases.mark(told, TIMED_OUT, "Timed out")
+    await closing.write()
+    return len(told) + len(assigned)
+
+
+def _time_out(work: Work, shape: int, workflow: int, lease: Lease) -> None:
+    activity = lease.activity_at or lease.started_at
+    work.move(
+        lease.job, shape, workflow, lease.attempt, RUNNING, TIMED_OUT, "Timed out",
+        worker=lease.worker, incarnation=lease.incarnation, data={"last_activity": activity},
+    )  # fmt: skip
+    work.effects.count("timeouts")
+    work.effects.pokes.append(lease.worker)
+
+
+async def refill_limits(work: Work) -> int:
+    """Move parked jobs up wherever a limit leaves room: a safety net."""
+    limits = await work.tx.limits.parked()
+    if limits:
+        await work.tx.limits.lock(sorted(limits))
+    for limit in sorted(limits):
+        await refill(work, limit)
+    return len(limits)

@@ -1,0 +1,105 @@
+"""Waiting syncs: k jobs that become ready wake at most k workers that can run them.
+
+A waiter is registered before its claim is tried, so a job that arrives in between is
+not missed. A wake-up that its waiter did not need is passed on.
+"""
+
+import asyncio
+from collections.abc import Iterable
+
+from windlass.engine.catalog import Profile
+
+
+class Waiter:
+    """One open sync of one worker."""
+
+    __slots__ = ("_timer", "_woken", "ended", "profile", "shape", "want", "worker")
+
+    def __init__(self, worker: int, profile: Profile, want: int) -> None:
+        self.worker = worker
+        self.profile = profile
+        self.want = want
+        self.shape: int | None = None  # what it was last woken for
+        self.ended = False  # a newer sync of this worker took its place
+        self._woken: asyncio.Event = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def wake(self, shape: int | None = None) -> None:
+        """Let the waiter look again."""
+        self.shape = shape
+        self._woken.set()
+
+    @property
+    def woken(self) -> bool:
+        """Whether it has been woken and not slept since."""
+        return self._woken.is_set()
+
+    async def sleep(self, deadline: float) -> bool:
+        """Wait to be woken, until the loop's time `deadline`; whether it was in time."""
+        loop = asyncio.get_running_loop()
+        if not self._woken.is_set():
+            timer = loop.call_at(deadline, self._woken.set)
+            try:
+                await self._woken.wait()
+            finally:
+                timer.cancel()
+        self._woken.clear()
+        return loop.time() < deadline
+
+
+class WakeUps:
+    """The open syncs of this engine, oldest first."""
+
+    def __init__(self) -> None:
+        self._seeking: dict[str, dict[Waiter, None]] = {}  # by profile digest, in order
+        self._by_worker: dict[int, Waiter] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_worker)
+
+    def open(self, waiter: Waiter) -> None:
+        """Register a sync; an older one of the same worker is ended."""
+        older = self._by_worker.get(waiter.worker)
+        if older is not None:
+            older.ended = True
+            self.close(older)
+            older.wake()
+        self._by_worker[waiter.worker] = waiter
+        if waiter.want > 0:
+            self._seeking.setdefault(waiter.profile.digest, {})[waiter] = None
+
+    def close(self, waiter: Waiter) -> None:
+        """Forget a sync that is answered; a wake-up it did not use goes to another."""
+        if self._by_worker.get(waiter.worker) is waiter:
+            del self._by_worker[waiter.worker]
+        alike = self._seeking.get(waiter.profile.digest)
+        if alike is not None:
+            alike.pop(waiter, None)
+            if not alike:
+                del self._seeking[waiter.profile.digest]
+        if waiter.woken and waiter.shape is not None:
+            self.arrive(waiter.shape, 1)
+
+    def arrive(self, shape: int, jobs: int) -> None:
+        """Wake at most `jobs` waiters that can run this shape and were not woken yet."""
+        for alike in list(self._seeking.values()):
+            if not alike or not next(iter(alike)).profile.runs(shape):
+                continue
+            for waiter in alike:
+                if jobs <= 0:
+                    return
+                if not waiter.woken:
+                    waiter.wake(shape)
+                    jobs -= 1
+
+    def poke(self, workers: Iterable[int]) -> None:
+        """Wake the syncs of these workers: there is something to tell them."""
+        for worker in workers:
+            waiter = self._by_worker.get(worker)
+            if waiter is not None:
+                waiter.wake()
+
+    def wake_all(self) -> None:
+        """Wake everyone, to end their waits."""
+        for waiter in list(self._by_worker.values()):
+            waiter.wake()

@@ -1,0 +1,223 @@
+"""One transaction's working set: what it reads with, what it says, what follows it.
+
+`Work` is made for each run of a transaction and thrown away with it. Commands write
+rows through `tx`; transitions go through `move`, which checks them against the one
+table and counts; `settle` writes counts and events last. What other parts must hear
+after the commit is gathered in `Effects`.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from windlass.domain.config import Config
+from windlass.domain.errors import InvalidTransition
+from windlass.domain.events import Event, EventKind
+from windlass.domain.job import Prepared
+from windlass.domain.records import Cascade, Ticket
+from windlass.domain.states import STATE_BY_CODE, TRANSITION_CODES, State
+from windlass.domain.workflow import ENDED, WorkflowState, next_state
+from windlass.engine.catalog import Catalog
+from windlass.ports.clock import Chance
+from windlass.ports.store import News, Tx
+
+QUEUED = State.QUEUED.code
+
+
+class Raise(NamedTuple):
+    """A bound that may rise once the claim that saw it has committed."""
+
+    shape: int
+    place: tuple[int, int] | None
+    generation: int
+
+
+class Effects:
+    """What a committed transaction means to the engine around it."""
+
+    def __init__(self) -> None:
+        self.arrivals: dict[int, tuple[int, int, int]] = {}  # shape → rank, job, how many
+        self.raises: list[Raise] = []
+        self.pokes: list[int] = []
+        self.ended: list[int] = []
+        self.due_at = 0
+        self.cascades = False
+        self.catalog = False
+        self.counts: dict[str, int] = {}
+
+    def arrive(self, tickets: Iterable[Ticket]) -> None:
+        """These jobs are ready."""
+        arrivals = self.arrivals
+        for shape, rank, job, *_ in tickets:
+            known = arrivals.get(shape)
+            if known is None:
+                arrivals[shape] = (rank, job, 1)
+            else:
+                best = min((known[0], known[1]), (rank, job))
+                arrivals[shape] = (*best, known[2] + 1)
+
+    def fall_due(self, at: int) -> None:
+        """Something is to move at this time."""
+        if at and (not self.due_at or at < self.due_at):
+            self.due_at = at
+
+    def count(self, name: str, by: int = 1) -> None:
+        """Add to one of the engine's own counters."""
+        self.counts[name] = self.counts.get(name, 0) + by
+
+    def news(self) -> News:
+        """What other engines should hear."""
+        return News(
+            arrivals=tuple((shape, *best) for shape, best in self.arrivals.items()),
+            pokes=tuple(self.pokes),
+            due_at=self.due_at,
+            catalog=self.catalog,
+        )
+
+
+class Work:
+    """The transaction, the rules it follows, and what it has said so far."""
+
+    def __init__(self, tx: Tx, config: Config, catalog: Catalog, chance: Chance) -> None:
+        self.tx = tx
+        self.now = tx.now
+        self.config = config
+        self.catalog = catalog
+        self.chance = chance
+        self.effects = Effects()
+        self.events: list[Event] = []
+        self.cascades: list[Cascade] = []
+        self.shapes: dict[str, Prepared] = {}  # new ones, by digest, to be learned
+        self.shape_ids: dict[str, int] = {}
+        self._queues: dict[int, str] = {}  # of shapes the catalog does not know yet
+        self._queued: dict[int, int] = {}  # shape → change of depth
+        self._workflows: dict[int, dict[int, int]] = {}
+
+    async def intern(self, jobs: Sequence[Prepared]) -> Mapping[str, int]:
+        """The ids of these jobs' shapes, by digest."""
+        known = self.catalog.ids
+        new = {job.digest: job for job in jobs if job.digest not in known}
+        if not new:
+            return known
+        self.shapes.update(new)
+        self.shape_ids.update(await self.catalog.intern(self.tx, new))
+        for digest, job in new.items():
+            self._queues[self.shape_ids[digest]] = job.shape.queue
+        return {**known, **self.shape_ids}
+
+    def move(
+        self,
+        job: int,
+        shape: int,
+        workflow: int,
+        attempt: int,
+        frm: int,
+        to: int,
+        reason: str | None = None,
+        *,
+        worker: int = 0,
+        incarnation: int = 0,
+        actor: str | None = None,
+        data: Mapping[str, object] | None = None,
+    ) -> None:
+        """Record one transition of one job."""
+        if (frm, to) not in TRANSITION_CODES:
+            refuse(frm, to)
+        self.events.append(
+            Event(
+                0,
+                self.now,
+                EventKind.JOB,
+                job,
+                attempt,
+                worker,
+                incarnation,
+                frm,
+                to,
+                reason,
+                actor,
+                None if data is None else json.dumps(data, separators=(",", ":")),
+            )
+        )
+        self.count_moves(shape, workflow, frm, to)
+
+    def count_moves(self, shape: int, workflow: int, frm: int, to: int, jobs: int = 1) -> None:
+        """Keep depth and workflow counts in step with `jobs` equal transitions."""
+        if to == QUEUED:
+            self._queued[shape] = self._queued.get(shape, 0) + jobs
+        elif frm == QUEUED:
+            self._queued[shape] = self._queued.get(shape, 0) - jobs
+        if workflow:
+            self.count_in_workflow(workflow, to, jobs)
+            if frm:
+                self.count_in_workflow(workflow, frm, -jobs)
+
+    def count_in_workflow(self, workflow: int, slot: int, by: int) -> None:
+        """Change one count of a workflow."""
+        counts = self._workflows.setdefault(workflow, {})
+        counts[slot] = counts.get(slot, 0) + by
+
+    def touch_workflow(self, workflow: int) -> None:
+        """Have this workflow's state judged at the end, even if no count changed."""
+        self._workflows.setdefault(workflow, {})
+
+    def say(
+        self,
+        kind: EventKind,
+        reason: str,
+        *,
+        job: int = 0,
+        worker: int = 0,
+        incarnation: int = 0,
+        actor: str | None = None,
+        data: Mapping[str, object] | None = None,
+    ) -> None:
+        """Record an event that is not a transition of a job."""
+        text = None if data is None else json.dumps(data, separators=(",", ":"))
+        self.events.append(
+            Event(0, self.now, kind, job, 0, worker, incarnation, 0, 0, reason, actor, text)
+        )
+
+    async def settle(self) -> None:
+        """Write intents, counts, workflow states and events: the end of the transaction."""
+        if self.cascades:
+            await self.tx.workflows.add_cascades(self.cascades)
+            self.cascades = []
+            self.effects.cascades = True
+        if self._workflows:
+            await self._settle_workflows()
+        depth = self._depth()
+        if depth:
+            await self.tx.log.bump(depth)
+        if self.events:
+            await self.tx.log.append(self.events)
+
+    def _depth(self) -> dict[str, int]:
+        depth: dict[str, int] = {}
+        for shape, change in self._queued.items():
+            if change:
+                name = "depth:" + (self._queues.get(shape) or self.catalog.queue_of(shape))
+                depth[name] = depth.get(name, 0) + change
+        return depth
+
+    async def _settle_workflows(self) -> None:
+        changed = []
+        for row in await self.tx.workflows.bump(self._workflows):
+            before = WorkflowState(row.state)
+            after = next_state(before, row.counts)
+            if after is not before:
+                finished_at = self.now if after in ENDED else 0
+                changed.append((row.id, int(after), row.run, finished_at))
+                self.say(
+                    EventKind.WORKFLOW,
+                    f"{before.name.lower()} → {after.name.lower()}",
+                    data={"workflow": row.id, "from": int(before), "to": int(after)},
+                )
+        if changed:
+            await self.tx.workflows.set_state(changed)
+
+
+def refuse(frm: int, to: int) -> None:
+    """Raise for a transition outside the table; both codes are known to be states."""
+    source, target = STATE_BY_CODE[frm], STATE_BY_CODE[to]
+    raise InvalidTransition(source, str(target))

@@ -1,0 +1,181 @@
+"""Workers: enrolment and incarnations, draining, enabling, removal, and their loss."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from windlass.domain.errors import Conflict, InvalidInput, NotFound
+from windlass.domain.events import EventKind
+from windlass.domain.failure import FailureClass
+from windlass.domain.records import Lease, Worker
+from windlass.domain.states import State
+from windlass.domain.workers import LEASED, WorkerStatus
+from windlass.engine.closing import Closing, Failure
+from windlass.engine.work import Work
+
+ASSIGNED = State.ASSIGNED.code
+
+MOST_SLOTS = 100_000
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker's process introduces itself.
+
+    `takeover` says that it holds the lock of the agent's state directory and has killed
+    the process groups recorded there, so that nothing of an older incarnation is left.
+    """
+
+    name: str
+    slots: int = 1
+    metadata: Mapping[str, object] = {}
+    takeover: bool = False
+
+
+class Enrolled(NamedTuple):
+    """The worker's id and the number of this incarnation."""
+
+    worker: int
+    incarnation: int
+
+
+def check_enrolment(enrolment: Enrolment) -> None:
+    """Refuse what cannot be a worker."""
+    name = enrolment.name
+    if not name or len(name) > 200 or not name.isprintable():
+        raise InvalidInput("name", "printable text of 1 to 200 characters", name)
+    if not 1 <= enrolment.slots <= MOST_SLOTS:
+        raise InvalidInput("slots", f"an integer from 1 to {MOST_SLOTS}", enrolment.slots)
+
+
+async def enrol(work: Work, enrolment: Enrolment) -> Enrolled:
+    """Begin a new incarnation; an older one must be over, or provably dead."""
+    dynamic = _encode(enrolment.metadata).decode()
+    worker = await work.tx.workers.lock_name(enrolment.name)
+    if worker is None:
+        row = Worker(
+            0, enrolment.name, 1, 0, int(WorkerStatus.ONLINE), work.now, 0, enrolment.slots,
+            "{}", dynamic, None, None, work.now,
+        )  # fmt: skip
+        worker = row._replace(id=await work.tx.workers.insert(row))
+    else:
+        await _end_incarnation(work, worker, enrolment)
+        kept = worker.status in (WorkerStatus.DISABLED, WorkerStatus.DRAINING)
+        worker = worker._replace(
+            incarnation=worker.incarnation + 1,
+            seq=0,
+            status=worker.status if kept else int(WorkerStatus.ONLINE),
+            last_seen=work.now,
+            last_lease=0,
+            slots=enrolment.slots,
+            dynamic=dynamic,
+        )
+        await work.tx.workers.update([worker])
+    work.effects.catalog = True
+    work.say(
+        EventKind.WORKER, f"Worker {worker.name} enrolled", worker=worker.id,
+        incarnation=worker.incarnation, data={"name": worker.name, "status": "enrolled"},
+    )  # fmt: skip
+    return Enrolled(worker.id, worker.incarnation)
+
+
+async def _end_incarnation(work: Work, worker: Worker, enrolment: Enrolment) -> None:
+    """End the old incarnation's leases, or refuse while it may still be alive."""
+    leases = await work.tx.leases.of_workers([worker.id])
+    if not leases:
+        return
+    left = worker.last_seen + work.config.heartbeat_timeout_ms - work.now
+    if not enrolment.takeover and worker.status in LEASED and left > 0:
+        raise Conflict(
+            "name_in_use",
+            f"worker {worker.name} still holds {len(leases)} jobs; "
+            f"its lease runs out in {left} ms unless the old process is proven dead",
+            left,
+        )
+    await end_leases(work, leases, f"Worker {worker.name} was restarted", restarted=True)
+
+
+async def end_leases(
+    work: Work, leases: Sequence[Lease], reason: str, restarted: bool = False
+) -> int:
+    """End attempts whose worker is gone; the caller has locked the worker, if there is one.
+
+    Leases that changed since they were read are left alone. What was never started is
+    only handed back when the agent was `restarted`.
+    """
+    jobs = sorted(lease.job for lease in leases)
+    facts = await work.tx.jobs.lock(jobs)
+    present = await work.tx.leases.lock(jobs)
+    await work.catalog.know(work.tx, {fact.shape for fact in facts.values()})
+    closing = Closing(work)
+    await closing.learn(jobs)
+    ended = 0
+    for lease in sorted(leases):
+        now_leased = present.get(lease.job)
+        if now_leased is None or now_leased.lease != lease.lease:
+            continue
+        ended += 1
+        if restarted and now_leased.state == ASSIGNED:
+            closing.hand_back(facts[lease.job], now_leased, None)
+        else:
+            lost = Failure(FailureClass.WORKER_LOST, reason)
+            closing.fail(facts[lease.job], now_leased, lost)
+    await closing.write()
+    return ended
+
+
+async def set_status(
+    work: Work, worker_id: int, status: WorkerStatus, reason: str | None, actor: str | None
+) -> bool:
+    """Drain, enable or disable a worker; whether that changed anything."""
+    worker = (await work.tx.workers.lock([worker_id])).get(worker_id)
+    if worker is None:
+        raise NotFound("worker", worker_id)
+    if worker.status == status:
+        return False
+    troubles = None if status is WorkerStatus.ONLINE else worker.troubles
+    changed = worker._replace(status=int(status), reason=reason, troubles=troubles)
+    await work.tx.workers.update([changed])
+    work.effects.pokes.append(worker_id)
+    work.say(
+        EventKind.WORKER, f"Worker {worker.name} is {status.name.lower()}", worker=worker_id,
+        incarnation=worker.incarnation, actor=actor, data={"status": status.name.lower()},
+    )  # fmt: skip
+    return True
+
+
+async def set_static(
+    work: Work, worker_id: int, static: Mapping[str, object], actor: str | None
+) -> bool:
+    """Set the metadata that operators decide; it wins over what the agent reports."""
+    worker = (await work.tx.workers.lock([worker_id])).get(worker_id)
+    if worker is None:
+        raise NotFound("worker", worker_id)
+    text = _encode(static).decode()
+    if text == worker.static:
+        return False
+    await work.tx.workers.update([worker._replace(static=text)])
+    work.effects.pokes.append(worker_id)
+    work.say(
+        EventKind.WORKER, f"Worker {worker.name} has new metadata", worker=worker_id,
+        incarnation=worker.incarnation, actor=actor, data={"static": dict(static)},
+    )  # fmt: skip
+    return True
+
+
+async def remove(work: Work, worker_id: int, force: bool, actor: str | None) -> bool:
+    """Forget a worker. Refused while it holds jobs, unless forced: then they are orphans."""
+    worker = (await work.tx.workers.lock([worker_id])).get(worker_id)
+    if worker is None:
+        return False
+    leases = await work.tx.leases.of_workers([worker_id])
+    if leases and not force:
+        raise Conflict("worker_busy", f"worker {worker.name} holds {len(leases)} jobs: drain it")
+    await work.tx.workers.remove(worker_id)
+    work.say(
+        EventKind.WORKER, f"Worker {worker.name} removed", worker=worker_id,
+        incarnation=worker.incarnation, actor=actor, data={"status": "removed"},
+    )  # fmt: skip
+    return True

@@ -1,0 +1,1 @@
+"""Protocols between the engine and the outside: stores, clock, chance."""

@@ -1,0 +1,27 @@
+"""Time and chance, as the engine sees them.
+
+Nothing outside `windlass/clock.py` reads a real clock, sleeps or draws random numbers,
+so the whole system runs under the simulator's virtual time and one seed.
+"""
+
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Milliseconds since 1970 (UTC) that never run backwards, and waiting."""
+
+    def now_ms(self) -> int:
+        """The present moment."""
+        ...
+
+    async def sleep_ms(self, duration_ms: int) -> None:
+        """Return once `duration_ms` have passed."""
+        ...
+
+
+class Chance(Protocol):
+    """A source of randomness, for jitter only."""
+
+    def fraction(self) -> float:
+        """A number in [0, 1)."""
+        ...

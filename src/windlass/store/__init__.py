@@ -1,0 +1,1 @@
+"""The stores: memory, SQLite and PostgreSQL behind the one port `windlass.ports.store`."""

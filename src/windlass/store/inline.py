@@ -1,0 +1,23 @@
+"""Run a transaction's coroutine to its end in one step.
+
+The stores that live in this process never suspend, so a transaction that reaches its end
+without giving up control is atomic by construction. One that waits for something else
+would let others in between, and is refused.
+"""
+
+from collections.abc import Awaitable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def drive(coroutine: Awaitable[T]) -> T:
+    """What `coroutine` returns or raises; RuntimeError if it tries to wait."""
+    steps = coroutine.__await__()
+    try:
+        steps.send(None)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    steps.close()
+    raise RuntimeError("a store transaction tried to wait")

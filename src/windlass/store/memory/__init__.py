@@ -1,0 +1,1 @@
+"""The memory store: the readable reference for what the port means. Nothing survives it."""

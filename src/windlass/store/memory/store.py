@@ -1,0 +1,147 @@
+"""The store in memory: dictionaries, transactions that run in one step, nothing on disk.
+
+It is the reference for what the port means, the store of most tests and of the
+simulator, where several engines work on the same data through a handle each.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple, TypeVar
+
+from windlass.domain.errors import StoreUnavailable
+from windlass.ports.clock import Clock
+from windlass.ports.store import News, Snapshot, Tx
+from windlass.store.inline import drive
+from windlass.store.memory.catalog import MemoryCatalog
+from windlass.store.memory.jobs import MemoryJobs
+from windlass.store.memory.leases import MemoryLeases
+from windlass.store.memory.limits import MemoryLimits
+from windlass.store.memory.log import MemoryLog
+from windlass.store.memory.places import MemoryPlaces
+from windlass.store.memory.snapshot import take_snapshot
+from windlass.store.memory.tables import Tables
+from windlass.store.memory.workers import MemoryWorkers
+from windlass.store.memory.workflows import MemoryWorkflows
+
+T = TypeVar("T")
+
+
+class MemoryTx(NamedTuple):
+    """One transaction: the roles, and the moment it takes place."""
+
+    now: int
+    jobs: MemoryJobs
+    places: MemoryPlaces
+    leases: MemoryLeases
+    workers: MemoryWorkers
+    workflows: MemoryWorkflows
+    limits: MemoryLimits
+    catalog: MemoryCatalog
+    log: MemoryLog
+
+
+class Shared:
+    """What all handles on one memory store have in common."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.tables = Tables()
+        self.handles: list[MemoryStore] = []
+        self.subscribers: dict[object, tuple[MemoryStore, Callable[[News], None]]] = {}
+        self._clock = clock
+        self._now = 0
+
+    def tell_time(self) -> int:
+        """The clock's time, but never earlier than it was told before."""
+        self._now = max(self._now, self._clock.now_ms())
+        return self._now
+
+
+class MemoryStore:
+    """One engine's handle on data in memory; `attach` makes one for another engine."""
+
+    def __init__(
+        self, clock: Clock, server: str = "s1", shared: bool = False, data: Shared | None = None
+    ) -> None:
+        self._clock = clock
+        self._shared = shared
+        self._is_open = True
+        self._data = data or Shared(clock)
+        self._data.handles.append(self)
+        self._tx = _transaction(self._data.tables, server)
+
+    def attach(self, server: str) -> "MemoryStore":
+        """A handle on the same data with counters, subscribers and an end of its own."""
+        return MemoryStore(self._clock, server, shared=True, data=self._data)
+
+    @property
+    def shared(self) -> bool:
+        return self._shared or len(self._data.handles) > 1
+
+    @property
+    def inline(self) -> bool:
+        return True
+
+    async def transact(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+        return self._run(work, keep=True)
+
+    async def read(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+        return self._run(work, keep=False)
+
+    async def snapshot(self) -> Snapshot:
+        self._check_open()
+        return take_snapshot(self._data.tables)
+
+    async def announce(self, news: News) -> None:
+        for owner, hear in list(self._data.subscribers.values()):
+            if owner is not self:
+                hear(news)
+
+    def subscribe(self, hear: Callable[[News], None]) -> Callable[[], None]:
+        subscription = object()
+        self._data.subscribers[subscription] = (self, hear)
+
+        def stop() -> None:
+            self._data.subscribers.pop(subscription, None)
+
+        return stop
+
+    async def close(self) -> None:
+        """End this handle; the data stays for the others, and for those that attach later."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        self._data.handles.remove(self)
+        for subscription, (owner, _) in list(self._data.subscribers.items()):
+            if owner is self:
+                del self._data.subscribers[subscription]
+
+    def _run(self, work: Callable[[Tx], Awaitable[T]], keep: bool) -> T:
+        self._check_open()
+        journal = self._data.tables.journal
+        journal.begin()
+        try:
+            result = drive(work(self._tx._replace(now=self._data.tell_time())))
+            if keep:
+                journal.commit()
+            return result
+        finally:
+            # After a commit there is nothing left to take back.
+            journal.roll_back()
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise StoreUnavailable("this handle on the memory store was closed", False)
+
+
+def _transaction(tables: Tables, server: str) -> MemoryTx:
+    """The roles over these tables, for transactions that set `now` when they begin."""
+    return MemoryTx(
+        now=0,
+        jobs=MemoryJobs(tables),
+        places=MemoryPlaces(tables),
+        leases=MemoryLeases(tables),
+        workers=MemoryWorkers(tables),
+        workflows=MemoryWorkflows(tables),
+        limits=MemoryLimits(tables),
+        catalog=MemoryCatalog(tables),
+        log=MemoryLog(tables, server),
+    )

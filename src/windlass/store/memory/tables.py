@@ -1,0 +1,69 @@
+"""All tables of the memory store, shared by every engine attached to it."""
+
+from windlass.domain.events import Event
+from windlass.domain.records import (
+    Attempt,
+    Cascade,
+    Dependents,
+    Due,
+    JobRecord,
+    KeyRow,
+    Lease,
+    LimitRow,
+    QueueRow,
+    ShapeRow,
+    Ticket,
+    Wait,
+    Worker,
+    WorkflowRow,
+)
+from windlass.store.memory.table import Journal, Order, SortedTable, Table
+
+
+class Tables:
+    """One attribute for each table of docs/ARCHITECTURE.md, and the journal over them."""
+
+    def __init__(self) -> None:
+        journal = Journal()
+        self.journal = journal
+        self.jobs: Table[int, JobRecord] = Table(journal)
+        self.attempts: SortedTable[Order, Attempt] = SortedTable(
+            journal, lambda row: (row.job, row.number)
+        )
+        self.dependents: SortedTable[Order, Dependents] = SortedTable(
+            journal, lambda row: (row.job, row.chunk)
+        )
+        self.keys: Table[tuple[str, str], KeyRow] = Table(journal)
+
+        self.waits: Table[int, Wait] = Table(journal)
+        self.due: SortedTable[int, Due] = SortedTable(journal, lambda row: (row.at, row.job))
+        self.parked: SortedTable[Order, Ticket] = SortedTable(
+            journal, lambda row: (row.limit, row.shape, row.rank, row.job)
+        )
+        self.ready: SortedTable[Order, Ticket] = SortedTable(
+            journal, lambda row: (row.shape, row.rank, row.job)
+        )
+        self.ready_counts: Table[tuple[int, int], int] = Table(journal)  # (limit, shape)
+        self.leases: SortedTable[int, Lease] = SortedTable(
+            journal, lambda row: (row.worker, row.lease)
+        )
+
+        self.workers: Table[int, Worker] = Table(journal)
+        self.workflows: Table[int, WorkflowRow] = Table(journal)
+        self.cascades: SortedTable[int, Cascade] = SortedTable(journal, lambda row: (row.id,))
+        self.limits: Table[int, LimitRow] = Table(journal)
+        self.limit_ids: Table[tuple[str, str], int] = Table(journal)  # (namespace, key)
+
+        self.shapes: SortedTable[int, ShapeRow] = SortedTable(journal, lambda row: (row.id,))
+        self.shape_ids: Table[str, int] = Table(journal)  # digest
+        self.queues: Table[str, QueueRow] = Table(journal)
+        self.meta: Table[str, tuple[str, int]] = Table(journal)
+        self.events: SortedTable[int, Event] = SortedTable(journal, lambda row: (row.seq,))
+        self.counters: Table[tuple[str, str], tuple[str, int]] = Table(journal)  # (server, name)
+        self._last: Table[str, int] = Table(journal)
+
+    def number(self, sequence: str, count: int = 1) -> range:
+        """The next `count` numbers of a sequence, each of which begins at 1."""
+        first = (self._last.get(sequence) or 0) + 1
+        self._last.put(sequence, first + count - 1)
+        return range(first, first + count)

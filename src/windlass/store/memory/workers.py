@@ -1,0 +1,50 @@
+"""Rows of `workers`."""
+
+from collections.abc import Sequence
+
+from windlass.domain.records import Worker
+from windlass.store.memory.table import DuplicateRowError
+from windlass.store.memory.tables import Tables
+
+
+class MemoryWorkers:
+    """`WorkersTx` over the tables. Unknown workers are passed over; lists ascend by id."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._workers = tables.workers
+
+    async def lock(self, ids: Sequence[int]) -> dict[int, Worker]:
+        return {worker: self._workers[worker] for worker in sorted(ids) if worker in self._workers}
+
+    async def lock_name(self, name: str) -> Worker | None:
+        return next((row for row in self._workers if row.name == name), None)
+
+    async def insert(self, row: Worker) -> int:
+        if await self.lock_name(row.name) is not None:
+            raise DuplicateRowError(f"expected a new worker's name, got {row.name!r}")
+        (worker,) = self._tables.number("worker")
+        self._workers.insert(worker, row._replace(id=worker))
+        return worker
+
+    async def update(self, rows: Sequence[Worker]) -> None:
+        for row in rows:
+            if row.id in self._workers:
+                self._workers.put(row.id, row)
+
+    async def beat(self, rows: Sequence[tuple[int, int, int, int]]) -> None:
+        for worker, seq, last_seen, last_lease in rows:
+            row = self._workers.get(worker)
+            if row is not None:
+                beat = row._replace(seq=seq, last_seen=last_seen, last_lease=last_lease)
+                self._workers.put(worker, beat)
+
+    async def remove(self, worker: int) -> None:
+        self._workers.pop(worker)
+
+    async def all(self) -> list[Worker]:
+        return sorted(self._workers)
+
+    async def silent_since(self, cutoff: int, statuses: Sequence[int]) -> list[Worker]:
+        silent = (row for row in self._workers if row.last_seen < cutoff)
+        return sorted(row for row in silent if row.status in statuses)

@@ -1,0 +1,198 @@
+"""Tell other servers what became ready, and hear it from them: NOTIFY and LISTEN.
+
+Telling is a statement of its own after COMMIT, at most one in five milliseconds; what
+comes meanwhile is put together. Messages may be lost: a slow poll stands behind them.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from windlass.ports.store import News
+from windlass.store.postgres.failures import is_unavailable
+from windlass.store.postgres.outcome import pause
+from windlass.store.postgres.pool import open_connection
+
+CHANNEL = "windlass"
+INTERVAL_SECONDS = 0.005
+RECONNECT_SECONDS = 1.0
+PAYLOAD_BYTES = 7_900  # PostgreSQL takes less than 8,000
+ARRIVALS_EACH = 90  # four numbers of up to 20 digits fit into the payload so often
+PAYLOADS = 32
+
+Message = tuple[str, tuple[tuple[int, int, int, int], ...], tuple[int, ...], int, bool]
+
+_decode = msgspec.json.Decoder(Message).decode
+
+
+def merge(first: News, second: News) -> News:
+    """What both say together."""
+    times = [at for at in (first.due_at, second.due_at) if at]
+    return News(
+        first.arrivals + second.arrivals,
+        tuple(dict.fromkeys(first.pokes + second.pokes)),
+        min(times, default=0),
+        first.catalog or second.catalog,
+    )
+
+
+def payloads(server: str, news: News) -> list[str]:
+    """The messages that carry `news`: one, or several where one cannot hold it.
+
+    Too many arrivals are put together by shape first: the best job and how many.
+    """
+    text = _encode(server, news)
+    if len(text) <= PAYLOAD_BYTES:
+        return [text]
+    arrivals = by_shape(news.arrivals)
+    pieces = [
+        _encode(server, News(part, (), news.due_at, news.catalog))
+        for part in _parts(arrivals, ARRIVALS_EACH)
+    ]
+    pieces += [
+        _encode(server, News((), part, news.due_at, news.catalog))
+        for part in _parts(news.pokes, 4 * ARRIVALS_EACH)
+    ]
+    return pieces[:PAYLOADS]
+
+
+def by_shape(
+    arrivals: Iterable[tuple[int, int, int, int]],
+) -> tuple[tuple[int, int, int, int], ...]:
+    """For each shape its best job and how many came."""
+    best: dict[int, tuple[int, int, int, int]] = {}
+    for arrival in arrivals:
+        shape, rank, job, count = arrival
+        known = best.get(shape)
+        if known is not None:
+            rank, job = min((rank, job), known[1:3])
+            arrival = (shape, rank, job, count + known[3])
+        best[shape] = arrival
+    return tuple(best.values())
+
+
+def _encode(server: str, news: News) -> str:
+    return msgspec.json.encode((server, *news)).decode()
+
+
+def _parts(items: Sequence[Any], size: int) -> Iterable[Any]:
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+class Herald:
+    """Sends this server's news, put together."""
+
+    def __init__(self, server: str, send: Callable[[list[str]], Awaitable[None]]) -> None:
+        self._server = server
+        self._send = send
+        self._loop = asyncio.get_running_loop()
+        self._pending: News | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._sending: asyncio.Task[None] | None = None
+        self._next_at = 0.0
+
+    def announce(self, news: News) -> None:
+        """Send soon, with what else comes until then; nobody waits for it."""
+        self._pending = news if self._pending is None else merge(self._pending, news)
+        if self._timer is None and self._sending is None:
+            self._timer = self._loop.call_at(self._next_at, self._begin)
+
+    async def close(self) -> None:
+        """Send what is left."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._begin()
+        if self._sending is not None:
+            await asyncio.wait({self._sending})
+
+    def _begin(self) -> None:
+        self._timer = None
+        self._sending = self._loop.create_task(self._deliver())
+
+    async def _deliver(self) -> None:
+        news, self._pending = self._pending, None
+        try:
+            if news is not None:
+                await self._send(payloads(self._server, news))
+        except Exception as error:
+            if not is_unavailable(error):
+                raise
+        finally:
+            self._sending = None
+            self._next_at = self._loop.time() + INTERVAL_SECONDS
+            if self._pending is not None:
+                self._timer = self._loop.call_at(self._next_at, self._begin)
+
+
+class Listener:
+    """Hears other servers on a connection of its own, which it opens again when it breaks."""
+
+    def __init__(self, dsn: str, server: str) -> None:
+        self._dsn = dsn
+        self._server = server
+        self._hearers: dict[object, Callable[[News], None]] = {}
+        self._task: asyncio.Task[None] | None = None
+        self.listening = asyncio.Event()
+
+    def subscribe(self, hear: Callable[[News], None]) -> Callable[[], None]:
+        """Call `hear` for each message; answers how to stop."""
+        key = object()
+        self._hearers[key] = hear
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._listen())
+
+        def stop() -> None:
+            self._hearers.pop(key, None)
+
+        return stop
+
+    async def close(self) -> None:
+        self._hearers.clear()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+
+    async def _listen(self) -> None:
+        first = True
+        while True:
+            try:
+                await self._listen_once(first)
+                first = False
+            except Exception as error:
+                if not is_unavailable(error):
+                    raise
+            self.listening.clear()
+            await pause(RECONNECT_SECONDS)
+
+    async def _listen_once(self, first: bool) -> None:
+        """Listen until the connection breaks."""
+        connection = await open_connection(self._dsn)
+        broken = asyncio.Event()
+        connection.add_termination_listener(lambda _: broken.set())
+        try:
+            await connection.add_listener(CHANNEL, self._receive)
+            self.listening.set()
+            if not first:
+                # Whatever was said meanwhile is lost; what is cached may be old.
+                self._tell(News(catalog=True))
+            await broken.wait()
+        finally:
+            connection.terminate()
+
+    def _receive(
+        self, _connection: object, _process: int, _channel: str, payload: object
+    ) -> None:
+        try:
+            server, *parts = _decode(str(payload))
+        except msgspec.DecodeError:
+            return  # Anyone may notify; what is not ours is passed over.
+        if server != self._server:
+            self._tell(News(*parts))
+
+    def _tell(self, news: News) -> None:
+        for hear in list(self._hearers.values()):
+            hear(news)
+
+

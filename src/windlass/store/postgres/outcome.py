@@ -1,0 +1,60 @@
+"""Find out what became of a transaction whose COMMIT was not answered.
+
+The server knows: `pg_xact_status` tells it for any recent transaction. While it says "in
+progress" nobody can finish that transaction any more, so its process is ended; then it
+has either committed or not, and is asked again.
+"""
+
+import asyncio
+from typing import Any
+
+import asyncpg
+
+from windlass.store.postgres.failures import is_unavailable
+from windlass.store.postgres.pool import open_connection
+from windlass.store.postgres.session import QUERIES
+
+PAUSE_SECONDS = 0.05
+GIVE_UP_SECONDS = 10.0
+
+
+async def was_committed(dsn: str, transaction_id: str, process: int) -> bool | None:
+    """Whether it was; None if nobody could tell in time."""
+    loop = asyncio.get_running_loop()
+    give_up_at = loop.time() + GIVE_UP_SECONDS
+    while True:
+        try:
+            status = await _ask(dsn, transaction_id, process)
+        except Exception as error:
+            if not is_unavailable(error):
+                raise
+            status = "unreachable"
+        if status not in {"in progress", "unreachable"}:
+            return None if status is None else status == "committed"
+        if loop.time() >= give_up_at:
+            return None
+        await pause(PAUSE_SECONDS)
+
+
+async def pause(seconds: float) -> None:
+    """Let time pass on the event loop."""
+    loop = asyncio.get_running_loop()
+    passed: asyncio.Future[None] = loop.create_future()
+    timer = loop.call_later(seconds, passed.set_result, None)
+    try:
+        await passed
+    finally:
+        timer.cancel()
+
+
+async def _ask(dsn: str, transaction_id: str, process: int) -> str | None:
+    connection: asyncpg.Connection[Any] = await open_connection(dsn)
+    try:
+        status: str | None = await connection.fetchval(
+            QUERIES["transaction_status"], transaction_id
+        )
+        if status == "in progress":
+            await connection.execute(QUERIES["end_transaction"], process, transaction_id)
+        return status
+    finally:
+        connection.terminate()

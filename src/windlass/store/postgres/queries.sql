@@ -1,0 +1,868 @@
+-- Every statement of the PostgreSQL store.
+--
+-- Arrays of integers arrive as text (`$1::text::bigint[]`): asyncpg needs ten times as long
+-- to write a binary array, and the server reads either in the same time. A column that has
+-- the same value in all rows arrives as a scalar beside an empty array; `unnest` fills up
+-- with NULL, and `coalesce` puts the scalar there.
+--
+-- Connections allow neither hash nor merge joins (see pool.py), so rows are visited in the
+-- order of the arrays, which ascends by id.
+
+-- name: begin
+-- READ COMMITTED: each statement sees what was committed before it began, which the walk
+-- through the places relies upon.
+BEGIN ISOLATION LEVEL READ COMMITTED
+
+-- name: begin_read
+-- One snapshot for all statements of a read.
+BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY
+
+-- name: now
+-- The database's clock is the one clock of all servers.
+SELECT windlass_now()
+
+-- name: commit
+-- The moment everything before it becomes true.
+COMMIT
+
+-- name: rollback
+-- Nothing of it ever was.
+ROLLBACK
+
+-- name: transaction_status
+-- What became of a transaction whose COMMIT was not answered.
+SELECT pg_xact_status($1::text::xid8)
+
+-- name: end_transaction
+-- End a transaction that nobody can finish any more. A process number may be used again,
+-- so the transaction's own number has to match.
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE pid = $1 AND backend_xid = ($2::text::xid8)::xid
+
+-- name: job_numbers
+-- Rising numbers, many in one call.
+SELECT array_agg(nextval('job_ids')) FROM generate_series(1, $1)
+
+-- name: workflow_numbers
+-- Rising numbers, many in one call.
+SELECT array_agg(nextval('workflow_ids')) FROM generate_series(1, $1)
+
+-- name: insert_jobs
+-- Columns that stay empty until an attempt closes are not named, so that they take no room.
+INSERT INTO jobs (id, spec, shape, workflow, flags, rank, base, adjustment, age_from,
+                  created_at, limit_id, timeout_ms, idle_ms, supersedes)
+SELECT u.id, u.spec, coalesce(u.shape, $15), nullif(coalesce(u.workflow, $16), 0),
+       coalesce(u.flags, $17), coalesce(u.rank, $18), coalesce(u.base, $19),
+       coalesce(u.adjustment, $20), coalesce(u.age_from, $21), coalesce(u.created_at, $22),
+       nullif(coalesce(u.limit_id, $23), 0), nullif(coalesce(u.timeout_ms, $24), 0),
+       nullif(coalesce(u.idle_ms, $25), 0), nullif(coalesce(u.supersedes, $26), 0)
+FROM unnest($1::text::bigint[], $2::bytea[], $3::text::integer[], $4::text::bigint[],
+            $5::text::integer[], $6::text::bigint[], $7::text::integer[], $8::text::integer[],
+            $9::text::bigint[], $10::text::bigint[], $11::text::bigint[], $12::text::bigint[],
+            $13::text::bigint[], $14::text::bigint[])
+     AS u (id, spec, shape, workflow, flags, rank, base, adjustment, age_from, created_at,
+           limit_id, timeout_ms, idle_ms, supersedes)
+
+-- name: lock_jobs
+-- Against every other writer, in the one order in which all lock.
+SELECT id, shape, coalesce(workflow, 0), state, flags, rank, base, adjustment, age_from,
+       created_at, coalesce(limit_id, 0), coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
+       coalesce(supersedes, 0), coalesce(superseded_by, 0), attempt, failed, lost, returned,
+       coalesce(worker, 0), coalesce(incarnation, 0), excluded
+FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR NO KEY UPDATE
+
+-- name: share_jobs
+-- Against writers only: a job that gets a dependent must not end unseen.
+SELECT id, shape, coalesce(workflow, 0), state, flags, rank, base, adjustment, age_from,
+       created_at, coalesce(limit_id, 0), coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
+       coalesce(supersedes, 0), coalesce(superseded_by, 0), attempt, failed, lost, returned,
+       coalesce(worker, 0), coalesce(incarnation, 0), excluded
+FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR SHARE
+
+-- name: job_specs
+-- What was submitted, for those who show or repeat it.
+SELECT id, spec FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id
+
+-- name: note_tries
+-- `lock_jobs` holds these rows.
+UPDATE jobs j SET attempt = u.attempt, failed = u.failed, lost = u.lost,
+                  returned = u.returned, excluded = u.excluded
+FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::smallint[],
+            $4::text::smallint[], $5::text::smallint[], $6::text[])
+     AS u (job, attempt, failed, lost, returned, excluded)
+WHERE j.id = u.job
+
+-- name: end_jobs
+-- `lock_jobs` holds these rows.
+UPDATE jobs j SET
+    state = coalesce(u.state, $17), flags = coalesce(u.flags, $18),
+    attempt = coalesce(u.attempt, $19), failed = coalesce(u.failed, $20),
+    lost = coalesce(u.lost, $21), worker = coalesce(u.worker, $22),
+    incarnation = coalesce(u.incarnation, $23), assigned_at = coalesce(u.assigned_at, $24),
+    started_at = coalesce(u.started_at, $25), finished_at = coalesce(u.finished_at, $26),
+    failure = coalesce(u.failure, $27), exit_code = coalesce(u.exit_code, $28),
+    message = coalesce(u.message, $29), reason = coalesce(u.reason, $30),
+    result = coalesce(u.result, $31)
+FROM unnest($1::text::bigint[], $2::text::smallint[], $3::text::integer[],
+            $4::text::integer[], $5::text::smallint[], $6::text::smallint[],
+            $7::text::bigint[], $8::text::bigint[], $9::text::bigint[], $10::text::bigint[],
+            $11::text::bigint[], $12::text::smallint[], $13::text::integer[], $14::text[],
+            $15::text[], $16::bytea[])
+     AS u (job, state, flags, attempt, failed, lost, worker, incarnation, assigned_at,
+           started_at, finished_at, failure, exit_code, message, reason, result)
+WHERE j.id = u.job
+
+-- name: record_attempts
+-- Closed attempts after which the job went on.
+INSERT INTO attempts (job, number, worker, incarnation, state, failure, exit_code, message,
+                      assigned_at, started_at, finished_at)
+SELECT u.* FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
+                       $4::text::bigint[], $5::text::smallint[], $6::text::smallint[],
+                       $7::text::integer[], $8::text[], $9::text::bigint[],
+                       $10::text::bigint[], $11::text::bigint[]) AS u
+
+-- name: attempts
+-- Ascending by number within each job.
+SELECT job, number, worker, incarnation, state, failure, exit_code, message, assigned_at,
+       started_at, finished_at
+FROM attempts WHERE job = ANY ($1::text::bigint[]) ORDER BY job, number
+
+-- name: set_priority
+-- `lock_jobs` holds the row.
+UPDATE jobs SET adjustment = $2, age_from = $3, rank = $4 WHERE id = $1
+
+-- name: set_superseded
+-- `lock_jobs` holds the row; a job is superseded by one other at most.
+UPDATE jobs SET superseded_by = $2 WHERE id = $1
+
+-- name: start_dependents
+-- The first chunk of a list is also its lock: who inserts it, or locks it, may append.
+INSERT INTO dependents (job, chunk, edges)
+SELECT u.job, 0, u.edges::bigint[] FROM unnest($1::text::bigint[], $2::text[]) AS u (job, edges)
+ON CONFLICT DO NOTHING RETURNING job
+
+-- name: lock_dependents
+-- Wait for others who append; the lengths are read by a statement that begins afterwards.
+SELECT job FROM dependents WHERE job = ANY ($1::text::bigint[]) AND chunk = 0
+ORDER BY job FOR UPDATE
+
+-- name: dependents_ends
+-- The last chunk of each list and how full it is.
+SELECT u.job, d.chunk, cardinality(d.edges)
+FROM unnest($1::text::bigint[]) AS u (job)
+CROSS JOIN LATERAL (
+    SELECT chunk, edges FROM dependents WHERE job = u.job ORDER BY chunk DESC LIMIT 1
+) AS d
+
+-- name: append_dependents
+-- Fill the last chunk and begin new ones.
+INSERT INTO dependents (job, chunk, edges)
+SELECT u.job, u.chunk, u.edges::bigint[]
+FROM unnest($1::text::bigint[], $2::text::integer[], $3::text[]) AS u (job, chunk, edges)
+ON CONFLICT (job, chunk) DO UPDATE SET edges = dependents.edges || excluded.edges
+
+-- name: dependents
+-- One chunk of each list, so that no answer is large.
+SELECT job, edges FROM dependents WHERE job = ANY ($1::text::bigint[]) AND chunk = $2
+ORDER BY job
+
+-- name: move_dependents
+-- Both jobs are locked; the new one has no list.
+UPDATE dependents SET job = $2 WHERE job = $1
+
+-- name: claim_keys
+-- In the order of keys, so that two submits with the same keys do not block each other.
+INSERT INTO keys (namespace, key, job, digest)
+SELECT u.namespace, u.key, u.job, u.digest
+FROM unnest($1::text[], $2::text[], $3::text::bigint[], $4::text[])
+     WITH ORDINALITY AS u (namespace, key, job, digest, place)
+ORDER BY u.namespace COLLATE "C", u.key COLLATE "C", u.place
+ON CONFLICT DO NOTHING
+
+-- name: read_keys
+-- A statement of its own: only a new snapshot shows the key that won.
+SELECT k.namespace, k.key, k.job, k.digest
+FROM unnest($1::text[], $2::text[]) AS u (namespace, key)
+JOIN keys k ON k.namespace = u.namespace AND k.key = u.key
+
+-- name: point_key
+-- A retry by hand takes over the key of the job it supersedes.
+UPDATE keys SET job = $3 WHERE namespace = $1 AND key = $2
+
+-- name: add_ready
+-- The hot place: seven narrow columns and one index.
+INSERT INTO ready (shape, rank, job, attempt, workflow, limit_id, excluded)
+SELECT coalesce(u.shape, $8), coalesce(u.rank, $9), u.job, coalesce(u.attempt, $10),
+       nullif(coalesce(u.workflow, $11), 0), nullif(coalesce(u.limit_id, $12), 0),
+       coalesce(u.excluded, $13)
+FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
+            $4::text::integer[], $5::text::bigint[], $6::text::bigint[], $7::text[])
+     AS u (job, shape, rank, attempt, workflow, limit_id, excluded)
+
+-- name: add_parked
+-- As `add_ready`, under a limit.
+INSERT INTO parked (shape, rank, job, attempt, workflow, limit_id, excluded)
+SELECT coalesce(u.shape, $8), coalesce(u.rank, $9), u.job, coalesce(u.attempt, $10),
+       nullif(coalesce(u.workflow, $11), 0), coalesce(u.limit_id, $12),
+       coalesce(u.excluded, $13)
+FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
+            $4::text::integer[], $5::text::bigint[], $6::text::bigint[], $7::text[])
+     AS u (job, shape, rank, attempt, workflow, limit_id, excluded)
+
+-- name: add_waits
+-- As `add_ready`, with what the job waits for.
+INSERT INTO waits (shape, rank, job, attempt, workflow, limit_id, excluded, unmet, manual,
+                   not_before, age_from)
+SELECT coalesce(u.shape, $12), coalesce(u.rank, $13), u.job, coalesce(u.attempt, $14),
+       nullif(coalesce(u.workflow, $15), 0), nullif(coalesce(u.limit_id, $16), 0),
+       coalesce(u.excluded, $17), coalesce(u.unmet, $18), coalesce(u.manual, $19),
+       coalesce(u.not_before, $20), coalesce(u.age_from, $21)
+FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
+            $4::text::integer[], $5::text::bigint[], $6::text::bigint[], $7::text[],
+            $8::text::integer[], $9::text::smallint[], $10::text::bigint[],
+            $11::text::bigint[])
+     AS u (job, shape, rank, attempt, workflow, limit_id, excluded, unmet, manual, not_before,
+           age_from)
+
+-- name: add_due
+-- As `add_ready`, with the time from which the job may start.
+INSERT INTO due (shape, rank, job, attempt, workflow, limit_id, excluded, at, state)
+SELECT coalesce(u.shape, $10), coalesce(u.rank, $11), u.job, coalesce(u.attempt, $12),
+       nullif(coalesce(u.workflow, $13), 0), nullif(coalesce(u.limit_id, $14), 0),
+       coalesce(u.excluded, $15), coalesce(u.at, $16), coalesce(u.state, $17)
+FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
+            $4::text::integer[], $5::text::bigint[], $6::text::bigint[], $7::text[],
+            $8::text::bigint[], $9::text::smallint[])
+     AS u (job, shape, rank, attempt, workflow, limit_id, excluded, at, state)
+
+-- name: meet
+-- The lock comes first and in order. What another transaction changed meanwhile is seen by
+-- the lock and, through it, by both changes below.
+WITH locked AS MATERIALIZED (
+    SELECT w.job, w.unmet - u.met AS left_over
+    FROM unnest($1::text::bigint[], $2::text::integer[]) AS u (job, met)
+    JOIN waits w ON w.job = u.job
+    WHERE w.manual = 1 OR NOT $3::boolean
+    ORDER BY w.job FOR UPDATE OF w
+), freed AS (
+    DELETE FROM waits w USING locked l WHERE w.job = l.job AND l.left_over <= 0
+    RETURNING w.job, l.left_over, CASE WHEN $3 THEN 0 ELSE w.manual END, w.not_before,
+              w.age_from, w.shape, w.rank, w.attempt, coalesce(w.workflow, 0), coalesce(w.limit_id, 0),
+              w.excluded
+), lowered AS (
+    UPDATE waits w SET unmet = l.left_over, manual = CASE WHEN $3 THEN 0 ELSE w.manual END
+    FROM locked l WHERE w.job = l.job AND l.left_over > 0
+)
+SELECT * FROM freed ORDER BY job
+
+-- name: waiting
+-- Lock and read.
+SELECT job, unmet, manual, not_before, age_from, shape, rank, attempt, coalesce(workflow, 0),
+       coalesce(limit_id, 0), excluded
+FROM waits WHERE job = ANY ($1::text::bigint[]) ORDER BY job FOR UPDATE
+
+-- name: take_waits
+-- The lock comes first and in order.
+WITH locked AS MATERIALIZED (
+    SELECT job FROM waits WHERE job = ANY ($1::text::bigint[]) ORDER BY job FOR UPDATE
+), taken AS (
+    DELETE FROM waits w USING locked l WHERE w.job = l.job
+    RETURNING w.job, w.unmet, w.manual, w.not_before, w.age_from, w.shape, w.rank, w.attempt,
+              coalesce(w.workflow, 0), coalesce(w.limit_id, 0), w.excluded
+)
+SELECT * FROM taken ORDER BY job
+
+-- name: take_due
+-- The lock comes first and in order.
+WITH locked AS MATERIALIZED (
+    SELECT job FROM due WHERE job = ANY ($1::text::bigint[]) ORDER BY job FOR UPDATE
+), taken AS (
+    DELETE FROM due d USING locked l WHERE d.job = l.job
+    RETURNING d.at, d.job, d.state, d.shape, d.rank, d.attempt, coalesce(d.workflow, 0),
+              coalesce(d.limit_id, 0), d.excluded
+)
+SELECT * FROM taken ORDER BY job
+
+-- name: take_parked
+-- The lock comes first and in order.
+WITH locked AS MATERIALIZED (
+    SELECT p.limit_id, p.shape, p.rank, p.job
+    FROM unnest($1::text::bigint[], $2::text::bigint[], $3::text::integer[],
+                $4::text::bigint[]) AS u (job, limit_id, shape, rank)
+    JOIN parked p ON p.limit_id = u.limit_id AND p.shape = u.shape AND p.rank = u.rank
+                 AND p.job = u.job
+    ORDER BY p.job FOR UPDATE OF p
+), taken AS (
+    DELETE FROM parked p USING locked l
+    WHERE p.limit_id = l.limit_id AND p.shape = l.shape AND p.rank = l.rank AND p.job = l.job
+    RETURNING p.shape, p.rank, p.job, p.attempt, coalesce(p.workflow, 0), p.limit_id,
+              p.excluded
+)
+SELECT * FROM taken ORDER BY job
+
+-- name: take_ready
+-- The lock comes first and in order; it waits for a claim in force to commit or give up.
+WITH locked AS MATERIALIZED (
+    SELECT r.shape, r.rank, r.job
+    FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[])
+         AS u (job, shape, rank)
+    JOIN ready r ON r.shape = u.shape AND r.rank = u.rank AND r.job = u.job
+    ORDER BY r.job FOR UPDATE OF r
+), taken AS (
+    DELETE FROM ready r USING locked l
+    WHERE r.shape = l.shape AND r.rank = l.rank AND r.job = l.job
+    RETURNING r.shape, r.rank, r.job, r.attempt, coalesce(r.workflow, 0),
+              coalesce(r.limit_id, 0), r.excluded
+)
+SELECT * FROM taken ORDER BY job
+
+-- name: pull_due
+-- Several servers pull at once; none waits for another.
+WITH picked AS MATERIALIZED (
+    SELECT job FROM due WHERE at <= $1 ORDER BY at, job LIMIT $2 FOR UPDATE SKIP LOCKED
+), taken AS (
+    DELETE FROM due d USING picked p WHERE d.job = p.job
+    RETURNING d.at, d.job, d.state, d.shape, d.rank, d.attempt, coalesce(d.workflow, 0),
+              coalesce(d.limit_id, 0), d.excluded
+)
+SELECT * FROM taken ORDER BY at, job
+
+-- name: next_due
+-- When to look again.
+SELECT coalesce((SELECT at FROM due ORDER BY at, job LIMIT 1), 0)
+
+-- name: peek
+-- Each probe begins at its own bound in the index, so that dead entries below it are not
+-- met and the cost does not grow with the queue.
+SELECT r.shape, r.rank, r.job, r.attempt, coalesce(r.workflow, 0), coalesce(r.limit_id, 0),
+       r.excluded
+FROM unnest($1::text::integer[], $2::text::bigint[], $3::text::bigint[],
+            $4::text::integer[]) AS p (shape, rank, job, count)
+CROSS JOIN LATERAL (
+    SELECT * FROM ready
+    WHERE shape = p.shape AND (rank, job) >= (p.rank, p.job)
+    ORDER BY rank, job LIMIT p.count FOR UPDATE SKIP LOCKED
+) AS r
+
+-- name: park
+-- `peek` holds these rows.
+WITH given AS MATERIALIZED (
+    SELECT * FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
+                         $4::text::integer[], $5::text::bigint[], $6::text::bigint[],
+                         $7::text[])
+                  AS u (job, shape, rank, attempt, workflow, limit_id, excluded)
+), taken AS (
+    DELETE FROM ready r USING given g
+    WHERE r.shape = g.shape AND r.rank = g.rank AND r.job = g.job
+)
+INSERT INTO parked (shape, rank, job, attempt, workflow, limit_id, excluded)
+SELECT shape, rank, job, attempt, nullif(workflow, 0), limit_id, excluded FROM given
+
+-- name: heads
+-- A loose index scan: one descent for each shape, however many jobs it has.
+WITH RECURSIVE heads AS (
+    (SELECT shape, rank, job FROM ready ORDER BY shape, rank, job LIMIT 1)
+    UNION ALL
+    SELECT n.shape, n.rank, n.job FROM heads h CROSS JOIN LATERAL (
+        SELECT shape, rank, job FROM ready WHERE shape > h.shape
+        ORDER BY shape, rank, job LIMIT 1
+    ) AS n
+)
+SELECT shape, rank, job FROM heads
+
+-- name: count_ready
+-- Limits are small numbers, and so are these counts.
+SELECT count(*) FROM ready WHERE limit_id = $1 AND shape = $2
+
+-- name: best_parked
+-- A loose index scan over the limit's shapes. It passes over rows that others hold: the
+-- limit is locked, so waiting here could end in a deadlock.
+WITH RECURSIVE found AS (
+    (SELECT shape FROM parked WHERE limit_id = $1 ORDER BY shape LIMIT 1)
+    UNION ALL
+    SELECT n.shape FROM found f CROSS JOIN LATERAL (
+        SELECT shape FROM parked WHERE limit_id = $1 AND shape > f.shape
+        ORDER BY shape LIMIT 1
+    ) AS n
+)
+SELECT p.shape, p.rank, p.job, p.attempt, coalesce(p.workflow, 0), p.limit_id, p.excluded
+FROM found f CROSS JOIN LATERAL (
+    SELECT * FROM parked WHERE limit_id = $1 AND shape = f.shape
+    ORDER BY rank, job LIMIT $2 FOR UPDATE SKIP LOCKED
+) AS p
+
+-- name: unpark
+-- `best_parked` holds these rows.
+DELETE FROM parked p
+USING unnest($1::text::bigint[], $2::text::bigint[], $3::text::integer[],
+             $4::text::bigint[]) AS u (job, limit_id, shape, rank)
+WHERE p.limit_id = u.limit_id AND p.shape = u.shape AND p.rank = u.rank AND p.job = u.job
+
+-- name: grant
+-- One statement turns ready jobs into leases: `peek` holds the rows of `ready`, `jobs` is
+-- only read, and the lease's number comes back beside its job.
+WITH given AS MATERIALIZED (
+    SELECT u.job, coalesce(u.attempt, $10) AS attempt, nextval('lease_numbers') AS lease,
+           coalesce(u.worker, $11) AS worker, coalesce(u.incarnation, $12) AS incarnation,
+           coalesce(u.shape, $13) AS shape, coalesce(u.rank, $14) AS rank,
+           nullif(coalesce(u.limit_id, $15), 0) AS limit_id, j.timeout_ms, j.idle_ms, j.spec
+    FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
+                $4::text::bigint[], $5::text::integer[], $6::text::bigint[],
+                $7::text::bigint[])
+         AS u (job, attempt, worker, incarnation, shape, rank, limit_id)
+    JOIN jobs j ON j.id = u.job
+), taken AS (
+    DELETE FROM ready r USING given g
+    WHERE r.shape = g.shape AND r.rank = g.rank AND r.job = g.job
+), leased AS (
+    INSERT INTO leases (job, attempt, lease, worker, incarnation, state, assigned_at,
+                        started_at, activity_at, deadline_at, timeout_ms, idle_ms, limit_id)
+    SELECT job, attempt, lease, worker, incarnation, $8::smallint, $9::bigint,
+           CASE WHEN $8 = 4 THEN $9 ELSE 0 END, 0,
+           CASE WHEN $8 = 4 THEN coalesce($9 + least(timeout_ms, idle_ms) + $16::bigint, 0)
+                ELSE $9 + $16 END,
+           timeout_ms, idle_ms, limit_id
+    FROM given
+)
+SELECT job, attempt, lease, worker, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), spec
+FROM given
+
+-- name: lock_leases
+-- The jobs are locked already where a lease is to end; the order is the same.
+SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
+       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason
+FROM leases WHERE job = ANY ($1::text::bigint[]) ORDER BY job FOR UPDATE
+
+-- name: leases_of_workers
+-- What a worker holds, in the order in which it was given.
+SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
+       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason
+FROM leases WHERE worker = ANY ($1::text::bigint[]) ORDER BY lease
+
+-- name: stopped_leases
+-- Asked with every sync and nearly always empty: a partial index answers it.
+SELECT worker, incarnation, job, attempt, state, reason
+FROM leases WHERE worker = ANY ($1::text::bigint[]) AND state IN (5, 6) ORDER BY lease
+
+-- name: overdue_leases
+-- A walk over all leases, every few seconds: an index would cost more at every claim.
+SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
+       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason
+FROM leases WHERE state IN (3, 4) AND deadline_at BETWEEN 1 AND $1
+ORDER BY deadline_at, job LIMIT $2
+
+-- name: orphaned_leases
+-- A walk over all leases, every few seconds.
+SELECT l.job, l.attempt, l.lease, l.worker, l.incarnation, l.state, l.assigned_at,
+       l.started_at, l.activity_at, l.deadline_at, coalesce(l.timeout_ms, 0),
+       coalesce(l.idle_ms, 0), coalesce(l.limit_id, 0), l.reason
+FROM leases l LEFT JOIN workers w ON w.id = l.worker
+WHERE w.id IS NULL OR w.incarnation > l.incarnation
+ORDER BY l.job LIMIT $1
+
+-- name: start_leases
+-- The lock comes first and in order.
+WITH locked AS MATERIALIZED (
+    SELECT l.job, u.started_at, u.deadline_at
+    FROM unnest($1::text::bigint[], $2::text::bigint[], $3::text::bigint[])
+         AS u (job, started_at, deadline_at)
+    JOIN leases l ON l.job = u.job ORDER BY l.job FOR NO KEY UPDATE OF l
+)
+UPDATE leases l SET state = 4, started_at = k.started_at, deadline_at = k.deadline_at
+FROM locked k WHERE l.job = k.job AND l.state = 3
+
+-- name: mark_leases
+-- The lock comes first and in order.
+WITH locked AS MATERIALIZED (
+    SELECT job FROM leases WHERE job = ANY ($1::text::bigint[])
+    ORDER BY job FOR NO KEY UPDATE
+)
+UPDATE leases l SET state = $2, reason = $3 FROM locked k WHERE l.job = k.job
+
+-- name: touch_leases
+-- The lock comes first and in order.
+WITH locked AS MATERIALIZED (
+    SELECT l.job, u.activity_at, u.deadline_at
+    FROM unnest($1::text::bigint[], $2::text::bigint[], $3::text::bigint[])
+         AS u (job, activity_at, deadline_at)
+    JOIN leases l ON l.job = u.job ORDER BY l.job FOR NO KEY UPDATE OF l
+)
+UPDATE leases l SET activity_at = k.activity_at, deadline_at = k.deadline_at
+FROM locked k WHERE l.job = k.job
+
+-- name: drop_leases
+-- `lock_leases` holds these rows; without it they are still met in ascending order.
+DELETE FROM leases l USING unnest($1::text::bigint[]) AS u (job) WHERE l.job = u.job
+
+-- name: lock_workers
+-- Workers are the first to be locked.
+SELECT id, name, incarnation, seq, status, last_seen, last_lease, slots, static, dynamic,
+       troubles, reason, enrolled_at
+FROM workers WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR NO KEY UPDATE
+
+-- name: lock_worker_name
+-- Enrolment knows the name only.
+SELECT id, name, incarnation, seq, status, last_seen, last_lease, slots, static, dynamic,
+       troubles, reason, enrolled_at
+FROM workers WHERE name = $1 FOR NO KEY UPDATE
+
+-- name: insert_worker
+-- Two enrolments of one name at once: the second fails on the unique name.
+INSERT INTO workers (id, name, incarnation, seq, status, last_seen, last_lease, slots, static,
+                     dynamic, troubles, reason, enrolled_at)
+VALUES (nextval('worker_ids'), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+RETURNING id
+
+-- name: update_workers
+-- The lock comes first and in order.
+WITH locked AS MATERIALIZED (
+    SELECT u.* FROM unnest(
+        $1::text::bigint[], $2::text[], $3::text::bigint[], $4::text::bigint[],
+        $5::text::smallint[], $6::text::bigint[], $7::text::bigint[], $8::text::integer[],
+        $9::text[], $10::text[], $11::text[], $12::text[], $13::text::bigint[]
+    ) AS u (id, name, incarnation, seq, status, last_seen, last_lease, slots, static, dynamic,
+            troubles, reason, enrolled_at)
+    JOIN workers w ON w.id = u.id ORDER BY w.id FOR UPDATE OF w
+)
+UPDATE workers w SET
+    name = k.name, incarnation = k.incarnation, seq = k.seq, status = k.status,
+    last_seen = k.last_seen, last_lease = k.last_lease, slots = k.slots, static = k.static,
+    dynamic = k.dynamic, troubles = k.troubles, reason = k.reason, enrolled_at = k.enrolled_at
+FROM locked k WHERE w.id = k.id
+
+-- name: beat_workers
+-- The lock comes first and in order. No index has these columns, so the update stays in
+-- its page.
+WITH locked AS MATERIALIZED (
+    SELECT w.id, u.seq, u.last_seen, u.last_lease
+    FROM unnest($1::text::bigint[], $2::text::bigint[], $3::text::bigint[],
+                $4::text::bigint[]) AS u (id, seq, last_seen, last_lease)
+    JOIN workers w ON w.id = u.id ORDER BY w.id FOR NO KEY UPDATE OF w
+)
+UPDATE workers w SET seq = k.seq, last_seen = k.last_seen, last_lease = k.last_lease
+FROM locked k WHERE w.id = k.id
+
+-- name: remove_worker
+-- Its leases become orphans.
+DELETE FROM workers WHERE id = $1
+
+-- name: all_workers
+-- A fleet is thousands, not millions.
+SELECT id, name, incarnation, seq, status, last_seen, last_lease, slots, static, dynamic,
+       troubles, reason, enrolled_at
+FROM workers ORDER BY id
+
+-- name: silent_workers
+-- A walk over the fleet by the health loop: an index on last_seen would slow every sync.
+SELECT id, name, incarnation, seq, status, last_seen, last_lease, slots, static, dynamic,
+       troubles, reason, enrolled_at
+FROM workers WHERE last_seen < $1 AND status = ANY ($2::smallint[]) ORDER BY id
+
+-- name: insert_workflows
+-- The counts arrive as texts: arrays of arrays would be unnested to the ground.
+INSERT INTO workflows (id, namespace, name, state, run, flags, created_at, finished_at, counts)
+SELECT u.id, u.namespace, u.name, u.state, u.run, u.flags, u.created_at, u.finished_at,
+       u.counts::integer[]
+FROM unnest($1::text::bigint[], $2::text[], $3::text[], $4::text::smallint[],
+            $5::text::integer[], $6::text::integer[], $7::text::bigint[], $8::text::bigint[],
+            $9::text[])
+     AS u (id, namespace, name, state, run, flags, created_at, finished_at, counts)
+
+-- name: lock_workflows
+-- Workflows are the last rows to be locked.
+SELECT id, namespace, name, state, run, flags, created_at, finished_at, counts
+FROM workflows WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR NO KEY UPDATE
+
+-- name: bump_workflows
+-- The lock comes first and in order. $2 holds $3 numbers for each workflow, one for each
+-- state.
+WITH given AS MATERIALIZED (
+    SELECT $2::text::integer[] AS deltas
+), locked AS MATERIALIZED (
+    SELECT w.id, u.place
+    FROM unnest($1::text::bigint[]) WITH ORDINALITY AS u (id, place)
+    JOIN workflows w ON w.id = u.id ORDER BY w.id FOR NO KEY UPDATE OF w
+), bumped AS (
+    UPDATE workflows w SET counts = ARRAY(
+        SELECT c.number + coalesce(g.deltas[(k.place - 1) * $3::bigint + c.state], 0)
+        FROM unnest(w.counts) WITH ORDINALITY AS c (number, state) ORDER BY c.state
+    )
+    FROM given g, locked k WHERE w.id = k.id
+    RETURNING w.id, w.namespace, w.name, w.state, w.run, w.flags, w.created_at, w.finished_at,
+              w.counts
+)
+SELECT * FROM bumped ORDER BY id
+
+-- name: set_workflow_states
+-- The lock comes first and in order.
+WITH locked AS MATERIALIZED (
+    SELECT w.id, u.state, u.run, u.finished_at
+    FROM unnest($1::text::bigint[], $2::text::smallint[], $3::text::integer[],
+                $4::text::bigint[]) AS u (id, state, run, finished_at)
+    JOIN workflows w ON w.id = u.id ORDER BY w.id FOR NO KEY UPDATE OF w
+)
+UPDATE workflows w SET state = k.state, run = k.run, finished_at = k.finished_at
+FROM locked k WHERE w.id = k.id
+
+-- name: add_cascades
+-- Numbered in the order given: the oldest is worked on first.
+INSERT INTO cascades (job, kind, cursor, reason)
+SELECT u.job, u.kind, u.cursor, u.reason
+FROM unnest($1::text::bigint[], $2::text::smallint[], $3::text::integer[], $4::text[])
+     AS u (job, kind, cursor, reason)
+
+-- name: pull_cascade
+-- Several servers work on different intents.
+SELECT id, job, kind, cursor, reason FROM cascades ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED
+
+-- name: advance_cascade
+-- `pull_cascade` holds the row.
+UPDATE cascades SET cursor = $2 WHERE id = $1
+
+-- name: remove_cascade
+-- `pull_cascade` holds the row.
+DELETE FROM cascades WHERE id = $1
+
+-- name: cascades_of
+-- What is still to happen to the dependents of these jobs.
+SELECT id, job, kind, cursor, reason FROM cascades WHERE job = ANY ($1::text::bigint[])
+ORDER BY id
+
+-- name: find_limits
+-- Keys that are known, with their maximum: mostly nothing has to change.
+SELECT l.namespace, l.key, l.id, l.max FROM unnest($1::text[], $2::text[]) AS u (namespace, key)
+JOIN limits l ON l.namespace = u.namespace AND l.key = u.key
+
+-- name: insert_limits
+-- Numbered in the order given, inserted in the order of keys, so that two submits do not
+-- block each other.
+INSERT INTO limits (id, namespace, key, max, leased)
+SELECT n.id, n.namespace, n.key, n.max, 0
+FROM (SELECT nextval('limit_ids') AS id, namespace, key, max
+      FROM unnest($1::text[], $2::text[], $3::text::bigint[]) AS u (namespace, key, max)
+      OFFSET 0) AS n
+ORDER BY n.namespace COLLATE "C", n.key COLLATE "C"
+ON CONFLICT (namespace, key) DO NOTHING
+
+-- name: set_limits
+-- The lock comes first and in order.
+WITH locked AS MATERIALIZED (
+    SELECT l.id, u.max FROM unnest($1::text::bigint[], $2::text::bigint[]) AS u (id, max)
+    JOIN limits l ON l.id = u.id ORDER BY l.id FOR NO KEY UPDATE OF l
+)
+UPDATE limits l SET max = k.max FROM locked k WHERE l.id = k.id
+
+-- name: lock_limits
+-- After places, before workflows.
+SELECT id, namespace, key, max, leased FROM limits WHERE id = ANY ($1::text::bigint[])
+ORDER BY id FOR NO KEY UPDATE
+
+-- name: parked_limits
+-- A loose index scan: one descent for each limit.
+WITH RECURSIVE found AS (
+    (SELECT limit_id FROM parked ORDER BY limit_id LIMIT 1)
+    UNION ALL
+    SELECT n.limit_id FROM found f CROSS JOIN LATERAL (
+        SELECT limit_id FROM parked WHERE limit_id > f.limit_id ORDER BY limit_id LIMIT 1
+    ) AS n
+)
+SELECT limit_id FROM found
+
+-- name: bump_limits
+-- `lock_limits` holds these rows.
+UPDATE limits l SET leased = l.leased + u.delta
+FROM unnest($1::text::bigint[], $2::text::bigint[]) AS u (id, delta) WHERE l.id = u.id
+
+-- name: find_shapes
+-- Shapes that are known: mostly all.
+SELECT digest, id FROM shapes WHERE digest = ANY ($1::text[])
+
+-- name: insert_shapes
+-- Numbered in the order given, inserted in the order of digests, so that two submits do
+-- not block each other.
+INSERT INTO shapes (id, digest, body)
+SELECT n.id, n.digest, n.body
+FROM (SELECT nextval('shape_ids')::integer AS id, digest, body
+      FROM unnest($1::text[], $2::bytea[]) AS u (digest, body) OFFSET 0) AS n
+ORDER BY n.digest COLLATE "C"
+ON CONFLICT (digest) DO NOTHING
+
+-- name: shapes_after
+-- What a cache does not know yet.
+SELECT id, digest, body FROM shapes WHERE id > $1 ORDER BY id
+
+-- name: queues
+-- All of them; there are few.
+SELECT name, weight, paused FROM queues ORDER BY name
+
+-- name: put_queue
+-- New or changed.
+INSERT INTO queues (name, weight, paused) VALUES ($1, $2, $3)
+ON CONFLICT (name) DO UPDATE SET weight = excluded.weight, paused = excluded.paused
+
+-- name: meta
+-- All settings; there are few.
+SELECT name, value FROM meta ORDER BY name
+
+-- name: set_meta
+-- New or changed.
+INSERT INTO meta (name, value) VALUES ($1, $2)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value
+
+-- name: append_events
+-- The shared lock is taken before the first number is drawn: the tailer passes a gap only
+-- when nobody who may still fill it is left. The transaction's number comes back for the
+-- case that the answer to COMMIT is lost.
+WITH gate AS MATERIALIZED (
+    SELECT pg_advisory_xact_lock_shared(1464421956, 1)
+), written AS (
+    INSERT INTO events (at, kind, job, attempt, worker, incarnation, "from", "to", reason,
+                        actor, data)
+    SELECT coalesce(u.at, $12), coalesce(u.kind, $13), u.job, coalesce(u.attempt, $14),
+           nullif(coalesce(u.worker, $15), 0), nullif(coalesce(u.incarnation, $16), 0),
+           coalesce(u."from", $17), coalesce(u."to", $18), coalesce(u.reason, $19),
+           coalesce(u.actor, $20), coalesce(u.data, $21)
+    FROM gate, unnest($1::text::bigint[], $2::text::bigint[], $3::text::smallint[],
+                      $4::text::integer[], $5::text::bigint[], $6::text::bigint[],
+                      $7::text::smallint[], $8::text::smallint[], $9::text[], $10::text[],
+                      $11::text[])
+               AS u (job, at, kind, attempt, worker, incarnation, "from", "to", reason, actor,
+                     data)
+)
+SELECT pg_current_xact_id()::text
+
+-- name: read_events
+-- From a rising bound.
+SELECT seq, at, kind, job, attempt, coalesce(worker, 0), coalesce(incarnation, 0), "from",
+       "to", reason, actor, data
+FROM events WHERE seq > $1 ORDER BY seq LIMIT $2
+
+-- name: events_of_job
+-- The history of one job.
+SELECT seq, at, kind, job, attempt, coalesce(worker, 0), coalesce(incarnation, 0), "from",
+       "to", reason, actor, data
+FROM events WHERE job = $1 ORDER BY seq
+
+-- name: event_writers
+-- Who may still fill a gap: the transactions that hold the shared lock of `append_events`.
+SELECT virtualtransaction FROM pg_locks
+WHERE locktype = 'advisory' AND classid = 1464421956 AND objid = 1 AND objsubid = 2
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+
+-- name: bump_counters
+-- Into the shard of this connection, which no other transaction writes to.
+INSERT INTO counters (server, slot, name, value)
+SELECT $1, $2, u.name, u.delta FROM unnest($3::text[], $4::text::bigint[]) AS u (name, delta)
+ON CONFLICT (server, slot, name) DO UPDATE SET value = counters.value + excluded.value
+
+-- name: counters
+-- The sum over all shards.
+SELECT name, sum(value)::bigint FROM counters GROUP BY name ORDER BY name
+
+-- name: all_jobs
+-- For comparing and verifying.
+SELECT id, shape, coalesce(workflow, 0), state, flags, rank, base, adjustment, age_from,
+       created_at, coalesce(limit_id, 0), coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
+       coalesce(supersedes, 0), coalesce(superseded_by, 0), attempt, failed, lost, returned,
+       coalesce(worker, 0), coalesce(incarnation, 0), excluded,
+       coalesce(assigned_at, 0), coalesce(started_at, 0), coalesce(finished_at, 0),
+       coalesce(failure, 0), exit_code, message, reason, result, spec
+FROM jobs ORDER BY id
+
+-- name: all_waits
+-- For comparing and verifying.
+SELECT job, unmet, manual, not_before, age_from, shape, rank, attempt, coalesce(workflow, 0),
+       coalesce(limit_id, 0), excluded
+FROM waits ORDER BY job
+
+-- name: all_due
+-- For comparing and verifying.
+SELECT at, job, state, shape, rank, attempt, coalesce(workflow, 0), coalesce(limit_id, 0),
+       excluded
+FROM due ORDER BY at, job
+
+-- name: all_parked
+-- For comparing and verifying.
+SELECT shape, rank, job, attempt, coalesce(workflow, 0), limit_id, excluded
+FROM parked ORDER BY limit_id, shape, rank, job
+
+-- name: all_ready
+-- For comparing and verifying.
+SELECT shape, rank, job, attempt, coalesce(workflow, 0), coalesce(limit_id, 0), excluded
+FROM ready ORDER BY shape, rank, job
+
+-- name: all_leases
+-- For comparing and verifying.
+SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
+       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason
+FROM leases ORDER BY job
+
+-- name: all_attempts
+-- For comparing and verifying.
+SELECT job, number, worker, incarnation, state, failure, exit_code, message, assigned_at,
+       started_at, finished_at
+FROM attempts ORDER BY job, number
+
+-- name: all_dependents
+-- For comparing and verifying.
+SELECT job, chunk, edges FROM dependents ORDER BY job, chunk
+
+-- name: all_limits
+-- For comparing and verifying.
+SELECT id, namespace, key, max, leased FROM limits ORDER BY id
+
+-- name: all_keys
+-- For comparing and verifying.
+SELECT namespace, key, job, digest FROM keys ORDER BY namespace, key
+
+-- name: all_workflows
+-- For comparing and verifying.
+SELECT id, namespace, name, state, run, flags, created_at, finished_at, counts
+FROM workflows ORDER BY id
+
+-- name: all_cascades
+-- For comparing and verifying.
+SELECT id, job, kind, cursor, reason FROM cascades ORDER BY id
+
+-- name: notify
+-- After COMMIT, as a statement of its own: inside, it would hold a lock that all notifiers
+-- share until the commit is on disk.
+SELECT pg_notify('windlass', payload) FROM unnest($1::text[]) AS payload
+
+-- name: inject_clock
+-- Tests only: the time that all servers on this database see.
+WITH gone AS (DELETE FROM injected_clock) INSERT INTO injected_clock VALUES ($1)
+
+-- name: use_injected_clock
+-- Replacing the function instead of asking a flag: the real clock pays nothing for it.
+CREATE OR REPLACE FUNCTION windlass_now() RETURNS bigint LANGUAGE sql VOLATILE
+AS $$SELECT at FROM injected_clock$$
+
+-- name: use_real_clock
+-- The function as the schema has it.
+CREATE OR REPLACE FUNCTION windlass_now() RETURNS bigint LANGUAGE sql VOLATILE
+AS $$SELECT trunc(extract(epoch FROM clock_timestamp()) * 1000)::bigint$$
+
+-- name: create_schema
+-- All tables live in a schema of their own, beside the user's.
+CREATE SCHEMA IF NOT EXISTS windlass
+
+-- name: create_migrations
+-- Which numbered files were applied.
+CREATE TABLE IF NOT EXISTS migrations (number integer PRIMARY KEY, name text NOT NULL)
+
+-- name: lock_migrations
+-- Two upgrades at once: the second waits and finds nothing to do.
+SELECT pg_advisory_xact_lock(1464421956, 2)
+
+-- name: has_migrations
+-- Whether this database was ever prepared.
+SELECT to_regclass('windlass.migrations') IS NOT NULL
+
+-- name: migrations
+-- What was applied so far.
+SELECT number FROM migrations ORDER BY number
+
+-- name: note_migration
+-- In the same transaction as the migration itself.
+INSERT INTO migrations (number, name) VALUES ($1, $2)

@@ -1,0 +1,57 @@
+"""Everything the store holds, in the one order that all stores show it in."""
+
+from collections.abc import Sequence
+
+from windlass.domain.records import (
+    Attempt,
+    Cascade,
+    JobFacts,
+    JobRecord,
+    KeyRow,
+    LimitRow,
+    QueueRow,
+    ShapeRow,
+)
+from windlass.ports.store import Snapshot
+from windlass.store.postgres.leases import leases_of
+from windlass.store.postgres.places import due_of, tickets_of, waits_of
+from windlass.store.postgres.session import Rows, Session
+from windlass.store.postgres.workers import workers_of
+from windlass.store.postgres.workflows import workflows_of
+
+FACTS = len(JobFacts._fields)
+
+
+async def take_snapshot(session: Session) -> Snapshot:
+    """Read every table; `session` stands in one snapshot of the database."""
+    fetch = session.fetch
+    return Snapshot(
+        jobs=tuple(JobRecord(JobFacts._make(r[:FACTS]), *r[FACTS:]) for r in await fetch("all_jobs")),
+        waits=tuple(waits_of(await fetch("all_waits"))),
+        due=tuple(due_of(await fetch("all_due"))),
+        parked=tuple(tickets_of(await fetch("all_parked"))),
+        ready=tuple(tickets_of(await fetch("all_ready"))),
+        leases=tuple(leases_of(await fetch("all_leases"))),
+        attempts=tuple(map(Attempt._make, await fetch("all_attempts"))),
+        dependents=_dependents(await fetch("all_dependents")),
+        workers=tuple(workers_of(await fetch("all_workers"))),
+        limits=tuple(map(LimitRow._make, await fetch("all_limits"))),
+        keys=tuple(map(KeyRow._make, await fetch("all_keys"))),
+        workflows=tuple(workflows_of(await fetch("all_workflows"))),
+        cascades=tuple(map(Cascade._make, await fetch("all_cascades"))),
+        shapes=tuple(map(ShapeRow._make, await fetch("shapes_after", 0))),
+        queues=tuple(map(QueueRow._make, await fetch("queues"))),
+        meta=tuple(_pairs(await fetch("meta"))),
+        counters=tuple(pair for pair in _pairs(await fetch("counters")) if pair[1]),
+    )
+
+
+def _pairs(rows: Rows) -> Sequence[tuple[str, int]]:
+    return [(name, value) for name, value in rows]
+
+
+def _dependents(rows: Rows) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    edges: dict[int, list[int]] = {}
+    for job, _, chunk in rows:
+        edges.setdefault(job, []).extend(chunk)
+    return tuple((job, tuple(its)) for job, its in edges.items())

@@ -1,0 +1,74 @@
+"""Open connections to a database file, with the settings each role needs."""
+
+import os
+from pathlib import Path
+
+import apsw
+
+from windlass.store.sqlite.faults import as_unavailable, damaged
+
+# apsw's statement cache is a ring, and every row of an `executemany` moves it on by one:
+# with the default of 100 a batch would throw out every other statement. 512 is the most.
+STATEMENTS = 512
+WRITER_CACHE_KIB = 64 * 1024
+READER_CACHE_KIB = 16 * 1024
+# A check of the whole file takes about 0.1 s for this many bytes; larger files are
+# checked as far as they are read.
+CHECKED_SIZE = 32 * 1024 * 1024
+
+
+def open_writer(path: Path) -> apsw.Connection:
+    """The one connection that writes. It creates the file, readable by its owner only."""
+    try:
+        _make_private(path)
+        connection = _connect(path, apsw.SQLITE_OPEN_READWRITE)
+        connection.pragma("journal_mode", "wal")
+        connection.pragma("synchronous", "full")
+        connection.pragma("foreign_keys", False)
+        connection.pragma("temp_store", "memory")
+        connection.pragma("cache_size", -WRITER_CACHE_KIB)
+        connection.wal_autocheckpoint(0)
+        _check(connection, path)
+        return connection
+    except (apsw.Error, OSError) as error:
+        raise as_unavailable(error, path) or error from error
+
+
+def open_reader(path: Path) -> apsw.Connection:
+    """A connection that cannot write, for long reads; it never waits for the writer."""
+    connection = _connect(path, apsw.SQLITE_OPEN_READONLY)
+    connection.pragma("temp_store", "memory")
+    connection.pragma("cache_size", -READER_CACHE_KIB)
+    return connection
+
+
+def open_checkpointer(path: Path) -> apsw.Connection:
+    """A connection that only moves pages from the WAL into the database."""
+    connection = _connect(path, apsw.SQLITE_OPEN_READWRITE)
+    connection.pragma("synchronous", "full")
+    connection.wal_autocheckpoint(0)
+    return connection
+
+
+def _connect(path: Path, flags: int) -> apsw.Connection:
+    connection = apsw.Connection(str(path), flags=flags, statementcachesize=STATEMENTS)
+    # Plans must not depend on bound values: statements would be compiled anew for each.
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+    connection.set_busy_timeout(0)
+    return connection
+
+
+def _make_private(path: Path) -> None:
+    """Before SQLite opens the file, since it gives WAL and index the same mode."""
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        os.chmod(path, 0o600)
+
+
+def _check(connection: apsw.Connection, path: Path) -> None:
+    connection.pragma("schema_version")
+    if path.stat().st_size <= CHECKED_SIZE:
+        finding = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if finding is None or finding[0] != "ok":
+            raise damaged(path, "no answer" if finding is None else str(finding[0]))

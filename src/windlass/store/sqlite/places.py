@@ -1,0 +1,142 @@
+"""The places where open jobs wait: waits, due, parked, ready."""
+
+from collections.abc import Mapping, Sequence
+
+import apsw
+
+from windlass.domain.records import Due, JobFacts, Ticket, Wait
+from windlass.ports.store import Head, Probe
+from windlass.store.sqlite.bulk import BulkInsert
+from windlass.store.sqlite.rows import (
+    Row,
+    as_due,
+    as_head,
+    as_ticket,
+    as_wait,
+    due_row,
+    integers,
+    wait_row,
+)
+from windlass.store.sqlite.statements import QUERIES
+
+_READY = BulkInsert(QUERIES["insert_ready"])
+_PARKED = BulkInsert(QUERIES["insert_parked"])
+_WAITS = BulkInsert(QUERIES["insert_waits"])
+_DUE = BulkInsert(QUERIES["insert_due"])
+_PEEK = QUERIES["peek"]
+_COUNT_SPAN = QUERIES["count_ready_span"]
+_REMOVE_SPAN = QUERIES["remove_ready_span"]
+_REMOVE = QUERIES["remove_ready"]
+
+
+class SqlitePlaces:
+    """`PlacesTx` over one connection. What is taken comes back ascending by job."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._execute = connection.execute
+        self._executemany = connection.executemany
+
+    async def add_ready(self, tickets: Sequence[Ticket]) -> None:
+        _READY.run(self._connection, tickets)
+
+    async def add_waits(self, rows: Sequence[Wait]) -> None:
+        _WAITS.run(self._connection, [wait_row(row) for row in rows])
+
+    async def add_due(self, rows: Sequence[Due]) -> None:
+        _DUE.run(self._connection, [due_row(row) for row in rows])
+
+    async def add_parked(self, tickets: Sequence[Ticket]) -> None:
+        _PARKED.run(self._connection, tickets)
+
+    async def meet(self, met: Mapping[int, int], manual: bool = False) -> list[Wait]:
+        if not met:
+            return []
+        self._executemany(QUERIES["meet_manual" if manual else "meet"], sorted(met.items()))
+        return self._taken_waits("free_waits", met)
+
+    async def waiting(self, ids: Sequence[int]) -> dict[int, Wait]:
+        if not ids:
+            return {}
+        rows = self._execute(QUERIES["waiting"], (integers(sorted(ids)),))
+        return {row[0]: as_wait(row) for row in rows}
+
+    async def take_waits(self, ids: Sequence[int]) -> list[Wait]:
+        return self._taken_waits("take_waits", ids)
+
+    async def take_due(self, ids: Sequence[int]) -> list[Due]:
+        if not ids:
+            return []
+        rows = self._execute(QUERIES["take_due"], (integers(ids),))
+        return sorted(map(as_due, rows), key=lambda due: due.job)
+
+    async def take_parked(self, facts: Sequence[JobFacts]) -> list[Ticket]:
+        places = [(fact.limit, fact.shape, fact.rank, fact.id) for fact in sorted(facts)]
+        return list(map(as_ticket, self._executemany(QUERIES["take_parked"], places)))
+
+    async def take_ready(self, facts: Sequence[JobFacts]) -> list[Ticket]:
+        places = [(fact.shape, fact.rank, fact.id) for fact in sorted(facts)]
+        return list(map(as_ticket, self._executemany(QUERIES["take_ready"], places)))
+
+    async def pull_due(self, now: int, count: int) -> list[Due]:
+        rows = self._execute(QUERIES["due_now"], (now, count)).fetchall()
+        if rows:
+            self._executemany(QUERIES["drop_due"], [row[:2] for row in rows])
+        return list(map(as_due, rows))
+
+    async def next_due(self) -> int:
+        rows: list[Row] = self._execute(QUERIES["next_due"]).fetchall()
+        return int(rows[0][0])
+
+    async def peek(self, probes: Sequence[Probe]) -> list[Ticket]:
+        """Each probe is answered by itself: two that overlap find the same job twice."""
+        execute = self._execute
+        found: list[Ticket] = []
+        for probe in probes:
+            found += map(as_ticket, execute(_PEEK, probe))
+        return found
+
+    async def park(self, tickets: Sequence[Ticket]) -> None:
+        remove_ready(self._connection, tickets)
+        _PARKED.run(self._connection, tickets)
+
+    async def heads(self) -> list[Head]:
+        return list(map(as_head, self._execute(QUERIES["heads"])))
+
+    async def count_ready(self, limit: int, shape: int) -> int:
+        rows: list[Row] = self._execute(QUERIES["count_ready"], (limit, shape)).fetchall()
+        return int(rows[0][0])
+
+    async def best_parked(self, limit: int, count: int) -> list[Ticket]:
+        shapes = self._execute(QUERIES["parked_shapes"], (limit,)).fetchall()
+        places = [(limit, shape, count) for (shape,) in shapes]
+        return list(map(as_ticket, self._executemany(QUERIES["best_parked"], places)))
+
+    async def unpark(self, tickets: Sequence[Ticket]) -> None:
+        places = [(ticket.limit, ticket.shape, ticket.rank, ticket.job) for ticket in tickets]
+        self._executemany(QUERIES["unpark"], places)
+
+    def _taken_waits(self, query: str, ids: Sequence[int] | Mapping[int, int]) -> list[Wait]:
+        if not ids:
+            return []
+        rows = self._execute(QUERIES[query], (integers(ids),))
+        return sorted(map(as_wait, rows), key=lambda wait: wait.job)
+
+
+def remove_ready(connection: apsw.Connection, tickets: Sequence[Ticket]) -> None:
+    """Remove jobs that were peeked from `ready`; all of them must stand there."""
+    shapes: dict[int, list[Ticket]] = {}
+    for ticket in tickets:
+        shapes.setdefault(ticket[0], []).append(ticket)
+    for shape, those in shapes.items():
+        jobs = [ticket[2] for ticket in those]
+        span = (*min(those)[:3], *max(those)[1:3])
+        between: list[Row] = connection.execute(_COUNT_SPAN, span).fetchall()
+        # Most often nothing else stands between the first and the last.
+        if between[0] == (len(jobs), sum(jobs)):
+            connection.execute(_REMOVE_SPAN, span)
+        else:
+            connection.execute(_REMOVE, (*span, integers(jobs)))
+        removed = connection.changes()
+        if removed != len(jobs):
+            raise LookupError(f"expected {len(jobs)} ready jobs of shape {shape}, got {removed}")

@@ -1,0 +1,610 @@
+-- Every statement of the SQLite store. `carray(?)` is an array of integers bound as one
+-- parameter; CROSS JOIN keeps it the outer loop, so that rows come in the array's order.
+-- An INSERT that ends in VALUES (…) is also executed for many rows at once (bulk.py).
+
+-- name: begin
+-- The write lock is taken at once: a later upgrade could fail in the middle of the work.
+BEGIN IMMEDIATE;
+
+-- name: begin_read
+-- The snapshot begins with the first read.
+BEGIN;
+
+-- name: commit
+-- With synchronous=FULL this returns when the WAL is on the disk.
+COMMIT;
+
+-- name: roll_back
+-- Nothing of the transaction stays.
+ROLLBACK;
+
+-- name: sequences
+-- The last number each sequence has given, read once when the store opens.
+SELECT name, value FROM sequences;
+
+-- name: save_sequence
+-- Written once a transaction, so that a number is never given again after a restart.
+INSERT INTO sequences (name, value) VALUES (?, ?)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value;
+
+-- name: newest_event
+-- The store's time goes on from here.
+SELECT at FROM events ORDER BY seq DESC LIMIT 1;
+
+
+-- jobs ------------------------------------------------------------------------------
+
+-- name: insert_jobs
+-- The columns of NewJob; the others have defaults.
+INSERT INTO jobs (
+    id, shape, workflow, flags, rank, base, adjustment, age_from, created_at, limit_id,
+    timeout_ms, idle_ms, supersedes, spec
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: job_facts
+-- The columns of JobFacts; what an end changed stands in `outcomes`.
+SELECT
+    j.id, j.shape, j.workflow, ifnull(o.state, 0), ifnull(o.flags, j.flags), j.rank, j.base,
+    j.adjustment, j.age_from, j.created_at, j.limit_id, j.timeout_ms, j.idle_ms,
+    j.supersedes, j.superseded_by, ifnull(o.attempt, j.attempt), ifnull(o.failed, j.failed),
+    ifnull(o.lost, j.lost), j.returned, ifnull(o.worker, 0), ifnull(o.incarnation, 0),
+    j.excluded
+FROM carray(?) AS wanted
+CROSS JOIN jobs AS j ON j.id = wanted.value
+LEFT JOIN outcomes AS o ON o.job = j.id;
+
+-- name: job_specs
+-- What was submitted, as it was submitted.
+SELECT id, spec FROM carray(?) AS wanted CROSS JOIN jobs ON id = wanted.value;
+
+-- name: note_tries
+-- The counters of JobTry move; the job stays open.
+UPDATE jobs SET attempt = ?2, failed = ?3, lost = ?4, returned = ?5, excluded = ?6
+WHERE id = ?1;
+
+-- name: insert_outcomes
+-- The columns of JobEnd. A second end of one job is refused by the primary key.
+INSERT INTO outcomes (
+    job, state, flags, attempt, failed, lost, worker, incarnation, assigned_at, started_at,
+    finished_at, failure, exit_code, message, reason, result
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: insert_attempts
+-- The columns of Attempt: what came before the newest attempt.
+INSERT INTO attempts (
+    job, number, worker, incarnation, state, failure, exit_code, message, assigned_at,
+    started_at, finished_at
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: attempts
+-- Within a job they come ascending by number, as the primary key has them.
+SELECT
+    a.job, a.number, a.worker, a.incarnation, a.state, a.failure, a.exit_code, a.message,
+    a.assigned_at, a.started_at, a.finished_at
+FROM carray(?) AS wanted CROSS JOIN attempts AS a ON a.job = wanted.value;
+
+-- name: set_priority
+-- The new rank holds for later places; the present place is moved by the engine.
+UPDATE jobs SET adjustment = ?2, age_from = ?3, rank = ?4 WHERE id = ?1;
+
+-- name: set_superseded
+-- The old job stays for inspection and points to its successor.
+UPDATE jobs SET superseded_by = ?2 WHERE id = ?1;
+
+-- name: last_dependents
+-- The chunk that is filled up before another is begun.
+SELECT chunk, edges FROM dependents WHERE job = ? ORDER BY chunk DESC LIMIT 1;
+
+-- name: put_dependents
+-- A chunk is written whole: at most 1,000 edges of eight bytes.
+INSERT OR REPLACE INTO dependents (job, chunk, edges) VALUES (?, ?, ?);
+
+-- name: dependents
+-- One chunk of each job that has it.
+SELECT d.job, d.edges
+FROM carray(?1) AS wanted CROSS JOIN dependents AS d ON d.job = wanted.value AND d.chunk = ?2;
+
+-- name: move_dependents
+-- The successor takes over all who wait.
+UPDATE dependents SET job = ?2 WHERE job = ?1;
+
+-- name: claim_key
+-- Whoever was first keeps the key; who that was is read back.
+INSERT INTO keys (namespace, key, job, digest) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING;
+
+-- name: key
+-- What now stands for a key.
+SELECT namespace, key, job, digest FROM keys WHERE namespace = ? AND key = ?;
+
+-- name: point_key
+-- The key follows a superseding job.
+UPDATE keys SET job = ?3 WHERE namespace = ?1 AND key = ?2;
+
+
+-- places ----------------------------------------------------------------------------
+
+-- name: insert_ready
+-- The columns of Ticket.
+INSERT INTO ready (shape, rank, job, attempt, workflow, limit_id, excluded)
+VALUES (?, ?, ?, ?, ?, ?, ?);
+
+-- name: insert_parked
+-- The columns of Ticket.
+INSERT INTO parked (shape, rank, job, attempt, workflow, limit_id, excluded)
+VALUES (?, ?, ?, ?, ?, ?, ?);
+
+-- name: insert_waits
+-- The columns of Wait without its ticket's job.
+INSERT INTO waits (
+    job, unmet, manual, not_before, age_from, shape, rank, attempt, workflow, limit_id, excluded
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: insert_due
+-- The columns of Due without its ticket's job.
+INSERT INTO due (at, job, state, shape, rank, attempt, workflow, limit_id, excluded)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: meet
+-- Narrow rows by primary key: a join of 1,000 dependents touches few pages.
+UPDATE waits SET unmet = unmet - ?2 WHERE job = ?1;
+
+-- name: meet_manual
+-- A manual condition is met once: a second time there is none left to meet.
+UPDATE waits SET unmet = unmet - ?2, manual = 0 WHERE job = ?1 AND manual <> 0;
+
+-- name: free_waits
+-- Those with nothing left to wait for.
+DELETE FROM waits WHERE job IN carray(?) AND unmet <= 0
+RETURNING
+    job, unmet, manual, not_before, age_from, shape, rank, attempt, workflow, limit_id, excluded;
+
+-- name: waiting
+-- Wait, its ticket flattened.
+SELECT
+    w.job, w.unmet, w.manual, w.not_before, w.age_from, w.shape, w.rank, w.attempt,
+    w.workflow, w.limit_id, w.excluded
+FROM carray(?) AS wanted CROSS JOIN waits AS w ON w.job = wanted.value;
+
+-- name: take_waits
+-- A cancelled or aborted job waits no more.
+DELETE FROM waits WHERE job IN carray(?)
+RETURNING
+    job, unmet, manual, not_before, age_from, shape, rank, attempt, workflow, limit_id, excluded;
+
+-- name: take_due
+-- By the unique index on the job, since the caller does not know the time.
+DELETE FROM due WHERE job IN carray(?)
+RETURNING at, job, state, shape, rank, attempt, workflow, limit_id, excluded;
+
+-- name: take_parked
+-- One at a time by primary key: the caller knows where a job stands.
+DELETE FROM parked WHERE limit_id = ? AND shape = ? AND rank = ? AND job = ?
+RETURNING shape, rank, job, attempt, workflow, limit_id, excluded;
+
+-- name: take_ready
+-- One at a time by primary key: the caller knows where a job stands.
+DELETE FROM ready WHERE shape = ? AND rank = ? AND job = ?
+RETURNING shape, rank, job, attempt, workflow, limit_id, excluded;
+
+-- name: due_now
+-- The first entries of the primary key.
+SELECT at, job, state, shape, rank, attempt, workflow, limit_id, excluded
+FROM due WHERE at <= ? ORDER BY at, job LIMIT ?;
+
+-- name: drop_due
+-- Entries that were read just before, by primary key.
+DELETE FROM due WHERE at = ? AND job = ?;
+
+-- name: next_due
+-- 0 when nothing is planned.
+SELECT ifnull(min(at), 0) FROM due;
+
+-- name: peek
+-- A walk along the primary key from a lower bound: its cost is the number of rows found.
+SELECT shape, rank, job, attempt, workflow, limit_id, excluded
+FROM ready WHERE shape = ? AND (rank, job) >= (?, ?) ORDER BY rank, job LIMIT ?;
+
+-- name: heads
+-- A loose index scan: one seek for each shape, however many jobs stand behind its head.
+WITH RECURSIVE head (shape, rank, job) AS (
+    SELECT -1, 0, 0
+    UNION ALL
+    SELECT r.shape, r.rank, r.job
+    FROM head CROSS JOIN ready AS r ON (r.shape, r.rank, r.job) = (
+        SELECT shape, rank, job FROM ready
+        WHERE shape > head.shape ORDER BY shape, rank, job LIMIT 1
+    )
+)
+SELECT shape, rank, job FROM head WHERE shape >= 0;
+
+-- name: count_ready
+-- The partial index holds jobs with a limit only; the second condition lets it be used.
+SELECT count(*) FROM ready WHERE limit_id = ? AND shape = ? AND limit_id > 0;
+
+-- name: parked_shapes
+-- A loose index scan over the shapes below one limit.
+WITH RECURSIVE below (shape) AS (
+    SELECT min(shape) FROM parked WHERE limit_id = ?1
+    UNION ALL
+    SELECT (SELECT min(shape) FROM parked WHERE limit_id = ?1 AND shape > below.shape)
+    FROM below WHERE below.shape IS NOT NULL
+)
+SELECT shape FROM below WHERE shape IS NOT NULL;
+
+-- name: best_parked
+-- The best of one shape below one limit.
+SELECT shape, rank, job, attempt, workflow, limit_id, excluded
+FROM parked WHERE limit_id = ? AND shape = ? ORDER BY rank, job LIMIT ?;
+
+
+-- name: unpark
+-- Rows that were read just before, by primary key.
+DELETE FROM parked WHERE limit_id = ? AND shape = ? AND rank = ? AND job = ?;
+
+-- name: count_ready_span
+-- Whether exactly the wanted jobs stand between the first and the last of them.
+SELECT count(*), sum(job) FROM ready
+WHERE shape = ?1 AND (rank, job) >= (?2, ?3) AND (rank, job) <= (?4, ?5);
+
+-- name: remove_ready_span
+-- A range takes a third of the time of single keys.
+DELETE FROM ready WHERE shape = ?1 AND (rank, job) >= (?2, ?3) AND (rank, job) <= (?4, ?5);
+
+-- name: remove_ready
+-- A walk over what was peeked; what lies between and was not asked for stays.
+DELETE FROM ready
+WHERE shape = ?1 AND (rank, job) >= (?2, ?3) AND (rank, job) <= (?4, ?5) AND job IN carray(?6);
+
+
+-- leases ----------------------------------------------------------------------------
+
+-- name: granted_jobs
+-- What the worker needs, in the order of the grants.
+SELECT id, timeout_ms, idle_ms, spec FROM carray(?) AS wanted
+CROSS JOIN jobs ON id = wanted.value;
+
+-- name: lease_to
+-- Leases of one worker, numbered in the order of the array: the columns come from `jobs`
+-- in half the time of binding them. The smaller timeout that is not 0 counts; 0 is never.
+INSERT INTO leases (
+    job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
+    deadline_at, timeout_ms, idle_ms, limit_id
+)
+SELECT
+    j.id, ?2, ?1 + wanted.rowid, ?3, ?4, ?6, ?7, ?8, 0,
+    CASE
+        WHEN ?6 <> 4 THEN ?9
+        WHEN j.timeout_ms = 0 AND j.idle_ms = 0 THEN 0
+        ELSE ?9 + min(
+            iif(j.timeout_ms, j.timeout_ms, j.idle_ms), iif(j.idle_ms, j.idle_ms, j.timeout_ms)
+        )
+    END,
+    j.timeout_ms, j.idle_ms, ?5
+FROM carray(?10) AS wanted CROSS JOIN jobs AS j ON j.id = wanted.value;
+
+-- name: insert_leases
+-- The columns of Lease but for the reason.
+INSERT INTO leases (
+    job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
+    deadline_at, timeout_ms, idle_ms, limit_id
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: leases
+-- By primary key, in the order asked for.
+SELECT
+    l.job, l.attempt, l.lease, l.worker, l.incarnation, l.state, l.assigned_at, l.started_at,
+    l.activity_at, l.deadline_at, l.timeout_ms, l.idle_ms, l.limit_id, l.reason
+FROM carray(?) AS wanted CROSS JOIN leases AS l ON l.job = wanted.value;
+
+-- name: leases_of_workers
+-- By the index on the worker, then sorted: a worker holds few.
+SELECT
+    l.job, l.attempt, l.lease, l.worker, l.incarnation, l.state, l.assigned_at, l.started_at,
+    l.activity_at, l.deadline_at, l.timeout_ms, l.idle_ms, l.limit_id, l.reason
+FROM carray(?) AS wanted CROSS JOIN leases AS l ON l.worker = wanted.value
+ORDER BY l.lease;
+
+-- name: stopped
+-- The partial index holds only leases in canceling or timed_out: most often none.
+SELECT l.worker, l.incarnation, l.job, l.attempt, l.state, l.reason
+FROM carray(?) AS wanted CROSS JOIN leases AS l ON l.worker = wanted.value AND l.state > 4
+ORDER BY l.lease;
+
+-- name: overdue
+-- A walk over all leases, of which there are no more than slots in the fleet: cheaper
+-- than an index that every claim and every activity would have to move. 0 never comes.
+SELECT
+    job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
+    deadline_at, timeout_ms, idle_ms, limit_id, reason
+FROM leases WHERE deadline_at BETWEEN 1 AND ?1 AND state BETWEEN 3 AND 4
+ORDER BY deadline_at, job LIMIT ?2;
+
+-- name: orphans
+-- A walk over all leases, as above, with one look at each one's worker.
+SELECT
+    l.job, l.attempt, l.lease, l.worker, l.incarnation, l.state, l.assigned_at, l.started_at,
+    l.activity_at, l.deadline_at, l.timeout_ms, l.idle_ms, l.limit_id, l.reason
+FROM leases AS l LEFT JOIN workers AS w ON w.id = l.worker
+WHERE w.id IS NULL OR w.incarnation > l.incarnation
+ORDER BY l.job LIMIT ?;
+
+-- name: start_leases
+-- Only assigned leases become running.
+UPDATE leases SET state = 4, started_at = ?2, deadline_at = ?3 WHERE job = ?1 AND state = 3;
+
+-- name: mark_leases
+-- Told to stop; the row stays until the worker reports or is lost.
+UPDATE leases SET state = ?1, reason = ?2 WHERE job IN carray(?3);
+
+-- name: touch_leases
+-- Activity moves the deadline of jobs with an idle timeout.
+UPDATE leases SET activity_at = ?2, deadline_at = ?3 WHERE job = ?1;
+
+-- name: drop_leases
+-- The attempts are over.
+DELETE FROM leases WHERE job IN carray(?);
+
+
+-- workers ---------------------------------------------------------------------------
+
+-- name: workers
+-- The columns of Worker, in the order asked for.
+SELECT
+    w.id, w.name, w.incarnation, w.seq, w.status, w.last_seen, w.last_lease, w.slots,
+    w.static, w.dynamic, w.troubles, w.reason, w.enrolled_at
+FROM carray(?) AS wanted CROSS JOIN workers AS w ON w.id = wanted.value;
+
+-- name: worker_by_name
+-- A name belongs to one worker for as long as it is enrolled.
+SELECT
+    id, name, incarnation, seq, status, last_seen, last_lease, slots, static, dynamic,
+    troubles, reason, enrolled_at
+FROM workers WHERE name = ?;
+
+-- name: all_workers
+-- Ascending by id.
+SELECT
+    id, name, incarnation, seq, status, last_seen, last_lease, slots, static, dynamic,
+    troubles, reason, enrolled_at
+FROM workers ORDER BY id;
+
+-- name: insert_worker
+-- The columns of Worker.
+INSERT INTO workers (
+    id, name, incarnation, seq, status, last_seen, last_lease, slots, static, dynamic,
+    troubles, reason, enrolled_at
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: update_workers
+-- Every column of Worker.
+UPDATE workers SET
+    name = ?2, incarnation = ?3, seq = ?4, status = ?5, last_seen = ?6, last_lease = ?7,
+    slots = ?8, static = ?9, dynamic = ?10, troubles = ?11, reason = ?12, enrolled_at = ?13
+WHERE id = ?1;
+
+-- name: beat
+-- What a sync changes.
+UPDATE workers SET seq = ?2, last_seen = ?3, last_lease = ?4 WHERE id = ?1;
+
+-- name: remove_worker
+-- Its leases become orphans, which the cleanup finds.
+DELETE FROM workers WHERE id = ?;
+
+-- name: silent_workers
+-- A walk over all workers, once in a health cycle.
+SELECT
+    id, name, incarnation, seq, status, last_seen, last_lease, slots, static, dynamic,
+    troubles, reason, enrolled_at
+FROM workers WHERE last_seen < ? AND status IN carray(?) ORDER BY id;
+
+
+-- workflows and cascades ------------------------------------------------------------
+
+-- name: insert_workflows
+-- The columns of WorkflowRow; the counts are a JSON list by state code.
+INSERT INTO workflows (
+    id, namespace, name, state, run, flags, created_at, finished_at, counts
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: workflows
+-- In the order asked for.
+SELECT
+    w.id, w.namespace, w.name, w.state, w.run, w.flags, w.created_at, w.finished_at, w.counts
+FROM carray(?) AS wanted CROSS JOIN workflows AS w ON w.id = wanted.value;
+
+-- name: set_counts
+-- Once for each workflow of a batch.
+UPDATE workflows SET counts = ?2 WHERE id = ?1;
+
+-- name: set_workflow_state
+-- A reopened workflow has a new run and no end.
+UPDATE workflows SET state = ?2, run = ?3, finished_at = ?4 WHERE id = ?1;
+
+-- name: insert_cascades
+-- The columns of Cascade.
+INSERT INTO cascades (id, job, kind, cursor, reason) VALUES (?, ?, ?, ?, ?);
+
+-- name: oldest_cascade
+-- Intents are worked off in the order they were recorded.
+SELECT id, job, kind, cursor, reason FROM cascades ORDER BY id LIMIT 1;
+
+-- name: advance_cascade
+-- The chunks below the cursor are done.
+UPDATE cascades SET cursor = ?2 WHERE id = ?1;
+
+-- name: remove_cascade
+-- All chunks are done.
+DELETE FROM cascades WHERE id = ?;
+
+-- name: cascades_of
+-- Is a job's failure still being passed on?
+SELECT c.id, c.job, c.kind, c.cursor, c.reason
+FROM carray(?) AS wanted CROSS JOIN cascades AS c ON c.job = wanted.value
+ORDER BY c.id;
+
+
+-- limits ----------------------------------------------------------------------------
+
+-- name: limit_id
+-- By the unique key.
+SELECT id FROM limits WHERE namespace = ? AND key = ?;
+
+-- name: insert_limit
+-- A key seen for the first time; nothing is leased under it yet.
+INSERT INTO limits (id, namespace, key, max, leased) VALUES (?, ?, ?, ?, 0);
+
+-- name: set_limit
+-- The newest submit says how many.
+UPDATE limits SET max = ?2 WHERE id = ?1;
+
+-- name: limits
+-- In the order asked for.
+SELECT l.id, l.namespace, l.key, l.max, l.leased
+FROM carray(?) AS wanted CROSS JOIN limits AS l ON l.id = wanted.value;
+
+-- name: parked_limits
+-- A loose index scan over the limits under which jobs are parked.
+WITH RECURSIVE holding (limit_id) AS (
+    SELECT min(limit_id) FROM parked
+    UNION ALL
+    SELECT (SELECT min(limit_id) FROM parked WHERE limit_id > holding.limit_id)
+    FROM holding WHERE holding.limit_id IS NOT NULL
+)
+SELECT limit_id FROM holding WHERE limit_id IS NOT NULL;
+
+-- name: bump_limits
+-- Slots taken and freed.
+UPDATE limits SET leased = leased + ?2 WHERE id = ?1;
+
+
+-- catalog ---------------------------------------------------------------------------
+
+-- name: shape_id
+-- By the unique digest.
+SELECT id FROM shapes WHERE digest = ?;
+
+-- name: insert_shape
+-- Many jobs, few shapes.
+INSERT INTO shapes (id, digest, body) VALUES (?, ?, ?);
+
+-- name: shapes_after
+-- Engines remember the last one they know.
+SELECT id, digest, body FROM shapes WHERE id > ? ORDER BY id;
+
+-- name: queues
+-- Ascending by name, as the primary key has them.
+SELECT name, weight, paused FROM queues ORDER BY name;
+
+-- name: put_queue
+-- Paused, resumed or reweighted.
+INSERT OR REPLACE INTO queues (name, weight, paused) VALUES (?, ?, ?);
+
+-- name: meta
+-- Settings that live in the store.
+SELECT name, value FROM meta ORDER BY name;
+
+-- name: set_meta
+-- One setting.
+INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?);
+
+
+-- log -------------------------------------------------------------------------------
+
+-- name: insert_events
+-- The columns of Event. The number it comes with is ignored: it gets the one after the
+-- newest event.
+INSERT INTO events (
+    seq, at, kind, job, attempt, worker, incarnation, from_state, to_state, reason, actor, data
+) VALUES (? + NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: read_events
+-- A walk along the primary key.
+SELECT
+    seq, at, kind, job, attempt, worker, incarnation, from_state, to_state, reason, actor, data
+FROM events WHERE seq > ? ORDER BY seq LIMIT ?;
+
+-- name: events_of_job
+-- By the index on the job, which ends in the number.
+SELECT
+    seq, at, kind, job, attempt, worker, incarnation, from_state, to_state, reason, actor, data
+FROM events WHERE job = ? ORDER BY seq;
+
+-- name: bump_counter
+-- Each server has rows of its own.
+INSERT INTO counters (server, name, value) VALUES (?, ?, ?)
+ON CONFLICT (server, name) DO UPDATE SET value = value + excluded.value;
+
+-- name: counters
+-- Summed over the servers.
+SELECT name, sum(value) FROM counters GROUP BY name ORDER BY name;
+
+
+-- snapshot: whole tables, in one order ----------------------------------------------
+
+-- name: all_jobs
+-- JobRecord: the facts, then the rest.
+SELECT
+    j.id, j.shape, j.workflow, ifnull(o.state, 0), ifnull(o.flags, j.flags), j.rank, j.base,
+    j.adjustment, j.age_from, j.created_at, j.limit_id, j.timeout_ms, j.idle_ms,
+    j.supersedes, j.superseded_by, ifnull(o.attempt, j.attempt), ifnull(o.failed, j.failed),
+    ifnull(o.lost, j.lost), j.returned, ifnull(o.worker, 0), ifnull(o.incarnation, 0),
+    j.excluded,
+    ifnull(o.assigned_at, 0), ifnull(o.started_at, 0), ifnull(o.finished_at, 0),
+    ifnull(o.failure, 0), o.exit_code, o.message, o.reason, o.result, j.spec
+FROM jobs AS j LEFT JOIN outcomes AS o ON o.job = j.id ORDER BY j.id;
+
+-- name: all_waits
+-- By job.
+SELECT
+    job, unmet, manual, not_before, age_from, shape, rank, attempt, workflow, limit_id, excluded
+FROM waits ORDER BY job;
+
+-- name: all_due
+-- In the order they fall due.
+SELECT at, job, state, shape, rank, attempt, workflow, limit_id, excluded
+FROM due ORDER BY at, job;
+
+-- name: all_parked
+-- By limit, then as `ready`.
+SELECT shape, rank, job, attempt, workflow, limit_id, excluded
+FROM parked ORDER BY limit_id, shape, rank, job;
+
+-- name: all_ready
+-- In the order they are given out within a shape.
+SELECT shape, rank, job, attempt, workflow, limit_id, excluded
+FROM ready ORDER BY shape, rank, job;
+
+-- name: all_leases
+-- By job.
+SELECT
+    job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
+    deadline_at, timeout_ms, idle_ms, limit_id, reason
+FROM leases ORDER BY job;
+
+-- name: all_attempts
+-- By job and number.
+SELECT
+    job, number, worker, incarnation, state, failure, exit_code, message, assigned_at,
+    started_at, finished_at
+FROM attempts ORDER BY job, number;
+
+-- name: all_dependents
+-- The chunks of a job follow each other.
+SELECT job, edges FROM dependents ORDER BY job, chunk;
+
+-- name: all_limits
+-- By id.
+SELECT id, namespace, key, max, leased FROM limits ORDER BY id;
+
+-- name: all_keys
+-- By namespace and key.
+SELECT namespace, key, job, digest FROM keys ORDER BY namespace, key;
+
+-- name: all_workflows
+-- By id.
+SELECT id, namespace, name, state, run, flags, created_at, finished_at, counts
+FROM workflows ORDER BY id;
+
+-- name: all_cascades
+-- By id.
+SELECT id, job, kind, cursor, reason FROM cascades ORDER BY id;

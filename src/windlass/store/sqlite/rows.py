@@ -1,0 +1,108 @@
+"""Between result rows and records, with as little Python for each row as can be."""
+
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+import apsw
+import msgspec
+
+from windlass.domain.events import Event
+from windlass.domain.records import (
+    Attempt,
+    Cascade,
+    Due,
+    Granted,
+    JobFacts,
+    JobRecord,
+    KeyRow,
+    Lease,
+    LimitRow,
+    QueueRow,
+    ShapeRow,
+    Ticket,
+    Wait,
+    Worker,
+    WorkflowRow,
+)
+from windlass.ports.store import Head, Stopped
+
+R = TypeVar("R", bound=tuple[object, ...])
+Row = tuple[Any, ...]
+FACTS = len(JobFacts._fields)
+
+
+def maker(kind: type[R]) -> Callable[[Row], R]:
+    """`kind._make` without its Python frame; the statement selects the fields in order."""
+    make: Callable[[Row], R] = partial(tuple.__new__, kind)
+    return make
+
+
+as_attempt = maker(Attempt)
+as_cascade = maker(Cascade)
+as_event = maker(Event)
+as_facts = maker(JobFacts)
+as_granted = maker(Granted)
+as_head = maker(Head)
+as_key = maker(KeyRow)
+as_lease = maker(Lease)
+as_limit = maker(LimitRow)
+as_queue = maker(QueueRow)
+as_shape = maker(ShapeRow)
+as_stopped = maker(Stopped)
+as_ticket = maker(Ticket)
+as_worker = maker(Worker)
+
+
+def as_wait(row: Row) -> Wait:
+    """From a row in which the ticket's columns follow, without its job."""
+    job, unmet, manual, not_before, age_from, shape, rank, *rest = row
+    ticket = Ticket(shape, rank, job, *rest)
+    return Wait(job, unmet, manual, not_before, age_from, ticket)
+
+
+def wait_row(wait: Wait) -> Row:
+    shape, rank, _, *rest = wait.ticket
+    return (*wait[:5], shape, rank, *rest)
+
+
+def as_due(row: Row) -> Due:
+    """From a row in which the ticket's columns follow, without its job."""
+    at, job, state, shape, rank, *rest = row
+    return Due(at, job, state, Ticket(shape, rank, job, *rest))
+
+
+def due_row(due: Due) -> Row:
+    shape, rank, _, *rest = due.ticket
+    return (*due[:3], shape, rank, *rest)
+
+
+def as_record(row: Row) -> JobRecord:
+    """From a row that holds the facts and then the rest."""
+    return JobRecord(as_facts(row[:FACTS]), *row[FACTS:])
+
+
+def as_workflow(row: Row) -> WorkflowRow:
+    *columns, counts = row
+    return WorkflowRow._make((*columns, msgspec.json.decode(counts, type=tuple[int, ...])))
+
+
+def counts_text(counts: Iterable[int]) -> str:
+    return msgspec.json.encode(tuple(counts)).decode()
+
+
+def pack(edges: Sequence[int]) -> bytes:
+    """Eight bytes an edge, as the machine has them."""
+    return array("q", edges).tobytes()
+
+
+def unpack(packed: bytes) -> tuple[int, ...]:
+    edges = array("q")
+    edges.frombytes(packed)
+    return tuple(edges)
+
+
+def integers(values: Iterable[int]) -> Any:  # apsw does not export the binding's type
+    """An array for `carray(?)`, which must not be empty."""
+    return apsw.carray(array("q", values))

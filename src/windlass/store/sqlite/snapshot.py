@@ -1,0 +1,67 @@
+"""Everything the store holds, in the one order that all stores show it in."""
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+import apsw
+
+from windlass.ports.store import Snapshot
+from windlass.store.sqlite.rows import (
+    Row,
+    as_attempt,
+    as_cascade,
+    as_due,
+    as_key,
+    as_lease,
+    as_limit,
+    as_queue,
+    as_record,
+    as_shape,
+    as_ticket,
+    as_wait,
+    as_worker,
+    as_workflow,
+    unpack,
+)
+from windlass.store.sqlite.statements import QUERIES
+
+R = TypeVar("R")
+
+
+def take_snapshot(connection: apsw.Connection) -> Snapshot:
+    """Read every table; the caller holds a transaction, so that they belong together."""
+
+    def whole(query: str, make: Callable[[Row], R]) -> tuple[R, ...]:
+        return tuple(map(make, connection.execute(QUERIES[query])))
+
+    return Snapshot(
+        jobs=whole("all_jobs", as_record),
+        waits=whole("all_waits", as_wait),
+        due=whole("all_due", as_due),
+        parked=whole("all_parked", as_ticket),
+        ready=whole("all_ready", as_ticket),
+        leases=whole("all_leases", as_lease),
+        attempts=whole("all_attempts", as_attempt),
+        dependents=tuple(_dependents(connection)),
+        workers=whole("all_workers", as_worker),
+        limits=whole("all_limits", as_limit),
+        keys=whole("all_keys", as_key),
+        workflows=whole("all_workflows", as_workflow),
+        cascades=whole("all_cascades", as_cascade),
+        shapes=tuple(map(as_shape, connection.execute(QUERIES["shapes_after"], (0,)))),
+        queues=whole("queues", as_queue),
+        meta=whole("meta", _pair),
+        counters=tuple(pair for pair in whole("counters", _pair) if pair[1]),
+    )
+
+
+def _dependents(connection: apsw.Connection) -> Iterator[tuple[int, tuple[int, ...]]]:
+    edges: dict[int, tuple[int, ...]] = {}
+    for job, packed in connection.execute(QUERIES["all_dependents"]):
+        edges[job] = edges.get(job, ()) + unpack(packed)
+    yield from edges.items()
+
+
+def _pair(row: Row) -> tuple[str, int]:
+    name, value = row
+    return name, value

@@ -1,0 +1,184 @@
+"""The store in one SQLite file.
+
+One connection writes, on the event loop's own thread: a transaction runs to its end in
+one step, so nothing comes between its statements. Long reads and checkpoints have
+connections of their own.
+"""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+
+from windlass.domain.errors import StoreUnavailable
+from windlass.ports.clock import Clock
+from windlass.ports.store import News, Snapshot, Tx
+from windlass.store.inline import drive
+from windlass.store.sqlite.checkpoints import Checkpoints
+from windlass.store.sqlite.connection import open_checkpointer, open_reader, open_writer
+from windlass.store.sqlite.faults import as_unavailable
+from windlass.store.sqlite.guard import Guard
+from windlass.store.sqlite.migrate import migrate
+from windlass.store.sqlite.rows import Row
+from windlass.store.sqlite.sequences import Sequences
+from windlass.store.sqlite.snapshot import take_snapshot
+from windlass.store.sqlite.statements import QUERIES
+from windlass.store.sqlite.transaction import roles_over
+
+T = TypeVar("T")
+
+# Nobody else should be writing, so a few tries at once outlast a passing lock, such as
+# that of a backup; a longer one is the committer's to wait out.
+BUSY_TRIES = 20
+
+_BEGIN = QUERIES["begin"]
+_BEGIN_READ = QUERIES["begin_read"]
+_COMMIT = QUERIES["commit"]
+_ROLL_BACK = QUERIES["roll_back"]
+_SAVE = QUERIES["save_sequence"]
+
+
+class SqliteStore:
+    """`Store` over one file; `open` makes one."""
+
+    def __init__(
+        self, path: Path, clock: Clock, server: str, writer: apsw.Connection, guard: Guard | None
+    ) -> None:
+        self.path = path
+        self._clock = clock
+        self._guard = guard
+        self._writer = writer
+        self._reader = open_reader(path)
+        self._mover = open_checkpointer(path)
+        self._checkpoints = Checkpoints(writer, self._mover)
+        saved: list[Row] = writer.execute(QUERIES["sequences"]).fetchall()
+        self._sequences = Sequences(saved)
+        self._write_tx = roles_over(writer, self._sequences, server)
+        self._read_tx = roles_over(self._reader, Sequences(), server)
+        newest: list[Row] = writer.execute(QUERIES["newest_event"]).fetchall()
+        self._now: int = newest[0][0] if newest else 0
+        self._is_open = True
+
+    @classmethod
+    def open(
+        cls, path: Path | str, clock: Clock, server: str = "s1", exclusive: bool = True
+    ) -> "SqliteStore":
+        """Open or create the file at `path`, and bring its schema up to date.
+
+        `exclusive` refuses a second server on the same file. Raises `StoreUnavailable`
+        if the file is in use, damaged, or made by a newer Windlass.
+        """
+        path = Path(path).absolute()
+        guard = Guard(path) if exclusive else None
+        writer: apsw.Connection | None = None
+        try:
+            writer = open_writer(path)
+            migrate(writer, path)
+            return cls(path, clock, server, writer, guard)
+        except BaseException as error:
+            if writer is not None:
+                writer.close(True)
+            if guard is not None:
+                guard.release()
+            raise as_unavailable(error, path) or error from error
+
+    @property
+    def shared(self) -> bool:
+        return False
+
+    @property
+    def inline(self) -> bool:
+        return True
+
+    async def transact(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+        self._begin()
+        committing = False
+        execute = self._writer.execute
+        try:
+            result = drive(work(self._write_tx._replace(now=self._tell_time())))
+            unsaved = self._sequences.unsaved()
+            if unsaved:
+                self._writer.executemany(_SAVE, unsaved)
+            committing = True
+            execute(_COMMIT)
+        except BaseException as error:
+            self._roll_back()
+            unavailable = as_unavailable(error, self.path, committing)
+            if unavailable is None:
+                raise
+            raise unavailable from error
+        self._sequences.committed()
+        if self._checkpoints.is_wanted():
+            self._checkpoints.run()
+        return result
+
+    async def read(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+        tx = self._read_tx._replace(now=self._tell_time())
+        return self._on_reader(lambda: drive(work(tx)))
+
+    async def snapshot(self) -> Snapshot:
+        return self._on_reader(lambda: take_snapshot(self._reader))
+
+    async def announce(self, news: News) -> None:
+        """Nobody else works on this file."""
+
+    def subscribe(self, hear: Callable[[News], None]) -> Callable[[], None]:
+        """There are no other engines to hear of."""
+        del hear
+        return lambda: None
+
+    async def close(self) -> None:
+        """Close all connections, the writer last: it tidies the WAL away."""
+        if self._is_open:
+            self._is_open = False
+            self._reader.close(True)
+            self._mover.close(True)
+            self._writer.close(True)
+            if self._guard is not None:
+                self._guard.release()
+
+    def checkpoint(self) -> bool:
+        """Move the WAL's pages into the database; whether no reader kept any back."""
+        self._check_open()
+        return self._checkpoints.run()
+
+    def _begin(self) -> None:
+        self._check_open()
+        if self._writer.in_transaction:
+            raise RuntimeError("a store transaction began inside another one")
+        for tries_left in range(BUSY_TRIES, 0, -1):
+            try:
+                self._writer.execute(_BEGIN)
+                return
+            except apsw.Error as error:
+                if tries_left > 1 and isinstance(error, apsw.BusyError):
+                    continue
+                raise as_unavailable(error, self.path) or error from error
+
+    def _roll_back(self) -> None:
+        self._sequences.rolled_back()
+        # Some errors, such as a full disk, have rolled back by themselves.
+        if self._writer.in_transaction:
+            self._writer.execute(_ROLL_BACK)
+
+    def _on_reader(self, work: Callable[[], T]) -> T:
+        """Run `work` while the reader holds one snapshot."""
+        self._check_open()
+        try:
+            self._reader.execute(_BEGIN_READ)
+            try:
+                return work()
+            finally:
+                self._reader.execute(_ROLL_BACK)
+        except apsw.Error as error:
+            raise as_unavailable(error, self.path) or error from error
+
+    def _tell_time(self) -> int:
+        """The clock's time, but never earlier than it was told before."""
+        self._now = max(self._now, self._clock.now_ms())
+        return self._now
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise StoreUnavailable(f"the store on {self.path} was closed", outcome_unknown=False)

@@ -1,0 +1,44 @@
+"""One transaction: the roles over one connection, and the moment it takes place."""
+
+from typing import NamedTuple
+
+import apsw
+
+from windlass.store.sqlite.catalog import SqliteCatalog
+from windlass.store.sqlite.jobs import SqliteJobs
+from windlass.store.sqlite.leases import SqliteLeases
+from windlass.store.sqlite.limits import SqliteLimits
+from windlass.store.sqlite.log import SqliteLog
+from windlass.store.sqlite.places import SqlitePlaces
+from windlass.store.sqlite.sequences import Sequences
+from windlass.store.sqlite.workers import SqliteWorkers
+from windlass.store.sqlite.workflows import SqliteWorkflows
+
+
+class SqliteTx(NamedTuple):
+    """`Tx`; the roles are made once for a connection, only `now` changes."""
+
+    now: int
+    jobs: SqliteJobs
+    places: SqlitePlaces
+    leases: SqliteLeases
+    workers: SqliteWorkers
+    workflows: SqliteWorkflows
+    limits: SqliteLimits
+    catalog: SqliteCatalog
+    log: SqliteLog
+
+
+def roles_over(connection: apsw.Connection, sequences: Sequences, server: str) -> SqliteTx:
+    """All roles over one connection."""
+    return SqliteTx(
+        now=0,
+        jobs=SqliteJobs(connection, sequences),
+        places=SqlitePlaces(connection),
+        leases=SqliteLeases(connection, sequences),
+        workers=SqliteWorkers(connection, sequences),
+        workflows=SqliteWorkflows(connection, sequences),
+        limits=SqliteLimits(connection, sequences),
+        catalog=SqliteCatalog(connection, sequences),
+        log=SqliteLog(connection, server),
+    )

@@ -1,0 +1,75 @@
+"""Rows of `workflows` and `cascades`: what spans several jobs."""
+
+from collections.abc import Mapping, Sequence
+
+import apsw
+
+from windlass.domain.records import Cascade, WorkflowRow
+from windlass.store.sqlite.bulk import BulkInsert
+from windlass.store.sqlite.rows import as_cascade, as_workflow, counts_text, integers
+from windlass.store.sqlite.sequences import Sequences
+from windlass.store.sqlite.statements import QUERIES
+
+_INSERT = BulkInsert(QUERIES["insert_workflows"])
+_INTENTS = BulkInsert(QUERIES["insert_cascades"])
+
+
+class SqliteWorkflows:
+    """`WorkflowsTx` over one connection. Unknown workflows are passed over."""
+
+    def __init__(self, connection: apsw.Connection, sequences: Sequences) -> None:
+        self._connection = connection
+        self._execute = connection.execute
+        self._executemany = connection.executemany
+        self._sequences = sequences
+
+    async def allocate(self, count: int) -> Sequence[int]:
+        return self._sequences.take("workflow", count)
+
+    async def insert(self, rows: Sequence[WorkflowRow]) -> None:
+        _INSERT.run(self._connection, [(*row[:-1], counts_text(row.counts)) for row in rows])
+
+    async def lock(self, ids: Sequence[int]) -> dict[int, WorkflowRow]:
+        if not ids:
+            return {}
+        rows = self._execute(QUERIES["workflows"], (integers(sorted(ids)),))
+        return {row[0]: as_workflow(row) for row in rows}
+
+    async def bump(self, deltas: Mapping[int, Mapping[int, int]]) -> list[WorkflowRow]:
+        known = await self.lock(list(deltas))
+        changed = [_bumped(row, deltas[row.id]) for row in known.values()]
+        texts = [(row.id, counts_text(row.counts)) for row in changed if deltas[row.id]]
+        self._executemany(QUERIES["set_counts"], texts)
+        return changed
+
+    async def set_state(self, rows: Sequence[tuple[int, int, int, int]]) -> None:
+        self._executemany(QUERIES["set_workflow_state"], rows)
+
+    async def add_cascades(self, rows: Sequence[Cascade]) -> None:
+        ids = self._sequences.take("cascade", len(rows))
+        numbered = [(cascade, *row[1:]) for cascade, row in zip(ids, rows, strict=True)]
+        _INTENTS.run(self._connection, numbered)
+
+    async def pull_cascade(self) -> Cascade | None:
+        rows = self._execute(QUERIES["oldest_cascade"]).fetchall()
+        return as_cascade(rows[0]) if rows else None
+
+    async def advance_cascade(self, cascade: int, cursor: int | None) -> None:
+        if cursor is None:
+            self._execute(QUERIES["remove_cascade"], (cascade,))
+        else:
+            self._execute(QUERIES["advance_cascade"], (cascade, cursor))
+
+    async def cascades_of(self, jobs: Sequence[int]) -> list[Cascade]:
+        """Ascending by id."""
+        if not jobs:
+            return []
+        wanted = integers(sorted(set(jobs)))
+        return list(map(as_cascade, self._execute(QUERIES["cascades_of"], (wanted,))))
+
+
+def _bumped(row: WorkflowRow, deltas: Mapping[int, int]) -> WorkflowRow:
+    counts = list(row.counts)
+    for state, delta in deltas.items():
+        counts[state] += delta
+    return row._replace(counts=tuple(counts))

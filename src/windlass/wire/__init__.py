@@ -1,0 +1,1 @@
+"""Versioned messages between workers, clients and servers."""

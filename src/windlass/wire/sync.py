@@ -1,0 +1,112 @@
+"""The one message between worker and server, version 1.
+
+Only durations cross the wire, never clock readings, so a worker whose clock is off by
+a day does no harm.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+Outcome = Literal["completed", "failed", "canceled", "timed_out"]
+
+
+class Started(msgspec.Struct, frozen=True):
+    """A process is about to be launched for this attempt."""
+
+    job: int
+    attempt: int
+
+
+class Finished(msgspec.Struct, frozen=True):
+    """An attempt ended on the worker, and its results are uploaded.
+
+    `failure` names the class; without it, the text of `message` decides.
+    """
+
+    job: int
+    attempt: int
+    outcome: Outcome = "completed"
+    exit_code: int | None = None
+    failure: str | None = None
+    message: str | None = None
+    result: Any = None
+
+
+class Released(msgspec.Struct, frozen=True):
+    """The worker gives this attempt back, for no fault of the job.
+
+    A reason on an attempt that never started is a refusal: the job backs off and stays
+    away from this worker for a while.
+    """
+
+    job: int
+    attempt: int
+    reason: str | None = None
+
+
+class Held(msgspec.Struct, frozen=True):
+    """An attempt the agent believes it holds; the audit of mechanics."""
+
+    job: int
+    attempt: int
+
+
+class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Heartbeat, starts, results, claims and cancellations at once.
+
+    `wait_ms` is how long the server may hold the answer back, at most a heartbeat.
+    `received` is the highest lease number the agent has seen. With `prefetch` jobs come
+    as assigned and are launched only after `started` was answered.
+    """
+
+    incarnation: int
+    seq: int
+    received: int = 0
+    started: tuple[Started, ...] = ()
+    finished: tuple[Finished, ...] = ()
+    released: tuple[Released, ...] = ()
+    want: int = 0
+    wait_ms: int = 0
+    prefetch: bool = False
+    held: tuple[Held, ...] | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class Assignment(msgspec.Struct, frozen=True):
+    """A job given to this incarnation, under a lease."""
+
+    job: int
+    attempt: int
+    lease: int
+    state: str
+    timeout_ms: int
+    idle_timeout_ms: int
+    spec: msgspec.Raw
+
+
+class Stop(msgspec.Struct, frozen=True):
+    """A process the agent is to end; it keeps the lease until it reports."""
+
+    job: int
+    attempt: int
+    reason: str
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """`lease_lost`: this attempt is not the agent's any more; kill its process."""
+
+    job: int
+    attempt: int
+    reason: str
+
+
+class SyncReply(msgspec.Struct, frozen=True, kw_only=True):
+    """What the agent has to do. `applied` is False if nothing new was said."""
+
+    jobs: tuple[Assignment, ...] = ()
+    cancel: tuple[Stop, ...] = ()
+    lost: tuple[Refusal, ...] = ()
+    drain: bool = False
+    epoch: int = 0
+    applied: bool = True

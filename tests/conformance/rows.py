@@ -1,0 +1,201 @@
+"""Rows to write in tests: plausible in every column, changed where a test says so.
+
+No two columns of a row hold the same value where they can differ, so that a store that
+mixes up two of them is found out.
+"""
+
+from typing import Any
+
+from windlass.domain.events import Event, EventKind
+from windlass.domain.records import (
+    Attempt,
+    Cascade,
+    Due,
+    Grant,
+    JobEnd,
+    JobFacts,
+    NewJob,
+    Ticket,
+    Wait,
+    Worker,
+    WorkflowRow,
+)
+from windlass.domain.states import State
+from windlass.domain.workflow import COUNTS
+
+QUEUED = State.QUEUED.code
+ASSIGNED = State.ASSIGNED.code
+RUNNING = State.RUNNING.code
+CANCELING = State.CANCELING.code
+TIMED_OUT = State.TIMED_OUT.code
+RETRYING = State.RETRYING.code
+COMPLETED = State.COMPLETED.code
+FAILED = State.FAILED.code
+
+
+def ticket(job: int, **changes: Any) -> Ticket:
+    row = Ticket(shape=1, rank=1_000 + job, job=job, attempt=0, workflow=0, limit=0, excluded=None)
+    return row._replace(**changes)
+
+
+def wait(job: int, unmet: int = 1, **changes: Any) -> Wait:
+    row = Wait(job, unmet, manual=0, not_before=0, age_from=70 + job, ticket=ticket(job))
+    return row._replace(**changes)
+
+
+def due(job: int, at: int, state: int = QUEUED, **changes: Any) -> Due:
+    return Due(at, job, state, ticket(job))._replace(**changes)
+
+
+def new_job(job: int, **changes: Any) -> NewJob:
+    row = NewJob(
+        id=job,
+        shape=1,
+        workflow=2,
+        flags=3,
+        rank=1_000 + job,
+        base=4,
+        adjustment=-5,
+        age_from=600 + job,
+        created_at=500 + job,
+        limit=7,
+        timeout_ms=8_000,
+        idle_ms=0,
+        supersedes=0,
+        spec=b'{"task":"build \xe2\x86\x92 ship"}',
+    )
+    return row._replace(**changes)
+
+
+def facts(row: NewJob, **changes: Any) -> JobFacts:
+    """What a store tells of a job of which nothing but the submit is known."""
+    fresh = JobFacts(
+        id=row.id,
+        shape=row.shape,
+        workflow=row.workflow,
+        state=0,
+        flags=row.flags,
+        rank=row.rank,
+        base=row.base,
+        adjustment=row.adjustment,
+        age_from=row.age_from,
+        created_at=row.created_at,
+        limit=row.limit,
+        timeout_ms=row.timeout_ms,
+        idle_ms=row.idle_ms,
+        supersedes=row.supersedes,
+        superseded_by=0,
+        attempt=0,
+        failed=0,
+        lost=0,
+        returned=0,
+        worker=0,
+        incarnation=0,
+        excluded=None,
+    )
+    return fresh._replace(**changes)
+
+
+def facts_at(place: Ticket) -> JobFacts:
+    """The facts by which a job is looked for in `ready` and `parked`."""
+    row = new_job(place.job, shape=place.shape, rank=place.rank, limit=place.limit)
+    return facts(row)
+
+
+def job_end(job: int, **changes: Any) -> JobEnd:
+    row = JobEnd(
+        job=job,
+        state=FAILED,
+        flags=9,
+        attempt=4,
+        failed=3,
+        lost=2,
+        worker=11,
+        incarnation=12,
+        assigned_at=2_001,
+        started_at=2_002,
+        finished_at=2_003,
+        failure=1,
+        exit_code=-7,
+        message="it said “no”",
+        reason="exit code -7",
+        result=b'{"parts":[1,2]}',
+    )
+    return row._replace(**changes)
+
+
+def attempt(job: int, number: int, **changes: Any) -> Attempt:
+    row = Attempt(
+        job=job,
+        number=number,
+        worker=21,
+        incarnation=22,
+        state=FAILED,
+        failure=2,
+        exit_code=None,
+        message=None,
+        assigned_at=3_001,
+        started_at=3_002,
+        finished_at=3_003,
+    )
+    return row._replace(**changes)
+
+
+def grant(place: Ticket, worker: int = 1, incarnation: int = 1, number: int = 1) -> Grant:
+    return Grant(place, worker, incarnation, number)
+
+
+def worker(name: str, **changes: Any) -> Worker:
+    row = Worker(
+        id=999,
+        name=name,
+        incarnation=1,
+        seq=2,
+        status=1,
+        last_seen=4_000,
+        last_lease=5,
+        slots=6,
+        static='{"site":"Zürich"}',
+        dynamic='{"cpus":8}',
+        troubles=None,
+        reason=None,
+        enrolled_at=3_999,
+    )
+    return row._replace(**changes)
+
+
+def workflow(number: int, **changes: Any) -> WorkflowRow:
+    row = WorkflowRow(
+        id=number,
+        namespace="team",
+        name="nightly",
+        state=1,
+        run=2,
+        flags=3,
+        created_at=4_000,
+        finished_at=0,
+        counts=(0,) * COUNTS,
+    )
+    return row._replace(**changes)
+
+
+def cascade(job: int, **changes: Any) -> Cascade:
+    return Cascade(id=0, job=job, kind=1, cursor=0, reason=None)._replace(**changes)
+
+
+def event(job: int, **changes: Any) -> Event:
+    row = Event(
+        seq=0,
+        at=5_000 + job,
+        kind=EventKind.JOB,
+        job=job,
+        attempt=0,
+        worker=0,
+        incarnation=0,
+        frm=0,
+        to=QUEUED,
+        reason=None,
+        actor=None,
+        data=None,
+    )
+    return row._replace(**changes)

@@ -1,0 +1,90 @@
+"""Random row operations through the memory store and each other one: no difference is seen.
+
+Every answer and, at the end of each transaction, everything the stores hold is compared.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, note, settings
+from hypothesis import strategies as st
+
+from tests.conformance import moves_of_fleets, moves_of_jobs
+from tests.conformance.conftest import Stores
+from tests.conformance.driver import KINDS, Driver
+from tests.conformance.moves import Dice, Move
+from windlass.ports.store import Snapshot, Tx
+from windlass.store.memory.table import DuplicateRowError
+
+TOGETHER = moves_of_jobs.MOVES + moves_of_fleets.MOVES
+ALONE = moves_of_jobs.LONE_MOVES + moves_of_fleets.LONE_MOVES
+
+# The port leaves the order of these open, or is read once by the engine as a set.
+UNORDERED = {"heads", "peek", "stopped", "parked"}
+
+REFUSED = "the transaction was refused"
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "memory"])
+@settings(max_examples=40)
+@given(data=st.data())
+def test_a_store_does_what_memory_does(stores: Stores, kind: str, data: st.DataObject) -> None:
+    with stores.open("memory") as reference, stores.open(kind) as other:
+        dice = Dice(data)
+        held = reference.snapshot()
+        for _ in range(dice.number(1, 40)):
+            moves = draw_transaction(dice, held)
+            note("\n".join(map(str, moves)))
+            expected = perform(reference, moves, DuplicateRowError)
+            assert perform(other, moves, Exception) == expected
+            held = reference.snapshot()
+            assert differences(other.snapshot(), held) == {}
+        events = reference.transact(lambda tx: tx.log.read(0, 1_000))
+        assert other.transact(lambda tx: tx.log.read(0, 1_000)) == events
+
+
+def draw_transaction(dice: Dice, held: Snapshot) -> list[Move]:
+    """One to three moves that may fail together, or one that has to succeed."""
+    first = dice.one(TOGETHER + ALONE)
+    if first in ALONE:
+        return [first(dice, held)]
+    makers = [first, *dice.some(TOGETHER, most=2)]
+    # A kind only once, for two of the same may rely on the same row.
+    return [maker(dice, held) for maker in dict.fromkeys(makers)]
+
+
+def perform(store: Driver, moves: Sequence[Move], refusal: type[Exception]) -> object:
+    """The answers of all moves, or that the store refused a row it has already."""
+
+    async def work(tx: Tx) -> list[object]:
+        return [await make(tx, move) for move in moves]
+
+    try:
+        return store.transact(work)
+    except refusal:
+        return REFUSED
+
+
+async def make(tx: Tx, move: Move) -> object:
+    told = await getattr(getattr(tx, move.role), move.method)(*move.arguments)
+    return comparable(move.method, told)
+
+
+def comparable(method: str, told: Any) -> object:
+    """An answer without what the port leaves open."""
+    if method in UNORDERED:
+        return sorted(told)
+    if method == "meet":
+        return [row._replace(unmet=0, manual=0) for row in told]
+    if method == "counters":
+        return {name: value for name, value in told.items() if value}
+    if method == "attempts":
+        return {job: rows for job, rows in told.items() if rows}
+    return told
+
+
+def differences(one: Snapshot, other: Snapshot) -> dict[str, tuple[object, object]]:
+    """The tables that differ, with both contents."""
+    pairs = zip(Snapshot._fields, one, other, strict=True)
+    return {name: (mine, yours) for name, mine, yours in pairs if mine != yours}

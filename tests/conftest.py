@@ -1,0 +1,70 @@
+"""Fixtures and rules for all tests: a real PostgreSQL, no luck, and no skip in CI."""
+
+import os
+from collections.abc import Generator, Iterator
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.support.postgres import PostgresMissingError, PostgresServer, start_postgres
+
+# The same examples on every run, however slow the machine is: a test never passes by luck.
+# HYPOTHESIS_PROFILE=explore looks for new examples, ten times as many.
+settings.register_profile(
+    "ci",
+    derandomize=True,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("explore", deadline=None, max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """One server for the whole run (one for each worker of pytest-xdist), with fsync off."""
+    try:
+        server = start_postgres(durable=False)
+    except PostgresMissingError as missing:
+        pytest.skip(str(missing))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def postgres_dsn(postgres_server: PostgresServer) -> Iterator[str]:
+    """The address of an empty database that only this test uses."""
+    dsn = postgres_server.create_database()
+    yield dsn
+    postgres_server.drop_database(dsn)
+
+
+def in_ci() -> bool:
+    return os.environ.get("CI", "").lower() not in {"", "0", "false", "no"}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """In CI everything is installed, so a skipped test is a failed one."""
+    report = yield
+    if in_ci() and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"a skip fails in CI: {_reason(report)}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """The same for a whole module that skips itself while it is imported."""
+    report = yield
+    if in_ci() and report.skipped:
+        report.outcome = "failed"
+        report.longrepr = f"a skip fails in CI: {_reason(report)}"
+    return report
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    if isinstance(report.longrepr, tuple):
+        return report.longrepr[2]
+    return str(report.longrepr)
