@@ -43,7 +43,11 @@ class Driver(ABC):
     def __init__(self) -> None:
         self._runner = asyncio.Runner()
         self._companions: list[Store] = []
-        self.store: Store = self.run(self._open("s1"))
+        try:
+            self.store: Store = self.run(self._open("s1"))
+        except BaseException:
+            self._runner.close()
+            raise
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return self._runner.run(coroutine)

@@ -1,14 +1,13 @@
 """Random row operations for the differential test, each drawn from what a store holds.
 
 A move is one call of a port's method. Numbers come from small ranges, so that moves meet
-each other's rows, miss them and double them. What the port leaves open is kept out: a job
-ends once, a lease is given only to a ready job.
+each other's rows, miss them and double them. What no engine does is kept out: a job
+ends once, stands in a place once, and only a ready one is leased.
 """
 
 from collections.abc import Callable, Sequence
+from random import Random
 from typing import Any, NamedTuple, TypeVar
-
-from hypothesis import strategies as st
 
 from tests.conformance.rows import facts_at
 from windlass.domain.records import JobFacts, Ticket
@@ -33,23 +32,23 @@ class Move(NamedTuple):
 
 
 class Dice:
-    """Draws from small sets, in the words of the moves."""
+    """Draws from small sets, in the words of the moves. The same seed, the same draws."""
 
-    def __init__(self, data: st.DataObject) -> None:
-        self._data = data
+    def __init__(self, seed: int) -> None:
+        self._random = Random(seed)
 
     def one(self, things: Sequence[T]) -> T:
-        return self._data.draw(st.sampled_from(things))
+        return self._random.choice(things)
 
     def some(self, things: Sequence[T], most: int = 4) -> list[T]:
         """Different ones in any order, maybe none."""
-        if not things:
-            return []
-        places = st.lists(st.integers(0, len(things) - 1), max_size=most, unique=True)
-        return [things[place] for place in self._data.draw(places)]
+        return self._random.sample(things, self._random.randint(0, min(most, len(things))))
 
     def number(self, low: int, high: int) -> int:
-        return self._data.draw(st.integers(low, high))
+        return self._random.randint(low, high)
+
+    def shuffled(self, things: Sequence[T]) -> list[T]:
+        return self._random.sample(things, len(things))
 
     def text(self) -> str | None:
         return self.one([None, "", "why", "“ü”"])

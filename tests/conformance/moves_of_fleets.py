@@ -1,6 +1,6 @@
 """Moves of the differential test: leases, workers, workflows, limits, catalog and log."""
 
-from tests.conformance.moves import JOBS, TIMES, WORKERS, Dice, Maker, Move
+from tests.conformance.moves import JOBS, RANKS, TIMES, WORKERS, Dice, Maker, Move
 from tests.conformance.rows import (
     ASSIGNED,
     CANCELING,
@@ -9,10 +9,12 @@ from tests.conformance.rows import (
     TIMED_OUT,
     cascade,
     event,
+    new_job,
     worker,
     workflow,
 )
-from windlass.domain.records import Grant, QueueRow
+from windlass.domain.events import Moves
+from windlass.domain.records import Completion, Grant, QueueRow
 from windlass.ports.store import Snapshot
 
 
@@ -149,6 +151,37 @@ def use_catalog(dice: Dice, held: Snapshot) -> Move:
     )
 
 
+def enter(dice: Dice, held: Snapshot) -> Move:
+    known = [row.facts.id for row in held.jobs] + [place.job for place in held.ready]
+    jobs = sorted(dice.some([job for job in range(1, 40) if job not in known]))
+    rows = [new_job(job, workflow=0, limit=0, rank=dice.one(RANKS)) for job in jobs]
+    return Move("flow", "enter", (rows,))
+
+
+def complete(dice: Dice, held: Snapshot) -> Move:
+    ended = [row.facts.id for row in held.jobs if row.facts.state]
+    leases = [row for row in held.leases if row.job not in ended]
+    done = [
+        Completion(
+            row.job,
+            row.attempt,
+            row.worker,
+            dice.one([row.incarnation, row.incarnation, 9]),
+            dice.one([None, 0, 3]),
+            dice.one([None, b"{}"]),
+        )
+        for row in dice.some(leases)
+    ]
+    return Move("flow", "complete", (dice.one(TIMES), done))
+
+
+def log_moves(dice: Dice, held: Snapshot) -> Move:
+    jobs = dice.some(JOBS)
+    attempts = [dice.number(1, 2) for _ in jobs]
+    steps = ((QUEUED, ASSIGNED), (ASSIGNED, RUNNING))[: dice.number(1, 2)]
+    return Move("flow", "log", (Moves(dice.one(TIMES), 1, 2, steps, jobs, attempts),))
+
+
 def append(dice: Dice, held: Snapshot) -> Move:
     rows = [event(job, to=dice.one([1, QUEUED]), data=dice.text()) for job in dice.some(JOBS)]
     return Move("log", "append", (rows,))
@@ -184,5 +217,19 @@ MOVES: list[Maker] = [
     use_log,
 ]
 
-# These use up numbers, of which a failed transaction may leave gaps in some stores.
-LONE_MOVES: list[Maker] = [grant, enrol, add_cascades, intern_limits, intern_shapes, append]
+# These use up numbers, of which a failed transaction may leave gaps in some stores, or
+# rely on what was held when the transaction began.
+LONE_MOVES: list[Maker] = [
+    grant,
+    enrol,
+    add_cascades,
+    intern_limits,
+    intern_shapes,
+    append,
+    enter,
+    complete,
+    log_moves,
+]
+
+# These give the others something to work on.
+OPENING: list[Maker] = [enrol, grant, insert_workflows, add_cascades, intern_limits, enter] * 2

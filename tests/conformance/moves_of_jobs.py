@@ -1,8 +1,10 @@
 """Moves of the differential test: jobs and the places they stand in."""
 
+from collections.abc import Sequence
+
 from tests.conformance.moves import JOBS, LIMITS, RANKS, SHAPES, TIMES, Dice, Maker, Move
 from tests.conformance.rows import COMPLETED, FAILED, QUEUED, RETRYING, attempt, job_end, new_job
-from windlass.domain.records import Due, JobTry, KeyRow, Wait
+from windlass.domain.records import Due, JobTry, KeyRow, Ticket, Wait
 from windlass.ports.store import Probe, Snapshot
 
 
@@ -10,10 +12,17 @@ def open_jobs(held: Snapshot) -> list[int]:
     return [row.facts.id for row in held.jobs if not row.facts.state]
 
 
+def absent(place: Sequence[Ticket | Due]) -> list[int]:
+    """Jobs that do not stand in this place: none stands there twice."""
+    there = [row.job for row in place]
+    return [job for job in JOBS if job not in there]
+
+
 def insert_jobs(dice: Dice, held: Snapshot) -> Move:
     rows = [
         new_job(
             job,
+            workflow=dice.one([0, 0, 2]),
             rank=dice.one(RANKS),
             timeout_ms=dice.number(0, 9),
             idle_ms=dice.number(0, 9),
@@ -63,7 +72,7 @@ def supersede(dice: Dice, held: Snapshot) -> Move:
 
 def add_dependents(dice: Dice, held: Snapshot) -> Move:
     jobs = dice.some(JOBS)
-    edges = {job: list(range(dice.one([0, 1, 3, 400, 999, 1_000, 1_001, 2_100]))) for job in jobs}
+    edges = {job: range(dice.one([0, 1, 3, 400, 999, 1_000, 1_001, 2_100])) for job in jobs}
     return Move("jobs", "add_dependents", (edges,))
 
 
@@ -93,11 +102,14 @@ def ask_dependents(dice: Dice, held: Snapshot) -> Move:
 
 
 def add_ready(dice: Dice, held: Snapshot) -> Move:
-    return Move("places", "add_ready", ([dice.ticket(job) for job in dice.some(JOBS)],))
+    jobs = dice.some(absent(held.ready))
+    return Move("places", "add_ready", ([dice.ticket(job) for job in jobs],))
 
 
 def add_parked(dice: Dice, held: Snapshot) -> Move:
-    return Move("places", "add_parked", ([dice.ticket(job) for job in dice.some(JOBS)],))
+    jobs = dice.some(absent(held.parked))
+    places = [dice.ticket(job)._replace(limit=dice.one(LIMITS[1:])) for job in jobs]
+    return Move("places", "add_parked", (places,))
 
 
 def add_waits(dice: Dice, held: Snapshot) -> Move:
@@ -109,8 +121,7 @@ def add_waits(dice: Dice, held: Snapshot) -> Move:
 
 
 def add_due(dice: Dice, held: Snapshot) -> Move:
-    there = [row.job for row in held.due]
-    jobs = dice.some([job for job in JOBS if job not in there])
+    jobs = dice.some(absent(held.due))
     rows = [
         Due(dice.one(TIMES), job, dice.one([QUEUED, RETRYING]), dice.ticket(job)) for job in jobs
     ]
@@ -131,7 +142,8 @@ def take_ready(dice: Dice, held: Snapshot) -> Move:
 
 
 def take_parked(dice: Dice, held: Snapshot) -> Move:
-    return Move("places", "take_parked", (dice.facts(held.parked),))
+    wanted = [fact for fact in dice.facts(held.parked) if fact.limit]
+    return Move("places", "take_parked", (wanted,))
 
 
 def unpark(dice: Dice, held: Snapshot) -> Move:
@@ -139,7 +151,8 @@ def unpark(dice: Dice, held: Snapshot) -> Move:
 
 
 def park(dice: Dice, held: Snapshot) -> Move:
-    return Move("places", "park", (dice.some(held.ready),))
+    limited = [place for place in held.ready if place.limit]
+    return Move("places", "park", (dice.some(limited),))
 
 
 def pull_due(dice: Dice, held: Snapshot) -> Move:
@@ -161,7 +174,7 @@ def count_ready(dice: Dice, held: Snapshot) -> Move:
 
 
 def best_parked(dice: Dice, held: Snapshot) -> Move:
-    return Move("places", "best_parked", (dice.one(LIMITS), dice.number(1, 3)))
+    return Move("places", "best_parked", (dice.one(LIMITS[1:]), dice.number(1, 3)))
 
 
 # These may fail, and may share a transaction with others of their kind.
@@ -193,3 +206,6 @@ MOVES: list[Maker] = [
 
 # These rely on what was held when the transaction began.
 LONE_MOVES: list[Maker] = [end_jobs, supersede, move_dependents, park]
+
+# These give the others something to work on.
+OPENING: list[Maker] = [insert_jobs, add_ready, add_parked, add_waits, add_due, claim_keys] * 3

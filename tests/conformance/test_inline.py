@@ -55,8 +55,9 @@ def test_one_that_waits_is_ended_and_refused() -> None:
         async with noted():
             await Turn()
 
+    kept = wait()
     with pytest.raises(RuntimeError, match=r"^a store transaction tried to wait$"):
-        drive(wait())
+        drive(kept)
     assert ended == [True]
 
 

@@ -4,6 +4,7 @@ An event says what happened, never what should happen next. Job events carry the
 states of one transition; the other kinds say in `reason` and `data` what changed.
 """
 
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -42,3 +43,28 @@ class Event(NamedTuple):
     reason: str | None
     actor: str | None
     data: str | None
+
+
+class Moves(NamedTuple):
+    """Equal transitions of many jobs, which stores write by the hundred.
+
+    In the log they are one event for each step and job, step by step.
+    """
+
+    at: int
+    worker: int
+    incarnation: int
+    steps: tuple[tuple[int, int], ...]
+    jobs: Sequence[int]
+    attempts: Sequence[int]
+
+
+def expand(moves: Moves) -> Iterator[Event]:
+    """The single events of `moves`, in their order."""
+    kind = int(EventKind.JOB)
+    for frm, to in moves.steps:
+        for job, attempt in zip(moves.jobs, moves.attempts, strict=True):
+            yield Event(
+                0, moves.at, kind, job, attempt, moves.worker, moves.incarnation, frm, to,
+                None, None, None,
+            )  # fmt: skip

@@ -18,7 +18,7 @@ from windlass.domain.failure import FAILURE_BY_NAME, FailureClass
 from windlass.domain.rank import parse_priority
 from windlass.domain.resources import canonical_resources
 from windlass.domain.shape import Shape, shape_digest
-from windlass.domain.timeouts import limits_for
+from windlass.domain.timeouts import RunLimits, limits_for
 
 ALLOW_FAILURE: Final = 1
 QUARANTINED: Final = 2
@@ -29,6 +29,7 @@ LABEL_LIMIT: Final = 100
 DEPENDENCY_LIMIT: Final = 100_000
 LONGEST_MS: Final = 366 * 86_400_000 * 100  # a century: what is longer is a mistake
 RETRY_LIMIT: Final = 1_000
+KNOWN_LIMIT: Final = 10_000
 
 
 class Concurrency(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,13 +49,14 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     task: str
     args: Any = None
+    priority: int | str | None = None
     namespace: str = "default"
     queue: str = "default"
-    name: str | None = None
-    priority: int | str | None = None
     requires: tuple[str, ...] = ()
     resources: dict[str, Any] | None = None
     target: str | None = None
+    # The fields from here on tie a job to something; those without any take a short way.
+    name: str | None = None
     after: tuple[int | str, ...] = ()
     after_any: tuple[int | str, ...] = ()
     allow_failure: bool = False
@@ -71,6 +73,10 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     parent: int | None = None
     workflow: int | None = None
     submitted_by: str | None = None
+
+
+_TIES: Final = JobSpec.__struct_fields__.index("name")
+_UNTIED: Final = msgspec.structs.astuple(JobSpec(task=""))[_TIES:]
 
 
 class Prepared(msgspec.Struct, frozen=True):
@@ -91,46 +97,51 @@ class Prepared(msgspec.Struct, frozen=True):
 _encoder: Final = msgspec.json.Encoder(order="deterministic")
 
 
+class _Known(msgspec.Struct, frozen=True):
+    """What the door remembers of jobs alike: checked names, the shape, default limits."""
+
+    shape: Shape
+    digest: str
+    timeout_ms: int
+    idle_ms: int
+
+
 class Door:
     """Checks and prepares jobs. It remembers the shapes it has seen, a bounded number."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._shapes: dict[object, tuple[Shape, str]] = {}
+        self._known: dict[object, _Known] = {}
 
     def prepare(self, spec: JobSpec, field: str = "job") -> Prepared:
         """Check `spec`; `field` is how errors name it ("jobs[3]")."""
         body = self._encode(spec, field)
-        _check_name(f"{field}.task", spec.task)
-        _check_name(f"{field}.queue", spec.queue)
-        _check_name(f"{field}.namespace", spec.namespace)
-        plain = _is_plain(spec)
-        if not plain:
-            _check_rest(spec, field)
-        shape, digest = self._shape(spec, field)
-        limits = limits_for(
+        known = self._look_up(spec, field)
+        base = None if spec.priority is None else parse_priority(spec.priority, f"{field}.priority")
+        if msgspec.structs.astuple(spec)[_TIES:] == _UNTIED:
+            return Prepared(
+                spec, body, known.shape, known.digest, base, 0, known.timeout_ms, known.idle_ms,
+                None, True,
+            )  # fmt: skip
+        _check_ties(spec, field)
+        limits = self._limits(spec)
+        flags = ALLOW_FAILURE if spec.allow_failure else 0
+        if spec.unblock == "manual":
+            flags |= MANUAL
+        digest = None if spec.key is None else hashlib.sha256(body).hexdigest()[:32]
+        return Prepared(
+            spec, body, known.shape, known.digest, base, flags, limits.run_ms or 0,
+            limits.idle_ms or 0, digest, False,
+        )  # fmt: skip
+
+    def _limits(self, spec: JobSpec) -> RunLimits:
+        return limits_for(
             self._config.timeouts,
             task=spec.task,
             queue=spec.queue,
             duration_ms=spec.duration_ms,
             own_run_ms=spec.timeout_ms,
             own_idle_ms=spec.idle_timeout_ms,
-        )
-        base = None
-        if spec.priority is not None:
-            base = parse_priority(spec.priority, f"{field}.priority")
-        return Prepared(
-            spec,
-            body,
-            shape,
-            digest,
-            base,
-            (ALLOW_FAILURE if spec.allow_failure else 0)
-            | (MANUAL if spec.unblock == "manual" else 0),
-            limits.run_ms or 0,
-            limits.idle_ms or 0,
-            None if spec.key is None else hashlib.sha256(body).hexdigest()[:32],
-            plain,
         )
 
     def _encode(self, spec: JobSpec, field: str) -> bytes:
@@ -151,58 +162,40 @@ class Door:
             _refuse_not_finite(spec.args, f"{field}.args")
         return body
 
-    def _shape(self, spec: JobSpec, field: str) -> tuple[Shape, str]:
-        simple = not spec.requires and spec.resources is None and spec.target is None
+    def _look_up(self, spec: JobSpec, field: str) -> _Known:
         seen: object = (spec.namespace, spec.queue, spec.task)
-        if not simple:
-            resources = () if spec.resources is None else tuple(sorted(spec.resources.items()))
-            seen = (seen, spec.requires, resources, spec.target)
-        known = self._shapes.get(seen)
+        if spec.requires or spec.resources is not None or spec.target is not None:
+            needs = () if spec.resources is None else tuple(sorted(spec.resources.items()))
+            seen = (seen, spec.requires, needs, spec.target)
+        known = self._known.get(seen)
         if known is None:
-            known = _build_shape(spec, field)
-            if len(self._shapes) >= 10_000:
-                self._shapes.clear()
-            self._shapes[seen] = known
+            shape = _build_shape(spec, field)
+            bare = JobSpec(task=spec.task, queue=spec.queue)
+            limits = self._limits(bare)
+            known = _Known(shape, shape_digest(shape), limits.run_ms or 0, limits.idle_ms or 0)
+            if len(self._known) >= KNOWN_LIMIT:
+                self._known.clear()
+            self._known[seen] = known
         return known
 
 
-def _build_shape(spec: JobSpec, field: str) -> tuple[Shape, str]:
+def _build_shape(spec: JobSpec, field: str) -> Shape:
+    for name in ("task", "queue", "namespace"):
+        _check_name(f"{field}.{name}", getattr(spec, name))
     clauses: list[Any] = list(spec.requires)
     if spec.target is not None:
         _check_name(f"{field}.target", spec.target)
         clauses.append(target(spec.target))
-    shape = Shape(
+    return Shape(
         namespace=spec.namespace,
         queue=spec.queue,
         task=spec.task,
         requires=canonical_requires(clauses),
         resources=canonical_resources(spec.resources or {}),
     )
-    return shape, shape_digest(shape)
 
 
-def _is_plain(spec: JobSpec) -> bool:
-    return (
-        not spec.after
-        and not spec.after_any
-        and spec.unblock == "auto"
-        and spec.key is None
-        and spec.concurrency is None
-        and spec.parent is None
-        and spec.workflow is None
-        and spec.not_before is None
-        and spec.name is None
-        and spec.labels is None
-        and spec.timeout_ms is None
-        and spec.idle_timeout_ms is None
-        and spec.duration_ms is None
-        and spec.max_retries is None
-        and not spec.retry_on
-        and spec.submitted_by is None
-    )
-
-
-def _check_rest(spec: JobSpec, field: str) -> None:
+def _check_ties(spec: JobSpec, field: str) -> None:
     for name in ("name", "key", "submitted_by"):
         value = getattr(spec, name)
         if value is not None:

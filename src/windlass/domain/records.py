@@ -189,6 +189,17 @@ class Granted(NamedTuple):
     spec: bytes
 
 
+class Completion(NamedTuple):
+    """A worker's word that an attempt did its work."""
+
+    job: int
+    attempt: int
+    worker: int
+    incarnation: int
+    exit_code: int | None
+    result: bytes | None
+
+
 class Worker(NamedTuple):
     """One enrolled worker; `status` is a code of `domain.workers.WorkerStatus`."""
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from windlass.domain.claim import Demand
-from windlass.domain.events import Event, EventKind
 from windlass.domain.records import Grant, Granted
 from windlass.domain.states import State
 from windlass.engine.bounds import Bounds
@@ -94,17 +93,20 @@ async def _grant(work: Work, given: Given, prefetch: bool) -> list[Granted]:
 
 
 def _record(work: Work, grants: Sequence[Grant], prefetch: bool) -> None:
-    """Both transitions of a claim, as events; no state is skipped."""
-    now, kind, add = work.now, int(EventKind.JOB), work.events.append
+    """Both transitions of a claim; no state is skipped."""
+    steps = ((QUEUED, ASSIGNED),) if prefetch else ((QUEUED, ASSIGNED), (ASSIGNED, RUNNING))
     moved: dict[tuple[int, int], int] = {}
+    given: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
     for ticket, worker, incarnation, attempt in grants:
-        head = (0, now, kind, ticket.job, attempt, worker, incarnation)
-        add(Event(*head, QUEUED, ASSIGNED, None, None, None))
-        if not prefetch:
-            add(Event(*head, ASSIGNED, RUNNING, None, None, None))
-        key = ticket.shape, ticket.workflow
+        key = ticket[0], ticket[4]
         moved[key] = moved.get(key, 0) + 1
-    for (shape, workflow), jobs in moved.items():
-        work.count_moves(shape, workflow, QUEUED, ASSIGNED, jobs)
-        if not prefetch:
-            work.count_moves(shape, workflow, ASSIGNED, RUNNING, jobs)
+        holder = given.get((worker, incarnation))
+        if holder is None:
+            holder = given[worker, incarnation] = ([], [])
+        holder[0].append(ticket[2])
+        holder[1].append(attempt)
+    for (worker, incarnation), (jobs, attempts) in given.items():
+        work.move_all(jobs, attempts, steps, worker, incarnation)
+    for (shape, workflow), count in moved.items():
+        for frm, to in steps:
+            work.count_moves(shape, workflow, frm, to, count)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from windlass.domain.failure import FAILURE_BY_NAME, INFRASTRUCTURE, FailureClass, classify
-from windlass.domain.records import Attempt, JobFacts, Lease, Worker
+from windlass.domain.records import Attempt, Completion, JobFacts, Lease, Worker
 from windlass.domain.states import State
 from windlass.engine.closing import Closing, Failure
 from windlass.engine.work import Work
@@ -20,7 +20,7 @@ from windlass.wire.sync import Finished, Refusal, Released, Started, SyncRequest
 
 ASSIGNED = State.ASSIGNED.code
 RUNNING = State.RUNNING.code
-CANCELING = State.CANCELING.code
+COMPLETED = State.COMPLETED.code
 TIMED_OUT = State.TIMED_OUT.code
 
 _encode = msgspec.json.Encoder().encode
@@ -53,6 +53,62 @@ def reports_of(worker: Worker, request: SyncRequest) -> Iterable[Report]:
 
 async def apply_reports(work: Work, reports: Sequence[Report]) -> Verdicts:
     """Apply those that hold their lease; say of the others whether they were lost."""
+    done = _completions(work, reports)
+    if done:
+        if len(done) < len(reports):
+            # Locks are taken once and in order, also when some reports need more thought.
+            await work.tx.jobs.lock(sorted({report.item.job for report in reports}))
+        reports = await _complete_plain(work, done, reports)
+    if not reports:
+        return Verdicts({}, [])
+    return await _apply_others(work, reports)
+
+
+def _completions(work: Work, reports: Sequence[Report]) -> dict[int, Completion]:
+    """The reports that may be plain completions, by job; one that is doubled is not."""
+    done: dict[int, Completion] = {}
+    doubled: list[int] = []
+    limit = work.config.result_limit
+    for worker, item in reports:
+        if type(item) is Finished and item.outcome == "completed":
+            result, problem = _storable(item, limit)
+            if problem is None:
+                if item.job in done:
+                    doubled.append(item.job)
+                done[item.job] = Completion(
+                    item.job, item.attempt, worker.id, worker.incarnation, item.exit_code, result
+                )
+    for job in doubled:
+        done.pop(job, None)
+    return done
+
+
+async def _complete_plain(
+    work: Work, done: dict[int, Completion], reports: Sequence[Report]
+) -> Sequence[Report]:
+    """Complete in bulk what nothing hangs on; the reports that are left."""
+    ended = await work.tx.flow.complete(work.now, list(done.values()))
+    if not ended:
+        return reports
+    holders: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
+    for job in ended:
+        _, attempt, worker, incarnation, _, _ = done[job]
+        holder = holders.get((worker, incarnation))
+        if holder is None:
+            holder = holders[worker, incarnation] = ([], [])
+        holder[0].append(job)
+        holder[1].append(attempt)
+    for (worker, incarnation), (jobs, attempts) in holders.items():
+        work.move_all(jobs, attempts, ((RUNNING, COMPLETED),), worker, incarnation)
+    work.effects.ended += ended
+    if len(ended) == len(reports):
+        return ()
+    gone = set(ended)
+    return [r for r in reports if r.item.job not in gone or done.get(r.item.job) is None]
+
+
+async def _apply_others(work: Work, reports: Sequence[Report]) -> Verdicts:
+    """The reports that need more thought than a plain completion."""
     jobs = sorted({report.item.job for report in reports})
     facts = await work.tx.jobs.lock(jobs)
     leases = await work.tx.leases.lock(jobs)

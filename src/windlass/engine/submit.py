@@ -10,7 +10,6 @@ from typing import NamedTuple
 import msgspec
 
 from windlass.domain.errors import Conflict, InvalidInput
-from windlass.domain.events import Event, EventKind
 from windlass.domain.graph import order_by_dependencies
 from windlass.domain.job import ALLOW_FAILURE, MANUAL, JobSpec, Prepared
 from windlass.domain.rank import age_from_ms, level, rank
@@ -82,35 +81,46 @@ async def submit(work: Work, submissions: Sequence[Submission]) -> list[Submitte
 
 
 async def _submit_plain(work: Work, jobs: list[Prepared]) -> Sequence[int]:
-    """Jobs with no ties: rows, tickets and events in one pass."""
+    """Jobs with no ties: their rows in one pass, ready at once."""
     shapes = await work.intern(jobs)
     ids = await work.tx.jobs.allocate(len(jobs))
-    now, interval, weight = work.now, work.catalog.interval_ms, work.catalog.weight
+    now = work.now
     rows: list[NewJob] = []
-    tickets: list[Ticket] = []
-    add, kind = work.events.append, int(EventKind.JOB)
-    arrived: dict[int, int] = {}
-    levels: dict[tuple[int, int], int] = {}
+    groups: dict[tuple[str, int | None], _Group] = {}
     for job_id, job in zip(ids, jobs, strict=True):
-        shape = shapes[job.digest]
-        base = job.base or 0
-        place = levels.get((shape, base))
-        if place is None:
-            place = rank(now, level(weight(job.shape.queue), base, 0), interval)
-            levels[shape, base] = place
+        group = groups.get((job.digest, job.base))
+        if group is None:
+            group = groups[job.digest, job.base] = _group(work, job, shapes[job.digest], job_id)
+        group.count += 1
         rows.append(
-            NewJob(job_id, shape, 0, job.flags, place, base, 0, now, now, 0,
+            NewJob(job_id, group.shape, 0, job.flags, group.rank, group.base, 0, now, now, 0,
                    job.timeout_ms, job.idle_ms, 0, job.body)
         )  # fmt: skip
-        tickets.append(Ticket(shape, place, job_id, 0, 0, 0, None))
-        add(Event(0, now, kind, job_id, 0, 0, 0, 0, QUEUED, None, None, None))
-        arrived[shape] = arrived.get(shape, 0) + 1
-    await work.tx.jobs.insert(rows)
-    await work.tx.places.add_ready(tickets)
-    work.effects.arrive(tickets)
-    for shape, count in arrived.items():
-        work.count_moves(shape, 0, 0, QUEUED, count)
+    await work.tx.flow.enter(rows)
+    work.move_all(ids, (0,) * len(ids), ((0, QUEUED),))
+    for group in groups.values():
+        work.effects.arrive_at(group.shape, group.rank, group.first, group.count)
+        work.count_moves(group.shape, 0, 0, QUEUED, group.count)
     return ids
+
+
+class _Group:
+    """Jobs of one shape and base priority, which share a rank."""
+
+    __slots__ = ("base", "count", "first", "rank", "shape")
+
+    def __init__(self, shape: int, base: int, place: int, first: int) -> None:
+        self.shape = shape
+        self.base = base
+        self.rank = place
+        self.first = first
+        self.count = 0
+
+
+def _group(work: Work, job: Prepared, shape: int, first: int) -> _Group:
+    base = job.base or 0
+    priority = level(work.catalog.weight(job.shape.queue), base, 0)
+    return _Group(shape, base, rank(work.now, priority, work.catalog.interval_ms), first)
 
 
 class _Draft:

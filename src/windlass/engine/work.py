@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from windlass.domain.config import Config
 from windlass.domain.errors import InvalidTransition
-from windlass.domain.events import Event, EventKind
+from windlass.domain.events import Event, EventKind, Moves, expand
 from windlass.domain.job import Prepared
 from windlass.domain.records import Cascade, Ticket
 from windlass.domain.states import STATE_BY_CODE, TRANSITION_CODES, State
@@ -22,6 +22,7 @@ from windlass.ports.clock import Chance
 from windlass.ports.store import News, Tx
 
 QUEUED = State.QUEUED.code
+BULK = 20  # fewer equal events than this share a statement with the others
 
 
 class Raise(NamedTuple):
@@ -56,6 +57,14 @@ class Effects:
                 best = min((known[0], known[1]), (rank, job))
                 arrivals[shape] = (*best, known[2] + 1)
 
+    def arrive_at(self, shape: int, rank: int, job: int, count: int) -> None:
+        """So many jobs of one shape are ready, the best of them here."""
+        known = self.arrivals.get(shape)
+        if known is not None:
+            rank, job = min((known[0], known[1]), (rank, job))
+            count += known[2]
+        self.arrivals[shape] = (rank, job, count)
+
     def fall_due(self, at: int) -> None:
         """Something is to move at this time."""
         if at and (not self.due_at or at < self.due_at):
@@ -85,7 +94,7 @@ class Work:
         self.catalog = catalog
         self.chance = chance
         self.effects = Effects()
-        self.events: list[Event] = []
+        self.events: list[Event | Moves] = []
         self.cascades: list[Cascade] = []
         self.shapes: dict[str, Prepared] = {}  # new ones, by digest, to be learned
         self.shape_ids: dict[str, int] = {}
@@ -189,8 +198,37 @@ class Work:
         depth = self._depth()
         if depth:
             await self.tx.log.bump(depth)
-        if self.events:
-            await self.tx.log.append(self.events)
+        await self._log_events()
+
+    async def _log_events(self) -> None:
+        """Write the events in order; equal ones of many jobs go in bulk."""
+        single: list[Event] = []
+        for entry in self.events:
+            if isinstance(entry, Event):
+                single.append(entry)
+            elif len(entry.jobs) < BULK:
+                single += expand(entry)
+            else:
+                if single:
+                    await self.tx.log.append(single)
+                    single = []
+                await self.tx.flow.log(entry)
+        if single:
+            await self.tx.log.append(single)
+
+    def move_all(
+        self,
+        jobs: Sequence[int],
+        attempts: Sequence[int],
+        steps: tuple[tuple[int, int], ...],
+        worker: int = 0,
+        incarnation: int = 0,
+    ) -> None:
+        """Record the same steps of many jobs; the caller counts them (`count_moves`)."""
+        for step in steps:
+            if step not in TRANSITION_CODES:
+                refuse(*step)
+        self.events.append(Moves(self.now, worker, incarnation, steps, jobs, attempts))
 
     def _depth(self) -> dict[str, int]:
         depth: dict[str, int] = {}

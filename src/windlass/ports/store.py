@@ -12,10 +12,11 @@ which rows it locks; the engine calls them in that order.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
-from windlass.domain.events import Event
+from windlass.domain.events import Event, Moves
 from windlass.domain.records import (
     Attempt,
     Cascade,
+    Completion,
     Due,
     Grant,
     Granted,
@@ -381,6 +382,28 @@ class LogTx(Protocol):
         ...
 
 
+class FlowTx(Protocol):
+    """The way of jobs with no ties, in bulk: what most of the work of a store is."""
+
+    async def enter(self, rows: Sequence[NewJob]) -> None:
+        """Insert jobs that are ready at once, into `jobs` and `ready`; ids ascend."""
+        ...
+
+    async def complete(self, now: int, done: Sequence[Completion]) -> list[int]:
+        """Complete those of these attempts on which nothing else hangs.
+
+        That is: the lease is running and the worker's, and the job has no workflow,
+        limit or dependents. Their rows in `jobs` are locked, ascending, leases removed
+        and ends written; their ids are answered, ascending. The others are left as they
+        are, locked.
+        """
+        ...
+
+    async def log(self, moves: Moves) -> None:
+        """Append the events of `moves`, as `LogTx.append` would."""
+        ...
+
+
 class Tx(Protocol):
     """One transaction: the roles, and the moment it takes place."""
 
@@ -405,6 +428,8 @@ class Tx(Protocol):
     def catalog(self) -> CatalogTx: ...
     @property
     def log(self) -> LogTx: ...
+    @property
+    def flow(self) -> FlowTx: ...
 
 
 class Snapshot(NamedTuple):

@@ -12,6 +12,7 @@ from windlass.ports.clock import Clock
 from windlass.ports.store import News, Snapshot, Tx
 from windlass.store.inline import drive
 from windlass.store.memory.catalog import MemoryCatalog
+from windlass.store.memory.flow import MemoryFlow
 from windlass.store.memory.jobs import MemoryJobs
 from windlass.store.memory.leases import MemoryLeases
 from windlass.store.memory.limits import MemoryLimits
@@ -37,6 +38,7 @@ class MemoryTx(NamedTuple):
     limits: MemoryLimits
     catalog: MemoryCatalog
     log: MemoryLog
+    flow: MemoryFlow
 
 
 class Shared:
@@ -134,14 +136,17 @@ class MemoryStore:
 
 def _transaction(tables: Tables, server: str) -> MemoryTx:
     """The roles over these tables, for transactions that set `now` when they begin."""
+    jobs, places = MemoryJobs(tables), MemoryPlaces(tables)
+    leases, log = MemoryLeases(tables), MemoryLog(tables, server)
     return MemoryTx(
         now=0,
-        jobs=MemoryJobs(tables),
-        places=MemoryPlaces(tables),
-        leases=MemoryLeases(tables),
+        jobs=jobs,
+        places=places,
+        leases=leases,
         workers=MemoryWorkers(tables),
         workflows=MemoryWorkflows(tables),
         limits=MemoryLimits(tables),
         catalog=MemoryCatalog(tables),
-        log=MemoryLog(tables, server),
+        log=log,
+        flow=MemoryFlow(jobs, places, leases, log),
     )

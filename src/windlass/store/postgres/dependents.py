@@ -17,6 +17,7 @@ async def append(session: Session, edges: Mapping[int, Sequence[int]]) -> None:
     jobs = sorted(job for job, more in edges.items() if more)
     if not jobs:
         return
+    edges = {job: list(edges[job]) for job in jobs}
     firsts = [integers(edges[job][:CHUNK]) for job in jobs]
     rows = await session.fetch("start_dependents", integers(jobs), firsts)
     started = {row[0] for row in rows}
@@ -40,9 +41,7 @@ async def _continue(
     """Lock lists that are there and divide what comes behind their last chunks."""
     await session.fetch("lock_dependents", integers(jobs))
     ends = await session.fetch("dependents_ends", integers(jobs))
-    return [
-        chunk for job, last, length in ends for chunk in _split(job, last, length, edges[job])
-    ]
+    return [chunk for job, last, length in ends for chunk in _split(job, last, length, edges[job])]
 
 
 def _split(

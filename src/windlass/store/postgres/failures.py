@@ -10,6 +10,7 @@ _LOST = (
     asyncpg.CannotConnectNowError,
     asyncpg.IdleInTransactionSessionTimeoutError,
     asyncpg.InternalClientError,
+    asyncpg.InterfaceError,
 )
 
 # The database works but cannot do this now: disk full, too many connections, a standby.
@@ -26,7 +27,7 @@ def is_lost(error: BaseException) -> bool:
     """Whether the connection is gone, so that an answer may be missing."""
     if isinstance(error, asyncpg.DataError):
         return False
-    return isinstance(error, _LOST) or isinstance(error, asyncpg.InterfaceError)
+    return isinstance(error, _LOST)
 
 
 def is_unavailable(error: BaseException) -> bool:

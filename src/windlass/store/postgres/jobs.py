@@ -5,21 +5,20 @@ from collections.abc import Mapping, Sequence
 from windlass.domain.records import Attempt, JobEnd, JobFacts, JobTry, KeyRow, NewJob
 from windlass.store.postgres import dependents
 from windlass.store.postgres.columns import ascending, integers, spread
-from windlass.store.postgres.numbers import Numbers
 from windlass.store.postgres.session import Rows, Session
 
 
 class PostgresJobs:
     """`JobsTx` over one transaction."""
 
-    __slots__ = ("_numbers", "_session")
+    __slots__ = ("_session",)
 
-    def __init__(self, session: Session, numbers: Numbers) -> None:
+    def __init__(self, session: Session) -> None:
         self._session = session
-        self._numbers = numbers
 
     async def allocate(self, count: int) -> Sequence[int]:
-        return await self._numbers.take(self._session, count)
+        numbers: list[int] = await self._session.fetch_value("job_numbers", count)
+        return numbers
 
     async def insert(self, rows: Sequence[NewJob]) -> None:
         if rows:
@@ -33,6 +32,9 @@ class PostgresJobs:
 
     async def share(self, ids: Sequence[int]) -> dict[int, JobFacts]:
         return await self._facts("share_jobs", ids)
+
+    async def read(self, ids: Sequence[int]) -> dict[int, JobFacts]:
+        return await self._facts("read_jobs", ids)
 
     async def specs(self, ids: Sequence[int]) -> dict[int, bytes]:
         if not ids:

@@ -29,22 +29,17 @@ def migrations() -> list[Migration]:
     return [Migration(int(m[1]), m[2], m[0]) for m in matches if m]
 
 
-async def check(connection: "asyncpg.Connection[Any]") -> None:
-    """Raise unless the schema is exactly the one this code was written for."""
-    found = max(await applied(connection), default=0)
+def check(found: int) -> None:
+    """Raise unless a database at version `found` is what this code was written for."""
     expected = migrations()[-1].number
-    if found < expected:
-        raise Conflict(
-            "schema_outdated",
-            f"expected the database at schema version {expected}, got {found}; "
-            "run `windlass db upgrade`",
-        )
-    if found > expected:
-        raise Conflict(
-            "schema_too_new",
-            f"expected the database at schema version {expected}, got {found}; "
-            "install a newer windlass",
-        )
+    if found == expected:
+        return
+    code, way = (
+        ("schema_outdated", "run `windlass db upgrade`")
+        if found < expected
+        else ("schema_too_new", "install a newer windlass")
+    )
+    raise Conflict(code, f"expected the database at schema version {expected}, got {found}; {way}")
 
 
 async def applied(connection: "asyncpg.Connection[Any]") -> list[int]:

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
+import asyncpg
 import msgspec
 
 from windlass.ports.store import News
@@ -134,14 +135,16 @@ class Listener:
         self._server = server
         self._hearers: dict[object, Callable[[News], None]] = {}
         self._task: asyncio.Task[None] | None = None
-        self.listening = asyncio.Event()
+
+    async def start(self) -> None:
+        """Begin to listen before anyone subscribes, so that a subscriber misses nothing."""
+        connection = await self._open()
+        self._task = asyncio.get_running_loop().create_task(self._listen(connection))
 
     def subscribe(self, hear: Callable[[News], None]) -> Callable[[], None]:
         """Call `hear` for each message; answers how to stop."""
         key = object()
         self._hearers[key] = hear
-        if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._listen())
 
         def stop() -> None:
             self._hearers.pop(key, None)
@@ -154,36 +157,36 @@ class Listener:
             self._task.cancel()
             await asyncio.wait({self._task})
 
-    async def _listen(self) -> None:
-        first = True
+    async def _open(self) -> "asyncpg.Connection[Any]":
+        connection = await open_connection(self._dsn)
+        try:
+            await connection.add_listener(CHANNEL, self._receive)
+        except BaseException:
+            connection.terminate()
+            raise
+        return connection
+
+    async def _listen(self, connection: "asyncpg.Connection[Any]") -> None:
+        """Keep a connection open, one after another."""
         while True:
             try:
-                await self._listen_once(first)
-                first = False
+                await _wait_until_broken(connection)
+            finally:
+                connection.terminate()
+            connection = await self._open_again()
+            # Whatever was said meanwhile is lost, and what is cached may be old.
+            self._tell(News(catalog=True))
+
+    async def _open_again(self) -> "asyncpg.Connection[Any]":
+        while True:
+            try:
+                return await self._open()
             except Exception as error:
                 if not is_unavailable(error):
                     raise
-            self.listening.clear()
             await pause(RECONNECT_SECONDS)
 
-    async def _listen_once(self, first: bool) -> None:
-        """Listen until the connection breaks."""
-        connection = await open_connection(self._dsn)
-        broken = asyncio.Event()
-        connection.add_termination_listener(lambda _: broken.set())
-        try:
-            await connection.add_listener(CHANNEL, self._receive)
-            self.listening.set()
-            if not first:
-                # Whatever was said meanwhile is lost; what is cached may be old.
-                self._tell(News(catalog=True))
-            await broken.wait()
-        finally:
-            connection.terminate()
-
-    def _receive(
-        self, _connection: object, _process: int, _channel: str, payload: object
-    ) -> None:
+    def _receive(self, _connection: object, _process: int, _channel: str, payload: object) -> None:
         try:
             server, *parts = _decode(str(payload))
         except msgspec.DecodeError:
@@ -196,3 +199,8 @@ class Listener:
             hear(news)
 
 
+async def _wait_until_broken(connection: "asyncpg.Connection[Any]") -> None:
+    broken = asyncio.Event()
+    connection.add_termination_listener(lambda _: broken.set())
+    if not connection.is_closed():
+        await broken.wait()

@@ -46,7 +46,9 @@ class PostgresPlaces:
         if not met:
             return []
         jobs, numbers = zip(*sorted(met.items()), strict=True)
-        return waits_of(await self._session.fetch("meet", integers(jobs), integers(numbers), manual))
+        return waits_of(
+            await self._session.fetch("meet", integers(jobs), integers(numbers), manual)
+        )
 
     async def waiting(self, ids: Sequence[int]) -> dict[int, Wait]:
         if not ids:
@@ -61,11 +63,11 @@ class PostgresPlaces:
         return due_of(await self._session.fetch("take_due", ascending(ids))) if ids else []
 
     async def take_parked(self, facts: Sequence[JobFacts]) -> list[Ticket]:
-        parked = [(fact.id, fact.limit, fact.shape, fact.rank) for fact in facts if fact.limit]
-        if not parked:
+        if not facts:
             return []
-        columns = zip(*sorted(parked), strict=True)
-        return tickets_of(await self._session.fetch("take_parked", *map(integers, columns)))
+        rows = sorted((fact.id, fact.limit, fact.shape, fact.rank) for fact in facts)
+        columns = map(integers, zip(*rows, strict=True))
+        return tickets_of(await self._session.fetch("take_parked", *columns))
 
     async def take_ready(self, facts: Sequence[JobFacts]) -> list[Ticket]:
         if not facts:
@@ -88,8 +90,9 @@ class PostgresPlaces:
 
     async def park(self, tickets: Sequence[Ticket]) -> None:
         if tickets:
-            jobs, (*columns, excluded) = ticket_columns(tickets)
-            await self._session.execute("park", integers(jobs), *map(integers, columns), excluded)
+            shapes, ranks, jobs, *others, excluded = zip(*tickets, strict=True)
+            columns = map(integers, (jobs, shapes, ranks, *others))
+            await self._session.execute("park", *columns, excluded)
 
     async def heads(self) -> list[Head]:
         return list(map(Head._make, await self._session.fetch("heads")))

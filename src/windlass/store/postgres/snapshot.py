@@ -26,7 +26,9 @@ async def take_snapshot(session: Session) -> Snapshot:
     """Read every table; `session` stands in one snapshot of the database."""
     fetch = session.fetch
     return Snapshot(
-        jobs=tuple(JobRecord(JobFacts._make(r[:FACTS]), *r[FACTS:]) for r in await fetch("all_jobs")),
+        jobs=tuple(
+            JobRecord(JobFacts._make(r[:FACTS]), *r[FACTS:]) for r in await fetch("all_jobs")
+        ),
         waits=tuple(waits_of(await fetch("all_waits"))),
         due=tuple(due_of(await fetch("all_due"))),
         parked=tuple(tickets_of(await fetch("all_parked"))),

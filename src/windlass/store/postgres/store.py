@@ -1,54 +1,22 @@
-"""The store on PostgreSQL: transactions over pooled connections, and what goes around them.
+"""The store on PostgreSQL: many servers share one database, which decides everything."""
 
-A transaction is tried again after a serialization failure or deadlock. When the answer to
-COMMIT is lost, the database is asked what became of it; the outcome is never guessed.
-"""
-
-from collections.abc import Awaitable, Callable, Mapping
-from typing import NamedTuple, Self, TypeVar
-
-import asyncpg
+from collections.abc import Awaitable, Callable
+from typing import Self, TypeVar
 
 from windlass.domain.errors import StoreUnavailable
 from windlass.domain.events import Event
 from windlass.ports.store import News, Snapshot, Tx
 from windlass.store.postgres import migrate
-from windlass.store.postgres.catalog import PostgresCatalog
-from windlass.store.postgres.failures import RETRY, describe, is_lost, is_unavailable
-from windlass.store.postgres.jobs import PostgresJobs
-from windlass.store.postgres.leases import PostgresLeases
-from windlass.store.postgres.limits import PostgresLimits
-from windlass.store.postgres.log import PostgresLog, events_of
+from windlass.store.postgres.failures import describe, is_unavailable
+from windlass.store.postgres.log import events_of
 from windlass.store.postgres.news import Herald, Listener
-from windlass.store.postgres.numbers import Numbers
-from windlass.store.postgres.outcome import was_committed
-from windlass.store.postgres.places import PostgresPlaces
-from windlass.store.postgres.pool import Link, Pool, PoolCounts, PoolLimits, open_connection
-from windlass.store.postgres.session import QUERIES, UNLOCKED, Session
+from windlass.store.postgres.pool import Pool, PoolCounts, PoolLimits, open_connection
+from windlass.store.postgres.session import QUERIES
 from windlass.store.postgres.snapshot import take_snapshot
 from windlass.store.postgres.tail import Tail
-from windlass.store.postgres.workers import PostgresWorkers
-from windlass.store.postgres.workflows import PostgresWorkflows
+from windlass.store.postgres.transactions import Transactions
 
 T = TypeVar("T")
-
-TRIES = 10
-JOB_BLOCK = 100
-SMALL_STEP_MS = 60_000
-
-
-class PostgresTx(NamedTuple):
-    """One transaction: the roles, and the moment it takes place."""
-
-    now: int
-    jobs: PostgresJobs
-    places: PostgresPlaces
-    leases: PostgresLeases
-    workers: PostgresWorkers
-    workflows: PostgresWorkflows
-    limits: PostgresLimits
-    catalog: PostgresCatalog
-    log: PostgresLog
 
 
 class PostgresStore:
@@ -59,17 +27,12 @@ class PostgresStore:
 
     def __init__(self, dsn: str, server: str, limits: PoolLimits) -> None:
         self._dsn = dsn
-        self._server = server
         self._pool = Pool(dsn, limits)
-        self._jobs = Numbers("job_numbers", JOB_BLOCK)
-        self._workflows = Numbers("workflow_numbers", 1)
+        self._transactions = Transactions(dsn, server, self._pool)
         self._herald = Herald(server, self._notify)
         self._listener = Listener(dsn, server)
-        self._tail = Tail(self)
+        self._tail = Tail(self._read_events, self._event_writers)
         self._checked = False
-        self._latest = 0
-        self.statements = 0
-        """How many statements were sent, BEGIN and COMMIT included."""
 
     @classmethod
     async def connect(
@@ -82,16 +45,19 @@ class PostgresStore:
         lifetime_ms: int = 300_000,
         idle_ms: int = 60_000,
     ) -> Self:
-        """Connect as `server`; a database without the right schema takes only `upgrade()`.
+        """Connect as `server`, a name no other server on this database has.
 
         `pool_open` and `pool_idle` limit the connections, `lifetime_ms` and `idle_ms` how
-        long one is kept. LISTEN uses one more.
+        long one is kept; LISTEN uses one more. A database without the expected schema
+        takes `upgrade()` and refuses everything else.
         """
         store = cls(dsn, server, PoolLimits(pool_open, pool_idle, lifetime_ms, idle_ms))
         try:
-            store._pool.release(await store._pool.acquire())
+            await store._listener.start()
         except Exception as error:
-            raise _unavailable(error) from error
+            if is_unavailable(error):
+                raise StoreUnavailable(describe(error), outcome_unknown=False) from error
+            raise
         return store
 
     @property
@@ -104,23 +70,32 @@ class PostgresStore:
 
     @property
     def pool(self) -> PoolCounts:
-        """How many connections are open, idle and in use, and how often one was waited for."""
+        """Connections open, idle and in use, and how often one had to be waited for."""
         return self._pool.counts
 
+    @property
+    def statements(self) -> int:
+        """How many statements were sent, each one a round trip; BEGIN and COMMIT count."""
+        return self._transactions.statements
+
     async def transact(self, work: Callable[[Tx], Awaitable[T]]) -> T:
-        for _ in range(TRIES - 1):
-            try:
-                return await self._run(work, "begin", QUERIES)
-            except RETRY:
-                continue
-        return await self._run(work, "begin", QUERIES)
+        if not self._checked:
+            await self.check_schema()
+        return await self._transactions.write(work)
 
     async def read(self, work: Callable[[Tx], Awaitable[T]]) -> T:
-        return await self._run(work, "begin_read", UNLOCKED)
+        if not self._checked:
+            await self.check_schema()
+        return await self._transactions.read(work)
 
     async def snapshot(self) -> Snapshot:
-        link, _ = await self._begin("begin_read")
-        return await self._finish(Session(link, UNLOCKED), take_snapshot)
+        if not self._checked:
+            await self.check_schema()
+        return await self._transactions.read_rows(lambda session, _: take_snapshot(session))
+
+    async def read_settled(self, after: int, count: int) -> list[Event]:
+        """Events behind `after` that nothing can come before any more. One caller at a time."""
+        return await self._tail.read(after, count)
 
     async def announce(self, news: News) -> None:
         self._herald.announce(news)
@@ -128,16 +103,8 @@ class PostgresStore:
     def subscribe(self, hear: Callable[[News], None]) -> Callable[[], None]:
         return self._listener.subscribe(hear)
 
-    async def listening(self) -> None:
-        """Return once the subscription reaches the database."""
-        await self._listener.listening.wait()
-
-    async def read_settled(self, after: int, count: int) -> list[Event]:
-        """Events behind `after` that nothing can come before any more. One caller at a time."""
-        return await self._tail.read(after, count)
-
     async def upgrade(self) -> None:
-        """Bring the schema up to date; `windlass db upgrade`."""
+        """Bring the schema up to date, as `windlass db upgrade` does."""
         connection = await open_connection(self._dsn)
         try:
             await migrate.upgrade(connection)
@@ -146,27 +113,35 @@ class PostgresStore:
 
     async def check_schema(self) -> None:
         """Raise `Conflict`, naming the way out, unless the schema is the expected one."""
-        connection = await open_connection(self._dsn)
-        try:
-            await migrate.check(connection)
-        finally:
-            await connection.close()
+        rows = await self._transactions.fetch("has_migrations")
+        known = await self._transactions.fetch("migrations") if rows[0][0] else []
+        migrate.check(max((row[0] for row in known), default=0))
         self._checked = True
 
     async def set_clock(self, ms: int | None) -> None:
         """Tests only: the time of all servers on this database; None for the real one."""
         connection = await open_connection(self._dsn)
         try:
-            if ms is not None:
+            if ms is None:
+                await connection.execute(QUERIES["use_real_clock"])
+                self._transactions.forget_time()
+            else:
                 await connection.execute(QUERIES["inject_clock"], ms)
-            await connection.execute(
-                QUERIES["use_real_clock" if ms is None else "use_injected_clock"]
-            )
+                await connection.execute(QUERIES["use_injected_clock"])
         finally:
             await connection.close()
-        self._latest = 0
 
     async def close(self) -> None:
+        """Send what is left to tell, then close every connection."""
         await self._herald.close()
         await self._listener.close()
         await self._pool.close()
+
+    async def _notify(self, payloads: list[str]) -> None:
+        await self._transactions.fetch("notify", payloads)
+
+    async def _read_events(self, after: int, count: int) -> list[Event]:
+        return events_of(await self._transactions.fetch("read_events", after, count))
+
+    async def _event_writers(self) -> set[str]:
+        return {row[0] for row in await self._transactions.fetch("event_writers")}

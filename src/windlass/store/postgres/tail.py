@@ -6,37 +6,32 @@ passed only when everyone who held that lock after the gap was seen is gone: wha
 still fill it has filled it by then.
 """
 
-from typing import Protocol
+from collections.abc import Awaitable, Callable
 
 from windlass.domain.events import Event
 
-
-class LogReader(Protocol):
-    """What the tailer asks of the database, each time in a transaction of its own."""
-
-    async def read(self, after: int, count: int) -> list[Event]: ...
-
-    async def writers(self) -> set[str]:
-        """The transactions that hold the shared lock now."""
-        ...
+Read = Callable[[int, int], Awaitable[list[Event]]]
+Writers = Callable[[], Awaitable[set[str]]]
 
 
 class Tail:
     """One tailer's knowledge of what is settled. One caller at a time."""
 
-    def __init__(self, reader: LogReader) -> None:
-        self._reader = reader
+    def __init__(self, read: Read, writers: Writers) -> None:
+        """`read` reads events in a new snapshot; `writers` says who holds the lock now."""
+        self._read = read
+        self._find_writers = writers
         self._settled = 0  # every number up to here was used, or never will be
         self._bound = 0  # the highest number seen when the writers below were noted
         self._writers: set[str] | None = None
 
     async def read(self, after: int, count: int) -> list[Event]:
         """Events behind `after`, up to the first gap that may still be filled."""
-        events = await self._reader.read(after, count)
+        events = await self._read(after, count)
         settled = self._prefix(after, events)
         if len(settled) == len(events) or not await self._gap_is_final(events[-1].seq):
             return settled
-        return self._prefix(after, await self._reader.read(after, count))
+        return self._prefix(after, await self._read(after, count))
 
     def _prefix(self, after: int, events: list[Event]) -> list[Event]:
         """The events that follow each other without a gap that may be filled."""
@@ -49,7 +44,7 @@ class Tail:
 
     async def _gap_is_final(self, highest: int) -> bool:
         """Whether all who may have filled the gaps below `highest` are gone."""
-        now = await self._reader.writers()
+        now = await self._find_writers()
         if self._writers is None:
             self._bound, self._writers = highest, now
         else:
@@ -58,5 +53,3 @@ class Tail:
             return False
         self._settled, self._writers = self._bound, None
         return True
-
-

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from windlass.domain.records import Cascade, WorkflowRow
 from windlass.domain.states import STATE_BY_CODE
 from windlass.store.postgres.columns import ascending, integers
-from windlass.store.postgres.numbers import Numbers
 from windlass.store.postgres.session import Rows, Session
 
 WIDTH = len(STATE_BY_CODE)
@@ -14,22 +13,20 @@ WIDTH = len(STATE_BY_CODE)
 class PostgresWorkflows:
     """`WorkflowsTx` over one transaction."""
 
-    __slots__ = ("_numbers", "_session")
+    __slots__ = ("_session",)
 
-    def __init__(self, session: Session, numbers: Numbers) -> None:
+    def __init__(self, session: Session) -> None:
         self._session = session
-        self._numbers = numbers
 
     async def allocate(self, count: int) -> Sequence[int]:
-        return await self._numbers.take(self._session, count)
+        numbers: list[int] = await self._session.fetch_value("workflow_numbers", count)
+        return numbers
 
     async def insert(self, rows: Sequence[WorkflowRow]) -> None:
         if rows:
             ids, namespaces, names, *columns, counts = zip(*rows, strict=True)
             args = [*map(integers, columns), list(map(integers, counts))]
-            await self._session.execute(
-                "insert_workflows", integers(ids), namespaces, names, *args
-            )
+            await self._session.execute("insert_workflows", integers(ids), namespaces, names, *args)
 
     async def lock(self, ids: Sequence[int]) -> dict[int, WorkflowRow]:
         if not ids:
@@ -72,4 +69,4 @@ class PostgresWorkflows:
 
 
 def workflows_of(rows: Rows) -> list[WorkflowRow]:
-    return [WorkflowRow(*others, tuple(counts)) for *others, counts in rows]
+    return [WorkflowRow._make((*row[:8], tuple(row[8]))) for row in rows]

@@ -6,12 +6,15 @@ from pathlib import Path
 import apsw
 
 from windlass.store.sqlite.faults import as_unavailable, damaged
+from windlass.store.sqlite.statements import QUERIES
 
 # apsw's statement cache is a ring, and every row of an `executemany` moves it on by one:
 # with the default of 100 a batch would throw out every other statement. 512 is the most.
 STATEMENTS = 512
 WRITER_CACHE_KIB = 64 * 1024
 READER_CACHE_KIB = 16 * 1024
+# A WAL that a long reader let grow is cut to this size (bytes) once it begins again.
+WAL_LIMIT = 64 * 1024 * 1024
 # A check of the whole file takes about 0.1 s for this many bytes; larger files are
 # checked as far as they are read.
 CHECKED_SIZE = 32 * 1024 * 1024
@@ -27,6 +30,7 @@ def open_writer(path: Path) -> apsw.Connection:
         connection.pragma("foreign_keys", False)
         connection.pragma("temp_store", "memory")
         connection.pragma("cache_size", -WRITER_CACHE_KIB)
+        connection.pragma("journal_size_limit", WAL_LIMIT)
         connection.wal_autocheckpoint(0)
         _check(connection, path)
         return connection
@@ -69,6 +73,6 @@ def _make_private(path: Path) -> None:
 def _check(connection: apsw.Connection, path: Path) -> None:
     connection.pragma("schema_version")
     if path.stat().st_size <= CHECKED_SIZE:
-        finding = connection.execute("PRAGMA quick_check(1)").fetchone()
+        finding = connection.execute(QUERIES["quick_check"]).fetchone()
         if finding is None or finding[0] != "ok":
             raise damaged(path, "no answer" if finding is None else str(finding[0]))

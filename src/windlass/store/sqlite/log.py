@@ -6,6 +6,7 @@ import apsw
 
 from windlass.domain.events import Event
 from windlass.store.sqlite.bulk import BulkInsert
+from windlass.store.sqlite.history import events_of_job
 from windlass.store.sqlite.rows import Row, as_event
 from windlass.store.sqlite.statements import QUERIES
 
@@ -28,7 +29,7 @@ class SqliteLog:
         return list(map(as_event, self._execute(QUERIES["read_events"], (after, count))))
 
     async def of_job(self, job: int) -> list[Event]:
-        return list(map(as_event, self._execute(QUERIES["events_of_job"], (job,))))
+        return events_of_job(self._connection, job)
 
     async def bump(self, deltas: Mapping[str, int]) -> None:
         server = self._server

@@ -9,6 +9,7 @@ import apsw
 
 from windlass.store.sql import read_sql
 from windlass.store.sqlite.faults import refusal
+from windlass.store.sqlite.statements import QUERIES
 
 _FOLDER = "windlass.store.sqlite.migrations"
 _FILE = re.compile(r"^(\d{4})_[a-z0-9_]+\.sql$")
@@ -40,16 +41,16 @@ def migrate(connection: apsw.Connection, path: Path) -> None:
             f"expected {path} to have schema {latest} or older, got {version}; "
             "start the newer Windlass that made it, or restore a backup from before",
         )
-    connection.execute("BEGIN IMMEDIATE")
+    connection.execute(QUERIES["begin"])
     try:
         if version == 0:
             _refuse_foreign(connection, path)
             create(connection)
         else:
             upgrade(connection, version)
-        connection.execute("COMMIT")
+        connection.execute(QUERIES["commit"])
     except BaseException:
-        connection.execute("ROLLBACK")
+        connection.execute(QUERIES["roll_back"])
         raise
 
 
@@ -72,7 +73,7 @@ def upgrade(connection: apsw.Connection, version: int) -> None:
 
 
 def _refuse_foreign(connection: apsw.Connection, path: Path) -> None:
-    found = connection.execute("SELECT name FROM sqlite_master LIMIT 1").fetchone()
+    found = connection.execute(QUERIES["any_table"]).fetchone()
     if found is not None:
         raise refusal(
             "store_foreign",

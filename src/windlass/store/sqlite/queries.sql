@@ -18,6 +18,14 @@ COMMIT;
 -- Nothing of the transaction stays.
 ROLLBACK;
 
+-- name: quick_check
+-- One finding is enough to refuse the file; without one it answers "ok".
+PRAGMA quick_check(1);
+
+-- name: any_table
+-- A file without our version number must be empty, or it is somebody else's.
+SELECT name FROM sqlite_master LIMIT 1;
+
 -- name: sequences
 -- The last number each sequence has given, read once when the store opens.
 SELECT name, value FROM sequences;
@@ -523,8 +531,56 @@ SELECT
     seq, at, kind, job, attempt, worker, incarnation, from_state, to_state, reason, actor, data
 FROM events WHERE seq > ? ORDER BY seq LIMIT ?;
 
+-- name: rare_events_of_job
+-- By the partial index, whose condition must be repeated word for word.
+SELECT
+    seq, at, kind, job, attempt, worker, incarnation, from_state, to_state, reason, actor, data
+FROM events
+WHERE job = ? AND
+    CASE from_state
+        WHEN 0 THEN to_state <> 2
+        WHEN 2 THEN to_state <> 3
+        WHEN 3 THEN to_state <> 4
+        WHEN 4 THEN to_state <> 8
+        ELSE 1
+    END
+ORDER BY seq;
+
+-- name: events_of_job_between
+-- Those of one moment, which is one transaction or a few.
+SELECT
+    seq, at, kind, job, attempt, worker, incarnation, from_state, to_state, reason, actor, data
+FROM events WHERE job = ?1 AND seq BETWEEN ?2 AND ?3 ORDER BY seq;
+
+-- name: job_times
+-- When the usual transitions of a job happened.
+SELECT created_at FROM jobs WHERE id = ?1
+UNION SELECT assigned_at FROM leases WHERE job = ?1
+UNION SELECT started_at FROM leases WHERE job = ?1
+UNION SELECT assigned_at FROM outcomes WHERE job = ?1
+UNION SELECT started_at FROM outcomes WHERE job = ?1
+UNION SELECT finished_at FROM outcomes WHERE job = ?1
+UNION SELECT assigned_at FROM attempts WHERE job = ?1
+UNION SELECT started_at FROM attempts WHERE job = ?1;
+
+-- name: job_standing
+-- The state of a job that ended or is leased; NULL for one that waits.
+SELECT ifnull(o.state, l.state)
+FROM jobs AS j
+LEFT JOIN outcomes AS o ON o.job = j.id
+LEFT JOIN leases AS l ON l.job = j.id
+WHERE j.id = ?;
+
+-- name: event_time
+-- The next event's, where retention has removed this one.
+SELECT at FROM events WHERE seq >= ? ORDER BY seq LIMIT 1;
+
+-- name: newest_event_seq
+-- 0 while the log is empty.
+SELECT ifnull(max(seq), 0) FROM events;
+
 -- name: events_of_job
--- By the index on the job, which ends in the number.
+-- The whole log is read, when nothing else finds them all.
 SELECT
     seq, at, kind, job, attempt, worker, incarnation, from_state, to_state, reason, actor, data
 FROM events WHERE job = ? ORDER BY seq;
@@ -608,3 +664,24 @@ FROM workflows ORDER BY id;
 -- name: all_cascades
 -- By id.
 SELECT id, job, kind, cursor, reason FROM cascades ORDER BY id;
+
+-- name: ready_from_jobs
+-- Jobs that were just inserted and are ready at once: cheaper than binding them again.
+INSERT INTO ready (shape, rank, job, attempt, workflow, limit_id)
+SELECT shape, rank, id, 0, workflow, limit_id FROM jobs WHERE id BETWEEN ? AND ?;
+
+-- name: plain_leases
+-- Running attempts of jobs on which nothing else hangs, with what their end copies.
+SELECT
+    l.job, l.attempt, l.worker, l.incarnation, l.assigned_at, l.started_at, j.flags, j.failed,
+    j.lost
+FROM carray(?) AS wanted
+CROSS JOIN leases AS l ON l.job = wanted.value
+CROSS JOIN jobs AS j ON j.id = l.job
+WHERE l.state = 4 AND l.limit_id = 0 AND j.workflow = 0
+    AND NOT EXISTS (SELECT 1 FROM dependents AS d WHERE d.job = l.job);
+
+-- name: equal_events
+-- Equal transitions of many jobs: all columns but the job are the same.
+INSERT INTO events (at, kind, job, attempt, worker, incarnation, from_state, to_state)
+SELECT ?1, ?2, value, ?3, ?4, ?5, ?6, ?7 FROM carray(?8);

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import apsw
 
 from windlass.store.sqlite.catalog import SqliteCatalog
+from windlass.store.sqlite.flow import SqliteFlow
 from windlass.store.sqlite.jobs import SqliteJobs
 from windlass.store.sqlite.leases import SqliteLeases
 from windlass.store.sqlite.limits import SqliteLimits
@@ -27,6 +28,7 @@ class SqliteTx(NamedTuple):
     limits: SqliteLimits
     catalog: SqliteCatalog
     log: SqliteLog
+    flow: SqliteFlow
 
 
 def roles_over(connection: apsw.Connection, sequences: Sequences, server: str) -> SqliteTx:
@@ -41,4 +43,5 @@ def roles_over(connection: apsw.Connection, sequences: Sequences, server: str) -
         limits=SqliteLimits(connection, sequences),
         catalog=SqliteCatalog(connection, sequences),
         log=SqliteLog(connection, server),
+        flow=SqliteFlow(connection),
     )

@@ -1,0 +1,1 @@
+"""The sections of the core benchmark, each with `run(options) -> list[Row]`."""

@@ -1,0 +1,72 @@
+"""The whole check: read the log and the state in one view, replay, compare, count."""
+
+from collections.abc import Iterable
+
+from windlass.domain.config import Config
+from windlass.domain.errors import Conflict
+from windlass.domain.events import Event
+from windlass.engine.verify.compare import compare
+from windlass.engine.verify.counts import check_counts
+from windlass.engine.verify.findings import Findings, Violation
+from windlass.engine.verify.known import Known
+from windlass.engine.verify.places import check_places
+from windlass.engine.verify.replay import Replay
+from windlass.engine.verify.safety import CHECKS, retry_check
+from windlass.ports.store import Snapshot, Store, Tx
+
+CHUNK = 5_000  # events read at once
+TRIES = 10  # to get log and state of one moment, on a store that others write to
+
+
+async def verify(store: Store, config: Config | None = None) -> list[Violation]:
+    """Every violation found, an empty list if there is none.
+
+    It reads the whole log; memory grows with the jobs, not with the events. On a store
+    that is being written to, log and state are read until they belong together.
+    """
+    for _ in range(TRIES):
+        before = 0 if store.inline else await store.read(_count_events)
+        snapshot = await store.snapshot()
+        replay = _replay_over(snapshot, config or Config())
+        await store.read(lambda tx, replay=replay: _replay_log(tx, replay))  # type: ignore[misc]
+        if store.inline or replay.past.events == before:
+            return _conclude(replay)
+    raise Conflict("busy", f"expected a quiet moment, the log grew in each of {TRIES} tries", 1_000)
+
+
+def judge(
+    events: Iterable[Event], snapshot: Snapshot, config: Config | None = None
+) -> list[Violation]:
+    """The same for events and a snapshot that are at hand."""
+    replay = _replay_over(snapshot, config or Config())
+    for event in events:
+        replay.apply(event)
+    return _conclude(replay)
+
+
+def _replay_over(snapshot: Snapshot, config: Config) -> Replay:
+    return Replay(Known(snapshot), Findings(), (*CHECKS, retry_check(config)))
+
+
+async def _replay_log(tx: Tx, replay: Replay) -> None:
+    after = 0
+    while chunk := await tx.log.read(after, CHUNK):
+        for event in chunk:
+            replay.apply(event)
+        after = chunk[-1].seq
+
+
+async def _count_events(tx: Tx) -> int:
+    count = after = 0
+    while chunk := await tx.log.read(after, CHUNK):
+        count += len(chunk)
+        after = chunk[-1].seq
+    return count
+
+
+def _conclude(replay: Replay) -> list[Violation]:
+    known, past, found = replay.known, replay.past, replay.found
+    compare(known, past, found)
+    check_places(known, past, found)
+    check_counts(known, past, found)
+    return found.violations

@@ -1,0 +1,117 @@
+"""S19: every counter equals a recount. S2: every key names one job."""
+
+from collections import Counter
+
+from windlass.domain.job import ALLOW_FAILURE
+from windlass.domain.records import JobFacts, Wait
+from windlass.domain.states import State
+from windlass.domain.workflow import COUNTS
+from windlass.engine.dependents import CascadeKind
+from windlass.engine.verify.findings import Findings
+from windlass.engine.verify.known import Known
+from windlass.engine.verify.past import Past
+
+QUEUED = State.QUEUED.code
+COMPLETED = State.COMPLETED.code
+
+_DEPTH = "depth:"
+
+
+def check_counts(known: Known, past: Past, found: Findings) -> None:
+    """Recount depths, limits, workflows and unmet conditions."""
+    _check_depths(known, past, found)
+    _check_limits(known, past, found)
+    _check_workflows(known, past, found)
+    _check_unmet(known, found)
+    _check_keys(known, found)
+
+
+def _check_depths(known: Known, past: Past, found: Findings) -> None:
+    depths = Counter(
+        known.queue_of(job)
+        for job, told in past.jobs.items()
+        if told.state == QUEUED and job in known.jobs
+    )
+    counted = {
+        name.removeprefix(_DEPTH): value
+        for name, value in known.snapshot.counters
+        if name.startswith(_DEPTH)
+    }
+    for queue in sorted({*depths, *counted}):
+        if depths[queue] != counted.get(queue, 0):
+            said = f"queue {queue} counts {counted.get(queue, 0)} jobs, it holds {depths[queue]}"
+            found.add("S19", said)
+
+
+def _check_limits(known: Known, past: Past, found: Findings) -> None:
+    leased = Counter(lease.limit for lease in known.snapshot.leases)
+    for row in known.snapshot.limits:
+        told = past.limit(row.id).active
+        if not row.leased == leased[row.id] == told:
+            said = f"limit {row.key} counts {row.leased} leases, there are {leased[row.id]}"
+            found.add("S19", f"{said}; the log says {told}")
+
+
+def _check_workflows(known: Known, past: Past, found: Findings) -> None:
+    recount: dict[int, list[int]] = {}
+    for row in known.snapshot.jobs:
+        facts, told = row.facts, past.jobs.get(row.facts.id)
+        if not facts.workflow or facts.superseded_by or told is None:
+            continue
+        counts = recount.setdefault(facts.workflow, [0] * COUNTS)
+        counts[told.state] += 1
+        counts[0] += told.ended and told.state != COMPLETED and bool(facts.flags & ALLOW_FAILURE)
+    for workflow in known.snapshot.workflows:
+        counts = recount.get(workflow.id, [0] * COUNTS)
+        told_counts = past.workflow(workflow.id).counts
+        if not list(workflow.counts) == counts == told_counts:
+            said = f"workflow {workflow.id} counts {list(workflow.counts)}, there are {counts}"
+            found.add("S19", f"{said}; the log says {told_counts}")
+
+
+def _check_unmet(known: Known, found: Findings) -> None:
+    """Each wait counts the edges that are not met; those about to be changed are left out."""
+    snapshot = known.snapshot
+    changing = {cascade.job for cascade in snapshot.cascades}
+    released = {c.job for c in snapshot.cascades if c.kind == CascadeKind.RELEASE}
+    unmet: Counter[int] = Counter()
+    unsure: set[int] = set(released)
+    for owner, edges in snapshot.dependents:
+        facts = known.jobs[owner].facts
+        for edge in edges:
+            if owner in changing:
+                unsure.add(edge >> 1)
+            elif not _is_met(facts, bool(edge & 1)):
+                unmet[edge >> 1] += 1
+    for wait in snapshot.waits:
+        if wait.job not in unsure:
+            _check_wait(wait, unmet[wait.job], found)
+
+
+def _check_wait(wait: Wait, edges: int, found: Findings) -> None:
+    should = edges + (wait.manual == 1)
+    if wait.unmet != should:
+        said = f"waits for {wait.unmet} conditions, {should} are unmet"
+        found.add("S19", said, wait.job)
+
+
+def _is_met(owner: JobFacts, any_end: bool) -> bool:
+    if not owner.state:
+        return False
+    return any_end or owner.state == COMPLETED or bool(owner.flags & ALLOW_FAILURE)
+
+
+def _check_keys(known: Known, found: Findings) -> None:
+    """S2: of the jobs with one key, one is not superseded, and the key names it."""
+    newest: dict[tuple[str, str], list[int]] = {}
+    for row in known.snapshot.jobs:
+        if b'"key"' not in row.spec or row.facts.superseded_by:
+            continue
+        ties = known.ties(row.facts.id)
+        if ties.key is not None:
+            newest.setdefault((ties.namespace, ties.key), []).append(row.facts.id)
+    named = {(row.namespace, row.key): row.job for row in known.snapshot.keys}
+    for key in sorted({*newest, *named}):
+        if newest.get(key) != [named.get(key)]:
+            said = f"key {key[1]} names job {named.get(key)}, jobs {newest.get(key)} have it"
+            found.add("S2", said, named.get(key) or 0)

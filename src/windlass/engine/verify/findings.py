@@ -1,0 +1,26 @@
+"""What a check found: which invariant of the design is broken, where, and how."""
+
+from msgspec import Struct
+
+MOST = 1_000  # one bug can break an invariant once for each job; the first ones tell enough
+
+
+class Violation(Struct, frozen=True):
+    """A broken invariant, by its name in the design: "S3". `seq` is the event's, if one."""
+
+    invariant: str
+    message: str
+    job: int = 0
+    seq: int = 0
+
+
+class Findings:
+    """The violations found so far, a bounded number."""
+
+    def __init__(self) -> None:
+        self.violations: list[Violation] = []
+
+    def add(self, invariant: str, message: str, job: int = 0, seq: int = 0) -> None:
+        """Note a violation."""
+        if len(self.violations) < MOST:
+            self.violations.append(Violation(invariant, message, job, seq))

@@ -1,0 +1,61 @@
+"""What a snapshot knows of jobs, shapes and workers that no event needs to repeat."""
+
+from functools import lru_cache
+
+import msgspec
+
+from windlass.domain.job import Concurrency
+from windlass.domain.matching import merge_metadata
+from windlass.domain.records import JobRecord
+from windlass.domain.shape import Shape, can_run
+from windlass.ports.store import Snapshot
+
+_shape_decoder = msgspec.json.Decoder(Shape)
+
+
+class Ties(msgspec.Struct):
+    """The fields of a stored spec that tie a job to others."""
+
+    namespace: str = "default"
+    after: tuple[int | str, ...] = ()
+    after_any: tuple[int | str, ...] = ()
+    concurrency: Concurrency | None = None
+    key: str | None = None
+    max_retries: int | None = None
+
+
+_ties_decoder = msgspec.json.Decoder(Ties)
+
+
+class Known:
+    """The snapshot, by id."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.jobs: dict[int, JobRecord] = {row.facts.id: row for row in snapshot.jobs}
+        self.shapes = {row.id: _shape_decoder.decode(row.body) for row in snapshot.shapes}
+        self.workers = {row.id: row for row in snapshot.workers}
+        self._matches: dict[tuple[int, str, str], bool] = {}
+
+    def ties(self, job: int) -> Ties:
+        """A job's ties; none if the job is unknown."""
+        row = self.jobs.get(job)
+        return Ties() if row is None else _decode_ties(row.spec)
+
+    def queue_of(self, job: int) -> str:
+        """The queue a job belongs to."""
+        return self.shapes[self.jobs[job].facts.shape].queue
+
+    def runs(self, shape: int, dynamic: str, static: str) -> bool:
+        """Whether a worker with this metadata can run jobs of this shape."""
+        key = shape, dynamic, static
+        known = self._matches.get(key)
+        if known is None:
+            merged = merge_metadata(msgspec.json.decode(dynamic), msgspec.json.decode(static))
+            known = self._matches[key] = can_run(self.shapes[shape], merged) is None
+        return known
+
+
+@lru_cache(maxsize=4_096)
+def _decode_ties(spec: bytes) -> Ties:
+    return _ties_decoder.decode(spec)

@@ -1,0 +1,117 @@
+"""The state as the events alone tell it: jobs, workers, workflows, queues."""
+
+from windlass.domain.states import ACTIVE, TERMINAL
+from windlass.domain.workers import WorkerStatus
+from windlass.domain.workflow import COUNTS, WorkflowState
+
+ACTIVE_CODES = frozenset(state.code for state in ACTIVE)
+TERMINAL_CODES = frozenset(state.code for state in TERMINAL)
+
+
+class JobPast:
+    """One job after the events so far; `closed` is its newest attempt that has ended."""
+
+    __slots__ = (
+        "adjustment",
+        "attempt",
+        "base",
+        "closed",
+        "failed",
+        "incarnation",
+        "lost",
+        "returned",
+        "state",
+        "superseded_by",
+        "supersedes",
+        "told_to_stop",
+        "tries",
+        "worker",
+    )
+
+    def __init__(self) -> None:
+        self.state = 0
+        self.attempt = 0
+        self.closed = 0
+        self.failed = self.lost = self.returned = 0
+        self.base = self.adjustment = 0
+        self.worker = self.incarnation = 0  # of the newest attempt
+        self.supersedes = self.superseded_by = 0
+        self.told_to_stop = False
+        self.tries: list[tuple[int, int, int]] = []  # number, worker, incarnation: it went on
+
+    @property
+    def active(self) -> bool:
+        """Whether an attempt is in force."""
+        return self.state in ACTIVE_CODES
+
+    @property
+    def ended(self) -> bool:
+        """Whether the job has reached its end."""
+        return self.state in TERMINAL_CODES
+
+
+class WorkerPast:
+    """One worker after the events so far."""
+
+    __slots__ = ("dynamic", "incarnation", "removed", "running", "slots", "static", "status")
+
+    def __init__(self) -> None:
+        self.incarnation = 0
+        self.status = int(WorkerStatus.ONLINE)
+        self.slots = 0  # 0: the log does not tell
+        self.dynamic: str | None = None
+        self.static: str | None = None
+        self.running = 0  # leases under which a process may exist
+        self.removed = False
+
+
+class WorkflowPast:
+    """One workflow after the events so far."""
+
+    __slots__ = ("counts", "run", "state")
+
+    def __init__(self) -> None:
+        self.state = int(WorkflowState.QUEUED)
+        self.run = 1
+        self.counts = [0] * COUNTS
+
+
+class LimitPast:
+    """One concurrency limit after the events so far."""
+
+    __slots__ = ("active", "max", "set_at")
+
+    def __init__(self) -> None:
+        self.active = 0
+        self.max = 0
+        self.set_at = -1
+
+    def set_max(self, value: int, at: int) -> None:
+        """A submit names the limit; of those in the same moment the largest counts."""
+        self.max = max(value, self.max) if at == self.set_at else value
+        self.set_at = at
+
+
+class Past:
+    """Everything the events so far have told."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[int, JobPast] = {}
+        self.workers: dict[int, WorkerPast] = {}
+        self.workflows: dict[int, WorkflowPast] = {}
+        self.limits: dict[int, LimitPast] = {}
+        self.paused: dict[str, bool] = {}
+        self.seq = 0
+        self.events = 0
+
+    def worker(self, worker: int) -> WorkerPast:
+        """A worker; one that was never mentioned begins here."""
+        return self.workers.setdefault(worker, WorkerPast())
+
+    def workflow(self, workflow: int) -> WorkflowPast:
+        """A workflow; one that was never mentioned begins here."""
+        return self.workflows.setdefault(workflow, WorkflowPast())
+
+    def limit(self, limit: int) -> LimitPast:
+        """A limit; one that was never mentioned begins here."""
+        return self.limits.setdefault(limit, LimitPast())

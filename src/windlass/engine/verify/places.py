@@ -1,0 +1,94 @@
+"""Where open jobs stand: each in exactly one place, with a ticket that agrees with it."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from windlass.domain.records import JobFacts, Lease, Ticket
+from windlass.domain.states import STATE_BY_CODE, State
+from windlass.engine.dependents import KEPT_WHILE_RUNNING
+from windlass.engine.verify.findings import Findings
+from windlass.engine.verify.known import Known
+from windlass.engine.verify.past import JobPast, Past
+from windlass.ports.store import Snapshot
+
+BLOCKED = State.BLOCKED.code
+QUEUED = State.QUEUED.code
+
+
+class Standing(NamedTuple):
+    """One job in one place, and the state that means."""
+
+    place: str
+    job: int
+    state: int
+    ticket: Ticket | None
+    lease: Lease | None = None
+
+
+def standings(snapshot: Snapshot) -> Iterator[Standing]:
+    """Every row of every place; a wait kept beside a lease is not a place of its own."""
+    for wait in snapshot.waits:
+        if wait.manual != KEPT_WHILE_RUNNING:
+            yield Standing("waits", wait.job, BLOCKED, wait.ticket)
+    for due in snapshot.due:
+        yield Standing("due", due.job, due.state, due.ticket)
+    for ticket in snapshot.parked:
+        yield Standing("parked", ticket.job, QUEUED, ticket)
+    for ticket in snapshot.ready:
+        yield Standing("ready", ticket.job, QUEUED, ticket)
+    for lease in snapshot.leases:
+        yield Standing("leases", lease.job, lease.state, None, lease)
+
+
+def check_places(known: Known, past: Past, found: Findings) -> None:
+    """S20: every open job stands in one place, in the state the log left it in."""
+    seen: dict[int, str] = {}
+    for standing in standings(known.snapshot):
+        job = standing.job
+        if job in seen:
+            found.add("S20", f"stands in {seen[job]} and in {standing.place}", job)
+        seen[job] = standing.place
+        row = known.jobs.get(job)
+        if row is None:
+            found.add("S20", f"stands in {standing.place}, but there is no such job", job)
+            continue
+        _check_standing(standing, row.facts, past.jobs.get(job, JobPast()), found)
+    leased = {lease.job for lease in known.snapshot.leases}
+    for wait in known.snapshot.waits:
+        if wait.manual == KEPT_WHILE_RUNNING and wait.job not in leased:
+            found.add("S20", "a wait is kept for a run that is over", wait.job)
+    for job, row in known.jobs.items():
+        if not row.facts.state and job not in seen:
+            found.add("S20", "is open and stands nowhere", job)
+
+
+def _check_standing(standing: Standing, facts: JobFacts, past: JobPast, found: Findings) -> None:
+    place, job = standing.place, standing.job
+    if facts.state:
+        found.add("S20", f"has ended and stands in {place}", job)
+    if standing.state != past.state:
+        shown = STATE_BY_CODE[standing.state], STATE_BY_CODE[past.state]
+        found.add("S20", f"is {shown[0]} in {place}, by the log it is {shown[1]}", job)
+    if standing.ticket is not None:
+        _check_ticket(standing.ticket, facts, place, found)
+    lease = standing.lease
+    if lease is not None:
+        holder = lease.attempt, lease.worker, lease.incarnation
+        if holder != (past.attempt, past.worker, past.incarnation):
+            found.add("S20", f"its lease is {holder}, by the log another", job)
+        if lease.limit != facts.limit:
+            found.add("S20", f"its lease counts under limit {lease.limit}", job)
+
+
+def _check_ticket(ticket: Ticket, facts: JobFacts, place: str, found: Findings) -> None:
+    for name, has, should in (
+        ("shape", ticket.shape, facts.shape),
+        ("rank", ticket.rank, facts.rank),
+        ("attempt", ticket.attempt, facts.attempt),
+        ("workflow", ticket.workflow, facts.workflow),
+        ("limit", ticket.limit, facts.limit),
+        ("excluded", ticket.excluded, facts.excluded),
+    ):
+        if has != should:
+            said = f"its ticket in {place} says {name} {has}, the job {should}"
+            found.add("S20", said, ticket.job)

@@ -1,0 +1,166 @@
+"""Replaying the log, event by event, with a look at each step before it is taken."""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from windlass.domain.events import Event, EventKind
+from windlass.domain.job import ALLOW_FAILURE
+from windlass.domain.records import JobFacts
+from windlass.domain.states import State
+from windlass.domain.workers import WorkerStatus
+from windlass.domain.workflow import ENDED, FORGIVEN
+from windlass.engine.verify.findings import Findings
+from windlass.engine.verify.known import Known
+from windlass.engine.verify.past import ACTIVE_CODES, TERMINAL_CODES, JobPast, Past
+
+ASSIGNED = State.ASSIGNED.code
+COMPLETED = State.COMPLETED.code
+CANCELING = State.CANCELING.code
+QUEUED = State.QUEUED.code
+
+_KEPT_BY_ENROLMENT = (WorkerStatus.DISABLED, WorkerStatus.DRAINING)
+
+# Looks at one transition of one job before it is taken.
+MoveCheck = Callable[["Replay", JobPast, Event], None]
+
+
+class Replay:
+    """The state that the log leads to. Events come in the order of their numbers."""
+
+    def __init__(self, known: Known, found: Findings, checks: Sequence[MoveCheck] = ()) -> None:
+        self.known = known
+        self.found = found
+        self.past = Past()
+        self._checks = checks
+        self._appliers: dict[int, Callable[[Event], None]] = {
+            EventKind.JOB: self._move,
+            EventKind.WORKER: self._apply_worker,
+            EventKind.WORKFLOW: self._apply_workflow,
+            EventKind.QUEUE: self._apply_queue,
+            EventKind.PRIORITY: self._apply_priority,
+            EventKind.SUPERSEDE: self._apply_supersede,
+        }
+
+    def apply(self, event: Event) -> None:
+        """Take one step."""
+        past = self.past
+        if event.seq <= past.seq:
+            self.found.add("S20", f"event {event.seq} follows {past.seq}", event.job, event.seq)
+        past.seq = event.seq
+        past.events += 1
+        applier = self._appliers.get(event.kind)
+        if applier is not None:
+            applier(event)
+
+    def _move(self, event: Event) -> None:
+        job = self.past.jobs.setdefault(event.job, JobPast())
+        for check in self._checks:
+            check(self, job, event)
+        data = _data(event)
+        row = self.known.jobs.get(event.job)
+        if row is not None:
+            self._count(row.facts, job, event, data)
+        if event.to == ASSIGNED:
+            job.attempt, job.worker, job.incarnation = (
+                event.attempt, event.worker, event.incarnation,
+            )  # fmt: skip
+        elif event.frm in ACTIVE_CODES and event.to not in ACTIVE_CODES:
+            job.closed = event.attempt
+            if event.to not in TERMINAL_CODES:
+                job.tries.append((event.attempt, event.worker, event.incarnation))
+        if event.to == CANCELING:
+            job.told_to_stop = True
+        self._count_tries(job, event, data)
+        job.state = event.to
+
+    def _count_tries(self, job: JobPast, event: Event, data: dict[str, Any]) -> None:
+        counts = data.get("counts")
+        job.failed += counts == "failed"
+        job.lost += counts == "lost"
+        # The return that ends a job is not counted: it is the one beyond the limit.
+        job.returned += counts == "returned" and event.to == QUEUED
+        if event.frm == 0:
+            job.base = data.get("base", 0)
+            job.adjustment = data.get("adjustment", 0)
+            job.supersedes = data.get("supersedes", 0)
+
+    def _count(self, facts: JobFacts, job: JobPast, event: Event, data: dict[str, Any]) -> None:
+        """Keep the counts of workflows, limits and workers in step."""
+        if facts.workflow:
+            counts = self.past.workflow(facts.workflow).counts
+            counts[event.to] += 1
+            if event.frm:
+                counts[event.frm] -= 1
+            if event.to in TERMINAL_CODES and event.to != COMPLETED:
+                counts[FORGIVEN] += bool(facts.flags & ALLOW_FAILURE)
+        enters = event.to in ACTIVE_CODES and event.frm not in ACTIVE_CODES
+        leaves = event.frm in ACTIVE_CODES and event.to not in ACTIVE_CODES
+        if facts.limit:
+            limit = self.past.limit(facts.limit)
+            limit.active += enters - leaves
+            own = self.known.ties(facts.id).concurrency
+            if event.frm == 0 and own is not None and "supersedes" not in data:
+                limit.set_max(own.max, event.at)
+        runs = event.to in ACTIVE_CODES and event.to != ASSIGNED
+        ran = job.state in ACTIVE_CODES and job.state != ASSIGNED
+        if runs or ran:
+            self.past.worker(event.worker).running += runs - ran
+
+    def _apply_worker(self, event: Event) -> None:
+        worker = self.past.worker(event.worker)
+        data = _data(event)
+        status = data.get("status")
+        if status == "enrolled":
+            if event.incarnation <= worker.incarnation:
+                message = f"worker {event.worker} enrolled as {event.incarnation} again"
+                self.found.add("S3", message, 0, event.seq)
+            worker.incarnation = event.incarnation
+            worker.slots = data.get("slots", 0)
+            worker.dynamic = data.get("metadata")
+            if worker.status not in _KEPT_BY_ENROLMENT:
+                worker.status = int(WorkerStatus.ONLINE)
+        elif status == "removed":
+            worker.removed = True
+        elif status is not None:
+            worker.status = int(WorkerStatus[status.upper()])
+        if "static" in data:
+            worker.static = json.dumps(data["static"])
+
+    def _apply_workflow(self, event: Event) -> None:
+        data = _data(event)
+        workflow = self.past.workflow(data["workflow"])
+        if workflow.state != data["from"]:
+            message = f"workflow {data['workflow']} left state {data['from']}, it was in "
+            self.found.add("S20", message + str(workflow.state), 0, event.seq)
+        if data["from"] in ENDED:
+            workflow.run += 1
+        workflow.state = data["to"]
+
+    def _apply_queue(self, event: Event) -> None:
+        data = _data(event)
+        if "queue" in data:
+            self.past.paused[data["queue"]] = data["paused"]
+
+    def _apply_priority(self, event: Event) -> None:
+        self.past.jobs.setdefault(event.job, JobPast()).adjustment = _data(event)["adjustment"]
+
+    def _apply_supersede(self, event: Event) -> None:
+        old = self.past.jobs.setdefault(event.job, JobPast())
+        if old.superseded_by:
+            message = f"superseded by {old.superseded_by} and again"
+            self.found.add("S3", message, event.job, event.seq)
+        old.superseded_by = _data(event)["by"]
+        row = self.known.jobs.get(event.job)
+        if row is None or not row.facts.workflow:
+            return
+        counts = self.past.workflow(row.facts.workflow).counts
+        counts[old.state] -= 1
+        counts[FORGIVEN] -= bool(row.facts.flags & ALLOW_FAILURE)
+
+
+def _data(event: Event) -> dict[str, Any]:
+    if event.data is None:
+        return {}
+    found: dict[str, Any] = json.loads(event.data)
+    return found

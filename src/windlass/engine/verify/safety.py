@@ -1,0 +1,168 @@
+"""The safety invariants that one transition of one job can break, each in one function.
+
+They look at the state before the transition (`job`) and at the event that changes it.
+"""
+
+from typing import Final
+
+from windlass.domain.config import Config
+from windlass.domain.events import Event
+from windlass.domain.job import ALLOW_FAILURE
+from windlass.domain.states import STATE_BY_CODE, TRANSITION_CODES, State
+from windlass.domain.workers import may_claim
+from windlass.engine.verify.past import ACTIVE_CODES, TERMINAL_CODES, JobPast
+from windlass.engine.verify.replay import MoveCheck, Replay
+
+BLOCKED = State.BLOCKED.code
+QUEUED = State.QUEUED.code
+ASSIGNED = State.ASSIGNED.code
+RUNNING = State.RUNNING.code
+COMPLETED = State.COMPLETED.code
+
+
+def check_transition(replay: Replay, job: JobPast, event: Event) -> None:
+    """S8: only transitions of the table, from the state it is in. S11: a join fires once."""
+    if event.frm != job.state:
+        joined = event.frm == BLOCKED and event.to == QUEUED
+        said = f"left {_name(event.frm)} for {_name(event.to)}, it was {_name(job.state)}"
+        replay.found.add("S11" if joined else "S8", said, event.job, event.seq)
+    elif (event.frm, event.to) not in TRANSITION_CODES:
+        said = f"{_name(event.frm)} may not become {_name(event.to)}"
+        replay.found.add("S8", said, event.job, event.seq)
+
+
+def check_attempt(replay: Replay, job: JobPast, event: Event) -> None:
+    """S3–S6: attempts rise, are given once, end once, and only their holder speaks."""
+    if event.to == ASSIGNED:
+        _check_new_attempt(replay, job, event)
+        return
+    if event.frm in ACTIVE_CODES:
+        if event.to not in ACTIVE_CODES and event.attempt <= job.closed:
+            said = f"attempt {event.attempt} has a second outcome, {_name(event.to)}"
+            replay.found.add("S3", said, event.job, event.seq)
+        holder = job.worker, job.incarnation
+        if (event.worker, event.incarnation) != holder:
+            said = f"worker {event.worker}/{event.incarnation} spoke, {holder} holds the attempt"
+            replay.found.add("S5", said, event.job, event.seq)
+    if event.attempt != job.attempt:
+        said = f"attempt {event.attempt} spoke, the newest is {job.attempt}"
+        replay.found.add("S5", said, event.job, event.seq)
+
+
+def _check_new_attempt(replay: Replay, job: JobPast, event: Event) -> None:
+    found, attempt = replay.found, event.attempt
+    if attempt == job.attempt:
+        found.add("S3", f"attempt {attempt} was given twice", event.job, event.seq)
+    elif attempt < job.attempt:
+        said = f"attempt {attempt} follows attempt {job.attempt}"
+        found.add("S4", said, event.job, event.seq)
+    if job.active or job.closed != job.attempt:
+        said = f"attempt {attempt} began while attempt {job.attempt} was in force"
+        found.add("S6", said, event.job, event.seq)
+    if job.told_to_stop:
+        found.add("S12", f"attempt {attempt} began after a cancel", event.job, event.seq)
+    worker = replay.past.worker(event.worker)
+    if worker.incarnation != event.incarnation or worker.removed or not may_claim(worker.status):
+        said = (
+            f"given to incarnation {event.incarnation} of worker {event.worker}, "
+            f"which is in incarnation {worker.incarnation} and status {worker.status}"
+        )
+        found.add("S5", said, event.job, event.seq)
+
+
+def check_dependencies(replay: Replay, job: JobPast, event: Event) -> None:
+    """S10: each dependency, or one that took its place, has met its condition."""
+    if event.to != ASSIGNED or job.attempt:
+        return
+    ties = replay.known.ties(event.job)
+    for conditional, names in ((True, ties.after), (False, ties.after_any)):
+        for name in names:
+            if isinstance(name, int) and not _met(replay, name, conditional):
+                said = f"given out before job {name} met its condition"
+                replay.found.add("S10", said, event.job, event.seq)
+
+
+def _met(replay: Replay, dependency: int, conditional: bool) -> bool:
+    while dependency:
+        job, row = replay.past.jobs.get(dependency), replay.known.jobs.get(dependency)
+        if job is None or row is None:
+            return False
+        forgiven = not conditional or bool(row.facts.flags & ALLOW_FAILURE)
+        if job.state == COMPLETED or (forgiven and job.state in TERMINAL_CODES):
+            return True
+        dependency = job.superseded_by
+    return False
+
+
+def check_capacity(replay: Replay, job: JobPast, event: Event) -> None:
+    """S13: no more runs than the worker has slots, and than a limit allows."""
+    row = replay.known.jobs.get(event.job)
+    if event.to == ASSIGNED and row is not None and row.facts.limit:
+        limit = replay.past.limit(row.facts.limit)
+        if limit.active + 1 > limit.max:
+            said = f"the {limit.active + 1}th under limit {row.facts.limit}, {limit.max} allowed"
+            replay.found.add("S13", said, event.job, event.seq)
+    if event.to == RUNNING:
+        worker = replay.past.worker(event.worker)
+        if worker.slots and worker.running + (job.state != RUNNING) > worker.slots:
+            said = f"worker {event.worker} runs more than its {worker.slots} slots"
+            replay.found.add("S13", said, event.job, event.seq)
+
+
+def check_match(replay: Replay, job: JobPast, event: Event) -> None:
+    """S14: the worker satisfied the shape, by what the log holds or by what it says now."""
+    del job
+    row, worker = replay.known.jobs.get(event.job), replay.known.workers.get(event.worker)
+    if event.to != ASSIGNED or row is None or worker is None:
+        return
+    past = replay.past.worker(event.worker)
+    static = worker.static if past.static is None else past.static
+    dynamic = worker.dynamic if past.dynamic is None else past.dynamic
+    shape = row.facts.shape
+    if replay.known.runs(shape, dynamic, static):
+        return
+    if not replay.known.runs(shape, worker.dynamic, worker.static):
+        said = f"given to worker {event.worker}, which cannot run it"
+        replay.found.add("S14", said, event.job, event.seq)
+
+
+def retry_check(config: Config) -> MoveCheck:
+    """S9: failed, lost and returned attempts, each within its own limit."""
+    policy = config.retry
+
+    def check(replay: Replay, job: JobPast, event: Event) -> None:
+        if event.to != ASSIGNED:
+            return
+        own = replay.known.ties(event.job).max_retries
+        most = policy.max_retries if own is None else own
+        for name, count, limit in (
+            ("failed", job.failed, most),
+            ("lost", job.lost, policy.max_lost),
+            ("returned", job.returned, policy.max_returned),
+        ):
+            if count > limit:
+                said = f"tried again after {count} {name} attempts, {limit} are allowed"
+                replay.found.add("S9", said, event.job, event.seq)
+
+    return check
+
+
+def check_known(replay: Replay, job: JobPast, event: Event) -> None:
+    """S1: a job that was ever submitted can be read."""
+    if job.state == 0 and event.job not in replay.known.jobs:
+        replay.found.add("S1", "the log knows a job that is gone", event.job, event.seq)
+
+
+CHECKS: Final[tuple[MoveCheck, ...]] = (
+    check_known,
+    check_transition,
+    check_attempt,
+    check_dependencies,
+    check_capacity,
+    check_match,
+)
+
+
+def _name(code: int) -> str:
+    state = STATE_BY_CODE[code] if 0 <= code < len(STATE_BY_CODE) else None
+    return "(new)" if state is None else str(state)

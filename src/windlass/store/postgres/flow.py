@@ -1,0 +1,59 @@
+"""The way of jobs with no ties, in bulk: few statements with few columns."""
+
+from collections.abc import Sequence
+
+from windlass.domain.events import Moves
+from windlass.domain.records import Completion, NewJob
+from windlass.store.postgres.columns import integers, spread
+from windlass.store.postgres.session import Session
+
+
+class PostgresFlow:
+    """`FlowTx` over one transaction."""
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def enter(self, rows: Sequence[NewJob]) -> None:
+        if rows:
+            ids, *columns, specs = zip(*rows, strict=True)
+            args = spread("iiiiiiiiiiii", columns)
+            await self._session.execute("enter", integers(ids), specs, *args)
+
+    async def complete(self, now: int, done: Sequence[Completion]) -> list[int]:
+        """Two statements: what the first had to wait for, only the second one sees."""
+        if not done:
+            return []
+        ordered = sorted(done, key=_job)
+        ids = integers([item.job for item in ordered])
+        tied = {row[0] for row in await self._session.fetch("lock_untied_jobs", ids)}
+        if tied:
+            ordered = [item for item in ordered if item.job not in tied]
+            ids = integers([item.job for item in ordered])
+        if not ordered:
+            return []
+        _, *columns = zip(*ordered, strict=True)
+        rows = await self._session.fetch("complete", ids, *spread("iiiio", columns), now)
+        return [row[0] for row in rows]
+
+    async def log(self, moves: Moves) -> None:
+        if not moves.jobs or not moves.steps:
+            return
+        width, steps = len(moves.jobs), len(moves.steps)
+        froms = [frm for frm, _ in moves.steps for _ in range(width)]
+        tos = [to for _, to in moves.steps for _ in range(width)]
+        args = spread("iii", [list(moves.attempts) * steps, froms, tos])
+        self._session.transaction_id = await self._session.fetch_value(
+            "append_moves",
+            integers(list(moves.jobs) * steps),
+            *args,
+            moves.at,
+            moves.worker,
+            moves.incarnation,
+        )
+
+
+def _job(item: Completion) -> int:
+    return item.job

@@ -1,0 +1,192 @@
+"""Run transactions over pooled connections, once or until they succeed.
+
+A transaction is tried again after a serialization failure or a deadlock. When the answer
+to COMMIT is lost, the database is asked what became of it; the outcome is never guessed.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple, NoReturn, TypeVar
+
+from windlass.domain.errors import StoreUnavailable
+from windlass.store.postgres.catalog import PostgresCatalog
+from windlass.store.postgres.failures import RETRY, describe, is_lost, is_unavailable
+from windlass.store.postgres.flow import PostgresFlow
+from windlass.store.postgres.jobs import PostgresJobs
+from windlass.store.postgres.leases import PostgresLeases
+from windlass.store.postgres.limits import PostgresLimits
+from windlass.store.postgres.log import PostgresLog
+from windlass.store.postgres.outcome import was_committed
+from windlass.store.postgres.places import PostgresPlaces
+from windlass.store.postgres.pool import Link, Pool
+from windlass.store.postgres.session import QUERIES, UNLOCKED, Rows, Session
+from windlass.store.postgres.workers import PostgresWorkers
+from windlass.store.postgres.workflows import PostgresWorkflows
+
+T = TypeVar("T")
+
+TRIES = 10
+SMALL_STEP_MS = 60_000
+
+
+class PostgresTx(NamedTuple):
+    """One transaction: the roles, and the moment it takes place."""
+
+    now: int
+    jobs: PostgresJobs
+    places: PostgresPlaces
+    leases: PostgresLeases
+    workers: PostgresWorkers
+    workflows: PostgresWorkflows
+    limits: PostgresLimits
+    catalog: PostgresCatalog
+    log: PostgresLog
+    flow: PostgresFlow
+
+
+class Transactions:
+    """Runs them for one server; counts the statements it sent."""
+
+    def __init__(self, dsn: str, server: str, pool: Pool) -> None:
+        self._dsn = dsn
+        self._server = server
+        self._pool = pool
+        self._latest = 0
+        self.statements = 0
+
+    async def write(self, work: Callable[[PostgresTx], Awaitable[T]]) -> T:
+        """Run `work` and commit; again after a serialization failure or a deadlock."""
+        for _ in range(TRIES - 1):
+            try:
+                return await self._write_once(work)
+            except RETRY:
+                continue
+        try:
+            return await self._write_once(work)
+        except RETRY as error:
+            raise StoreUnavailable(describe(error), outcome_unknown=False) from error
+
+    async def read(self, work: Callable[[PostgresTx], Awaitable[T]]) -> T:
+        """Run `work` on one snapshot."""
+        return await self.read_rows(lambda session, now: work(self._roles(session, now)))
+
+    async def read_rows(self, work: Callable[[Session, int], Awaitable[T]]) -> T:
+        """The same, for what needs statements instead of roles."""
+        session, now = await self._begin("begin_read")
+        result = await self._work(session, work(session, now))
+        try:
+            await session.execute("commit")
+        except BaseException:
+            self._pool.discard(session.link)
+            raise
+        self._give_back(session)
+        return result
+
+    async def fetch(self, name: str, *args: object) -> Rows:
+        """Run one statement in a transaction of its own."""
+        session = Session(await self._acquire())
+        rows = await self._work(session, session.fetch(name, *args))
+        self._give_back(session)
+        return rows
+
+    def forget_time(self) -> None:
+        """Tests only: let the time go back as far as it likes."""
+        self._latest = 0
+
+    async def _write_once(self, work: Callable[[PostgresTx], Awaitable[T]]) -> T:
+        session, now = await self._begin("begin")
+        result = await self._work(session, work(self._roles(session, now)))
+        await self._commit(session)
+        return result
+
+    async def _begin(self, how: str) -> tuple[Session, int]:
+        """Begin on a connection that works: idle ones may have broken unnoticed."""
+        queries = QUERIES if how == "begin" else UNLOCKED
+        while True:
+            session = Session(await self._acquire(), queries)
+            try:
+                await session.execute(how)
+                return session, self._tell_time(await session.fetch_value("now"))
+            except BaseException as error:
+                self._pool.discard(session.link)
+                if not (session.link.used and is_lost(error)):
+                    _raise(error)
+
+    async def _work(self, session: Session, working: Awaitable[T]) -> T:
+        """Await what is to be done; leave nothing behind if it fails."""
+        try:
+            return await working
+        except BaseException as error:
+            await self._roll_back(session, error)
+            _raise(error)
+
+    async def _roll_back(self, session: Session, error: BaseException) -> None:
+        if is_lost(error) or not isinstance(error, Exception):
+            self._pool.discard(session.link)
+            return
+        try:
+            await session.execute("rollback")
+        except BaseException as lost:
+            self._pool.discard(session.link)
+            if not isinstance(lost, Exception):
+                raise
+        else:
+            self._give_back(session)
+
+    async def _commit(self, session: Session) -> None:
+        process = session.link.connection.get_server_pid()
+        try:
+            status = await session.execute("commit")
+        except BaseException as error:
+            self._pool.discard(session.link)
+            if not is_lost(error):
+                _raise(error)
+            await self._resolve(session, process, error)
+            return
+        self._give_back(session)
+        if status != "COMMIT":
+            raise RuntimeError("a statement had failed, yet the transaction went on to COMMIT")
+
+    async def _resolve(self, session: Session, process: int, error: BaseException) -> None:
+        """Return if the transaction was committed after all, else raise."""
+        committed = None
+        if session.transaction_id:
+            committed = await was_committed(self._dsn, session.transaction_id, process)
+        if not committed:
+            raise StoreUnavailable(describe(error), committed is None) from error
+
+    async def _acquire(self) -> Link:
+        try:
+            return await self._pool.acquire()
+        except Exception as error:
+            _raise(error)
+
+    def _give_back(self, session: Session) -> None:
+        self.statements += session.statements
+        self._pool.release(session.link)
+
+    def _tell_time(self, now: int) -> int:
+        """A clock that is set back a little stands still; a large step is taken as it comes."""
+        if self._latest - SMALL_STEP_MS > now or self._latest < now:
+            self._latest = now
+        return self._latest
+
+    def _roles(self, session: Session, now: int) -> PostgresTx:
+        return PostgresTx(
+            now,
+            PostgresJobs(session),
+            PostgresPlaces(session),
+            PostgresLeases(session),
+            PostgresWorkers(session),
+            PostgresWorkflows(session),
+            PostgresLimits(session),
+            PostgresCatalog(session),
+            PostgresLog(session, self._server),
+            PostgresFlow(session),
+        )
+
+
+def _raise(error: BaseException) -> NoReturn:
+    """Raise what callers know: `StoreUnavailable` where the database did not do its part."""
+    if is_unavailable(error):
+        raise StoreUnavailable(describe(error), outcome_unknown=False) from error
+    raise error

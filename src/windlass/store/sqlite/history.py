@@ -1,0 +1,79 @@
+"""Find the events of one job without an index that holds them all.
+
+Such an index would cost every job a seventh of its way through the store. So it holds
+only the unusual events; the others happened at times that the job's own rows know, and
+events stand in the order of their times. Whether all were found is certain: the
+transitions of a job form a chain from its beginning to where it stands now, and a
+missing one leaves a gap. Only then is the whole log read.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+import apsw
+
+from windlass.domain.events import Event, EventKind
+from windlass.domain.states import State
+from windlass.store.sqlite.rows import Row, as_event
+from windlass.store.sqlite.statements import QUERIES
+
+JOB = int(EventKind.JOB)
+NEW = 0
+# Where a job without a lease may stand; its way there is among the unusual events, or
+# is the first of all.
+UNLEASED = frozenset({State.BLOCKED.code, State.QUEUED.code, State.RETRYING.code})
+
+
+def events_of_job(connection: apsw.Connection, job: int) -> list[Event]:
+    """All events of `job`, in order."""
+    found = {event.seq: event for event in _events(connection, "rare_events_of_job", (job,))}
+    for span in _spans(connection, _times(connection, job)):
+        for event in _events(connection, "events_of_job_between", (job, *span)):
+            found[event.seq] = event
+    events = [found[seq] for seq in sorted(found)]
+    if is_whole(events, _standing(connection, job)):
+        return events
+    return _events(connection, "events_of_job", (job,))
+
+
+def is_whole(events: Iterable[Event], standing: frozenset[int]) -> bool:
+    """Whether the transitions lead from a new job to one of the states in `standing`."""
+    moves = [event for event in events if event.kind == JOB]
+    if not moves or moves[0].frm != NEW or moves[-1].to not in standing:
+        return False
+    return all(before.to == after.frm for before, after in pairwise(moves))
+
+
+def _standing(connection: apsw.Connection, job: int) -> frozenset[int]:
+    """The states the job may be in now, so far as its outcome and its lease tell."""
+    rows: list[Row] = connection.execute(QUERIES["job_standing"], (job,)).fetchall()
+    if not rows:
+        return frozenset()
+    state: int | None = rows[0][0]
+    return UNLEASED if state is None else frozenset({state})
+
+
+def _times(connection: apsw.Connection, job: int) -> list[int]:
+    rows: list[Row] = connection.execute(QUERIES["job_times"], (job,)).fetchall()
+    return [at for (at,) in rows]
+
+
+def _spans(connection: apsw.Connection, times: Sequence[int]) -> list[tuple[int, int]]:
+    """The numbers of the first and last event at each time, by halving the log."""
+    newest: list[Row] = connection.execute(QUERIES["newest_event_seq"]).fetchall()
+    log = range(1, newest[0][0] + 1)
+
+    def time_of(seq: int) -> int:
+        rows: list[Row] = connection.execute(QUERIES["event_time"], (seq,)).fetchall()
+        return int(rows[0][0])
+
+    return [
+        (log[bisect_left(log, at, key=time_of)], bisect_left(log, at + 1, key=time_of))
+        for at in times
+        if log and at <= time_of(log[-1])
+    ]
+
+
+def _events(connection: apsw.Connection, query: str, bindings: tuple[int, ...]) -> list[Event]:
+    return list(map(as_event, connection.execute(QUERIES[query], bindings)))
