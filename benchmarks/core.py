@@ -14,10 +14,11 @@ from pathlib import Path
 from benchmarks import report
 from benchmarks.options import Options
 from benchmarks.report import Row
-from benchmarks.sections import sqlite
+from benchmarks.sections import claims, sqlite
 
 SECTIONS: dict[str, Callable[[Options], list[Row]]] = {
     "sqlite": sqlite.run,
+    "claims": claims.run,
 }
 
 

@@ -1,6 +1,5 @@
 """SQLite: the engine in-process beside *same rows* and *bare*, in batches of 100."""
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,17 +19,14 @@ from windlass.ports.clock import Clock
 NAME = "sqlite"
 BATCH = 100
 TARGET = 0.60
-MEMORY = Path("/dev/shm")
 
 
 def run(options: Options) -> list[Row]:
     """Compare rows first, then rates; without the disk as well, where commits cost little."""
     _expect_same_rows(options.folder)
     rows = _compare(options, options.folder, NAME, TARGET)
-    if MEMORY.is_dir():
-        with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
-            rows += _compare(options, Path(folder), f"{NAME}, no disk", None)
-    return rows
+    with options.no_disk() as folder:
+        return rows + _compare(options, folder, f"{NAME}, no disk", None)
 
 
 def _compare(options: Options, folder: Path, section: str, target: float | None) -> list[Row]:

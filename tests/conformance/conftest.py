@@ -2,11 +2,11 @@
 
 import itertools
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.conformance import pristine
 from tests.conformance.driver import KINDS, Driver, MemoryDriver, PostgresDriver, SqliteDriver
 from tests.support.postgres import PostgresServer
 
@@ -18,31 +18,24 @@ class Stores:
         self._request = request
         self._folder = folder
         self._numbers = itertools.count(1)
-        self._migrated: str | None = None
+        self._dsn: str | None = None
 
-    @contextmanager
-    def open(self, kind: str) -> Iterator[Driver]:
-        with ExitStack() as stack:
-            if kind == "postgres":
-                server: PostgresServer = self._request.getfixturevalue("postgres_server")
-                driver: Driver = PostgresDriver(stack.enter_context(self._database(server)))
-            elif kind == "sqlite":
-                driver = SqliteDriver(self._folder / f"{next(self._numbers)}.db")
-            else:
-                driver = MemoryDriver()
-            yield stack.enter_context(driver)
+    def open(self, kind: str) -> Driver:
+        """A new store; of those on PostgreSQL, the one before must be closed."""
+        if kind == "postgres":
+            return PostgresDriver(self._empty_database())
+        if kind == "sqlite":
+            return SqliteDriver(self._folder / f"{next(self._numbers)}.db")
+        return MemoryDriver()
 
-    @contextmanager
-    def _database(self, server: PostgresServer) -> Iterator[str]:
-        """A copy of one migrated database, which is much faster than migrating each."""
-        if self._migrated is None:
-            dsn = server.create_database()
-            PostgresDriver(dsn).close()
-            self._migrated = dsn.rpartition("/")[2]
-        name = f"conformance_{next(self._numbers)}"
-        server.execute(f"CREATE DATABASE {name} TEMPLATE {self._migrated} STRATEGY wal_log")
-        yield server.dsn(name)
-        server.drop_database(server.dsn(name))
+    def _empty_database(self) -> str:
+        if self._dsn is None:
+            server: PostgresServer = self._request.getfixturevalue("postgres_server")
+            self._dsn = server.create_database()
+            PostgresDriver(self._dsn).close()
+            pristine.save(self._dsn)
+        pristine.restore(self._dsn)
+        return self._dsn
 
 
 @pytest.fixture(scope="session")

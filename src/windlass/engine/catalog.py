@@ -33,6 +33,10 @@ class Profile:
         self.digest = digest
         self.metadata = metadata
 
+    def forget(self) -> None:
+        """Match anew: shapes may have got other numbers."""
+        self._matches.clear()
+
     def runs(self, shape: int) -> bool:
         """Whether workers with this metadata can run jobs of `shape`."""
         known = self._matches.get(shape)
@@ -104,16 +108,16 @@ class Catalog:
         self.shapes.clear()
         self.ids.clear()
         self._newest = 0
-        self._profiles.clear()
-        self._by_digest.clear()
+        for profile in self._by_digest.values():
+            profile.forget()
 
     def remember(self, worker: Worker) -> None:
         """Keep a worker's profile at hand for its waiting syncs."""
         self._of_worker[worker.id] = self.profile(worker)
 
-    def profile_of(self, worker: int) -> Profile:
-        """The profile of a worker that has just been heard."""
-        return self._of_worker[worker]
+    def profile_of(self, worker: int) -> Profile | None:
+        """The profile of a worker that this engine has heard before."""
+        return self._of_worker.get(worker)
 
     def profile(self, worker: Worker) -> Profile:
         """The profile of a worker's present metadata."""

@@ -43,7 +43,8 @@ async def _claim_alike(work: Work, bounds: Bounds, alike: list[Seeker]) -> list[
     want = sum(seeker.want for seeker in alike)
     profile = alike[0].profile
     work.effects.count("assignment_attempts", want)
-    if bounds.refreshed_at < 0 or work.now - bounds.refreshed_at > work.config.bound_ttl_ms:
+    old = bounds.shared and work.now - bounds.refreshed_at > work.config.bound_ttl_ms
+    if bounds.refreshed_at < 0 or old:
         await _refresh(work, bounds)
     demands = [Demand(s.worker, s.incarnation, s.want, s.profile.runs) for s in alike]
     given = await Search(work, bounds, profile, demands, set()).run()

@@ -51,7 +51,7 @@ class Engine:
         self._catalog = Catalog(config)
         self._bounds = Bounds(store.shared)
         self._committer = Committer(store, config, self._begin, self._committed, self._failed)
-        self._told: dict[int, set[tuple[int, int]]] = {}
+        self._told: dict[int, frozenset[tuple[int, int]]] = {}
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at = 0
         self._working_off: asyncio.Task[None] | None = None
@@ -110,24 +110,19 @@ class Engine:
         """Answer a worker's sync, at once or when there is something to say."""
         _check_sync(request, self.config)
         deadline = asyncio.get_running_loop().time() + request.wait_ms / 1000
-        waiter: Waiter | None = None
+        # Registered before the claim is tried, so that no job arrives unseen in between.
+        waiter = self._open_waiter(worker, request)
         call = SyncCall(worker, request)
         try:
             while True:
                 reply = await self._committer.call(self._sync, call)
+                if self._is_answer(worker, call, reply) or (waiter is not None and waiter.ended):
+                    return reply
+                call = _only_claim(call)
                 if waiter is None:
-                    if not self._worth_waiting(worker, request, reply):
-                        return reply
                     waiter = self._open_waiter(worker, request)
-                    # What arrived before the waiter was registered must not be missed.
-                    call = _only_claim(call)
-                    continue
-                if self._has_news(worker, reply) or waiter.ended or self._closed:
+                elif not await waiter.sleep(deadline) or waiter.ended:
                     return reply
-                if not await waiter.sleep(deadline):
-                    return reply
-                if waiter.ended:
-                    return msgspec.structs.replace(reply, applied=False)
         finally:
             if waiter is not None:
                 self.wakeups.close(waiter)
@@ -340,23 +335,28 @@ class Engine:
             self.heard[call.worker] = work.now
         return await sync(work, self._bounds, calls)
 
-    def _worth_waiting(self, worker: int, request: SyncRequest, reply: SyncReply) -> bool:
+    def _is_answer(self, worker: int, call: SyncCall, reply: SyncReply) -> bool:
+        """Whether the worker should hear this reply now, or the sync may wait for more."""
+        request = call.request
+        news = self._has_news(worker, reply)
         if request.wait_ms <= 0 or not reply.applied or self._closed:
-            return False
-        if request.started or request.finished or request.released:
-            return False  # the worker wants to know that its reports are recorded
-        return not self._has_news(worker, reply)
+            return True
+        # A worker that reported something wants to know that it is recorded.
+        return bool(news or request.started or request.finished or request.released)
 
     def _has_news(self, worker: int, reply: SyncReply) -> bool:
-        """Whether there is something to tell; a stop is news only once."""
-        told = self._told.setdefault(worker, set())
-        stops = {(stop.job, stop.attempt) for stop in reply.cancel}
-        fresh = stops - told
-        self._told[worker] = stops
-        return bool(fresh or reply.jobs or reply.lost)
+        """Whether there is something to tell; a stop or a drain is news only once."""
+        told = self._told.get(worker, frozenset())
+        now: frozenset[tuple[int, int]] = frozenset((s.job, s.attempt) for s in reply.cancel)
+        if reply.drain:
+            now |= {(0, 0)}
+        self._told[worker] = now
+        return bool(reply.jobs or reply.lost or now - told)
 
-    def _open_waiter(self, worker: int, request: SyncRequest) -> Waiter:
+    def _open_waiter(self, worker: int, request: SyncRequest) -> Waiter | None:
         profile = self._catalog.profile_of(worker)
+        if profile is None or request.wait_ms <= 0:
+            return None
         waiter = Waiter(worker, profile, request.want)
         self.wakeups.open(waiter)
         return waiter

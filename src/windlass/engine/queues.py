@@ -24,6 +24,7 @@ async def set_paused(work: Work, queue: str, paused: bool, actor: str | None) ->
         return Paused(queue, paused, False)
     await work.tx.catalog.put_queue(row._replace(paused=int(paused)))
     word = "paused" if paused else "resumed"
-    work.say(EventKind.QUEUE, f"Queue {queue} {word}", actor=actor, data={"paused": paused})
+    data = {"queue": queue, "paused": paused}
+    work.say(EventKind.QUEUE, f"Queue {queue} {word}", actor=actor, data=data)
     work.effects.catalog = True
     return Paused(queue, paused, True)

@@ -212,9 +212,12 @@ async def _tell_to_stop(work: Work, turns: list[_Turn]) -> None:
 
 async def _claim(work: Work, bounds: Bounds, turns: list[_Turn]) -> None:
     seekers = []
-    for turn in turns:
-        want = min(turn.request.want, turn.worker.slots) - len(turn.resent)
-        if want > 0 and may_claim(turn.worker.status):
+    hungry = [t for t in turns if t.request.want > 0 and may_claim(t.worker.status)]
+    held = await work.tx.leases.count([t.worker.id for t in hungry]) if hungry else {}
+    for turn in hungry:
+        room = turn.worker.slots - held.get(turn.worker.id, 0)
+        want = min(turn.request.want - len(turn.resent), room)
+        if want > 0:
             seekers.append(
                 Seeker(
                     turn.worker.id,

@@ -76,7 +76,9 @@ async def enrol(work: Work, enrolment: Enrolment) -> Enrolled:
     work.effects.catalog = True
     work.say(
         EventKind.WORKER, f"Worker {worker.name} enrolled", worker=worker.id,
-        incarnation=worker.incarnation, data={"name": worker.name, "status": "enrolled"},
+        incarnation=worker.incarnation,
+        data={"name": worker.name, "status": "enrolled", "slots": worker.slots,
+              "metadata": dynamic},
     )  # fmt: skip
     return Enrolled(worker.id, worker.incarnation)
 

@@ -237,6 +237,10 @@ class LeasesTx(Protocol):
         """All leases of these workers, ascending by lease number, not locked."""
         ...
 
+    async def count(self, workers: Sequence[int]) -> dict[int, int]:
+        """How many leases each of these workers holds; those without any are absent."""
+        ...
+
     async def stopped(self, workers: Sequence[int]) -> list[Stopped]:
         """Leases of these workers in canceling or timed_out."""
         ...

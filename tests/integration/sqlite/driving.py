@@ -44,6 +44,18 @@ def close(store: SqliteStore) -> None:
     asyncio.run(store.close())
 
 
+class Steps:
+    """Counts the steps of SQLite's virtual machine, which do not depend on the hardware."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self.count = 0
+        connection.set_progress_handler(self._step, 1)
+
+    def _step(self) -> bool:
+        self.count += 1
+        return False
+
+
 def fill(path: Path, jobs: int) -> None:
     """Ready jobs of ten shapes, a tenth of them leased as well, and four events for each."""
     connection = apsw.Connection(str(path))

@@ -6,7 +6,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tests.integration.sqlite.driving import close, fill, open_store, transact
+from tests.integration.sqlite.driving import Steps, close, fill, open_store, transact
 from windlass.domain.records import Grant
 from windlass.ports.store import Probe, Tx
 from windlass.store.sqlite.connection import open_reader, open_writer
@@ -96,18 +96,6 @@ def test_hot_statements_use_the_index_made_for_them(
 def test_nothing_but_a_short_list_is_sorted(database: apsw.Connection, name: str) -> None:
     sorts = [step for step in plan(database, name) if "TEMP B-TREE" in step]
     assert sorts == (["USE TEMP B-TREE FOR ORDER BY"] if name == "overdue" else [])
-
-
-class Steps:
-    """Counts the steps of SQLite's virtual machine, which do not depend on the hardware."""
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self.count = 0
-        connection.set_progress_handler(self._step, 1)
-
-    def _step(self) -> bool:
-        self.count += 1
-        return False
 
 
 def claim_steps(path: Path, jobs: int) -> int:

@@ -22,6 +22,7 @@ class Ties(msgspec.Struct):
     concurrency: Concurrency | None = None
     key: str | None = None
     max_retries: int | None = None
+    priority: int | str | None = None
 
 
 _ties_decoder = msgspec.json.Decoder(Ties)

@@ -6,6 +6,7 @@ from typing import Any
 
 from windlass.domain.events import Event, EventKind
 from windlass.domain.job import ALLOW_FAILURE
+from windlass.domain.rank import parse_priority
 from windlass.domain.records import JobFacts
 from windlass.domain.states import State
 from windlass.domain.workers import WorkerStatus
@@ -81,9 +82,14 @@ class Replay:
         # The return that ends a job is not counted: it is the one beyond the limit.
         job.returned += counts == "returned" and event.to == QUEUED
         if event.frm == 0:
-            job.base = data.get("base", 0)
+            job.base = data["base"] if "base" in data else self._own_base(event.job)
             job.adjustment = data.get("adjustment", 0)
             job.supersedes = data.get("supersedes", 0)
+
+    def _own_base(self, job: int) -> int:
+        """The base priority that a spec asks for; the log only tells one that came otherwise."""
+        own = self.known.ties(job).priority
+        return 0 if own is None else parse_priority(own)
 
     def _count(self, facts: JobFacts, job: JobPast, event: Event, data: dict[str, Any]) -> None:
         """Keep the counts of workflows, limits and workers in step."""

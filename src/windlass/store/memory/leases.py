@@ -33,6 +33,12 @@ class MemoryLeases:
         held = (self._leases.between((worker,), (worker + 1,)) for worker in sorted(set(workers)))
         return sorted((lease for leases in held for lease in leases), key=lambda row: row.lease)
 
+    async def count(self, workers: Sequence[int]) -> dict[int, int]:
+        held: dict[int, int] = {}
+        for lease in await self.of_workers(workers):
+            held[lease.worker] = held.get(lease.worker, 0) + 1
+        return held
+
     async def stopped(self, workers: Sequence[int]) -> list[Stopped]:
         return [
             Stopped(row.worker, row.incarnation, row.job, row.attempt, row.state, row.reason)

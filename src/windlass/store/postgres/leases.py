@@ -43,6 +43,11 @@ class PostgresLeases:
             return []
         return leases_of(await self._session.fetch("leases_of_workers", ascending(workers)))
 
+    async def count(self, workers: Sequence[int]) -> dict[int, int]:
+        if not workers:
+            return {}
+        return dict(map(tuple, await self._session.fetch("count_leases", ascending(workers))))
+
     async def stopped(self, workers: Sequence[int]) -> list[Stopped]:
         if not workers:
             return []

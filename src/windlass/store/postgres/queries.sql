@@ -1009,3 +1009,7 @@ WITH gate AS MATERIALIZED (
     FROM gate, unnest($1::text::bigint[], $2::text::integer[]) AS u (job, attempt)
 )
 SELECT pg_current_xact_id()::text
+
+-- name: count_leases
+-- What a worker holds already counts against its slots.
+SELECT worker, count(*) FROM leases WHERE worker = ANY ($1::text::bigint[]) GROUP BY worker

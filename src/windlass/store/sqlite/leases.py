@@ -69,6 +69,13 @@ class SqliteLeases:
         wanted = integers(sorted(set(workers)))
         return list(map(as_lease, self._execute(QUERIES["leases_of_workers"], (wanted,))))
 
+    async def count(self, workers: Sequence[int]) -> dict[int, int]:
+        if not workers:
+            return {}
+        wanted = integers(sorted(set(workers)))
+        rows: list[Row] = self._execute(QUERIES["count_leases"], (wanted,)).fetchall()
+        return dict(rows)
+
     async def stopped(self, workers: Sequence[int]) -> list[Stopped]:
         if not workers:
             return []

@@ -685,3 +685,8 @@ WHERE l.state = 4 AND l.limit_id = 0 AND j.workflow = 0
 -- Equal transitions of many jobs: all columns but the job are the same.
 INSERT INTO events (at, kind, job, attempt, worker, incarnation, from_state, to_state)
 SELECT ?1, ?2, value, ?3, ?4, ?5, ?6, ?7 FROM carray(?8);
+
+-- name: count_leases
+-- What a worker holds already counts against its slots.
+SELECT l.worker, count(*) FROM carray(?) AS wanted
+CROSS JOIN leases AS l ON l.worker = wanted.value GROUP BY l.worker;

@@ -1,0 +1,213 @@
+"""Fill a store with millions of jobs by a few set-based statements.
+
+What stands there afterwards is what the engine would have written: jobs, their places,
+outcomes or leases, the events so far, the depth of the queue and the numbers given out.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import apsw
+import asyncpg
+import msgspec
+
+from benchmarks import drive
+from windlass.domain.clauses import canonical_requires
+from windlass.domain.shape import Shape, shape_digest
+
+TIMEOUT_MS = 1_800_000
+LEVEL_MS = 50 * 300_000  # the default queue's weight times the interval of aging
+SPACING_MS = 10  # between two jobs, and how much earlier than now the newest came
+WORKER = 1
+INCARNATION = 1
+
+QUEUED, RUNNING, FINISHED = "queued", "running", "finished"
+
+
+class Group(msgspec.Struct, frozen=True):
+    """Jobs of one kind, in the order of their ranks, spread evenly over `shapes`."""
+
+    jobs: int
+    shapes: Sequence[Shape]
+    state: str = QUEUED
+
+
+def plain_shape() -> Shape:
+    """The shape of `drive.specs`."""
+    return Shape("default", "default", drive.TASK)
+
+
+def zone_shapes(count: int) -> list[Shape]:
+    """Shapes that differ in what they require: each runs in its own zone."""
+    return [
+        Shape("default", "default", drive.TASK, canonical_requires([f"zone=={n}"]))
+        for n in range(count)
+    ]
+
+
+def task_shapes(count: int) -> list[Shape]:
+    """Shapes that differ in their task, which every worker can run."""
+    return [Shape("default", "default", f"{drive.TASK}-{n}") for n in range(count)]
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A group with its numbers: jobs `first` to `last`, shapes from `shape` on."""
+
+    first: int
+    last: int
+    shape: int
+    shapes: int
+    state: str
+
+
+class Plan:
+    """Groups laid out one after the other, for a statement to fill in."""
+
+    def __init__(self, groups: Sequence[Group], now: int) -> None:
+        self.now = now
+        self.shapes: list[tuple[int, str, bytes]] = []
+        self.parts: list[Part] = []
+        job = shape = 0
+        for group in groups:
+            self.parts.append(
+                Part(job + 1, job + group.jobs, shape + 1, len(group.shapes), group.state)
+            )
+            for number, one in enumerate(group.shapes, shape + 1):
+                self.shapes.append((number, shape_digest(one), msgspec.json.encode(one)))
+            job += group.jobs
+            shape += len(group.shapes)
+        self.jobs = job
+        # Job n was created so long after this that the last one came just before now.
+        self.start = now - (job + 1) * SPACING_MS
+
+    @property
+    def depth(self) -> int:
+        return sum(p.last - p.first + 1 for p in self.parts if p.state == QUEUED)
+
+    @property
+    def leases(self) -> int:
+        return sum(p.last - p.first + 1 for p in self.parts if p.state == RUNNING)
+
+    def statements(self, part: Part, series: str, names: "Names") -> list[str]:
+        """Everything of one part, as SQL with the numbers written out."""
+        at = f"({self.start} + n * {SPACING_MS})"
+        shape = f"({part.shape} + n % {part.shapes})"
+        job = f"n, {shape}, {names.none}, 0, {at} - {LEVEL_MS}, 0, 0, {at}, {at}, {names.none}"
+        spec = names.spec
+        rows = [
+            f"INSERT INTO jobs (id, shape, workflow, flags, rank, base, adjustment, age_from, "
+            f"created_at, limit_id, timeout_ms, idle_ms, supersedes, spec) "
+            f"SELECT {job}, {TIMEOUT_MS}, {names.none}, {names.none}, {spec} FROM {series}",
+            _event(names, series, at, "0, 0, 0", 0, 2),
+        ]
+        if part.state == QUEUED:
+            rows.append(
+                f"INSERT INTO ready (shape, rank, job, attempt, workflow, limit_id) "
+                f"SELECT {shape}, {at} - {LEVEL_MS}, n, 0, {names.none}, {names.none} "
+                f"FROM {series}"
+            )
+            return rows
+        who = f"1, {WORKER}, {INCARNATION}"
+        rows += [_event(names, series, at, who, 2, 3), _event(names, series, at, who, 3, 4)]
+        if part.state == RUNNING:
+            late = self.now + TIMEOUT_MS
+            rows.append(
+                f"INSERT INTO leases (job, attempt, lease, worker, incarnation, state, "
+                f"assigned_at, started_at, activity_at, deadline_at, timeout_ms, idle_ms, "
+                f"limit_id) SELECT n, 1, n - {part.first - 1}, {WORKER}, {INCARNATION}, 4, {at}, "
+                f"{at}, 0, {late}, {TIMEOUT_MS}, {names.none}, {names.none} FROM {series}"
+            )
+        else:
+            rows.append(_event(names, series, at, who, 4, 8))
+            rows.append(names.finish(part, at, series))
+        return rows
+
+
+def _event(names: "Names", series: str, at: str, who: str, frm: int, to: int) -> str:
+    return (
+        f"INSERT INTO events (at, kind, job, attempt, worker, incarnation, {names.frm}, "
+        f"{names.to}) SELECT {at}, 1, n, {who}, {frm}, {to} FROM {series}"
+    )
+
+
+class Names:
+    """What SQLite calls things."""
+
+    none = "0"
+    frm = "from_state"
+    to = "to_state"
+    spec = "CAST('{\"task\":\"noop\",\"args\":{\"n\":' || n || '}}' AS BLOB)"
+
+    def finish(self, part: Part, at: str, series: str) -> str:
+        return (
+            f"INSERT INTO outcomes (job, state, flags, attempt, failed, lost, worker, "
+            f"incarnation, assigned_at, started_at, finished_at, failure, result) "
+            f"SELECT n, 8, 0, 1, 0, 0, {WORKER}, {INCARNATION}, {at}, {at}, {at}, 0, "
+            f"CAST('{drive.RESULT_BYTES.decode()}' AS BLOB) FROM {series}"
+        )
+
+
+class PostgresNames(Names):
+    """What PostgreSQL calls them."""
+
+    none = "NULL::bigint"
+    frm = '"from"'
+    to = '"to"'
+    spec = "convert_to('{\"task\":\"noop\",\"args\":{\"n\":' || n || '}}', 'UTF8')"
+
+    def finish(self, part: Part, at: str, series: str) -> str:
+        del series
+        at = at.replace("n *", "id *")
+        return (
+            f"UPDATE jobs SET state = 8, attempt = 1, worker = {WORKER}, "
+            f"incarnation = {INCARNATION}, assigned_at = {at}, started_at = {at}, "
+            f"finished_at = {at}, result = convert_to('{drive.RESULT_BYTES.decode()}', 'UTF8') "
+            f"WHERE id BETWEEN {part.first} AND {part.last}"
+        )
+
+
+def fill_sqlite(path: Path, groups: Sequence[Group], now: int) -> None:
+    """Fill a file that a store has made and closed; the worker is enrolled later."""
+    plan = Plan(groups, now)
+    connection = apsw.Connection(str(path))
+    connection.pragma("synchronous", "off")
+    connection.execute("BEGIN IMMEDIATE")
+    connection.executemany("INSERT INTO shapes (id, digest, body) VALUES (?, ?, ?)", plan.shapes)
+    for part in plan.parts:
+        series = (
+            f"(WITH RECURSIVE s (n) AS (VALUES ({part.first}) UNION ALL "
+            f"SELECT n + 1 FROM s WHERE n < {part.last}) SELECT n FROM s)"
+        )
+        for statement in plan.statements(part, series, Names()):
+            connection.execute(statement)
+    given = [("job", plan.jobs), ("shape", len(plan.shapes)), ("lease", plan.leases)]
+    connection.executemany("INSERT OR REPLACE INTO sequences VALUES (?, ?)", given)
+    connection.execute("INSERT INTO counters VALUES ('s1', 'depth:default', ?)", (plan.depth,))
+    connection.execute("COMMIT")
+    connection.pragma("wal_checkpoint(TRUNCATE)")
+    connection.close()
+
+
+async def fill_postgres(
+    connection: "asyncpg.Connection[Any]", groups: Sequence[Group], now: int
+) -> None:
+    """Fill an upgraded, empty database."""
+    plan = Plan(groups, now)
+    await connection.execute("SET synchronous_commit = off; SET enable_seqscan = on")
+    await connection.copy_records_to_table("shapes", records=plan.shapes, schema_name="windlass")
+    for part in plan.parts:
+        series = f"generate_series({part.first}::bigint, {part.last}::bigint) AS s (n)"
+        for statement in plan.statements(part, series, PostgresNames()):
+            await connection.execute(statement, timeout=1_800)
+    given = [("job_ids", plan.jobs), ("shape_ids", len(plan.shapes)), ("lease_numbers", plan.leases)]
+    for name, value in given:
+        if value:
+            await connection.execute(f"SELECT setval('{name}', {value})")
+    await connection.execute(
+        "INSERT INTO counters (server, slot, name, value) VALUES ('s1', 1, 'depth:default', $1)",
+        plan.depth,
+    )
+    for table in ("jobs", "ready", "leases", "events", "shapes"):
+        await connection.execute(f"VACUUM (ANALYZE) {table}", timeout=1_800)
+    await connection.execute("CHECKPOINT", timeout=600)

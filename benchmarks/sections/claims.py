@@ -1,0 +1,170 @@
+"""The cost of a claim beside long queues, foreign jobs, many shapes and a long history.
+
+Each scene is a store filled by set-based SQL. A claim is one sync that finishes what the
+last one gave and takes as many new jobs; what it took is submitted anew, outside the time.
+The base scene, 1,000 queued jobs of one shape, takes a turn before every claim of another,
+so that both meet the same moments of the machine. Wall time and CPU time must both hold.
+SQLite's files lie in memory: a disk would add the same to both and hide what differs.
+"""
+
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+import msgspec
+import uvloop
+
+from benchmarks import drive
+from benchmarks.fill import FINISHED, Group, fill_sqlite, plain_shape, task_shapes, zone_shapes
+from benchmarks.options import Options
+from benchmarks.report import Row
+from benchmarks.stores import open_sqlite
+from windlass.clock import RealClock
+from windlass.engine.engine import Engine
+
+WANTS = (1, 100)
+BASE_JOBS = 1_000
+MINE = "mine"  # the zone of the worker
+
+Open = Callable[[Sequence[Group]], AbstractAsyncContextManager[Engine]]
+
+
+class Scene(msgspec.Struct, frozen=True):
+    """What stands in the store, and by how much dearer a claim may be than in the base."""
+
+    name: str
+    groups: Sequence[Group]
+    most: float | None
+
+
+def base() -> Scene:
+    return Scene("1,000 queued", [Group(BASE_JOBS, [plain_shape()])], None)
+
+
+def scenes(options: Options) -> list[Scene]:
+    """The scenes of issue 2."""
+    many = options.pick(1_000_000, 50_000)
+    shapes = options.pick(10_000, 1_000)
+    mine = Group(BASE_JOBS, [plain_shape()])
+    found = [
+        Scene(f"{many:,} queued", [Group(many, [plain_shape()])], 1.2),
+        Scene(f"{many:,} in front, not runnable", [Group(many, zone_shapes(1)), mine], 1.2),
+        Scene(f"{shapes:,} shapes, all runnable", [Group(10 * shapes, task_shapes(shapes))], 3),
+        Scene(f"{shapes:,} shapes, one runnable", [Group(10 * shapes, zone_shapes(shapes)), mine], 3),
+        Scene(f"{10 * shapes:,} jobs of a shape each",
+              [Group(10 * shapes, task_shapes(10 * shapes))], None),
+    ]  # fmt: skip
+    if options.long:
+        done = Group(10_000_000, [plain_shape()], FINISHED)
+        waiting = Group(BASE_JOBS, task_shapes(1))
+        found.append(Scene("10,000,000 finished", [done, waiting], 1.2))
+    return found
+
+
+def run(options: Options) -> list[Row]:
+    """All scenes on SQLite."""
+    with options.no_disk() as folder:
+        opened = partial(_sqlite, folder)
+        return uvloop.run(measure("claims, sqlite", opened, scenes(options), options.pick(60, 15)))
+
+
+@asynccontextmanager
+async def _sqlite(folder: Path, groups: Sequence[Group]) -> AsyncIterator[Engine]:
+    path = folder / f"{len(list(folder.glob('*.db')))}.db"
+    clock = RealClock()
+    async with open_sqlite(path, clock):
+        pass
+    fill_sqlite(path, groups, clock.now_ms())
+    async with open_sqlite(path, clock) as engine:
+        yield engine
+    path.unlink()
+    path.touch()  # so that the next one gets another name
+
+
+class Claims(msgspec.Struct):
+    """Times of claims, in seconds: by the clock and of this process."""
+
+    wall: list[float] = msgspec.field(default_factory=list)
+    cpu: list[float] = msgspec.field(default_factory=list)
+
+
+class Stage:
+    """One scene being played: an engine, its worker, and the times of its claims."""
+
+    def __init__(self, engine: Engine, worker: drive.BenchWorker) -> None:
+        self._engine = engine
+        self._worker = worker
+        self.first_ms = 0.0
+        self.claims: dict[int, Claims] = {want: Claims() for want in WANTS}
+
+    @classmethod
+    async def set_up(cls, engine: Engine) -> "Stage":
+        """The first claim reads the heads of all shapes; it is timed by itself."""
+        worker = await drive.BenchWorker.enrol(engine, zone=MINE)
+        stage = cls(engine, worker)
+        stage.first_ms = (await stage._claim(1))[0] * 1000
+        for want in WANTS:
+            for _ in range(3):
+                await stage._claim(want)
+        return stage
+
+    async def claim(self, want: int) -> None:
+        wall, cpu = await self._claim(want)
+        self.claims[want].wall.append(wall)
+        self.claims[want].cpu.append(cpu)
+
+    async def _claim(self, want: int) -> tuple[float, float]:
+        await self._worker.sync(0)
+        wall, cpu = time.perf_counter(), time.process_time()
+        given = await self._worker.sync(want)
+        took = time.perf_counter() - wall, time.process_time() - cpu
+        if given != want:
+            raise RuntimeError(f"expected {want} jobs, got {given}")
+        await self._engine.submit(drive.specs(given))
+        return took
+
+
+async def measure(section: str, opened: Open, found: Sequence[Scene], claims: int) -> list[Row]:
+    """Play each scene beside the base."""
+    rows: list[Row] = []
+    async with opened(base().groups) as engine:
+        beside = await Stage.set_up(engine)
+        for scene in found:
+            async with opened(scene.groups) as other:
+                stage = await Stage.set_up(other)
+                for taken in beside.claims.values():
+                    taken.wall.clear()
+                    taken.cpu.clear()
+                for want in WANTS:
+                    for _ in range(claims):
+                        await beside.claim(want)
+                        await stage.claim(want)
+            rows += _rows(section, scene, stage, beside)
+    return rows
+
+
+def _rows(section: str, scene: Scene, stage: Stage, beside: Stage) -> list[Row]:
+    rows = [
+        Row(section=section, name=f"{scene.name}: first claim", value=stage.first_ms, unit="ms")
+    ]
+    for want in WANTS:
+        mine, its = stage.claims[want], beside.claims[want]
+        wall, cpu = median(mine.wall), median(mine.cpu)
+        ratio = max(wall / median(its.wall), cpu / median(its.cpu))
+        rows.append(
+            Row(
+                section=section,
+                name=f"{scene.name}: claim {want}",
+                value=wall * 1000,
+                unit="ms",
+                cpu_us=cpu * 1e6 / want,
+                ratio=ratio,
+                beside=f"{median(its.wall) * 1000:.3f} ms with {base().name}",
+                target="" if scene.most is None else f"≤ {scene.most}",
+                met=None if scene.most is None else ratio <= scene.most,
+            )
+        )
+    return rows

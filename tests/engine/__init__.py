@@ -1,0 +1,1 @@
+"""The engine's behaviour, the same on every store."""
