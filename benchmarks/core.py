@@ -14,11 +14,15 @@ from pathlib import Path
 from benchmarks import report
 from benchmarks.options import Options
 from benchmarks.report import Row
-from benchmarks.sections import claims, sqlite
+from benchmarks.sections import budgets, claims, group_commit, memory, postgres, sqlite
 
 SECTIONS: dict[str, Callable[[Options], list[Row]]] = {
     "sqlite": sqlite.run,
+    "postgres": postgres.run,
+    "group-commit": group_commit.run,
     "claims": claims.run,
+    "budgets": budgets.run,
+    "memory": memory.run,
 }
 
 

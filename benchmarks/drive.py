@@ -44,12 +44,18 @@ class BenchWorker:
     async def sync(self, want: int) -> int:
         """Report what was held and claim up to `want`; how many were given."""
         reply = await self._say(want)
-        self._finished = tuple(
-            [Finished(a.job, a.attempt, result=RESULT) for a in reply.jobs]  # noqa: C409
-        )
+        finished = [Finished(a.job, a.attempt, result=RESULT) for a in reply.jobs]
+        self._finished = tuple(finished)
         if reply.jobs:
             self._received = reply.jobs[-1].lease
         return len(reply.jobs)
+
+    async def drain(self, batch: int) -> int:
+        """Claim and complete until nothing is left; how many jobs."""
+        jobs = 0
+        while given := await self.sync(batch):
+            jobs += given
+        return jobs
 
     async def _say(self, want: int) -> SyncReply:
         self._seq += 1
@@ -72,11 +78,3 @@ async def cycle(engine: Engine, worker: BenchWorker, batches: Sequence[Sequence[
         jobs += await worker.sync(len(batch))
     await worker.sync(0)
     return watch.lap(jobs)
-
-
-async def drain(worker: BenchWorker, batch: int) -> int:
-    """Claim and complete until nothing is left; how many jobs."""
-    jobs = 0
-    while given := await worker.sync(batch):
-        jobs += given
-    return jobs

@@ -68,15 +68,20 @@ class Plan:
         self.now = now
         self.shapes: list[tuple[int, str, bytes]] = []
         self.parts: list[Part] = []
-        job = shape = 0
+        job = 0
+        firsts: dict[tuple[str, ...], int] = {}  # groups may have the same shapes
         for group in groups:
+            digests = tuple(map(shape_digest, group.shapes))
+            if digests not in firsts:
+                firsts[digests] = len(self.shapes) + 1
+                numbers = range(firsts[digests], firsts[digests] + len(digests))
+                bodies = map(msgspec.json.encode, group.shapes)
+                self.shapes += zip(numbers, digests, bodies, strict=True)
+            shape = firsts[digests]
             self.parts.append(
-                Part(job + 1, job + group.jobs, shape + 1, len(group.shapes), group.state)
+                Part(job + 1, job + group.jobs, shape, len(group.shapes), group.state)
             )
-            for number, one in enumerate(group.shapes, shape + 1):
-                self.shapes.append((number, shape_digest(one), msgspec.json.encode(one)))
             job += group.jobs
-            shape += len(group.shapes)
         self.jobs = job
         # Job n was created so long after this that the last one came just before now.
         self.start = now - (job + 1) * SPACING_MS
@@ -95,12 +100,12 @@ class Plan:
         shape = f"({part.shape} + n % {part.shapes})"
         job = f"n, {shape}, {names.none}, 0, {at} - {LEVEL_MS}, 0, 0, {at}, {at}, {names.none}"
         spec = names.spec
-        rows = [
+        jobs = (
             f"INSERT INTO jobs (id, shape, workflow, flags, rank, base, adjustment, age_from, "
             f"created_at, limit_id, timeout_ms, idle_ms, supersedes, spec) "
-            f"SELECT {job}, {TIMEOUT_MS}, {names.none}, {names.none}, {spec} FROM {series}",
-            _event(names, series, at, "0, 0, 0", 0, 2),
-        ]
+            f"SELECT {job}, {TIMEOUT_MS}, {names.none}, {names.none}, {spec} FROM {series}"
+        )
+        rows = [jobs, _event(names, series, at, "0, 0, 0", 0, 2)]
         if part.state == QUEUED:
             rows.append(
                 f"INSERT INTO ready (shape, rank, job, attempt, workflow, limit_id) "
@@ -137,9 +142,11 @@ class Names:
     none = "0"
     frm = "from_state"
     to = "to_state"
-    spec = "CAST('{\"task\":\"noop\",\"args\":{\"n\":' || n || '}}' AS BLOB)"
+    spec = 'CAST(\'{"task":"noop","args":{"n":\' || n || \'}}\' AS BLOB)'
 
     def finish(self, part: Part, at: str, series: str) -> str:
+        """Write how the jobs of `part`, which are the numbers of `series`, ended at `at`."""
+        del part
         return (
             f"INSERT INTO outcomes (job, state, flags, attempt, failed, lost, worker, "
             f"incarnation, assigned_at, started_at, finished_at, failure, result) "
@@ -154,7 +161,7 @@ class PostgresNames(Names):
     none = "NULL::bigint"
     frm = '"from"'
     to = '"to"'
-    spec = "convert_to('{\"task\":\"noop\",\"args\":{\"n\":' || n || '}}', 'UTF8')"
+    spec = 'convert_to(\'{"task":"noop","args":{"n":\' || n || \'}}\', \'UTF8\')'
 
     def finish(self, part: Part, at: str, series: str) -> str:
         del series
@@ -200,7 +207,11 @@ async def fill_postgres(
         series = f"generate_series({part.first}::bigint, {part.last}::bigint) AS s (n)"
         for statement in plan.statements(part, series, PostgresNames()):
             await connection.execute(statement, timeout=1_800)
-    given = [("job_ids", plan.jobs), ("shape_ids", len(plan.shapes)), ("lease_numbers", plan.leases)]
+    given = [
+        ("job_ids", plan.jobs),
+        ("shape_ids", len(plan.shapes)),
+        ("lease_numbers", plan.leases),
+    ]
     for name, value in given:
         if value:
             await connection.execute(f"SELECT setval('{name}', {value})")

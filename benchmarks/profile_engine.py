@@ -31,7 +31,7 @@ HOW = ("own", "total", "tree", "statements")
 Batches = Sequence[Sequence[JobSpec]]
 
 
-async def _cycle(path: Path, batches: Batches, around: Callable[[bool], None]) -> Lap:
+async def _cycle(path: Path, batches: Batches, around: Callable[[bool], object]) -> Lap:
     """One run of the engine; `around` is told when the part that counts begins and ends."""
     async with open_sqlite(path, RealClock()) as engine:
         worker = await drive.BenchWorker.enrol(engine)
@@ -50,7 +50,9 @@ def _plain(path: Path, batches: Batches) -> None:
 
 def _by_function(path: Path, batches: Batches, order: str, most: int) -> None:
     profile = cProfile.Profile()
-    lap = uvloop.run(_cycle(path, batches, lambda on: profile.enable() if on else profile.disable()))
+    lap = uvloop.run(
+        _cycle(path, batches, lambda on: profile.enable() if on else profile.disable())
+    )
     stats = pstats.Stats(profile).get_stats_profile().func_profiles
     column = "cumtime" if order == "total" else "tottime"
     found = sorted(stats.items(), key=lambda item: -getattr(item[1], column))
@@ -59,7 +61,7 @@ def _by_function(path: Path, batches: Batches, order: str, most: int) -> None:
     for name, one in found[:most]:
         total, own = (spent / lap.jobs * 1e6 for spent in (one.cumtime, one.tottime))
         where = f"{'/'.join(Path(one.file_name).parts[-2:])}:{one.line_number}"
-        print(f"{total:9.2f} {own:7.2f} {str(one.ncalls):>9}  {name}  {where}")
+        print(f"{total:9.2f} {own:7.2f} {one.ncalls!s:>9}  {name}  {where}")
 
 
 def _by_tree(path: Path, batches: Batches) -> None:
@@ -87,7 +89,9 @@ async def _by_statement(path: Path, batches: Batches) -> None:
     print(f"{'µs a job':>9} {'runs/batch':>10}  statement")
     for sql, nanoseconds in spent.most_common():
         text = " ".join(sql.split())
-        print(f"{nanoseconds / 1000 / lap.jobs:9.2f} {runs[sql] / len(batches):10.2f}  {text[:110]}")
+        print(
+            f"{nanoseconds / 1000 / lap.jobs:9.2f} {runs[sql] / len(batches):10.2f}  {text[:110]}"
+        )
 
 
 def main() -> None:

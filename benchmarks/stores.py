@@ -1,16 +1,23 @@
 """Engines on stores, opened and closed for a benchmark."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import tempfile
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import apsw
 
-from windlass.clock import RealChance
+from benchmarks.fill import Group, fill_postgres, fill_sqlite
+from tests.support.postgres import PostgresServer
+from windlass.clock import RealChance, RealClock
 from windlass.domain.config import Config
 from windlass.engine.engine import Engine
 from windlass.ports.clock import Clock
+from windlass.store.postgres.pool import open_connection
+from windlass.store.postgres.store import PostgresStore
 from windlass.store.sqlite.store import SqliteStore
+
+OpenFilled = Callable[[Sequence[Group]], AbstractAsyncContextManager[Engine]]
 
 
 class StillClock:
@@ -34,6 +41,52 @@ async def open_sqlite(path: Path, clock: Clock) -> AsyncIterator[Engine]:
     finally:
         await engine.close()
         await store.close()
+
+
+@asynccontextmanager
+async def filled_sqlite(folder: Path, groups: Sequence[Group]) -> AsyncIterator[Engine]:
+    """An engine on a new file that is filled with `groups`, and removed afterwards."""
+    clock = RealClock()
+    with tempfile.TemporaryDirectory(dir=folder) as inner:
+        path = Path(inner) / "filled.db"
+        async with open_sqlite(path, clock):
+            pass
+        fill_sqlite(path, groups, clock.now_ms())
+        async with open_sqlite(path, clock) as engine:
+            yield engine
+
+
+@asynccontextmanager
+async def filled_postgres(server: PostgresServer, groups: Sequence[Group]) -> AsyncIterator[Engine]:
+    """An engine on a new database that is filled with `groups`, and removed afterwards."""
+    dsn = server.create_database()
+    await prepare_postgres(dsn, groups)
+    async with open_postgres(dsn) as engine:
+        yield engine
+    server.drop_database(dsn)
+
+
+@asynccontextmanager
+async def open_postgres(dsn: str, server: str = "s1") -> AsyncIterator[Engine]:
+    """An engine on a database that `prepare_postgres` has made."""
+    store = await PostgresStore.connect(dsn, server)
+    engine = Engine(store, Config(), RealChance())
+    try:
+        await engine.start()
+        yield engine
+    finally:
+        await engine.close()
+        await store.close()
+
+
+async def prepare_postgres(dsn: str, groups: Sequence[Group]) -> None:
+    """Make the tables and fill them."""
+    store = await PostgresStore.connect(dsn)
+    await store.upgrade()
+    await store.close()
+    connection = await open_connection(dsn)
+    await fill_postgres(connection, groups, RealClock().now_ms())
+    await connection.close()
 
 
 def sqlite_writer(engine: Engine) -> apsw.Connection:

@@ -1,6 +1,7 @@
 """SQLite, *bare*: claim and complete alone, on one narrow table, in batches."""
 
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -43,6 +44,6 @@ def run(path: Path, jobs: int, batch: int) -> Lap:
 
 def _claim(connection: apsw.Connection, batch: int) -> list[int]:
     connection.execute("BEGIN IMMEDIATE")
-    rows = connection.execute(CLAIM, (batch,)).fetchall()
+    rows: list[Any] = connection.execute(CLAIM, (batch,)).fetchall()
     connection.execute("COMMIT")
-    return [int(row[0]) for row in rows]
+    return [row[0] for row in rows]

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-
 from benchmarks.drive import RESULT_BYTES
 from benchmarks.measure import Lap, Watch
 from windlass.domain.states import State
@@ -63,7 +62,8 @@ class RawStore:
         self._checkpoints = Checkpoints(self._writer, self._mover)
         self._execute = self._writer.execute
         self._clock = clock
-        self._sequences = dict(self._writer.execute(QUERIES["sequences"]).fetchall())
+        given: list[Any] = self._writer.execute(QUERIES["sequences"]).fetchall()
+        self._sequences: dict[str, int] = dict(given)
         self._server: str = self._row("SELECT server FROM counters LIMIT 1")[0]
         self._who: tuple[int, int] = self._row("SELECT id, incarnation FROM workers")
         self._shape: int = self._row("SELECT id FROM shapes")[0]

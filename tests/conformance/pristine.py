@@ -8,34 +8,37 @@ import asyncio
 
 import asyncpg
 
-# Tables without rows at first, nearly all, are only emptied.
-SAVE = """
+TABLES = """
+SELECT format('%I.%I', schemaname, tablename) AS "table",
+       format('pristine.%I', schemaname || '.' || tablename) AS copy
+FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema', 'pristine')
+"""
+
+SAVE = f"""
 DO $$
 DECLARE
-    name text;
+    it record;
 BEGIN
     CREATE SCHEMA pristine;
-    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP
-        EXECUTE format('CREATE TABLE pristine.%1$I AS TABLE public.%1$I', name);
+    FOR it IN {TABLES} LOOP
+        EXECUTE format('CREATE TABLE %s AS TABLE %s', it.copy, it."table");
     END LOOP;
     CREATE TABLE pristine.sequence_numbers AS
-    SELECT sequencename, start_value, last_value FROM pg_sequences WHERE schemaname = 'public';
+    SELECT schemaname, sequencename, start_value, last_value FROM pg_sequences;
 END $$
 """
 
-RESTORE = """
+RESTORE = f"""
 DO $$
 DECLARE
-    name text;
+    it record;
 BEGIN
-    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP
-        EXECUTE format('DELETE FROM public.%1$I', name);
-        EXECUTE format(
-            'INSERT INTO public.%1$I OVERRIDING SYSTEM VALUE TABLE pristine.%1$I', name
-        );
+    FOR it IN {TABLES} LOOP
+        EXECUTE format('DELETE FROM %s', it."table");
+        EXECUTE format('INSERT INTO %s OVERRIDING SYSTEM VALUE TABLE %s', it."table", it.copy);
     END LOOP;
     PERFORM setval(
-        format('public.%I', sequencename)::regclass,
+        format('%I.%I', schemaname, sequencename)::regclass,
         coalesce(last_value, start_value),
         last_value IS NOT NULL
     ) FROM pristine.sequence_numbers;

@@ -39,6 +39,7 @@ NOTHING: list[tuple[str, str, tuple[Any, ...], Any]] = [
     ("leases", "grant", ([], RUNNING, 1_000, 10), []),
     ("leases", "lock", ([],), {}),
     ("leases", "of_workers", ([],), []),
+    ("leases", "count", ([],), {}),
     ("leases", "stopped", ([],), []),
     ("leases", "start", ([],), None),
     ("leases", "mark", ([], CANCELING, "by hand"), None),

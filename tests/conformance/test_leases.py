@@ -131,6 +131,15 @@ def test_the_leases_of_workers_ascend_by_number(store: Driver) -> None:
     assert [lease.job for lease in told] == [5, 4, 2, 1]
 
 
+def test_leases_are_counted_by_worker(store: Driver) -> None:
+    lease_jobs(store, 1, 2, worker=7)
+    lease_jobs(store, 3, worker=7, incarnation=2, state=ASSIGNED)
+    lease_jobs(store, 4, worker=5)
+    lease_jobs(store, 5, worker=6)
+    store.transact(lambda tx: tx.leases.mark([1], CANCELING, "by hand"))
+    assert store.transact(lambda tx: tx.leases.count([7, 6, 9])) == {7: 3, 6: 1}
+
+
 def test_starting_makes_assigned_leases_run(store: Driver) -> None:
     lease_jobs(store, 1, 2, state=ASSIGNED)
     before = store.snapshot().leases

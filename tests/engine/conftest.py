@@ -59,6 +59,13 @@ def rig(request: pytest.FixtureRequest, rigs: Rigs) -> Iterator[Rig]:
         yield opened
 
 
+@pytest.fixture
+def memory_rig(rigs: Rigs) -> Iterator[Rig]:
+    """The same on the memory store only, for what is decided before a store is asked."""
+    with rigs.open("memory") as opened:
+        yield opened
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Run a test that is a coroutine on the loop of its rig."""
@@ -66,5 +73,6 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         return None
     wanted = inspect.signature(pyfuncitem.obj).parameters
     arguments = {name: pyfuncitem.funcargs[name] for name in wanted}
-    pyfuncitem.funcargs["rig"].run(pyfuncitem.obj(**arguments))
+    (used,) = (value for value in arguments.values() if isinstance(value, Rig))
+    used.run(pyfuncitem.obj(**arguments))
     return True

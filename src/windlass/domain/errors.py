@@ -145,6 +145,12 @@ class StoreUnavailable(WindlassError):
         return {"outcome_unknown": self.outcome_unknown}
 
 
+class Unreachable(WindlassError):
+    """Nobody answered at an address; whether the request was carried out is not known."""
+
+    code = "unreachable"
+
+
 def shorten(value: object, limit: int = GOT_LIMIT) -> str:
     """A value as one short printable line, however large, deep or binary it is."""
     text = value if isinstance(value, str) and _reads_well(value) else _represent(value)

@@ -29,6 +29,7 @@ LABEL_LIMIT: Final = 100
 DEPENDENCY_LIMIT: Final = 100_000
 LONGEST_MS: Final = 366 * 86_400_000 * 100  # a century: what is longer is a mistake
 RETRY_LIMIT: Final = 1_000
+DEPTH_LIMIT: Final = 200  # of JSON, far from where recursion would end
 KNOWN_LIMIT: Final = 10_000
 
 
@@ -156,6 +157,8 @@ class Door:
         if len(body) > self._config.payload_limit:
             limit = f"at most {self._config.payload_limit} bytes as JSON"
             raise InvalidInput(field, limit, f"{len(body)} bytes")
+        if body.count(b"[") + body.count(b"{") > DEPTH_LIMIT:
+            _refuse_deep(spec.args, f"{field}.args")
         if b"\\u0000" in body:
             _refuse_nul(spec, field)
         if b"null" in body:
@@ -165,8 +168,9 @@ class Door:
     def _look_up(self, spec: JobSpec, field: str) -> _Known:
         seen: object = (spec.namespace, spec.queue, spec.task)
         if spec.requires or spec.resources is not None or spec.target is not None:
-            needs = () if spec.resources is None else tuple(sorted(spec.resources.items()))
-            seen = (seen, spec.requires, needs, spec.target)
+            # Amounts as text: whatever a caller put there, it can be looked up.
+            needs = () if spec.resources is None else repr(sorted(spec.resources.items()))
+            seen = (seen, tuple(map(repr, spec.requires)), needs, spec.target)
         known = self._known.get(seen)
         if known is None:
             shape = _build_shape(spec, field)
@@ -181,10 +185,13 @@ class Door:
 
 def _build_shape(spec: JobSpec, field: str) -> Shape:
     for name in ("task", "queue", "namespace"):
-        _check_name(f"{field}.{name}", getattr(spec, name))
+        check_name(f"{field}.{name}", getattr(spec, name))
     clauses: list[Any] = list(spec.requires)
+    for clause in clauses:
+        if not isinstance(clause, str):
+            raise InvalidInput("requires", "text such as memory>=4GiB", clause)
     if spec.target is not None:
-        _check_name(f"{field}.target", spec.target)
+        check_name(f"{field}.target", spec.target)
         clauses.append(target(spec.target))
     return Shape(
         namespace=spec.namespace,
@@ -199,7 +206,7 @@ def _check_ties(spec: JobSpec, field: str) -> None:
     for name in ("name", "key", "submitted_by"):
         value = getattr(spec, name)
         if value is not None:
-            _check_name(f"{field}.{name}", value)
+            check_name(f"{field}.{name}", value)
     for name in ("timeout_ms", "idle_timeout_ms", "duration_ms"):
         _check_number(f"{field}.{name}", getattr(spec, name), 1, LONGEST_MS)
     _check_number(f"{field}.not_before", spec.not_before, 0, LONGEST_MS)
@@ -209,7 +216,7 @@ def _check_ties(spec: JobSpec, field: str) -> None:
     _check_labels(spec.labels, field)
     _check_dependencies(spec, field)
     if spec.concurrency is not None:
-        _check_name(f"{field}.concurrency.key", spec.concurrency.key)
+        check_name(f"{field}.concurrency.key", spec.concurrency.key)
         _check_number(f"{field}.concurrency.max", spec.concurrency.max, 1, 1_000_000)
     for name in spec.retry_on:
         if FAILURE_BY_NAME.get(name) in (None, FailureClass.CANCELED):
@@ -223,7 +230,7 @@ def _check_labels(labels: Mapping[str, str] | None, field: str) -> None:
     if len(labels) > LABEL_LIMIT:
         raise InvalidInput(f"{field}.labels", f"at most {LABEL_LIMIT}", len(labels))
     for name, value in labels.items():
-        _check_name(f"{field}.labels", name)
+        check_name(f"{field}.labels", name)
         if not isinstance(value, str) or len(value) > NAME_LIMIT:
             raise InvalidInput(
                 f"{field}.labels.{name}", f"text of at most {NAME_LIMIT} characters", value
@@ -237,14 +244,15 @@ def _check_dependencies(spec: JobSpec, field: str) -> None:
             raise InvalidInput(f"{field}.{name}", limit, len(references))
         for reference in references:
             if isinstance(reference, str):
-                _check_name(f"{field}.{name}", reference)
+                check_name(f"{field}.{name}", reference)
                 if reference == spec.name:
                     raise InvalidInput(f"{field}.{name}", "other jobs", f"its own name {reference}")
             else:
                 _check_number(f"{field}.{name}", reference, 1, 2**62)
 
 
-def _check_name(field: str, value: object) -> None:
+def check_name(field: str, value: object) -> None:
+    """Refuse what cannot be a name."""
     if (
         not isinstance(value, str)
         or not value
@@ -279,6 +287,21 @@ def _holds_nul(value: object) -> bool:
     if isinstance(value, msgspec.Struct):
         return any(_holds_nul(item) for item in msgspec.structs.astuple(value))
     return False
+
+
+def _refuse_deep(value: object, field: str) -> None:
+    level = [value]
+    for _ in range(DEPTH_LIMIT):
+        inner: list[object] = []
+        for item in level:
+            if isinstance(item, Mapping):
+                inner += item.values()
+            elif isinstance(item, list | tuple):
+                inner += item
+        if not inner:
+            return
+        level = inner
+    raise InvalidInput(field, f"nested at most {DEPTH_LIMIT} deep", "a deeper value")
 
 
 def _refuse_not_finite(value: object, field: str) -> None:

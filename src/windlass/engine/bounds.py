@@ -50,9 +50,16 @@ class Bounds:
         return {shape: self._generation.get(shape, 0) for shape in shapes}
 
     def raise_to(self, shape: int, place: Place | None, generation: int) -> None:
-        """A claim saw nothing below `place` (None: nothing at all) since that generation."""
+        """A claim saw nothing below `place` (None: nothing at all) since that generation.
+
+        Of claims that ran side by side only the first may raise a bound: what one has
+        locked and left is hidden from the others. A later one may still lower it.
+        """
         if self._generation.get(shape, 0) != generation:
+            if place is not None:
+                self.lower(shape, *place)
             return
+        self._generation[shape] = generation + 1
         if place is None:
             self._low.pop(shape, None)
         else:

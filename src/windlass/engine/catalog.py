@@ -103,13 +103,18 @@ class Catalog:
         """The name of the queue that jobs of this shape stand in."""
         return self.shapes[shape].queue
 
-    def clear(self) -> None:
-        """Forget everything that a transaction may have taught and then rolled back."""
-        self.shapes.clear()
+    def clear(self, numbers_return: bool) -> None:
+        """Forget everything that a transaction may have taught and then rolled back.
+
+        Where a number that was rolled back is never given again, the shapes behind the
+        numbers stay: other transactions may be using them at this moment.
+        """
         self.ids.clear()
         self._newest = 0
-        for profile in self._by_digest.values():
-            profile.forget()
+        if numbers_return:
+            self.shapes.clear()
+            for profile in self._by_digest.values():
+                profile.forget()
 
     def remember(self, worker: Worker) -> None:
         """Keep a worker's profile at hand for its waiting syncs."""

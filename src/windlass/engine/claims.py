@@ -47,12 +47,13 @@ async def _claim_alike(work: Work, bounds: Bounds, alike: list[Seeker]) -> list[
     if bounds.refreshed_at < 0 or old:
         await _refresh(work, bounds)
     demands = [Demand(s.worker, s.incarnation, s.want, s.profile.runs) for s in alike]
-    given = await Search(work, bounds, profile, demands, set()).run()
+    given = await Search(work, bounds, profile, demands).run()
+    granted = await _grant(work, given, alike[0].prefetch)
     if len(given) < want and bounds.shared and work.now - bounds.refreshed_at >= REFRESH_MS:
         await _refresh(work, bounds)
-        seen = {ticket.job for ticket, _ in given}
-        given += await Search(work, bounds, profile, _rest(demands, given), seen).run()
-    return await _grant(work, given, alike[0].prefetch) if given else []
+        given = await Search(work, bounds, profile, _rest(demands, given)).run()
+        granted += await _grant(work, given, alike[0].prefetch)
+    return granted
 
 
 def _rest(demands: list[Demand], given: Given) -> list[Demand]:
@@ -69,6 +70,8 @@ async def _refresh(work: Work, bounds: Bounds) -> None:
 
 
 async def _grant(work: Work, given: Given, prefetch: bool) -> list[Granted]:
+    if not given:
+        return []
     config = work.config
     epoch = work.catalog.epoch * config.epoch_attempts
     grants = [

@@ -13,7 +13,7 @@ import msgspec
 
 from windlass.domain.config import Config, validate
 from windlass.domain.errors import InvalidInput
-from windlass.domain.job import Door, JobSpec
+from windlass.domain.job import Door, JobSpec, check_name
 from windlass.domain.workers import WorkerStatus
 from windlass.engine import priority, queues, supersede, unblock, workers
 from windlass.engine.activity import Activity, note_activity
@@ -21,6 +21,7 @@ from windlass.engine.bounds import Bounds
 from windlass.engine.cancel import Canceled, cancel
 from windlass.engine.cascades import advance
 from windlass.engine.catalog import Catalog
+from windlass.engine.checks import check_id, check_metadata, check_sync, check_text, check_whole
 from windlass.engine.committer import Committer, Lane
 from windlass.engine.enqueue import promote_due
 from windlass.engine.metrics import Counters, Metrics
@@ -97,6 +98,9 @@ class Engine:
         """Submit jobs, all or nothing; optionally as a new workflow."""
         if not jobs and workflow is None:
             raise InvalidInput("jobs", "at least one job", 0)
+        if workflow is not None:
+            check_name("workflow.name", workflow.name)
+            check_name("workflow.namespace", workflow.namespace)
         prepare = self._door.prepare
         if len(jobs) == 1:
             checked = [prepare(jobs[0], "jobs[0]")]
@@ -108,7 +112,8 @@ class Engine:
 
     async def sync(self, worker: int, request: SyncRequest) -> SyncReply:
         """Answer a worker's sync, at once or when there is something to say."""
-        _check_sync(request, self.config)
+        check_id("worker", worker)
+        check_sync(request, self.config.heartbeat_interval_ms)
         deadline = asyncio.get_running_loop().time() + request.wait_ms / 1000
         # Registered before the claim is tried, so that no job arrives unseen in between.
         waiter = self._open_waiter(worker, request)
@@ -131,12 +136,18 @@ class Engine:
         self, jobs: Sequence[int], reason: str = "Canceled", actor: str | None = None
     ) -> list[Canceled]:
         """Cancel jobs; the answer comes when their dependents have been dealt with."""
+        for job in jobs:
+            check_id("job", job)
+        check_text("reason", reason)
+        check_text("actor", actor)
         canceled = await self._step(lambda work: cancel(work, jobs, reason, actor))
         await self.settled()
         return canceled
 
     async def retry(self, job: int, actor: str | None = None) -> supersede.Superseded:
         """Supersede an ended job by a new one."""
+        check_id("job", job)
+        check_text("actor", actor)
         superseded = await self._step(lambda work: supersede.retry(work, job, actor))
         await self.settled()
         return superseded
@@ -145,6 +156,9 @@ class Engine:
         self, job: int, accept: bool = True, reason: str = "Rejected", actor: str | None = None
     ) -> unblock.Unblocked:
         """Meet a job's manual condition, or abort it."""
+        check_id("job", job)
+        check_text("reason", reason)
+        check_text("actor", actor)
         done = await self._step(lambda work: unblock.unblock(work, job, accept, reason, actor))
         await self.settled()
         return done
@@ -153,6 +167,9 @@ class Engine:
         self, job: int, adjustment: int, actor: str | None = None
     ) -> priority.Adjusted:
         """Set a job's priority adjustment."""
+        check_id("job", job)
+        check_whole("adjustment", adjustment)
+        check_text("actor", actor)
         return await self._step(lambda work: priority.adjust(work, job, adjustment, actor))
 
     async def pause(self, queue: str, actor: str | None = None) -> queues.Paused:
@@ -164,6 +181,8 @@ class Engine:
         return await self._set_paused(queue, False, actor)
 
     async def _set_paused(self, queue: str, paused: bool, actor: str | None) -> queues.Paused:
+        check_name("queue", queue)
+        check_text("actor", actor)
         done = await self._step(lambda work: queues.set_paused(work, queue, paused, actor))
         await self.refresh()
         return done
@@ -171,6 +190,7 @@ class Engine:
     async def enrol(self, enrolment: workers.Enrolment) -> workers.Enrolled:
         """Begin a new incarnation of a worker."""
         workers.check_enrolment(enrolment)
+        check_metadata(enrolment.metadata)
         enrolled = await self._step(lambda work: workers.enrol(work, enrolment))
         self._told.pop(enrolled.worker, None)
         return enrolled
@@ -183,6 +203,9 @@ class Engine:
         actor: str | None = None,
     ) -> bool:
         """Drain, enable or disable a worker."""
+        check_id("worker", worker)
+        check_text("reason", reason)
+        check_text("actor", actor)
         return await self._step(
             lambda work: workers.set_status(work, worker, status, reason, actor)
         )
@@ -191,16 +214,23 @@ class Engine:
         self, worker: int, static: Mapping[str, object], actor: str | None = None
     ) -> bool:
         """Set the metadata of a worker that operators decide."""
+        check_id("worker", worker)
+        check_metadata(static)
+        check_text("actor", actor)
         return await self._step(lambda work: workers.set_static(work, worker, static, actor))
 
     async def remove_worker(
         self, worker: int, force: bool = False, actor: str | None = None
     ) -> bool:
         """Forget a worker."""
+        check_id("worker", worker)
+        check_text("actor", actor)
         return await self._step(lambda work: workers.remove(work, worker, force, actor))
 
     async def note_activity(self, sign: Activity) -> bool:
         """A running job shows signs of life; False means `lease_lost`."""
+        for number, field in zip(sign, sign._fields, strict=True):
+            check_id(field, number)
         return await self._committer.call(self._activity, sign)
 
     async def metrics(self) -> Metrics:
@@ -228,6 +258,7 @@ class Engine:
 
     async def look_around(self) -> None:
         """Wake waiters for jobs that stand ready: the poll behind the notifications."""
+        await self.store.read(self._catalog.refresh)
         if not len(self.wakeups):
             return
         heads = await self.store.read(lambda tx: tx.places.heads())
@@ -266,7 +297,7 @@ class Engine:
 
     def _failed(self) -> None:
         """A transaction ended in an error: the caches may hold what was rolled back."""
-        self._catalog.clear()
+        self._catalog.clear(numbers_return=self.store.inline)
         self._bounds.reset()
 
     def _hear(self, news: News) -> None:
@@ -331,9 +362,12 @@ class Engine:
     # Syncs
 
     async def _run_syncs(self, work: Work, calls: Sequence[SyncCall]) -> Sequence[Any]:
-        for call in calls:
-            self.heard[call.worker] = work.now
-        return await sync(work, self._bounds, calls)
+        answers = await sync(work, self._bounds, calls)
+        for call, answer in zip(calls, answers, strict=True):
+            # Neither a zombie's message nor our own second look is a sign of life.
+            if not call.again and isinstance(answer, SyncReply) and answer.applied:
+                self.heard[call.worker] = work.now
+        return answers
 
     def _is_answer(self, worker: int, call: SyncCall, reply: SyncReply) -> bool:
         """Whether the worker should hear this reply now, or the sync may wait for more."""
@@ -356,6 +390,7 @@ class Engine:
     def _open_waiter(self, worker: int, request: SyncRequest) -> Waiter | None:
         profile = self._catalog.profile_of(worker)
         if profile is None or request.wait_ms <= 0:
+            self.wakeups.end(worker)
             return None
         waiter = Waiter(worker, profile, request.want)
         self.wakeups.open(waiter)
@@ -386,11 +421,3 @@ def _only_claim(call: SyncCall) -> SyncCall:
 
 def _submission_bytes(submission: Submission) -> int:
     return sum(len(job.body) for job in submission.jobs)
-
-
-def _check_sync(request: SyncRequest, config: Config) -> None:
-    if not 0 <= request.wait_ms <= config.heartbeat_interval_ms:
-        expected = f"from 0 to the heartbeat interval ({config.heartbeat_interval_ms})"
-        raise InvalidInput("wait_ms", expected, request.wait_ms)
-    if request.want < 0:
-        raise InvalidInput("want", "at least 0", request.want)

@@ -23,6 +23,8 @@ RUNNING = State.RUNNING.code
 COMPLETED = State.COMPLETED.code
 TIMED_OUT = State.TIMED_OUT.code
 
+LARGEST_CODE = 2**31 - 1
+
 _encode = msgspec.json.Encoder().encode
 
 Item = Started | Finished | Released
@@ -76,7 +78,7 @@ def _completions(work: Work, reports: Sequence[Report]) -> dict[int, Completion]
                 if item.job in done:
                     doubled.append(item.job)
                 done[item.job] = Completion(
-                    item.job, item.attempt, worker.id, worker.incarnation, item.exit_code, result
+                    item.job, item.attempt, worker.id, worker.incarnation, exit_code_of(item), result
                 )
     for job in doubled:
         done.pop(job, None)
@@ -141,14 +143,15 @@ async def _apply(
     work: Work, held: Sequence[tuple[Report, JobFacts, Lease]], verdicts: Verdicts
 ) -> None:
     closing = Closing(work)
-    await closing.learn([lease.job for report, _, lease in held if _may_retry(report.item, lease)])
+    limit = work.config.result_limit
+    await closing.learn([lease.job for r, _, lease in held if _may_retry(r.item, lease, limit)])
     started: list[tuple[int, int, int]] = []
     for report, facts, lease in held:
         item = report.item
         if isinstance(item, Finished):
-            _finish(closing, facts, lease, item, verdicts, work.config.result_limit)
+            _finish(closing, facts, lease, item, verdicts, limit)
         elif isinstance(item, Released):
-            closing.hand_back(facts, lease, item.reason)
+            closing.hand_back(facts, lease, _clean(item.reason))
         elif lease.state == ASSIGNED:
             closing.start(facts, lease)
             started.append((lease.job, work.now, run_deadline(work, lease, work.now, 0)))
@@ -157,9 +160,10 @@ async def _apply(
     await closing.write()
 
 
-def _may_retry(item: Item, lease: Lease) -> bool:
+def _may_retry(item: Item, lease: Lease, limit: int) -> bool:
     if isinstance(item, Finished):
-        return item.outcome != "completed" or lease.state not in (ASSIGNED, RUNNING)
+        fine = item.outcome == "completed" and lease.state in (ASSIGNED, RUNNING)
+        return not fine or _storable(item, limit)[1] is not None
     return isinstance(item, Released) and lease.state != ASSIGNED
 
 
@@ -186,14 +190,14 @@ def _finish(
     if item.outcome == "completed" and lease.state != TIMED_OUT:
         result, problem = _storable(item, limit)
         if problem is None:
-            closing.complete(facts, lease, item.exit_code, result)
+            closing.complete(facts, lease, exit_code_of(item), result)
             return
         item = msgspec.structs.replace(
             item, outcome="failed", failure=FailureClass.CONFIGURATION.value, message=problem
         )
     if lease.state == ASSIGNED:
         lease = closing.start(facts, lease)
-    if item.outcome == "canceled":
+    if item.outcome == "canceled" and lease.state != TIMED_OUT:
         closing.cancel(facts, lease, _clean(item.message) or "Canceled on the worker")
         return
     failure = _failure_of(item, lease)
@@ -203,13 +207,19 @@ def _finish(
 
 
 def _failure_of(item: Finished, lease: Lease) -> Failure:
-    message = _clean(item.message)
+    message, code = _clean(item.message), exit_code_of(item)
     if item.outcome == "timed_out" or lease.state == TIMED_OUT:
-        return Failure(FailureClass.TIMEOUT, message or lease.reason or "Timed out", item.exit_code)
+        return Failure(FailureClass.TIMEOUT, message or lease.reason or "Timed out", code)
     named = FAILURE_BY_NAME.get(item.failure or "")
     if named is not None:
-        return Failure(named, message, item.exit_code)
-    return Failure(classify(message or ""), message, item.exit_code)
+        return Failure(named, message, code)
+    return Failure(classify(message or ""), message, code)
+
+
+def exit_code_of(item: Finished) -> int | None:
+    """The exit code, brought within what every store keeps."""
+    code = item.exit_code
+    return code if code is None else max(-LARGEST_CODE, min(LARGEST_CODE, code))
 
 
 def _storable(item: Finished, limit: int) -> tuple[bytes | None, str | None]:

@@ -6,7 +6,7 @@ cursor of a shape that has more. Jobs beyond their limit are parked on the way, 
 never hold back the ones behind them.
 """
 
-from windlass.domain.claim import Demand, assign, settled
+from windlass.domain.claim import Demand, assign, excludes, settled
 from windlass.domain.records import Ticket
 from windlass.engine.bounds import Bounds, Place
 from windlass.engine.catalog import Profile
@@ -21,16 +21,14 @@ Given = list[tuple[Ticket, Demand]]
 class Search:
     """One search for jobs that workers of one profile can run."""
 
-    def __init__(
-        self, work: Work, bounds: Bounds, profile: Profile, demands: list[Demand], seen: set[int]
-    ) -> None:
+    def __init__(self, work: Work, bounds: Bounds, profile: Profile, demands: list[Demand]) -> None:
         self._work = work
         self._bounds = bounds
         self._profile = profile
         self._demands = demands
         self._want = sum(demand.want for demand in demands)
-        self._seen = seen  # jobs an earlier search of this claim has dealt with
         self._pool: list[Ticket] = []
+        self._passed: list[Ticket] = []  # none of these workers may have them for now
         self._cursors: dict[int, Place | None] = {}  # None: the shape has no more
         self._generations: dict[int, int] = {}
         self.given: Given = []
@@ -41,8 +39,8 @@ class Search:
         while True:
             following, probed_more = await self._fetch(width)
             sure = settled(self._pool, self._certain_up_to(following))
-            await self._choose(sure)
-            if len(self.given) >= self._want or not probed_more:
+            chose_some = await self._choose(sure)
+            if len(self.given) >= self._want or not (probed_more or chose_some):
                 self._plan_raises()
                 return self.given
             width *= 2
@@ -80,7 +78,7 @@ class Search:
             tickets = found[probe.shape]
             full = len(tickets) == probe.most
             self._cursors[probe.shape] = (tickets[-1].rank, tickets[-1].job + 1) if full else None
-            self._pool += (t for t in tickets if t.job not in self._seen)
+            self._pool += tickets
 
     def _certain_up_to(self, following: Place | None) -> Place | None:
         ends = [cursor for cursor in self._cursors.values() if cursor is not None]
@@ -88,7 +86,8 @@ class Search:
             ends.append(following)
         return min(ends, default=None)
 
-    async def _choose(self, sure: list[Ticket]) -> None:
+    async def _choose(self, sure: list[Ticket]) -> bool:
+        """Give out what is sure; whether that changed what is left to choose from."""
         room = {d.worker: d.want for d in self._demands}
         for _, demand in self.given:
             room[demand.worker] -= 1
@@ -97,8 +96,19 @@ class Search:
         self.given += chosen
         gone = {ticket.job for ticket, _ in chosen}
         gone.update(parked)
+        for _, demand in chosen:
+            room[demand.worker] -= 1
+        passed = [t for t in sure if t.excluded and t.job not in gone and self._refuse(t, room)]
+        self._passed += passed  # so that they do not hide what follows them
+        gone.update(ticket.job for ticket in passed)
         if gone:
             self._pool = [ticket for ticket in self._pool if ticket.job not in gone]
+        return bool(gone)
+
+    def _refuse(self, ticket: Ticket, room: dict[int, int]) -> bool:
+        """Whether the ticket must stay away from every worker that has room."""
+        now = self._work.now
+        return all(excludes(ticket.excluded, w, now) for w, left in room.items() if left > 0)
 
     async def _within_limits(self, given: Given) -> tuple[Given, list[int]]:
         """Those their limits leave room for; the others are parked."""
@@ -126,7 +136,7 @@ class Search:
     def _plan_raises(self) -> None:
         """After the commit, each probed shape's bound may rise to what is left of it."""
         left: dict[int, Place] = {}
-        for ticket in self._pool:
+        for ticket in (*self._pool, *self._passed):
             place = ticket.rank, ticket.job
             if ticket.shape not in left or place < left[ticket.shape]:
                 left[ticket.shape] = place

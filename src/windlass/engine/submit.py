@@ -217,7 +217,7 @@ async def _resolve(work: Work, drafts: list[_Draft], fresh: list[_Draft]) -> dic
     named |= {d.job.spec.parent for d in fresh if d.job.spec.parent is not None}
     outside = await work.tx.jobs.share(sorted(named)) if named else {}
     for draft in fresh:
-        _check_references(draft, own, outside)
+        _check_references(draft, outside)
     await work.catalog.know(work.tx, (fact.shape for fact in outside.values()))
     _check_namespaces(work, fresh, outside)
     limits = {
@@ -245,10 +245,12 @@ def _id_of(names: dict[str, int], reference: int | str, draft: _Draft, field: st
     return found
 
 
-def _check_references(draft: _Draft, own: set[int], outside: dict[int, JobFacts]) -> None:
-    for field, ids in (("after", draft.after), ("after_any", draft.any_after)):
-        for job in ids:
-            if job not in own and job not in outside:
+def _check_references(draft: _Draft, outside: dict[int, JobFacts]) -> None:
+    # An id that was guessed right, its own or a neighbour's, is not one of an existing job.
+    spec = draft.job.spec
+    for field, references in (("after", spec.after), ("after_any", spec.after_any)):
+        for job in references:
+            if isinstance(job, int) and job not in outside:
                 where = f"jobs[{draft.index}].{field}"
                 raise InvalidInput(where, "the id of an existing job", job)
     parent = draft.job.spec.parent

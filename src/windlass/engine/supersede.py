@@ -53,8 +53,7 @@ async def retry(work: Work, job: int, actor: str | None) -> Superseded:
         raise Conflict("not_retryable", f"expected job {job} to have failed, it is {shown}")
     if await work.tx.workflows.cascades_of([job]):
         raise Conflict("busy", f"job {job} is still aborting its dependents", 1_000)
-    if old.state == ABORTED:
-        _refuse_standing_cause(old, spec, named, locked)
+    _refuse_standing_cause(old, spec, named, locked)
     return Superseded(await _replace(work, old, spec, named, locked, actor), True)
 
 
@@ -84,12 +83,12 @@ async def _newest(work: Work, ids: list[int]) -> dict[int, int]:
 def _refuse_standing_cause(
     old: JobFacts, spec: JobSpec, named: dict[int, int], locked: dict[int, JobFacts]
 ) -> None:
-    """A job aborted by a failure that still stands would only be aborted again."""
+    """Behind a failure that still stands a new job would only be aborted, whatever ended it."""
     cause = _standing_cause(spec, named, locked)
     if cause is not None:
         raise Conflict(
             "cause_stands",
-            f"job {old.id} was aborted because job {cause.id} {STATE_BY_CODE[cause.state]}: "
+            f"job {old.id} depends on job {cause.id}, which is {STATE_BY_CODE[cause.state]}: "
             "retry that one",
         )
 

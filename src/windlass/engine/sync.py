@@ -12,16 +12,15 @@ import msgspec
 
 from windlass.domain.errors import Conflict, NotFound, WindlassError
 from windlass.domain.events import EventKind
-from windlass.domain.failure import FailureClass
 from windlass.domain.records import Granted, Lease, Worker
 from windlass.domain.states import STATE_BY_CODE, State
 from windlass.domain.workers import WorkerStatus, may_claim, note_trouble
 from windlass.engine.bounds import Bounds
 from windlass.engine.claims import Seeker, claim
-from windlass.engine.closing import Closing, Failure
 from windlass.engine.enqueue import promote_due
 from windlass.engine.reports import apply_reports, reports_of
 from windlass.engine.work import Work
+from windlass.engine.workers import end_leases
 from windlass.wire.sync import Assignment, Refusal, Stop, SyncReply, SyncRequest
 
 ASSIGNED = State.ASSIGNED.code
@@ -43,11 +42,12 @@ class SyncCall(NamedTuple):
 class _Turn:
     """One worker's part of the batch, as it is worked through."""
 
-    __slots__ = ("claims", "lost", "request", "resent", "stops", "worker")
+    __slots__ = ("arrived", "claims", "lost", "request", "resent", "stops", "worker")
 
-    def __init__(self, worker: Worker, request: SyncRequest) -> None:
+    def __init__(self, worker: Worker, call: SyncCall) -> None:
         self.worker = worker
-        self.request = request
+        self.request = call.request
+        self.arrived = not call.again  # the worker spoke just now
         self.lost: list[Refusal] = []
         self.resent: list[Assignment] = []
         self.claims: list[Assignment] = []
@@ -64,7 +64,7 @@ async def sync(
     for call in calls:
         admitted = _admit(rows.get(call.worker), call)
         if isinstance(admitted, Worker):
-            turns.append(_Turn(admitted, call.request))
+            turns.append(_Turn(admitted, call))
         else:
             answers[call.worker] = admitted
     if turns:
@@ -103,6 +103,8 @@ async def _take_turns(work: Work, bounds: Bounds, turns: list[_Turn]) -> None:
 def _heard(work: Work, turn: _Turn) -> Worker:
     """The worker as this sync leaves it: seen now, well again, perhaps described anew."""
     worker, request = turn.worker, turn.request
+    if not turn.arrived:
+        return worker
     if worker.status == WorkerStatus.UNHEALTHY:
         work.say(
             EventKind.WORKER,
@@ -152,7 +154,11 @@ def _troubled(work: Work, worker: Worker, job: int) -> Worker:
 
 async def _send_again(work: Work, turns: list[_Turn]) -> None:
     """Open leases above `received` were never seen; and what is held is audited."""
-    behind = [t for t in turns if t.worker.last_lease > t.request.received or t.request.held]
+    behind = [
+        turn
+        for turn in turns
+        if turn.worker.last_lease > turn.request.received or turn.request.held is not None
+    ]
     if not behind:
         return
     leases = await work.tx.leases.of_workers([turn.worker.id for turn in behind])
@@ -181,13 +187,7 @@ async def _audit(work: Work, turn: _Turn, leases: list[Lease]) -> None:
         if lease.lease <= turn.request.received and (lease.job, lease.attempt) not in held
     ]
     if gone:
-        facts = await work.tx.jobs.lock(sorted(lease.job for lease in gone))
-        closing = Closing(work)
-        await closing.learn([lease.job for lease in gone])
-        for lease in gone:
-            lost = Failure(FailureClass.WORKER_LOST, "The worker does not hold this job")
-            closing.fail(facts[lease.job], lease, lost)
-        await closing.write()
+        await end_leases(work, gone, "The worker does not hold this job")
 
 
 def _assignment_again(lease: Lease, spec: bytes) -> Assignment:
@@ -230,6 +230,7 @@ async def _claim(work: Work, bounds: Bounds, turns: list[_Turn]) -> None:
     if not seekers:
         return
     await promote_due(work, DUE_PER_CLAIM)
+    _see_arrivals(work, bounds)
     granted: dict[int, list[Granted]] = {}
     for grant in await claim(work, bounds, seekers):
         granted.setdefault(grant.worker, []).append(grant)
@@ -244,6 +245,16 @@ async def _claim(work: Work, bounds: Bounds, turns: list[_Turn]) -> None:
             ]
             newest = max(g.lease for g in mine)
             turn.worker = turn.worker._replace(seq=turn.request.seq, last_lease=newest)
+
+
+def _see_arrivals(work: Work, bounds: Bounds) -> None:
+    """What this very transaction has made ready may be claimed in it as well.
+
+    Should it be rolled back, a bound below the truth only costs a probe.
+    """
+    for shape, (rank, job, _) in work.effects.arrivals.items():
+        if shape in work.catalog.shapes:
+            bounds.lower(shape, rank, job)
 
 
 async def _write_workers(work: Work, before: dict[int, Worker], turns: list[_Turn]) -> None:

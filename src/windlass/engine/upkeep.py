@@ -58,8 +58,19 @@ async def judge_silence(work: Work, heard: dict[int, int], may_end: bool) -> Sil
     statuses = tuple(int(status) for status in LEASED)
     silent = await work.tx.workers.silent_since(cutoff, statuses)
     lost = [w for w in silent if _silent(w, heard, cutoff)][: config.chunk_rows]
-    orphans = await _lose(work, lost)
+    orphans = await _lose(work, lost) + await _leave(work, heard, cutoff)
     return Silence(unhealthy, len(lost), orphans)
+
+
+async def _leave(work: Work, heard: dict[int, int], cutoff: int) -> int:
+    """End the leases of disabled workers that fell silent; they stay disabled."""
+    disabled = (int(WorkerStatus.DISABLED), int(WorkerStatus.PENDING_APPROVAL))
+    silent = await work.tx.workers.silent_since(cutoff, disabled)
+    names = {w.id: w.name for w in silent if _silent(w, heard, cutoff)}
+    if not names:
+        return 0
+    await work.tx.workers.lock(sorted(names))
+    return await end_orphans(work, await work.tx.leases.of_workers(sorted(names)), names)
 
 
 def _silent(worker: Worker, heard: dict[int, int], cutoff: int) -> bool:
@@ -110,6 +121,8 @@ async def end_orphans(work: Work, leases: list[Lease], names: dict[int, str]) ->
     """Give up the attempts of workers that are gone."""
     if not leases:
         return 0
+    # All at once and in order: the steps below only lock again what is locked.
+    await work.tx.jobs.lock(sorted(lease.job for lease in leases))
     ended = 0
     for worker in sorted({lease.worker for lease in leases}):
         mine = [lease for lease in leases if lease.worker == worker]

@@ -13,7 +13,7 @@ from windlass.engine.catalog import Profile
 class Waiter:
     """One open sync of one worker."""
 
-    __slots__ = ("_timer", "_woken", "ended", "profile", "shape", "want", "worker")
+    __slots__ = ("_late", "_woken", "ended", "profile", "shape", "want", "worker")
 
     def __init__(self, worker: int, profile: Profile, want: int) -> None:
         self.worker = worker
@@ -22,7 +22,7 @@ class Waiter:
         self.shape: int | None = None  # what it was last woken for
         self.ended = False  # a newer sync of this worker took its place
         self._woken: asyncio.Event = asyncio.Event()
-        self._timer: asyncio.TimerHandle | None = None
+        self._late = False
 
     def wake(self, shape: int | None = None) -> None:
         """Let the waiter look again."""
@@ -35,16 +35,21 @@ class Waiter:
         return self._woken.is_set()
 
     async def sleep(self, deadline: float) -> bool:
-        """Wait to be woken, until the loop's time `deadline`; whether it was in time."""
-        loop = asyncio.get_running_loop()
+        """Wait to be woken, until the loop's time `deadline`; whether it was woken."""
+        self._late = False
         if not self._woken.is_set():
-            timer = loop.call_at(deadline, self._woken.set)
+            timer = asyncio.get_running_loop().call_at(deadline, self._expire)
             try:
                 await self._woken.wait()
             finally:
                 timer.cancel()
         self._woken.clear()
-        return loop.time() < deadline
+        return not self._late
+
+    def _expire(self) -> None:
+        # A wake-up that came first is not lost, however late it is heard.
+        self._late = not self._woken.is_set()
+        self._woken.set()
 
 
 class WakeUps:
@@ -59,14 +64,18 @@ class WakeUps:
 
     def open(self, waiter: Waiter) -> None:
         """Register a sync; an older one of the same worker is ended."""
-        older = self._by_worker.get(waiter.worker)
+        self.end(waiter.worker)
+        self._by_worker[waiter.worker] = waiter
+        if waiter.want > 0:
+            self._seeking.setdefault(waiter.profile.digest, {})[waiter] = None
+
+    def end(self, worker: int) -> None:
+        """End the open sync of a worker that has sent a newer one."""
+        older = self._by_worker.get(worker)
         if older is not None:
             older.ended = True
             self.close(older)
             older.wake()
-        self._by_worker[waiter.worker] = waiter
-        if waiter.want > 0:
-            self._seeking.setdefault(waiter.profile.digest, {})[waiter] = None
 
     def close(self, waiter: Waiter) -> None:
         """Forget a sync that is answered; a wake-up it did not use goes to another."""

@@ -10,7 +10,7 @@ from windlass.domain.events import EventKind
 from windlass.domain.failure import FailureClass
 from windlass.domain.records import Lease, Worker
 from windlass.domain.states import State
-from windlass.domain.workers import LEASED, WorkerStatus
+from windlass.domain.workers import WorkerStatus
 from windlass.engine.closing import Closing, Failure
 from windlass.engine.work import Work
 
@@ -26,12 +26,19 @@ class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
 
     `takeover` says that it holds the lock of the agent's state directory and has killed
     the process groups recorded there, so that nothing of an older incarnation is left.
+    `replaces` is the newest incarnation recorded there: an enrolment that was late or
+    doubled on its way must not end one that began after it. None: it cannot be either.
     """
 
     name: str
     slots: int = 1
     metadata: Mapping[str, object] = {}
     takeover: bool = False
+    replaces: int | None = None
+
+    def proves_dead(self, incarnation: int) -> bool:
+        """Whether nothing of this incarnation can be left."""
+        return self.takeover and (self.replaces is None or incarnation <= self.replaces)
 
 
 class Enrolled(NamedTuple):
@@ -89,7 +96,8 @@ async def _end_incarnation(work: Work, worker: Worker, enrolment: Enrolment) -> 
     if not leases:
         return
     left = worker.last_seen + work.config.heartbeat_timeout_ms - work.now
-    if not enrolment.takeover and worker.status in LEASED and left > 0:
+    lives = worker.status != WorkerStatus.OFFLINE and left > 0
+    if lives and not enrolment.proves_dead(worker.incarnation):
         raise Conflict(
             "name_in_use",
             f"worker {worker.name} still holds {len(leases)} jobs; "

@@ -8,7 +8,7 @@ from windlass.engine.work import Work
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What one round found. `in_grace`: leases may not end yet after an outage."""
+    """What one round found. `in_grace`: no lease or deadline ends yet after an outage."""
 
     unhealthy: int
     lost: int
@@ -38,7 +38,7 @@ class HealthLoop:
             orphans += silence.orphans
             if silence.lost < engine.config.chunk_rows:
                 break
-        timed_out = await self._end_overdue()
+        timed_out = await self._end_overdue() if may_end else 0
         engine.counters.ran(self.name, now)
         return Report(unhealthy, lost, orphans, timed_out, not may_end)
 

@@ -102,11 +102,12 @@ class Herald:
 
     async def close(self) -> None:
         """Send what is left."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._begin()
-        if self._sending is not None:
-            await asyncio.wait({self._sending})
+        while self._timer is not None or self._sending is not None:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._begin()
+            if self._sending is not None:
+                await asyncio.wait({self._sending})
 
     def _begin(self) -> None:
         self._timer = None

@@ -408,7 +408,7 @@ WHERE p.limit_id = u.limit_id AND p.shape = u.shape AND p.rank = u.rank AND p.jo
 
 -- name: grant
 -- One statement turns ready jobs into leases: `peek` holds the rows of `ready`, `jobs` is
--- only read, and the lease's number comes back beside its job.
+-- only read, and the lease's number comes back beside its job. State 4 is running.
 WITH given AS MATERIALIZED (
     SELECT u.job, coalesce(u.attempt, $10) AS attempt, nextval('lease_numbers') AS lease,
            coalesce(u.worker, $11) AS worker, coalesce(u.incarnation, $12) AS incarnation,
@@ -451,6 +451,10 @@ FROM leases WHERE worker = ANY ($1::text::bigint[]) ORDER BY lease
 -- Asked with every sync and nearly always empty: a partial index answers it.
 SELECT worker, incarnation, job, attempt, state, reason
 FROM leases WHERE worker = ANY ($1::text::bigint[]) AND state IN (5, 6) ORDER BY lease
+
+-- name: count_leases
+-- What a worker holds already counts against its slots.
+SELECT worker, count(*) FROM leases WHERE worker = ANY ($1::text::bigint[]) GROUP BY worker
 
 -- name: overdue_leases
 -- A walk over all leases, every few seconds: an index would cost more at every claim.
@@ -753,31 +757,25 @@ WITH gate AS MATERIALIZED (
 SELECT pg_current_xact_id()::text
 
 -- name: enter
--- Jobs with no ties go into both tables by one statement: the arrays are read once.
-WITH given AS MATERIALIZED (
-    SELECT u.id, u.spec, coalesce(u.shape, $15) AS shape,
-           nullif(coalesce(u.workflow, $16), 0) AS workflow, coalesce(u.flags, $17) AS flags,
-           coalesce(u.rank, $18) AS rank, coalesce(u.base, $19) AS base,
-           coalesce(u.adjustment, $20) AS adjustment, coalesce(u.age_from, $21) AS age_from,
-           coalesce(u.created_at, $22) AS created_at,
-           nullif(coalesce(u.limit_id, $23), 0) AS limit_id,
-           nullif(coalesce(u.timeout_ms, $24), 0) AS timeout_ms,
-           nullif(coalesce(u.idle_ms, $25), 0) AS idle_ms,
-           nullif(coalesce(u.supersedes, $26), 0) AS supersedes
-    FROM unnest($1::text::bigint[], $2::bytea[], $3::text::integer[], $4::text::bigint[],
-                $5::text::integer[], $6::text::bigint[], $7::text::integer[],
-                $8::text::integer[], $9::text::bigint[], $10::text::bigint[],
-                $11::text::bigint[], $12::text::bigint[], $13::text::bigint[],
-                $14::text::bigint[])
-         AS u (id, spec, shape, workflow, flags, rank, base, adjustment, age_from, created_at,
-               limit_id, timeout_ms, idle_ms, supersedes)
-), entered AS (
+-- Jobs that are ready at once go into both tables by one pass over the columns.
+WITH entered AS (
     INSERT INTO jobs (id, spec, shape, workflow, flags, rank, base, adjustment, age_from,
                       created_at, limit_id, timeout_ms, idle_ms, supersedes)
-    SELECT * FROM given
+    SELECT u.id, u.spec, coalesce(u.shape, $15), nullif(coalesce(u.workflow, $16), 0),
+           coalesce(u.flags, $17), coalesce(u.rank, $18), coalesce(u.base, $19),
+           coalesce(u.adjustment, $20), coalesce(u.age_from, $21), coalesce(u.created_at, $22),
+           nullif(coalesce(u.limit_id, $23), 0), nullif(coalesce(u.timeout_ms, $24), 0),
+           nullif(coalesce(u.idle_ms, $25), 0), nullif(coalesce(u.supersedes, $26), 0)
+    FROM unnest($1::text::bigint[], $2::bytea[], $3::text::integer[], $4::text::bigint[],
+                $5::text::integer[], $6::text::bigint[], $7::text::integer[], $8::text::integer[],
+                $9::text::bigint[], $10::text::bigint[], $11::text::bigint[], $12::text::bigint[],
+                $13::text::bigint[], $14::text::bigint[])
+         AS u (id, spec, shape, workflow, flags, rank, base, adjustment, age_from, created_at,
+               limit_id, timeout_ms, idle_ms, supersedes)
+    RETURNING shape, rank, id, workflow, limit_id
 )
 INSERT INTO ready (shape, rank, job, attempt, workflow, limit_id)
-SELECT shape, rank, id, 0, workflow, limit_id FROM given
+SELECT shape, rank, id, 0, workflow, limit_id FROM entered
 
 -- name: lock_untied_jobs
 -- All are locked, in order; only those in a workflow are told, which are few.
@@ -945,71 +943,3 @@ SELECT number FROM migrations ORDER BY number
 -- name: note_migration
 -- In the same transaction as the migration itself.
 INSERT INTO migrations (number, name) VALUES ($1, $2)
-
--- name: enter_jobs
--- Jobs that are ready at once: both rows from one pass over the columns.
-WITH entered AS (
-    INSERT INTO jobs (id, spec, shape, workflow, flags, rank, base, adjustment, age_from,
-                      created_at, limit_id, timeout_ms, idle_ms, supersedes)
-    SELECT u.id, u.spec, coalesce(u.shape, $15), nullif(coalesce(u.workflow, $16), 0),
-           coalesce(u.flags, $17), coalesce(u.rank, $18), coalesce(u.base, $19),
-           coalesce(u.adjustment, $20), coalesce(u.age_from, $21), coalesce(u.created_at, $22),
-           nullif(coalesce(u.limit_id, $23), 0), nullif(coalesce(u.timeout_ms, $24), 0),
-           nullif(coalesce(u.idle_ms, $25), 0), nullif(coalesce(u.supersedes, $26), 0)
-    FROM unnest($1::text::bigint[], $2::bytea[], $3::text::integer[], $4::text::bigint[],
-                $5::text::integer[], $6::text::bigint[], $7::text::integer[], $8::text::integer[],
-                $9::text::bigint[], $10::text::bigint[], $11::text::bigint[], $12::text::bigint[],
-                $13::text::bigint[], $14::text::bigint[])
-         AS u (id, spec, shape, workflow, flags, rank, base, adjustment, age_from, created_at,
-               limit_id, timeout_ms, idle_ms, supersedes)
-    RETURNING shape, rank, id, workflow, limit_id
-)
-INSERT INTO ready (shape, rank, job, attempt, workflow, limit_id)
-SELECT shape, rank, id, 0, workflow, limit_id FROM entered
-
--- name: hold_jobs
--- Like `lock_jobs`, for commands that need the lock but not the facts.
-SELECT count(*) FROM (
-    SELECT id FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR NO KEY UPDATE
-) AS held
-
--- name: complete_plain
--- `hold_jobs` holds these rows, so that no dependent can appear meanwhile.
-WITH done AS MATERIALIZED (
-    SELECT u.job, u.attempt, coalesce(u.exit_code, $9::integer) AS exit_code,
-           coalesce(u.result, $10::bytea) AS result, l.worker, l.incarnation, l.assigned_at,
-           l.started_at
-    FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
-                $4::text::bigint[], $5::text::integer[], $6::bytea[])
-         AS u (job, attempt, worker, incarnation, exit_code, result)
-    JOIN leases l ON l.job = u.job
-    JOIN jobs j ON j.id = u.job
-    WHERE l.attempt = u.attempt AND l.worker = coalesce(u.worker, $7::bigint)
-        AND l.incarnation = coalesce(u.incarnation, $8::bigint) AND l.state = 4
-        AND l.limit_id IS NULL AND j.workflow IS NULL
-        AND NOT EXISTS (SELECT FROM dependents d WHERE d.job = u.job)
-), dropped AS (
-    DELETE FROM leases l USING done d WHERE l.job = d.job
-)
-UPDATE jobs j SET
-    state = 8, attempt = d.attempt, worker = d.worker, incarnation = d.incarnation,
-    assigned_at = d.assigned_at, started_at = d.started_at, finished_at = $11::bigint,
-    exit_code = d.exit_code, result = d.result
-FROM done d WHERE j.id = d.job
-RETURNING j.id
-
--- name: equal_events
--- Equal transitions of many jobs; see `append_events` for the lock.
-WITH gate AS MATERIALIZED (
-    SELECT pg_advisory_xact_lock_shared(1464421956, 1)
-), written AS (
-    INSERT INTO events (at, kind, job, attempt, worker, incarnation, "from", "to")
-    SELECT $4::bigint, $5::smallint, u.job, coalesce(u.attempt, $3::integer),
-           nullif($6::bigint, 0), nullif($7::bigint, 0), $8::smallint, $9::smallint
-    FROM gate, unnest($1::text::bigint[], $2::text::integer[]) AS u (job, attempt)
-)
-SELECT pg_current_xact_id()::text
-
--- name: count_leases
--- What a worker holds already counts against its slots.
-SELECT worker, count(*) FROM leases WHERE worker = ANY ($1::text::bigint[]) GROUP BY worker

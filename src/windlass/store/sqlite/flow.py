@@ -18,6 +18,7 @@ JOB = int(EventKind.JOB)
 _JOBS = BulkInsert(QUERIES["insert_jobs"])
 _ENDS = BulkInsert(QUERIES["insert_outcomes"])
 _EVENTS = BulkInsert(QUERIES["insert_events"])
+_READY = BulkInsert(QUERIES["insert_ready"])
 _READY_FROM_JOBS = QUERIES["ready_from_jobs"]
 _PLAIN_LEASES = QUERIES["plain_leases"]
 _DROP = QUERIES["drop_leases"]
@@ -32,9 +33,16 @@ class SqliteFlow:
         self._execute = connection.execute
 
     async def enter(self, rows: Sequence[NewJob]) -> None:
-        if rows:
-            _JOBS.run(self._connection, rows)
-            self._execute(_READY_FROM_JOBS, (rows[0].id, rows[-1].id))
+        if not rows:
+            return
+        _JOBS.run(self._connection, rows)
+        first, last = rows[0].id, rows[-1].id
+        # Ids ascend, so that these are all jobs from the first to the last, or there are gaps.
+        if last - first == len(rows) - 1:
+            self._execute(_READY_FROM_JOBS, (first, last))
+        else:
+            tickets = [(r.shape, r.rank, r.id, 0, r.workflow, r.limit, None) for r in rows]
+            _READY.run(self._connection, tickets)
 
     async def complete(self, now: int, done: Sequence[Completion]) -> list[int]:
         if not done:

@@ -1,0 +1,148 @@
+"""PostgreSQL, *same rows*: bare SQL that writes exactly the rows the engine writes.
+
+The statements are the fastest known for each row (docs/decisions): arrays of integers go
+as text, what is equal in all rows goes as a scalar, and both events of a claim come from
+one array. Each loop finishes and claims in one transaction, as a sync does.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import asyncpg
+
+from benchmarks.drive import MOST_SLOTS, RESULT_BYTES
+from windlass.store.postgres.columns import integers
+from windlass.store.postgres.pool import open_connection
+
+SLACK_MS = 10_000 + 30_000
+LOWEST = (-(2**63), 0)
+
+CLAIM = """
+WITH picked AS MATERIALIZED (
+    SELECT ctid FROM ready WHERE shape = $1 AND (rank, job) > ($2, $3)
+    ORDER BY rank, job LIMIT $4 FOR UPDATE SKIP LOCKED
+), taken AS MATERIALIZED (
+    DELETE FROM ready WHERE ctid = ANY (ARRAY(SELECT ctid FROM picked))
+    RETURNING job, rank, attempt, limit_id
+), given AS MATERIALIZED (
+    SELECT t.job, t.rank, t.attempt + 1 AS attempt, t.limit_id, j.timeout_ms, j.idle_ms, j.spec,
+           nextval('lease_numbers') AS lease
+    FROM taken t JOIN jobs j ON j.id = t.job
+), leased AS (
+    INSERT INTO leases (job, attempt, lease, worker, incarnation, state, assigned_at,
+                        started_at, activity_at, deadline_at, timeout_ms, idle_ms, limit_id)
+    SELECT job, attempt, lease, $5, $6, 4, $7, $7, 0,
+           coalesce($7 + least(timeout_ms, idle_ms) + $8, 0), timeout_ms, idle_ms, limit_id
+    FROM given
+)
+SELECT job, attempt, lease, rank, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), spec FROM given
+"""
+TWO_EVENTS = """
+INSERT INTO events (at, kind, job, attempt, worker, incarnation, "from", "to")
+SELECT $1, 1, u.job, u.attempt, $2, $3, v.f, v.t
+FROM unnest($4::text::bigint[], $5::text::integer[]) AS u (job, attempt),
+     (VALUES (2::smallint, 3::smallint), (3::smallint, 4::smallint)) AS v (f, t)
+"""
+ONE_EVENT = """
+INSERT INTO events (at, kind, job, attempt, worker, incarnation, "from", "to")
+SELECT $1, 1, u.job, u.attempt, $2, $3, 4, 8
+FROM unnest($4::text::bigint[], $5::text::integer[]) AS u (job, attempt)
+"""
+LOCK = """
+SELECT id, state, flags, failed, lost FROM jobs
+WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR NO KEY UPDATE
+"""
+DROP = """
+DELETE FROM leases WHERE job = ANY ($1::text::bigint[])
+RETURNING job, attempt, assigned_at, started_at, worker, incarnation
+"""
+END = """
+UPDATE jobs j SET state = 8, attempt = u.attempt, assigned_at = u.assigned_at,
+    started_at = u.started_at, finished_at = $1, worker = $2, incarnation = $3, failure = 0,
+    result = u.result
+FROM unnest($4::text::bigint[], $5::text::integer[], $6::text::bigint[], $7::text::bigint[],
+            $8::bytea[]) AS u (job, attempt, assigned_at, started_at, result)
+WHERE j.id = u.job
+"""
+BUMP = """
+INSERT INTO counters (server, slot, name, value) VALUES ($1, $2, 'depth:default', $3)
+ON CONFLICT (server, slot, name) DO UPDATE SET value = counters.value + excluded.value
+"""
+ENROL = """
+INSERT INTO workers (id, name, incarnation, seq, status, last_seen, last_lease, slots, static,
+                     dynamic, enrolled_at)
+VALUES ($1, $2, 1, 0, 1, $4, 0, $3, '{}', '{}', $4)
+"""
+BEAT = "UPDATE workers SET seq = $2, last_lease = $3 WHERE id = $1"
+
+Held = list[tuple[int, int]]  # job, attempt
+
+
+class RawWorker:
+    """One connection that finishes and claims."""
+
+    def __init__(
+        self, connection: "asyncpg.Connection[Any]", worker: int, now: Callable[[], int]
+    ) -> None:
+        self._connection = connection
+        self._worker = worker
+        self._now = now
+        self._seq = 0
+        self._last_lease = 0
+        self._bound = LOWEST
+        self._held: Held = []
+
+    @classmethod
+    async def connect(cls, dsn: str, worker: int, name: str, now: Callable[[], int]) -> "RawWorker":
+        connection = await open_connection(dsn)
+        await connection.execute(ENROL, worker, name, MOST_SLOTS, now())
+        return cls(connection, worker, now)
+
+    async def close(self) -> None:
+        await self._connection.close()
+
+    async def drain(self, batch: int) -> int:
+        """Claim and complete until nothing is left; how many jobs."""
+        jobs = 0
+        while given := await self.sync(batch):
+            jobs += given
+        return jobs
+
+    async def sync(self, want: int) -> int:
+        """Finish what is held and claim `want` others, in one transaction."""
+        now = self._now()
+        await self._connection.execute("BEGIN")
+        if self._held:
+            await self._finish(now)
+        self._held = await self._claim(want, now) if want else []
+        self._seq += 1
+        await self._connection.execute(BEAT, self._worker, self._seq, self._last_lease)
+        await self._connection.execute("COMMIT")
+        return len(self._held)
+
+    async def _finish(self, now: int) -> None:
+        jobs, attempts = (integers(column) for column in zip(*self._held, strict=True))
+        await self._connection.fetch(LOCK, jobs)
+        ended = sorted(await self._connection.fetch(DROP, jobs))
+        if [(row[0], row[1]) for row in ended if row[4] == self._worker] != self._held:
+            raise RuntimeError(f"expected {len(self._held)} leases of worker {self._worker}")
+        columns = [integers(column) for column in list(zip(*ended, strict=True))[:4]]
+        who = (now, self._worker, 1)
+        await self._connection.execute(END, *who, *columns, [RESULT_BYTES] * len(ended))
+        await self._connection.execute(ONE_EVENT, *who, jobs, attempts)
+
+    async def _claim(self, want: int, now: int) -> Held:
+        who = (self._worker, 1, now, SLACK_MS)
+        rows = await self._connection.fetch(CLAIM, 1, *self._bound, want, *who)
+        if not rows and self._bound != LOWEST:
+            self._bound = LOWEST
+            rows = await self._connection.fetch(CLAIM, 1, *self._bound, want, *who)
+        if not rows:
+            return []
+        held = sorted((row[0], row[1]) for row in rows)
+        self._bound = max((row[3], row[0]) for row in rows)
+        self._last_lease = max(row[2] for row in rows)
+        jobs, attempts = (integers(column) for column in zip(*held, strict=True))
+        await self._connection.execute(BUMP, f"raw-{self._worker}", 1, -len(rows))
+        await self._connection.execute(TWO_EVENTS, now, self._worker, 1, jobs, attempts)
+        return held

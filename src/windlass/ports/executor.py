@@ -1,0 +1,115 @@
+"""How a worker runs jobs of one task: an executor gets a context and answers an outcome."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from windlass.wire.sync import Outcome
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """How an attempt ended; what `Finished` says, without the ids."""
+
+    outcome: Outcome = "completed"
+    exit_code: int | None = None
+    failure: str | None = None
+    message: str | None = None
+    result: Any = None
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """What a process may use; 0 is no limit."""
+
+    memory_bytes: int = 0
+    cpu_seconds: int = 0
+
+
+class Exit(msgspec.Struct, frozen=True):
+    """How a process ended: a code, or the signal that killed it."""
+
+    code: int | None
+    signal: int | None = None
+    out_of_memory: bool = False
+
+
+class Process(Protocol):
+    """A process group the keeper started for a job."""
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def stdin(self) -> asyncio.StreamWriter | None: ...
+
+    @property
+    def stdout(self) -> asyncio.StreamReader | None:
+        """Only with `capture=True`: else the output goes to the job's log."""
+        ...
+
+    async def wait(self) -> Exit: ...
+
+    async def stop(self) -> Exit:
+        """SIGTERM to the whole group, SIGKILL after the grace; the exit."""
+        ...
+
+
+class JobContext(Protocol):
+    """One attempt, as its executor sees it."""
+
+    @property
+    def job(self) -> int: ...
+    @property
+    def attempt(self) -> int: ...
+    @property
+    def args(self) -> Any: ...
+    @property
+    def spec(self) -> Mapping[str, Any]: ...
+    @property
+    def scratch(self) -> Path:
+        """A directory of the attempt's own, removed when it has ended."""
+        ...
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        """The environment of its processes: nothing of the agent's credentials."""
+        ...
+
+    @property
+    def timeout_ms(self) -> int: ...
+    @property
+    def stopping(self) -> asyncio.Event:
+        """Set when the attempt is to stop: canceled, timed out, drained, lease lost."""
+        ...
+
+    async def spawn(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        stdin: bytes | None = None,
+        limits: Limits | None = None,
+        capture: bool = False,
+    ) -> Process:
+        """Start a process in its own group, through the keeper."""
+        ...
+
+    def log(self, data: bytes) -> None: ...
+
+    def progress(self, value: Any) -> None: ...
+
+
+class Executor(Protocol):
+    """Runs the jobs of one task."""
+
+    @property
+    def task(self) -> str: ...
+
+    async def run(self, context: JobContext) -> Result:
+        """Run one attempt to its end; when `stopping` is set, end it soon."""
+        ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,42 @@
+"""What an agent needs of a server, over HTTP or straight over an engine."""
+
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol
+
+from windlass.wire.sync import SyncReply, SyncRequest
+from windlass.wire.workers import EnrolReply, EnrolRequest
+
+
+class Holder(NamedTuple):
+    """Who writes: every write about an attempt carries it and is fenced by it."""
+
+    worker: int
+    incarnation: int
+    job: int
+    attempt: int
+
+
+class Gateway(Protocol):
+    """Raises `Unreachable` when nobody answered, `Conflict("lease_lost")` when fenced."""
+
+    async def enrol(self, request: EnrolRequest) -> EnrolReply: ...
+
+    async def sync(self, worker: int, request: SyncRequest) -> SyncReply: ...
+
+    async def append_log(self, holder: Holder, offset: int, data: bytes) -> int:
+        """Write log bytes at `offset`; where the next ones go. Writing twice is harmless."""
+        ...
+
+    async def end_log(
+        self, holder: Holder, size: int, state: Literal["committed", "lost"]
+    ) -> None: ...
+
+    async def progress(self, holder: Holder, value: Any) -> None: ...
+
+    async def put_artifact(
+        self, holder: Holder, name: str, path: Path, sha256: str, content_type: str
+    ) -> None: ...
+
+    async def get_artifact(self, job: int, name: str, path: Path) -> None: ...
+
+    async def close(self) -> None: ...

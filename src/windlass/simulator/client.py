@@ -1,0 +1,186 @@
+"""Simulated people and programs: they submit, cancel, retry, unblock, adjust and pause."""
+
+from collections.abc import Callable
+from typing import Any
+
+from windlass.domain.errors import Conflict, InvalidInput, NotFound, WindlassError
+from windlass.domain.job import Concurrency, JobSpec
+from windlass.engine.submit import Submitted, WorkflowSpec
+from windlass.simulator.network import Network, UnreachableError
+from windlass.simulator.server import Server
+from windlass.simulator.world import World
+
+QUEUES = ("default", "batch", "other")
+TASKS = ("compile", "test")
+PATIENCE_MS = 6_000
+TRIES = 6
+
+# Answers that tell of a state the request did not expect; no fault of anybody.
+EXPECTED = (Conflict, NotFound, InvalidInput)
+
+
+class Client:
+    """One client with a program drawn from the seed."""
+
+    def __init__(
+        self, world: World, network: Network, servers: list[Server], name: str, jobs: int
+    ) -> None:
+        self.name = name
+        self.acknowledged: list[int] = []
+        self.workflows: list[int] = []
+        self._world = world
+        self._network = network
+        self._servers = servers
+        self._left = jobs
+        self._keys: dict[str, int] = {}
+        self._numbered = 0
+
+    async def run(self, until: float) -> None:
+        """Submit everything, do this and that with it, until the given time."""
+        actions: list[Callable[[], Any]] = [
+            self._submit_batch, self._submit_workflow, self._submit_keyed, self._add_to_workflow,
+            self._cancel, self._cancel, self._retry, self._retry, self._unblock, self._adjust,
+            self._pause,
+        ]  # fmt: skip
+        while self._world.loop.time() < until:
+            submitting = self._left > 0 and self._world.chance.random() < 0.6
+            choices = actions[:4] if submitting else actions[4:]
+            await self._world.chance.choice(choices)()
+            await self._world.clock.sleep_ms(self._world.between(50, 2_500))
+        while self._left > 0:
+            await self._submit_batch()
+
+    async def ask(self, request: Callable[[Any], Any]) -> Any:
+        """The answer, or the error that came, or None if nobody answered."""
+        server = self._world.chance.choice(self._servers)
+        try:
+            return await self._network.ask(self.name, server, request, PATIENCE_MS)
+        except UnreachableError:
+            return None
+        except EXPECTED as error:
+            return error
+        except WindlassError as error:
+            if error.code not in ("store_unavailable", "overloaded"):
+                self._world.found("protocol", f"{self.name}: {error}")
+            return None
+
+    # Submitting
+
+    async def _submit_batch(self) -> None:
+        jobs = [self._spec() for _ in range(self._take(6))]
+        await self._submit(jobs, None)
+
+    async def _submit_workflow(self) -> None:
+        chance = self._world.chance
+        specs: list[JobSpec] = []
+        names: list[str] = []
+        for _ in range(self._take(8)):
+            self._numbered += 1
+            name = f"step-{self._numbered}"
+            others = chance.sample(names, min(len(names), chance.randint(0, 3)))
+            cut = chance.randint(0, len(others))
+            specs.append(
+                self._spec(
+                    name=name, after=tuple(others[:cut]), after_any=tuple(others[cut:]),
+                    allow_failure=chance.random() < 0.2,
+                )
+            )  # fmt: skip
+            names.append(name)
+        self._numbered += 1
+        await self._submit(specs, WorkflowSpec(name=f"workflow-{self._numbered}"))
+
+    async def _add_to_workflow(self) -> None:
+        """Jobs that depend on ones that exist, some in a workflow that is under way."""
+        if not self.acknowledged:
+            return
+        chance = self._world.chance
+        others = tuple(chance.choice(self.acknowledged) for _ in range(2))
+        workflow = chance.choice(self.workflows) if self.workflows and chance.random() < 0.5 else None
+        spec = self._spec(
+            after=others[:1], after_any=others[1:], workflow=workflow,
+            allow_failure=chance.random() < 0.2,
+        )  # fmt: skip
+        self._take(1)
+        await self._submit([spec], None)
+
+    async def _submit_keyed(self) -> None:
+        """One job with a key, sent again until it is acknowledged, and then once more."""
+        self._numbered += 1
+        key = f"{self.name}-{self._numbered}"
+        spec = self._spec(key=key)
+        self._take(1)
+        for _ in range(TRIES):
+            answer = await self._submit([spec], None)
+            if answer is not None:
+                job = answer.ids[0]
+                if self._keys.setdefault(key, job) != job:
+                    self._world.found("S2", f"key {key} named job {self._keys[key]}", job)
+                if self._world.chance.random() < 0.5:
+                    return
+
+    async def _submit(self, jobs: list[JobSpec], workflow: WorkflowSpec | None) -> Submitted | None:
+        answer = await self.ask(lambda engine: engine.submit(jobs, workflow))
+        if not isinstance(answer, Submitted):
+            return None
+        self.acknowledged += answer.ids
+        if answer.workflow:
+            self.workflows.append(answer.workflow)
+        return answer
+
+    def _take(self, most: int) -> int:
+        count = max(1, min(self._left, self._world.chance.randint(1, most)))
+        self._left -= count
+        return count
+
+    def _spec(self, **ties: Any) -> JobSpec:
+        chance = self._world.chance
+        if chance.random() < 0.25:
+            key = chance.choice(("licence", "board"))
+            ties["concurrency"] = Concurrency(key, 1 if key == "licence" else chance.randint(1, 3))
+        if chance.random() < 0.1:
+            ties["unblock"] = "manual"
+        if chance.random() < 0.1:
+            ties["not_before"] = self._world.clock.now_ms() + self._world.between(0, 15_000)
+        if chance.random() < 0.2:
+            ties["timeout_ms"] = self._world.between(500, 8_000)
+        if chance.random() < 0.1:
+            ties["max_retries"] = chance.randint(0, 1)
+        if chance.random() < 0.3:
+            ties["priority"] = chance.randint(-5, 5)
+        if chance.random() < 0.15:
+            ties["requires"] = ("gpu",)
+        args = {"ms": self._duration(), "poison": chance.random() < 0.02}
+        return JobSpec(task=chance.choice(TASKS), queue=chance.choice(QUEUES), args=args, **ties)
+
+    def _duration(self) -> int:
+        low, high = self._world.chance.choice(((20, 400), (500, 4_000), (2_000, 15_000), (5_000, 40_000)))
+        return self._world.between(low, high)
+
+    # Operating
+
+    def _some_job(self) -> int:
+        return self._world.chance.choice(self.acknowledged) if self.acknowledged else 1
+
+    async def _cancel(self) -> None:
+        jobs = [self._some_job() for _ in range(self._world.between(1, 2))]
+        await self.ask(lambda engine: engine.cancel(jobs, "simulated cancel", self.name))
+
+    async def _retry(self) -> None:
+        job = self._some_job()
+        answer = await self.ask(lambda engine: engine.retry(job, self.name))
+        if answer is not None and not isinstance(answer, WindlassError):
+            self.acknowledged.append(answer.job)
+
+    async def _unblock(self) -> None:
+        job, accept = self._some_job(), self._world.chance.random() < 0.8
+        await self.ask(lambda engine: engine.unblock(job, accept, "simulated no", self.name))
+
+    async def _adjust(self) -> None:
+        job, adjustment = self._some_job(), self._world.between(-20, 20)
+        await self.ask(lambda engine: engine.adjust_priority(job, adjustment, self.name))
+
+    async def _pause(self) -> None:
+        queue = self._world.chance.choice(QUEUES)
+        await self.ask(lambda engine: engine.pause(queue, self.name))
+        await self._world.clock.sleep_ms(self._world.between(500, 10_000))
+        await self.ask(lambda engine: engine.resume(queue, self.name))

@@ -1,0 +1,72 @@
+"""An event loop whose time is a number: where it would wait, it moves the number on.
+
+It has no selector, no signals and no threads. Callbacks run first in, first out; what
+is planned for one moment runs in an order that depends on nothing but the program.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+# On whose behalf a task runs, so that a crash can end all tasks of an engine.
+OWNER: ContextVar[object] = ContextVar("owner", default=None)
+
+
+class IdleLoopError(Exception):
+    """Everything waits, and nothing is planned that could end the wait."""
+
+
+class _Timeline:
+    """Stands where the loop expects its selector."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def select(self, timeout: float | None) -> list[object]:
+        """Let `timeout` seconds pass at once."""
+        if timeout is None:
+            raise IdleLoopError("expected something to be planned, the simulation is stuck")
+        self.now += max(0.0, timeout)
+        return []
+
+
+class VirtualLoop(asyncio.BaseEventLoop):
+    """The loop; `watch` sees every task that ends."""
+
+    def __init__(self, watch: Callable[["asyncio.Task[Any]"], None]) -> None:
+        super().__init__()
+        self._selector = _Timeline()
+        self._watch = watch
+        self._open: dict[asyncio.Task[Any], object] = {}  # task → its owner
+        self.set_task_factory(self._make_task)
+
+    def time(self) -> float:
+        """Seconds since the simulation began."""
+        return self._selector.now
+
+    def open_tasks(self) -> list["asyncio.Task[Any]"]:
+        """Tasks that have not ended, oldest first."""
+        return list(self._open)
+
+    def tasks_of(self, owner: object) -> list["asyncio.Task[Any]"]:
+        """Tasks of one owner that have not ended, oldest first."""
+        return [task for task, whose in self._open.items() if whose is owner]
+
+    def _make_task(
+        self, loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any
+    ) -> "asyncio.Task[Any]":
+        task: asyncio.Task[Any] = asyncio.Task(coroutine, loop=loop, **options)
+        self._open[task] = OWNER.get()
+        task.add_done_callback(self._end_task)
+        return task
+
+    def _end_task(self, task: "asyncio.Task[Any]") -> None:
+        self._open.pop(task, None)
+        self._watch(task)
+
+    def _process_events(self, event_list: list[object]) -> None:
+        """There is nothing outside that could have happened."""
+
+    def _write_to_self(self) -> None:
+        """Nobody else could wake the loop."""

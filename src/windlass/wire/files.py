@@ -1,0 +1,61 @@
+"""Messages about logs, artifacts and names, version 1."""
+
+from typing import Literal
+
+import msgspec
+
+LogState = Literal["none", "streaming", "committed", "lost"]
+
+
+class LogInfo(msgspec.Struct, frozen=True):
+    state: LogState
+    bytes: int
+
+
+class LogNext(msgspec.Struct, frozen=True):
+    """Where the next bytes of a log go."""
+
+    next: int
+
+
+class LogEnd(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    bytes: int
+    state: Literal["committed", "lost"]
+
+
+class ArtifactInfo(msgspec.Struct, frozen=True):
+    name: str
+    sha256: str
+    size: int
+    content_type: str
+
+
+class ArtifactList(msgspec.Struct, frozen=True):
+    artifacts: list[ArtifactInfo]
+
+
+class Upload(msgspec.Struct, frozen=True):
+    """Where to put an artifact; no `url`: through the server."""
+
+    url: str | None = None
+    headers: dict[str, str] = {}
+
+
+class NameRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    job: int
+    artifact: str
+
+
+class NameInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A name and the artifact it stands for."""
+
+    name: str
+    namespace: str
+    job: int
+    artifact: str
+    sha256: str
+    set_at: str
+
+
+class NameList(msgspec.Struct, frozen=True):
+    names: list[NameInfo]

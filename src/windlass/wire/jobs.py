@@ -1,0 +1,199 @@
+"""Messages about jobs, version 1: the names users and scripts build on.
+
+Durations are seconds or text such as "15m"; times are RFC 3339 in UTC.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+from windlass.wire.files import ArtifactInfo, LogInfo
+
+Duration = float | str
+
+
+class Limit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """At most `max` jobs with this key run at once."""
+
+    key: str
+    max: int = 1
+
+
+class JobRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A job as clients ask for it."""
+
+    task: str
+    args: Any = None
+    name: str | None = None
+    namespace: str | None = None
+    queue: str = "default"
+    priority: int | str | None = None
+    requires: list[str] = []
+    resources: dict[str, int | str] = {}
+    target: str | None = None
+    after: list[int | str] = []
+    after_any: list[int | str] = []
+    allow_failure: bool = False
+    unblock: Literal["auto", "manual"] = "auto"
+    timeout: Duration | None = None
+    idle_timeout: Duration | None = None
+    duration: Duration | None = None
+    retries: int | None = None
+    retry_on: list[str] = []
+    not_before: str | None = None
+    concurrency: Limit | None = None
+    key: str | None = None
+    labels: dict[str, str] = {}
+    parent: int | None = None
+    workflow: int | None = None
+
+
+class NewWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    name: str
+    namespace: str | None = None
+
+
+class SubmitRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All of these jobs, or none."""
+
+    jobs: list[JobRequest]
+    workflow: NewWorkflow | None = None
+
+
+class SubmitReply(msgspec.Struct, frozen=True):
+    """Ids in the order of the jobs; `applied` is False where a key was known."""
+
+    ids: list[int]
+    applied: list[bool]
+    workflow: int | None = None
+
+
+class Priority(msgspec.Struct, frozen=True):
+    base: int
+    adjustment: int
+    effective: int
+
+
+class FailureInfo(msgspec.Struct, frozen=True):
+    """Its class goes by `class` in JSON."""
+
+    kind: str = msgspec.field(name="class")
+    message: str | None = None
+
+
+class AttemptInfo(msgspec.Struct, frozen=True, kw_only=True):
+    number: int
+    worker: str | None
+    state: str
+    failure: FailureInfo | None
+    assigned_at: str | None
+    started_at: str | None
+    finished_at: str | None
+    exit_code: int | None
+
+
+class Transition(msgspec.Struct, frozen=True, kw_only=True):
+    seq: int
+    at: str
+    frm: str | None = msgspec.field(name="from")
+    to: str
+    attempt: int
+    worker: str | None
+    reason: str | None
+    actor: str | None
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """A job as it is shown. Lists leave `attempts`, `transitions` and `artifacts` empty."""
+
+    id: int
+    namespace: str
+    workflow: int | None
+    name: str | None
+    task: str
+    args: Any
+    queue: str
+    state: str
+    priority: Priority
+    requires: list[str]
+    resources: dict[str, int]
+    after: list[int]
+    after_any: list[int]
+    allow_failure: bool
+    unblock: str
+    attempt: int
+    attempts: list[AttemptInfo]
+    retry_count: int
+    max_retries: int
+    lost_count: int
+    not_before: str | None
+    timeout: float | None
+    timeout_at: str | None
+    idle_timeout: float | None
+    last_activity_at: str | None
+    transitions: list[Transition]
+    dynamic: dict[str, Any] | None
+    quarantined: bool
+    result: Any
+    exit_code: int | None
+    failure: FailureInfo | None
+    progress: Any
+    log: LogInfo
+    artifacts: list[ArtifactInfo]
+    supersedes: int | None
+    superseded_by: int | None
+    labels: dict[str, str]
+    key: str | None
+    submitted_by: str | None
+    created_at: str
+    assigned_at: str | None
+    started_at: str | None
+    finished_at: str | None
+    reason: str | None
+    worker: str | None
+
+
+class JobList(msgspec.Struct, frozen=True):
+    """One page; `next` is the cursor of the following one."""
+
+    jobs: list[Job]
+    next: str | None = None
+
+
+class CancelRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    ids: list[int] = []
+    reason: str = "Canceled"
+
+
+class CanceledJob(msgspec.Struct, frozen=True):
+    id: int
+    state: str | None
+    applied: bool
+
+
+class CancelReply(msgspec.Struct, frozen=True):
+    jobs: list[CanceledJob]
+
+
+class RetryReply(msgspec.Struct, frozen=True):
+    """The job that took the place of the old one."""
+
+    id: int
+    applied: bool
+
+
+class UnblockRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    accept: bool = True
+    reason: str = "Rejected"
+
+
+class PriorityRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    adjustment: int
+
+
+class PriorityReply(msgspec.Struct, frozen=True, kw_only=True):
+    base: int
+    adjustment: int
+    effective: int
+    score: float
+    applied: bool

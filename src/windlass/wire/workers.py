@@ -1,0 +1,72 @@
+"""Messages about workers, version 1."""
+
+from typing import Any
+
+import msgspec
+
+
+class EnrolRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A worker's process introduces itself.
+
+    The first time with a single-use `code`, or without one to wait for approval; later
+    with the token it was given. `takeover`: it holds the lock of its state directory and
+    has killed the process groups recorded there.
+    """
+
+    name: str
+    slots: int = 1
+    metadata: dict[str, Any] = {}
+    takeover: bool = False
+    code: str | None = None
+
+
+class EnrolReply(msgspec.Struct, frozen=True, kw_only=True):
+    """Who the worker is from now on, and the rules it keeps. `token` comes only once."""
+
+    worker: int
+    incarnation: int
+    status: str
+    token: str | None = None
+    heartbeat_interval_ms: int
+    lease_ms: int
+    term_grace_ms: int
+    log_limit: int
+    epoch: int = 0
+
+
+class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker as it is shown."""
+
+    id: int
+    name: str
+    status: str
+    incarnation: int
+    slots: int
+    held: int
+    last_seen: str
+    enrolled_at: str
+    reason: str | None
+    static: dict[str, Any]
+    dynamic: dict[str, Any]
+    metadata: dict[str, Any]
+
+
+class WorkerList(msgspec.Struct, frozen=True):
+    workers: list[WorkerInfo]
+
+
+class QueueInfo(msgspec.Struct, frozen=True):
+    name: str
+    weight: int
+    paused: bool
+    depth: int
+
+
+class QueueList(msgspec.Struct, frozen=True):
+    queues: list[QueueInfo]
+
+
+class Changed(msgspec.Struct, frozen=True):
+    """Whether the call changed anything; repeating one does not."""
+
+    applied: bool

@@ -1,0 +1,29 @@
+"""The suite itself: a method that is added to the port needs a test here."""
+
+from pathlib import Path
+from typing import get_type_hints
+
+from windlass.ports.store import Tx
+
+SUITE = "".join(path.read_text() for path in Path(__file__).parent.glob("*.py"))
+
+
+def roles() -> dict[str, type]:
+    """The roles of a transaction and their protocols."""
+    hints = {
+        name: get_type_hints(member.fget)["return"]
+        for name, member in vars(Tx).items()
+        if isinstance(member, property)
+    }
+    return {name: kind for name, kind in hints.items() if kind is not int}
+
+
+def test_every_method_of_every_role_is_called_somewhere() -> None:
+    methods = [
+        f"tx.{role}.{name}("
+        for role, kind in roles().items()
+        for name in vars(kind)
+        if not name.startswith("_")
+    ]
+    assert len(methods) > 60
+    assert [method for method in methods if method not in SUITE] == []

@@ -1,0 +1,1 @@
+"""Counts that do not depend on the machine: statements, rows and round trips."""

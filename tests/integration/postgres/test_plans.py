@@ -1,0 +1,189 @@
+"""The plans of hot statements on full tables: by index, in the order of the input.
+
+The tables are large enough that a planner left to itself would read them as a whole.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import asyncpg
+import pytest
+
+from tests.support.postgres import PostgresServer
+from windlass.store.postgres import migrate
+from windlass.store.postgres.pool import open_connection
+from windlass.store.postgres.session import QUERIES
+
+JOBS = 100_000
+FILL = [
+    """INSERT INTO jobs (id, shape, rank, base, adjustment, flags, age_from, created_at, spec)
+       SELECT i, i % 50, i, 0, 0, 0, i, i, 'x' FROM generate_series(1, 100000) i""",
+    """INSERT INTO ready (shape, rank, job, attempt, limit_id)
+       SELECT i % 50, i, i, 0, nullif(i % 20, 0) FROM generate_series(1, 60000) i""",
+    """INSERT INTO parked (limit_id, shape, rank, job, attempt)
+       SELECT i % 20, i % 50, i, i, 0 FROM generate_series(60001, 70000) i""",
+    """INSERT INTO waits (job, unmet, manual, not_before, age_from, shape, rank, attempt)
+       SELECT i, 2, 0, 0, 0, i % 50, i, 0 FROM generate_series(70001, 80000) i""",
+    """INSERT INTO due (job, at, state, shape, rank, attempt)
+       SELECT i, i, 7, i % 50, i, 0 FROM generate_series(80001, 90000) i""",
+    """INSERT INTO leases (job, attempt, lease, worker, incarnation, state, assigned_at,
+                           started_at, activity_at, deadline_at)
+       SELECT i, 1, i, i % 1000, 1, 4, i, i, 0, i FROM generate_series(90001, 100000) i""",
+    """INSERT INTO events (at, kind, job, attempt, "from", "to")
+       SELECT i, 1, i, 0, 0, 2 FROM generate_series(1, 100000) i""",
+    """INSERT INTO dependents (job, chunk, edges)
+       SELECT i, 0, ARRAY[i * 2] FROM generate_series(1, 20000) i""",
+    """INSERT INTO keys (namespace, key, job, digest)
+       SELECT 'team', i::text, i, 'x' FROM generate_series(1, 20000) i""",
+    """INSERT INTO workers (id, incarnation, seq, last_seen, last_lease, enrolled_at, slots,
+                            status, name, static, dynamic)
+       SELECT i, 1, 1, i, i, i, 1, 1, 'w' || i, '{}', '{}' FROM generate_series(1, 5000) i""",
+    """INSERT INTO workflows (id, created_at, finished_at, run, flags, state, namespace, name,
+                              counts)
+       SELECT i, i, 0, 1, 0, 1, 'team', 'x', array_fill(0, ARRAY[13])
+       FROM generate_series(1, 20000) i""",
+    """INSERT INTO limits (id, max, leased, namespace, key)
+       SELECT i, 1, 0, 'team', i::text FROM generate_series(1, 5000) i""",
+    """INSERT INTO shapes (id, digest, body)
+       SELECT i, i::text, 'x' FROM generate_series(1, 5000) i""",
+    "ANALYZE",
+]
+
+# Statement → the indexes it must go by.
+HOT = {
+    "lock_jobs": {"jobs_pkey"},
+    "share_jobs": {"jobs_pkey"},
+    "read_jobs": {"jobs_pkey"},
+    "job_specs": {"jobs_pkey"},
+    "note_tries": {"jobs_pkey"},
+    "end_jobs": {"jobs_pkey"},
+    "set_priority": {"jobs_pkey"},
+    "lock_untied_jobs": {"jobs_pkey"},
+    "complete": {"leases_pkey", "dependents_pkey", "jobs_pkey"},
+    "grant": {"jobs_pkey", "ready_pkey"},
+    "peek": {"ready_pkey"},
+    "heads": {"ready_pkey"},
+    "take_ready": {"ready_pkey"},
+    "park": {"ready_pkey"},
+    "count_ready": {"ready_limit"},
+    "take_parked": {"parked_pkey"},
+    "best_parked": {"parked_pkey"},
+    "unpark": {"parked_pkey"},
+    "parked_limits": {"parked_pkey"},
+    "meet": {"waits_pkey"},
+    "waiting": {"waits_pkey"},
+    "take_waits": {"waits_pkey"},
+    "take_due": {"due_pkey"},
+    "pull_due": {"due_at", "due_pkey"},
+    "next_due": {"due_at"},
+    "lock_leases": {"leases_pkey"},
+    "leases_of_workers": {"leases_worker"},
+    "stopped_leases": {"leases_stopped"},
+    "count_leases": {"leases_worker"},
+    "start_leases": {"leases_pkey"},
+    "mark_leases": {"leases_pkey"},
+    "touch_leases": {"leases_pkey"},
+    "drop_leases": {"leases_pkey"},
+    "lock_workers": {"workers_pkey"},
+    "lock_worker_name": {"workers_name_key"},
+    "update_workers": {"workers_pkey"},
+    "beat_workers": {"workers_pkey"},
+    "lock_workflows": {"workflows_pkey"},
+    "bump_workflows": {"workflows_pkey"},
+    "set_workflow_states": {"workflows_pkey"},
+    "find_limits": {"limits_namespace_key_key"},
+    "lock_limits": {"limits_pkey"},
+    "bump_limits": {"limits_pkey"},
+    "find_shapes": {"shapes_digest_key"},
+    "dependents": {"dependents_pkey"},
+    "dependents_ends": {"dependents_pkey"},
+    "lock_dependents": {"dependents_pkey"},
+    "read_keys": {"keys_pkey"},
+    "read_events": {"events_pkey"},
+    "events_of_job": {"events_job"},
+}
+
+SCANS = {"Index Scan", "Index Only Scan", "Bitmap Index Scan"}
+BANNED = {"Seq Scan", "Hash Join", "Merge Join"}
+
+
+async def plan_of(connection: "asyncpg.Connection[Any]", name: str) -> dict[str, Any]:
+    """The plan that is used whatever the arguments are."""
+    count = max(map(int, re.findall(r"\$(\d+)", QUERIES[name])), default=0)
+    call = f"{name}_plan({', '.join(['NULL'] * count)})" if count else f"{name}_plan"
+    await connection.execute(f"PREPARE {name}_plan AS {QUERIES[name]}")
+    text = await connection.fetchval(f"EXPLAIN (VERBOSE, FORMAT JSON) EXECUTE {call}")
+    plan: dict[str, Any] = json.loads(text)[0]["Plan"]
+    return plan
+
+
+async def explain(dsn: str) -> dict[str, dict[str, Any]]:
+    """Fill a database and answer the plan of each hot statement."""
+    connection = await open_connection(dsn)
+    await migrate.upgrade(connection)
+    for statement in FILL:
+        await connection.execute(statement)
+    plans = {}
+    for name in HOT:
+        plans[name] = await plan_of(connection, name)
+    await connection.close()
+    return plans
+
+
+@pytest.fixture(scope="module")
+def plans(postgres_server: PostgresServer) -> Iterator[dict[str, dict[str, Any]]]:
+    dsn = postgres_server.create_database()
+    yield asyncio.run(explain(dsn))
+    postgres_server.drop_database(dsn)
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for child in plan.get("Plans", ()):
+        yield from nodes(child)
+
+
+@pytest.mark.parametrize("name", HOT)
+def test_a_hot_statement_goes_by_its_indexes(plans: dict[str, dict[str, Any]], name: str) -> None:
+    found = list(nodes(plans[name]))
+    scanned = {node["Index Name"] for node in found if node["Node Type"] in SCANS}
+    assert scanned == HOT[name]
+    assert not [node["Node Type"] for node in found if node["Node Type"] in BANNED]
+    assert not [node for node in found if node.get("Disabled")]
+
+
+@pytest.mark.parametrize("name", ["peek", "heads", "pull_due", "next_due", "read_events"])
+def test_what_asks_for_the_first_few_sorts_nothing_large(
+    plans: dict[str, dict[str, Any]], name: str
+) -> None:
+    """Only what was already picked may be sorted, never what is picked from."""
+    for node in nodes(plans[name]):
+        if node["Node Type"] == "Limit":
+            assert "Sort" not in {inner["Node Type"] for inner in nodes(node)}
+
+
+@pytest.mark.parametrize("name", ["lock_jobs", "share_jobs", "lock_untied_jobs", "lock_leases"])
+def test_rows_are_locked_as_the_index_gives_them(
+    plans: dict[str, dict[str, Any]], name: str
+) -> None:
+    assert "Sort" not in {node["Node Type"] for node in nodes(plans[name])}
+
+
+@pytest.mark.parametrize("name", ["append_events", "append_moves"])
+def test_the_lock_is_taken_before_numbers_are_drawn(postgres_dsn: str, name: str) -> None:
+    async def check() -> None:
+        connection = await open_connection(postgres_dsn)
+        await migrate.upgrade(connection)
+        plan = await plan_of(connection, name)
+        await connection.close()
+        insert = next(node for node in nodes(plan) if node["Node Type"] == "ModifyTable")
+        (source,) = insert["Plans"]
+        drawing = [node for node in nodes(source) if "nextval" in str(node.get("Output"))]
+        assert drawing, "numbers come from the column's default"
+        for node in drawing:
+            assert "CTE Scan" in {inner["Node Type"] for inner in nodes(node)}
+
+    asyncio.run(check())

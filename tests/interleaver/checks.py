@@ -1,0 +1,207 @@
+"""What must hold after a run, whatever the schedule was."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from tests.interleaver.commands import Synced
+from tests.interleaver.stage import Performance, Stage
+from tests.interleaver.world import HOUR
+from windlass.domain.errors import WindlassError
+from windlass.domain.records import Lease, Worker
+from windlass.domain.states import STATE_BY_CODE, State
+from windlass.engine import queues, unblock, workers
+from windlass.engine.cascades import advance
+from windlass.engine.reports import Report, apply_reports
+from windlass.engine.sync import SyncCall, sync
+from windlass.engine.verify import judge
+from windlass.engine.work import Work
+from windlass.ports.store import Snapshot
+from windlass.wire.sync import Finished, Outcome, SyncReply, SyncRequest
+
+CANCELING = State.CANCELING.code
+TIMED_OUT = State.TIMED_OUT.code
+
+ROUNDS = 40
+
+
+class Result(NamedTuple):
+    """The commands' verdicts and the jobs' states: what serial orders are compared by."""
+
+    answers: tuple[str, ...]
+    jobs: tuple[tuple[str, str, int, int], ...]  # label, state, failed, lost
+    workflows: tuple[tuple[str, int, int], ...]  # name, state, run
+
+
+async def complaints(stage: Stage, performance: Performance) -> list[str]:
+    """Everything that is wrong after a run; it ends all jobs to find out."""
+    found = list(_failures(performance))
+    found += await _judged(stage, "at once")
+    found += _lost_wakeups(performance, await stage.store.snapshot())
+    found += await _drained(stage)
+    found += await _judged(stage, "in the end")
+    return found
+
+
+def _failures(performance: Performance) -> Iterator[str]:
+    if performance.deadlocks:
+        yield f"{performance.deadlocks} deadlocks"
+    for number, played in enumerate(performance.played):
+        if played.place < 0:
+            yield f"command {number} ended in {played.answer!r}"
+
+
+async def _judged(stage: Stage, when: str) -> list[str]:
+    events = await stage.store.read(lambda tx: tx.log.read(0, 100_000))
+    snapshot = await stage.store.snapshot()
+    return [f"{when}: {violation}" for violation in judge(events, snapshot)]
+
+
+def _lost_wakeups(performance: Performance, snapshot: Snapshot) -> Iterator[str]:
+    """A worker that got too little is woken for what is ready now, by whoever left it."""
+    if not any(isinstance(p.answer, Synced) and p.answer.short for p in performance.played):
+        return
+    told = {shape for played in performance.played for shape in played.effects.arrivals}
+    paused = any(queue.paused for queue in snapshot.queues)
+    for ticket in snapshot.ready:
+        if ticket.shape not in told and not ticket.excluded and not paused:
+            yield f"job {ticket.job} is ready, a worker waits, and nobody wakes it"
+
+
+async def _drained(stage: Stage) -> list[str]:
+    """End everything that can end, without the loops that are a safety net."""
+    snapshot = await Drain(stage).run()
+    standing = {
+        "waits": snapshot.waits,
+        "due": snapshot.due,
+        "parked": snapshot.parked,
+        "ready": snapshot.ready,
+        "leases": snapshot.leases,
+        "cascades": snapshot.cascades,
+    }
+    found = [f"left in {place}: {rows}" for place, rows in standing.items() if rows]
+    return found + [
+        f"job {row.facts.id} has not ended" for row in snapshot.jobs if not row.facts.state
+    ]
+
+
+class Drain:
+    """A capable worker that ends all jobs, while operators unblock and time passes."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._seq = 0
+        self._received = 0
+        self._finished: tuple[Finished, ...] = ()
+
+    async def run(self) -> Snapshot:
+        """The state when nothing moves any more."""
+        hand = self._stage.hand
+        hand.forget()
+        enrolment = workers.Enrolment(name="drainer", slots=1_000)
+        self._worker = await hand.run(lambda work, _: workers.enrol(work, enrolment))
+        now = await self._stage.helper.fetchval("SELECT at FROM injected_clock")
+        for _ in range(ROUNDS):
+            while await self._advance() or await self._sync():
+                pass
+            snapshot = await self._stage.store.snapshot()
+            if all(row.facts.state for row in snapshot.jobs):
+                break
+            now += HOUR
+            await self._stage.set_clock(now)
+            if not await self._help(snapshot):
+                break
+        return await self._stage.store.snapshot()
+
+    async def _advance(self) -> bool:
+        return await self._stage.hand.run(lambda work, _: advance(work))
+
+    async def _sync(self) -> bool:
+        self._seq += 1
+        request = SyncRequest(
+            incarnation=self._worker.incarnation,
+            seq=self._seq,
+            received=self._received,
+            want=100,
+            finished=self._finished,
+        )
+        call = SyncCall(self._worker.worker, request)
+        reply: Any
+        (reply,) = await self._stage.hand.run(lambda work, bounds: sync(work, bounds, [call]))
+        assert isinstance(reply, SyncReply), reply
+        said = bool(self._finished)
+        self._finished = tuple(Finished(job.job, job.attempt) for job in reply.jobs)
+        self._received = max([self._received, *(job.lease for job in reply.jobs)])
+        return said or bool(reply.jobs)
+
+    async def _help(self, snapshot: Snapshot) -> bool:
+        """What others have to do: workers report, operators accept; time has passed."""
+        hand = self._stage.hand
+        manual = [wait.job for wait in snapshot.waits if wait.manual == 1]
+        paused = [queue.name for queue in snapshot.queues if queue.paused]
+        if snapshot.leases:
+            await hand.run(lambda work, _: _report_all(work, snapshot.leases))
+        for job in manual:
+            await hand.run(
+                lambda work, _, job=job: unblock.unblock(work, job, True, "", None)  # type: ignore[misc]
+            )
+        for queue in paused:
+            await hand.run(
+                lambda work, _, queue=queue: queues.set_paused(work, queue, False, None)  # type: ignore[misc]
+            )
+        return bool(snapshot.leases or snapshot.due or manual or paused)
+
+
+async def _report_all(work: Work, leases: Iterable[Lease]) -> None:
+    outcomes: dict[int, Outcome] = {CANCELING: "canceled", TIMED_OUT: "timed_out"}
+    reports = []
+    for lease in leases:
+        holder = Worker(
+            lease.worker, "", lease.incarnation, 0, 1, 0, 0, 1, "{}", "{}", None, None, 0
+        )
+        outcome = outcomes.get(lease.state, "completed")
+        reports.append(Report(holder, Finished(lease.job, lease.attempt, outcome)))
+    await apply_reports(work, reports)
+
+
+def result_of(performance: Performance, snapshot: Snapshot) -> Result:
+    """What the commands came to, without numbers that differ between orders."""
+    names: dict[int, str] = {}
+    jobs = []
+    for row in snapshot.jobs:
+        facts = row.facts
+        if facts.supersedes:
+            names[facts.id] = names[facts.supersedes] + "'"
+        else:
+            names[facts.id] = msgspec.json.decode(row.spec)["args"]["label"]
+        jobs.append((names[facts.id], _state(snapshot, facts.id), facts.failed, facts.lost))
+    return Result(
+        tuple(_verdict(played.answer) for played in performance.played),
+        tuple(sorted(jobs)),
+        tuple(sorted((row.name, row.state, row.run) for row in snapshot.workflows)),
+    )
+
+
+def _state(snapshot: Snapshot, job: int) -> str:
+    """The exact state of a job, from the place it stands in."""
+    places = {
+        "waits": [w.job for w in snapshot.waits],
+        "due": [d.job for d in snapshot.due],
+        "parked": [t.job for t in snapshot.parked],
+        "ready": [t.job for t in snapshot.ready],
+    }
+    for place, standing in places.items():
+        if job in standing:
+            return place
+    for lease in snapshot.leases:
+        if lease.job == job:
+            return str(STATE_BY_CODE[lease.state])
+    (row,) = (row for row in snapshot.jobs if row.facts.id == job)
+    return str(STATE_BY_CODE[row.facts.state])
+
+
+def _verdict(answer: object) -> str:
+    return answer.code if isinstance(answer, WindlassError) else "done"
+
+

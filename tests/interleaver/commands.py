@@ -1,0 +1,213 @@
+"""The engine's commands as steps of a run: each says what one caller asks for.
+
+A command is made from a world, so that it can name jobs by their labels.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from tests.interleaver.stage import Step
+from tests.interleaver.world import World, job, submission_of
+from windlass.domain.errors import WindlassError
+from windlass.domain.job import JobSpec
+from windlass.domain.workers import WorkerStatus
+from windlass.engine import cancel as canceling
+from windlass.engine import cascades, enqueue, priority, queues, supersede, upkeep, workers
+from windlass.engine import unblock as unblocking
+from windlass.engine.activity import Activity, note_activity
+from windlass.engine.bounds import Bounds
+from windlass.engine.submit import submit as submit_jobs
+from windlass.engine.sync import SyncCall
+from windlass.engine.sync import sync as sync_workers
+from windlass.engine.work import Work
+from windlass.wire.sync import Released, Started, SyncReply
+
+Command = Callable[[World], Step[Any]]
+
+
+class Synced(NamedTuple):
+    """A worker's answer, and how many jobs it had asked for."""
+
+    want: int
+    reply: SyncReply
+
+    @property
+    def short(self) -> bool:
+        """Whether the worker, wanting more, now waits to be woken."""
+        return self.reply.applied and len(self.reply.jobs) < self.want
+
+
+def _alone(step: Callable[[Work], Any]) -> Step[Any]:
+    async def run(work: Work, bounds: Bounds) -> Any:
+        return await step(work)
+
+    return run
+
+
+def submit(*specs: Callable[[World], JobSpec], workflow: str = "") -> Command:
+    def make(world: World) -> Step[Any]:
+        submission = submission_of([spec(world) for spec in specs], workflow)
+        return _alone(lambda work: submit_jobs(work, [submission]))
+
+    return make
+
+
+def new(
+    label: str,
+    *,
+    after: Sequence[str] = (),
+    after_any: Sequence[str] = (),
+    workflow: str = "",
+    **fields: Any,
+) -> Callable[[World], JobSpec]:
+    """A job to submit, whose dependencies are named by label."""
+
+    def make(world: World) -> JobSpec:
+        ties: dict[str, Any] = {
+            "after": tuple(world.jobs[name] for name in after),
+            "after_any": tuple(world.jobs[name] for name in after_any),
+        }
+        if workflow:
+            ties["workflow"] = world.workflows[workflow]
+        return job(label, **ties, **fields)
+
+    return make
+
+
+def sync(worker: str, **fields: Any) -> Command:
+    """A worker's sync; a field may be a function of the world."""
+
+    def make(world: World) -> Step[Any]:
+        chosen = {name: v(world) if callable(v) else v for name, v in fields.items()}
+        request = world.request(worker, **chosen)
+        call = SyncCall(world.workers[worker].id, request)
+
+        async def run(work: Work, bounds: Bounds) -> Synced:
+            (answer,) = await sync_workers(work, bounds, [call])
+            if isinstance(answer, WindlassError):
+                raise answer
+            return Synced(request.want, answer)
+
+        return run
+
+    return make
+
+
+def claim(worker: str, want: int = 1, prefetch: bool = False) -> Command:
+    return sync(worker, want=want, prefetch=prefetch)
+
+
+def finish(worker: str, *labels: str, want: int = 0) -> Command:
+    return sync(
+        worker, want=want, finished=lambda world: tuple(world.finished(name) for name in labels)
+    )
+
+
+def fail(worker: str, label: str, failure: str = "configuration", want: int = 0) -> Command:
+    return sync(
+        worker,
+        want=want,
+        finished=lambda world: (world.finished(label, "failed", failure=failure),),
+    )
+
+
+def release(worker: str, label: str, reason: str | None = None) -> Command:
+    def released(world: World) -> tuple[Released, ...]:
+        held = world.held[label]
+        return (Released(held.job, held.attempt, reason),)
+
+    return sync(worker, released=released)
+
+
+def start(worker: str, label: str) -> Command:
+    def started(world: World) -> tuple[Started, ...]:
+        held = world.held[label]
+        return (Started(held.job, held.attempt),)
+
+    return sync(worker, started=started)
+
+
+def cancel(*labels: str) -> Command:
+    return lambda world: _alone(
+        lambda work: canceling.cancel(work, [world.jobs[n] for n in labels], "Canceled", None)
+    )
+
+
+def retry(label: str) -> Command:
+    return lambda world: _alone(lambda work: supersede.retry(work, world.jobs[label], None))
+
+
+def unblock(label: str, accept: bool = True) -> Command:
+    return lambda world: _alone(
+        lambda work: unblocking.unblock(work, world.jobs[label], accept, "Rejected", None)
+    )
+
+
+def adjust(label: str, by: int = 5) -> Command:
+    return lambda world: _alone(lambda work: priority.adjust(work, world.jobs[label], by, None))
+
+
+def pause(queue: str = "default") -> Command:
+    return lambda world: _alone(lambda work: queues.set_paused(work, queue, True, None))
+
+
+def activity(worker: str, label: str) -> Command:
+    def make(world: World) -> Step[Any]:
+        facts, held = world.workers[worker], world.held[label]
+        sign = Activity(facts.id, facts.incarnation, held.job, held.attempt)
+        return _alone(lambda work: note_activity(work, [sign]))
+
+    return make
+
+
+def enrol(name: str, takeover: bool = False) -> Command:
+    enrolment = workers.Enrolment(name=name, slots=10, takeover=takeover)
+    return lambda world: _alone(lambda work: workers.enrol(work, enrolment))
+
+
+def remove(name: str, force: bool = False) -> Command:
+    return lambda world: _alone(
+        lambda work: workers.remove(work, world.workers[name].id, force, None)
+    )
+
+
+def drain(name: str) -> Command:
+    return lambda world: _alone(
+        lambda work: workers.set_status(
+            work, world.workers[name].id, WorkerStatus.DRAINING, None, None
+        )
+    )
+
+
+def label_worker(name: str) -> Command:
+    return lambda world: _alone(
+        lambda work: workers.set_static(work, world.workers[name].id, {"rack": 1}, None)
+    )
+
+
+def advance(world: World) -> Step[Any]:
+    return _alone(cascades.advance)
+
+
+def promote(world: World) -> Step[Any]:
+    return _alone(lambda work: enqueue.promote_due(work, 100))
+
+
+def refill(world: World) -> Step[Any]:
+    return _alone(upkeep.refill_limits)
+
+
+def expire(world: World) -> Step[Any]:
+    return _alone(lambda work: upkeep.judge_silence(work, {}, True))
+
+
+def overdue(world: World) -> Step[Any]:
+    return _alone(upkeep.end_overdue)
+
+
+def orphans(world: World) -> Step[Any]:
+    return _alone(upkeep.recover_orphans)
+
+
+def hear(world: World) -> Step[Any]:
+    return _alone(upkeep.hear)

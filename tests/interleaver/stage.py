@@ -1,0 +1,237 @@
+"""The database, the transactions that are stepped, and a hand that works beside them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import asyncpg
+
+from tests.interleaver.gate import Gate, open_gated
+from tests.interleaver.schedules import Schedule
+from tests.interleaver.scheduler import Scheduler, StuckError
+from windlass.domain.config import Config
+from windlass.domain.errors import WindlassError
+from windlass.engine.bounds import Bounds
+from windlass.engine.catalog import Catalog
+from windlass.engine.work import Effects, Work
+from windlass.ports.store import Tx
+from windlass.store.postgres.pool import open_connection
+from windlass.store.postgres.store import PostgresStore
+from windlass.store.postgres.transactions import Transactions
+
+T = TypeVar("T")
+Step = Callable[[Work, Bounds], Awaitable[T]]
+
+ACTORS = 3
+LONGEST_S = 60
+
+TABLES = """
+SELECT tablename AS name FROM pg_tables
+WHERE schemaname = 'windlass' AND tablename <> 'migrations'
+"""
+
+PREPARE = f"""
+DO $$
+DECLARE it record;
+BEGIN
+    CREATE SCHEMA saved;
+    FOR it IN {TABLES} LOOP
+        EXECUTE format('CREATE TABLE saved.%I (LIKE windlass.%I)', it.name, it.name);
+    END LOOP;
+    CREATE TABLE saved.sequence_numbers (name text, number bigint);
+END $$
+"""
+
+EMPTY = f"""
+DO $$
+DECLARE it record;
+BEGIN
+    FOR it IN {TABLES} LOOP
+        EXECUTE format('DELETE FROM windlass.%I', it.name);
+    END LOOP;
+    PERFORM setval(format('windlass.%I', sequencename)::regclass, 1, false)
+    FROM pg_sequences WHERE schemaname = 'windlass';
+END $$
+"""
+
+SAVE = f"""
+DO $$
+DECLARE it record;
+BEGIN
+    FOR it IN {TABLES} LOOP
+        EXECUTE format('DELETE FROM saved.%I', it.name);
+        EXECUTE format('INSERT INTO saved.%I TABLE windlass.%I', it.name, it.name);
+    END LOOP;
+    DELETE FROM saved.sequence_numbers;
+    INSERT INTO saved.sequence_numbers
+    SELECT format('windlass.%I', sequencename), coalesce(last_value, 0) + 1
+    FROM pg_sequences WHERE schemaname = 'windlass';
+END $$
+"""
+
+RESTORE = f"""
+DO $$
+DECLARE it record;
+BEGIN
+    FOR it IN {TABLES} LOOP
+        EXECUTE format('DELETE FROM windlass.%I', it.name);
+        EXECUTE format('INSERT INTO windlass.%I TABLE saved.%I', it.name, it.name);
+    END LOOP;
+    PERFORM setval(name::regclass, number, false) FROM saved.sequence_numbers;
+END $$
+"""
+
+
+class NoChance:
+    """Chance that never changes anything."""
+
+    def fraction(self) -> float:
+        return 0.0
+
+
+class Hand:
+    """Runs engine commands, each in one transaction, as a server of its own would."""
+
+    def __init__(self, transact: Callable[[Callable[[Tx], Awaitable[Any]]], Awaitable[Any]]):
+        self._transact = transact
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew, as a server that has just been started."""
+        self.catalog = Catalog(CONFIG)
+        self.bounds = Bounds(shared=True)
+        self.effects = Effects()
+
+    async def run(self, step: Step[T]) -> T:
+        """Run one command and keep what its commit meant to the engine around it."""
+
+        async def work_it(tx: Tx) -> T:
+            work = Work(tx, CONFIG, self.catalog, NoChance())
+            answer = await step(work, self.bounds)
+            await work.settle()
+            self.effects = work.effects
+            return answer
+
+        answer: T = await self._transact(work_it)
+        self.bounds.reset()
+        return answer
+
+
+CONFIG = Config()
+
+
+class Played(NamedTuple):
+    """What one command came to: its answer or error, when it ended, and its effects."""
+
+    answer: object
+    place: int  # in the order of ends; -1: it failed in an unexpected way
+    effects: Effects
+
+
+class Performance(NamedTuple):
+    """All commands of one run under one schedule."""
+
+    schedule: str
+    played: tuple[Played, ...]
+    deadlocks: int
+    steps: tuple[int, ...]
+    trace: tuple[str, ...]
+
+
+class Stage:
+    """One database with the actors on it. Open it on the loop that uses it."""
+
+    def __init__(self, dsn: str) -> None:
+        self._dsn = dsn
+        self._moved = asyncio.Event()
+        self._gates: list[Gate] = []
+        self._connections: list[Any] = []
+        self._transactions: list[Transactions] = []
+        self.store: PostgresStore
+        self.helper: asyncpg.Connection[Any]
+
+    async def open(self) -> None:
+        """Connect everyone to a database that is empty so far."""
+        self.store = await PostgresStore.connect(self._dsn, server="hand")
+        await self.store.upgrade()
+        await self.store.set_clock(0)
+        self.helper = await open_connection(self._dsn)
+        await self.helper.execute(PREPARE)
+        self.hand = Hand(self.store.transact)
+        for number in range(ACTORS):
+            gate = Gate(self._moved)
+            connection, pool = await open_gated(self._dsn, gate)
+            self._gates.append(gate)
+            self._connections.append(connection)
+            self._transactions.append(Transactions(self._dsn, f"actor-{number}", pool))
+
+    async def close(self) -> None:
+        for connection in self._connections:
+            await connection.close()
+        await self.helper.close()
+        await self.store.close()
+
+    async def empty(self, now: int) -> None:
+        """Nothing is there, and it is `now`."""
+        await self.helper.execute(EMPTY)
+        await self.helper.execute("INSERT INTO injected_clock VALUES ($1)", now)
+        self._forget()
+
+    async def save(self) -> None:
+        """What is there now is where every run begins."""
+        await self.helper.execute(SAVE)
+
+    async def restore(self) -> None:
+        await self.helper.execute(RESTORE)
+        self._forget()
+
+    async def set_clock(self, now: int) -> None:
+        await self.helper.execute("UPDATE injected_clock SET at = $1", now)
+
+    def _forget(self) -> None:
+        self.hand.forget()
+        for transactions in (self.store._transactions, *self._transactions):
+            transactions.forget_time()
+
+    async def perform(self, steps: Sequence[Step[Any]], schedule: Schedule) -> Performance:
+        """Run each step in a transaction of its own, interleaved as the schedule says."""
+        await self.restore()
+        gates = self._gates[: len(steps)]
+        ended: list[Played] = []
+        for gate in gates:
+            gate.done, gate.before, gate.deadlocks = False, "", 0
+        tasks = [
+            asyncio.create_task(self._play(number, step, ended))
+            for number, step in enumerate(steps)
+        ]
+        processes = [c.get_server_pid() for c in self._connections[: len(steps)]]
+        scheduler = Scheduler(gates, processes, self.helper, self._moved)
+        try:
+            async with asyncio.timeout(LONGEST_S):
+                await scheduler.run(schedule)
+        except (StuckError, TimeoutError):
+            for connection in self._connections:
+                connection.terminate()
+            raise AssertionError(f"stuck: {schedule}: {' '.join(scheduler.trace)}") from None
+        played = tuple(await asyncio.gather(*tasks))
+        deadlocks = sum(gate.deadlocks for gate in gates)
+        return Performance(
+            str(schedule), played, deadlocks, tuple(scheduler.steps), tuple(scheduler.trace)
+        )
+
+    async def _play(self, number: int, step: Step[Any], ended: list[Played]) -> Played:
+        hand = Hand(self._transactions[number].write)
+        answer: object
+        place = len(ended)
+        try:
+            answer = await hand.run(step)
+            place = len(ended)
+        except WindlassError as error:
+            answer, place = error, len(ended)
+        except Exception as error:
+            answer, place = error, -1
+        finally:
+            self._gates[number].finish()
+        played = Played(answer, place, hand.effects)
+        ended.append(played)
+        return played

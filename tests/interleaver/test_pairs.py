@@ -1,0 +1,14 @@
+"""Every pair with a story: all schedules with one break, and some drawn ones."""
+
+import pytest
+
+from tests.interleaver.conftest import Theatre
+from tests.interleaver.explore import Scene
+from tests.interleaver.pairs import SCENES
+
+SEEDS = range(4)
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
+def test_nothing_is_lost_stuck_or_deadlocked(theatre: Theatre, scene: Scene) -> None:
+    theatre.run(theatre.explorer.explore(scene, SEEDS))
