@@ -33,7 +33,7 @@ endef
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: venv
 venv: $(STAMP) ## create .venv with everything the other targets need
@@ -66,6 +66,10 @@ format: $(STAMP) ## rewrite the code in the one format, and fix what ruff can fi
 .PHONY: test
 test: $(STAMP) ## run all tests (ARGS='-k name' selects)
 	$(PY) -m pytest $(PARALLEL) $(ARGS)
+
+.PHONY: system-packages
+system-packages: ## install from Debian what has no wheel (GStreamer), for the tests that need it
+	@python3 tests/support/debian.py
 
 .PHONY: bench-core
 bench-core: $(STAMP) ## measure the engine on each store beside raw loops and pgqueuer

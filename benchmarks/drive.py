@@ -39,7 +39,7 @@ class BenchWorker:
     async def enrol(cls, engine: Engine, name: str = "w", **metadata: object) -> "BenchWorker":
         enrolment = Enrolment(name=name, slots=MOST_SLOTS, metadata=metadata, takeover=True)
         enrolled = await engine.enrol(enrolment)
-        return cls(engine, *enrolled)
+        return cls(engine, enrolled.worker, enrolled.incarnation)
 
     async def sync(self, want: int) -> int:
         """Report what was held and claim up to `want`; how many were given."""

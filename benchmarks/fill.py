@@ -24,6 +24,28 @@ INCARNATION = 1
 
 QUEUED, RUNNING, FINISHED = "queued", "running", "finished"
 
+JOB_COLUMNS = (
+    "id, shape, workflow, flags, rank, base, adjustment, age_from, created_at, limit_id, "
+    "timeout_ms, idle_ms, supersedes, spec"
+)
+READY_COLUMNS = "shape, rank, job, attempt, workflow, limit_id"
+LEASE_COLUMNS = (
+    "job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at, "
+    "deadline_at, timeout_ms, idle_ms, limit_id"
+)
+END_COLUMNS = (
+    "state, attempt, worker, incarnation, assigned_at, started_at, finished_at, failure, result"
+)
+
+# Attempt, worker, incarnation, from, to.
+_QUEUED = "(0, 0, 0, 0, 2)"
+_RUNNING = f"{_QUEUED}, (1, {WORKER}, {INCARNATION}, 2, 3), (1, {WORKER}, {INCARNATION}, 3, 4)"
+STEPS = {
+    QUEUED: _QUEUED,
+    RUNNING: _RUNNING,
+    FINISHED: f"{_RUNNING}, (1, {WORKER}, {INCARNATION}, 4, 8)",
+}
+
 
 class Group(msgspec.Struct, frozen=True):
     """Jobs of one kind, in the order of their ranks, spread evenly over `shapes`."""
@@ -98,41 +120,42 @@ class Plan:
         """Everything of one part, as SQL with the numbers written out."""
         at = f"({self.start} + n * {SPACING_MS})"
         shape = f"({part.shape} + n % {part.shapes})"
-        job = f"n, {shape}, {names.none}, 0, {at} - {LEVEL_MS}, 0, 0, {at}, {at}, {names.none}"
-        spec = names.spec
-        jobs = (
-            f"INSERT INTO jobs (id, shape, workflow, flags, rank, base, adjustment, age_from, "
-            f"created_at, limit_id, timeout_ms, idle_ms, supersedes, spec) "
-            f"SELECT {job}, {TIMEOUT_MS}, {names.none}, {names.none}, {spec} FROM {series}"
+        none = names.none
+        columns = JOB_COLUMNS
+        values = (
+            f"n, {shape}, {none}, 0, {at} - {LEVEL_MS}, 0, 0, {at}, {at}, {none}, {TIMEOUT_MS}, "
+            f"{none}, {none}, {names.spec}"
         )
-        rows = [jobs, _event(names, series, at, "0, 0, 0", 0, 2)]
+        places: list[str] = []
         if part.state == QUEUED:
-            rows.append(
-                f"INSERT INTO ready (shape, rank, job, attempt, workflow, limit_id) "
-                f"SELECT {shape}, {at} - {LEVEL_MS}, n, 0, {names.none}, {names.none} "
-                f"FROM {series}"
+            ready = f"{shape}, {at} - {LEVEL_MS}, n, 0, {none}, {none}"
+            places.append(f"INSERT INTO ready ({READY_COLUMNS}) SELECT {ready} FROM {series}")
+        elif part.state == RUNNING:
+            lease = (
+                f"n, 1, n - {part.first - 1}, {WORKER}, {INCARNATION}, 4, {at}, {at}, 0, "
+                f"{self.now + TIMEOUT_MS}, {TIMEOUT_MS}, {none}, {none}"
             )
-            return rows
-        who = f"1, {WORKER}, {INCARNATION}"
-        rows += [_event(names, series, at, who, 2, 3), _event(names, series, at, who, 3, 4)]
-        if part.state == RUNNING:
-            late = self.now + TIMEOUT_MS
-            rows.append(
-                f"INSERT INTO leases (job, attempt, lease, worker, incarnation, state, "
-                f"assigned_at, started_at, activity_at, deadline_at, timeout_ms, idle_ms, "
-                f"limit_id) SELECT n, 1, n - {part.first - 1}, {WORKER}, {INCARNATION}, 4, {at}, "
-                f"{at}, 0, {late}, {TIMEOUT_MS}, {names.none}, {names.none} FROM {series}"
-            )
+            places.append(f"INSERT INTO leases ({LEASE_COLUMNS}) SELECT {lease} FROM {series}")
         else:
-            rows.append(_event(names, series, at, who, 4, 8))
-            rows.append(names.finish(part, at, series))
-        return rows
+            end = f"8, 1, {WORKER}, {INCARNATION}, {at}, {at}, {at}, 0, {names.result}"
+            if names.outcomes:
+                places.append(
+                    f"INSERT INTO outcomes ({END_COLUMNS}, job, flags, failed, lost) "
+                    f"SELECT {end}, n, 0, 0, 0 FROM {series}"
+                )
+            else:
+                columns, values = f"{columns}, {END_COLUMNS}", f"{values}, {end}"
+        jobs = f"INSERT INTO jobs ({columns}) SELECT {values} FROM {series}"
+        return [jobs, _events(names, series, at, STEPS[part.state]), *places]
 
 
-def _event(names: "Names", series: str, at: str, who: str, frm: int, to: int) -> str:
+def _events(names: "Names", series: str, at: str, steps: str) -> str:
+    """All events of a job together, so that indexes only ever grow at their end."""
     return (
         f"INSERT INTO events (at, kind, job, attempt, worker, incarnation, {names.frm}, "
-        f"{names.to}) SELECT {at}, 1, n, {who}, {frm}, {to} FROM {series}"
+        f"{names.to}) SELECT {at}, 1, n, step.column1, nullif(step.column2, {names.absent}), "
+        f"nullif(step.column3, {names.absent}), step.column4, step.column5 "
+        f"FROM {series} CROSS JOIN (VALUES {steps}) AS step"
     )
 
 
@@ -140,45 +163,33 @@ class Names:
     """What SQLite calls things."""
 
     none = "0"
+    absent = "NULL"  # what a 0 is compared with to become NULL: here it never does
     frm = "from_state"
     to = "to_state"
-    spec = 'CAST(\'{"task":"noop","args":{"n":\' || n || \'}}\' AS BLOB)'
-
-    def finish(self, part: Part, at: str, series: str) -> str:
-        """Write how the jobs of `part`, which are the numbers of `series`, ended at `at`."""
-        del part
-        return (
-            f"INSERT INTO outcomes (job, state, flags, attempt, failed, lost, worker, "
-            f"incarnation, assigned_at, started_at, finished_at, failure, result) "
-            f"SELECT n, 8, 0, 1, 0, 0, {WORKER}, {INCARNATION}, {at}, {at}, {at}, 0, "
-            f"CAST('{drive.RESULT_BYTES.decode()}' AS BLOB) FROM {series}"
-        )
+    spec = """CAST('{"task":"noop","args":{"n":' || n || '}}' AS BLOB)"""
+    result = f"CAST('{drive.RESULT_BYTES.decode()}' AS BLOB)"
+    outcomes = True  # the end of a job is a row of its own
 
 
 class PostgresNames(Names):
     """What PostgreSQL calls them."""
 
     none = "NULL::bigint"
+    absent = "0"
     frm = '"from"'
     to = '"to"'
-    spec = 'convert_to(\'{"task":"noop","args":{"n":\' || n || \'}}\', \'UTF8\')'
-
-    def finish(self, part: Part, at: str, series: str) -> str:
-        del series
-        at = at.replace("n *", "id *")
-        return (
-            f"UPDATE jobs SET state = 8, attempt = 1, worker = {WORKER}, "
-            f"incarnation = {INCARNATION}, assigned_at = {at}, started_at = {at}, "
-            f"finished_at = {at}, result = convert_to('{drive.RESULT_BYTES.decode()}', 'UTF8') "
-            f"WHERE id BETWEEN {part.first} AND {part.last}"
-        )
+    spec = """convert_to('{"task":"noop","args":{"n":' || n || '}}', 'UTF8')"""
+    result = f"convert_to('{drive.RESULT_BYTES.decode()}', 'UTF8')"
+    outcomes = False
 
 
 def fill_sqlite(path: Path, groups: Sequence[Group], now: int) -> None:
     """Fill a file that a store has made and closed; the worker is enrolled later."""
     plan = Plan(groups, now)
     connection = apsw.Connection(str(path))
+    connection.pragma("journal_mode", "off")  # or everything would be written twice
     connection.pragma("synchronous", "off")
+    connection.pragma("cache_size", -512 * 1024)
     connection.execute("BEGIN IMMEDIATE")
     connection.executemany("INSERT INTO shapes (id, digest, body) VALUES (?, ?, ?)", plan.shapes)
     for part in plan.parts:
@@ -192,7 +203,6 @@ def fill_sqlite(path: Path, groups: Sequence[Group], now: int) -> None:
     connection.executemany("INSERT OR REPLACE INTO sequences VALUES (?, ?)", given)
     connection.execute("INSERT INTO counters VALUES ('s1', 'depth:default', ?)", (plan.depth,))
     connection.execute("COMMIT")
-    connection.pragma("wal_checkpoint(TRUNCATE)")
     connection.close()
 
 

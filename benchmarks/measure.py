@@ -64,10 +64,12 @@ class Laps(msgspec.Struct, frozen=True):
         return median(mine.rate / its.rate for mine, its in pairs)
 
 
-def interleave(rounds: int, contenders: Mapping[str, Callable[[], Lap]]) -> dict[str, Laps]:
-    """Run all contenders `rounds` times in turn; one more round before that warms up."""
+def interleave(
+    rounds: int, contenders: Mapping[str, Callable[[], Lap]], warm_up: bool = True
+) -> dict[str, Laps]:
+    """Run all contenders `rounds` times in turn, and once more before that to warm up."""
     laps: dict[str, list[Lap]] = {name: [] for name in contenders}
-    for number in range(rounds + 1):
+    for number in range(0 if warm_up else 1, rounds + 1):
         for name, run in contenders.items():
             lap = run()
             if number:

@@ -1,5 +1,6 @@
 """Engines on stores, opened and closed for a benchmark."""
 
+import os
 import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -52,6 +53,7 @@ async def filled_sqlite(folder: Path, groups: Sequence[Group]) -> AsyncIterator[
         async with open_sqlite(path, clock):
             pass
         fill_sqlite(path, groups, clock.now_ms())
+        os.sync()  # so that what was filled is not written while others are timed
         async with open_sqlite(path, clock) as engine:
             yield engine
 
@@ -61,6 +63,7 @@ async def filled_postgres(server: PostgresServer, groups: Sequence[Group]) -> As
     """An engine on a new database that is filled with `groups`, and removed afterwards."""
     dsn = server.create_database()
     await prepare_postgres(dsn, groups)
+    os.sync()
     async with open_postgres(dsn) as engine:
         yield engine
     server.drop_database(dsn)

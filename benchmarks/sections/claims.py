@@ -10,8 +10,9 @@ would add the same to both and hide what differs.
 
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
-from statistics import median
+from statistics import quantiles
 
 import msgspec
 import uvloop
@@ -26,7 +27,7 @@ from windlass.engine.engine import Engine
 
 WANTS = (1, 100)
 BASE_JOBS = 1_000
-SETTINGS = {"shared_buffers": "512MB", "max_wal_size": "4GB"}
+SETTINGS = {"shared_buffers": "512MB", "max_wal_size": "4GB", "autovacuum": "off"}
 MINE = "mine"  # the zone of the worker
 
 
@@ -66,7 +67,7 @@ def scenes(options: Options) -> list[Scene]:
 def run(options: Options) -> list[Row]:
     """All scenes on both stores."""
     found, claims = scenes(options), options.pick(60, 15)
-    with options.no_disk() as folder:
+    with nullcontext(options.folder) if options.long else options.no_disk() as folder:
         rows = uvloop.run(measure("claims, sqlite", partial(filled_sqlite, folder), found, claims))
     server = start_postgres(durable=False, settings=SETTINGS)
     try:
@@ -154,8 +155,8 @@ def _rows(section: str, scene: Scene, stage: Stage, beside: Stage) -> list[Row]:
     ]
     for want in WANTS:
         mine, its = stage.claims[want], beside.claims[want]
-        wall, cpu = median(mine.wall), median(mine.cpu)
-        ratio = max(wall / median(its.wall), cpu / median(its.cpu))
+        wall, cpu = _usual(mine.wall), _usual(mine.cpu)
+        ratio = max(wall / _usual(its.wall), cpu / _usual(its.cpu))
         rows.append(
             Row(
                 section=section,
@@ -164,9 +165,14 @@ def _rows(section: str, scene: Scene, stage: Stage, beside: Stage) -> list[Row]:
                 unit="ms",
                 cpu_us=cpu * 1e6 / want,
                 ratio=ratio,
-                beside=f"{median(its.wall) * 1000:.3f} ms with {base().name}",
+                beside=f"{_usual(its.wall) * 1000:.3f} ms with {base().name}",
                 target="" if scene.most is None else f"≤ {scene.most}",
                 met=None if scene.most is None else ratio <= scene.most,
             )
         )
     return rows
+
+
+def _usual(times: list[float]) -> float:
+    """The lower quartile: what disturbs a claim on a busy machine only ever adds to it."""
+    return quantiles(times, n=4)[0]

@@ -6,6 +6,7 @@ the machine sleeps, so a corrected wall clock expires nothing.
 
 import asyncio
 import random
+import secrets
 import time
 
 
@@ -29,3 +30,10 @@ class RealChance:
 
     def fraction(self) -> float:
         return random.random()
+
+
+class RealSecrets:
+    """Secrets from the operating system."""
+
+    def secret(self) -> str:
+        return secrets.token_urlsafe(32)

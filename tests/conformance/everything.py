@@ -6,21 +6,33 @@ from tests.conformance.rows import (
     CANCELING,
     QUEUED,
     RUNNING,
+    artifact,
     attempt,
     cascade,
+    code,
     due,
     event,
     facts_at,
     grant,
     job_end,
+    log_row,
+    name_row,
     new_job,
     ticket,
+    token,
     wait,
     worker,
     workflow,
 )
+from windlass.domain.baseline import BaselineRow
+from windlass.domain.files import Dynamic, Progress
 from windlass.domain.records import JobTry, KeyRow, QueueRow
 from windlass.ports.store import Tx
+
+# Roles whose tests and steps are still to come, and their tables. Both lists are exact: a
+# role that is tested, or a table that is written to below, must leave them.
+PENDING_ROLES: list[str] = []
+PENDING_TABLES: list[str] = []
 
 Step = Callable[[Tx], Awaitable[object]]
 
@@ -44,6 +56,14 @@ FILL: list[Step] = [
     lambda tx: tx.catalog.intern_shapes({"aa": b"{}"}),
     lambda tx: tx.catalog.put_queue(QueueRow("live", 100, 0)),
     lambda tx: tx.catalog.set_meta("epoch", 1),
+    lambda tx: tx.access.insert(token("a")),
+    lambda tx: tx.access.add_code(code("c")),
+    lambda tx: tx.files.put_log(log_row(1)),
+    lambda tx: tx.files.add_artifacts([artifact(1, "a"), artifact(2, "b")]),
+    lambda tx: tx.files.set_name(name_row("n")),
+    lambda tx: tx.files.put_progress(Progress(1, 1, b"1", 2)),
+    lambda tx: tx.files.put_dynamic([Dynamic(1, 1, b"{}")]),
+    lambda tx: tx.retention.put_baseline([BaselineRow(0, 0, "{}"), BaselineRow(1, 2, "{}")]),
     lambda tx: tx.log.bump({"retries": 1}),
     lambda tx: tx.log.append([event(1), event(2)]),
 ]
@@ -80,6 +100,17 @@ CHANGE: list[Step] = [
     lambda tx: tx.workflows.advance_cascade(2, None),
     lambda tx: tx.catalog.put_queue(QueueRow("live", 1, 1)),
     lambda tx: tx.catalog.set_meta("epoch", 2),
+    lambda tx: tx.access.revoke(1, 5),
+    lambda tx: tx.access.use_code("c", 5),
+    lambda tx: tx.files.put_log(log_row(1, bytes=99)),
+    lambda tx: tx.files.add_artifacts([artifact(1, "a", size=1)]),
+    lambda tx: tx.files.set_name(name_row("n", job=7)),
+    lambda tx: tx.files.put_progress(Progress(1, 2, b"2", 3)),
+    lambda tx: tx.files.put_dynamic([Dynamic(1, 2, b"[]")]),
+    lambda tx: tx.retention.put_baseline([BaselineRow(0, 0, "[]")]),
+    lambda tx: tx.retention.drop_baseline(1, [2]),
+    lambda tx: tx.retention.remove_jobs([20]),
+    lambda tx: tx.retention.remove_workflows([1]),
     lambda tx: tx.log.bump({"retries": 1}),
     lambda tx: tx.log.append([event(3)]),
 ]

@@ -6,7 +6,9 @@ mixes up two of them is found out.
 
 from typing import Any
 
+from windlass.domain.access import Code, Token
 from windlass.domain.events import Event, EventKind
+from windlass.domain.files import ArtifactRow, LogRow, LogState, NameRow
 from windlass.domain.records import (
     Attempt,
     Cascade,
@@ -199,3 +201,36 @@ def event(job: int, **changes: Any) -> Event:
         data=None,
     )
     return row._replace(**changes)
+
+
+def token(name: str, **changes: Any) -> Token:
+    row = Token(
+        id=999,
+        name=name,
+        digest=f"digest of {name}",
+        role="submitter",
+        namespaces=("team", "Zürich"),
+        worker=0,
+        created_at=6_001,
+        expires_at=6_002,
+        revoked_at=0,
+    )
+    return row._replace(**changes)
+
+
+def code(digest: str, **changes: Any) -> Code:
+    return Code(digest, created_at=7_001, expires_at=7_100, used_at=0)._replace(**changes)
+
+
+def log_row(job: int, attempt: int = 1, **changes: Any) -> LogRow:
+    row = LogRow(job, attempt, int(LogState.STREAMING), bytes=80, gap_from=30, gap_to=40)
+    return row._replace(**changes)
+
+
+def artifact(job: int, name: str, **changes: Any) -> ArtifactRow:
+    row = ArtifactRow(job, 1, name, f"sha of {name}", size=90, content_type="text/plain")
+    return row._replace(**changes)
+
+
+def name_row(name: str, **changes: Any) -> NameRow:
+    return NameRow("team", name, 1, "image.tar", f"sha of {name}", set_at=8_000)._replace(**changes)

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import get_type_hints
 
+from tests.conformance.everything import PENDING_ROLES
 from windlass.ports.store import Tx
 
 SUITE = "".join(path.read_text() for path in Path(__file__).parent.glob("*.py"))
@@ -20,10 +21,9 @@ def roles() -> dict[str, type]:
 
 def test_every_method_of_every_role_is_called_somewhere() -> None:
     methods = [
-        f"tx.{role}.{name}("
-        for role, kind in roles().items()
-        for name in vars(kind)
-        if not name.startswith("_")
+        (role, name) for role, kind in roles().items() for name in vars(kind) if name[0] != "_"
     ]
+    untested = [(role, name) for role, name in methods if f"tx.{role}.{name}(" not in SUITE]
     assert len(methods) > 60
-    assert [method for method in methods if method not in SUITE] == []
+    assert [method for method in untested if method[0] not in PENDING_ROLES] == []
+    assert sorted({role for role, _ in untested}) == PENDING_ROLES

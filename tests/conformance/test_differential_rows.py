@@ -10,15 +10,17 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.conformance import moves_of_fleets, moves_of_jobs
+from tests.conformance import moves_of_files, moves_of_fleets, moves_of_jobs
 from tests.conformance.conftest import Stores
 from tests.conformance.driver import KINDS, Driver
 from tests.conformance.moves import Dice, Move
 from windlass.ports.store import Snapshot, Tx
 from windlass.store.memory.table import DuplicateRowError
 
-TOGETHER = moves_of_jobs.MOVES + moves_of_fleets.MOVES
-ALONE = moves_of_jobs.LONE_MOVES + moves_of_fleets.LONE_MOVES
+PARTS = (moves_of_jobs, moves_of_fleets, moves_of_files)
+TOGETHER = [maker for part in PARTS for maker in part.MOVES]
+ALONE = [maker for part in PARTS for maker in part.LONE_MOVES]
+OPENING = [maker for part in PARTS for maker in part.OPENING]
 
 # The port leaves the order of these open, or is read once by the engine as a set.
 UNORDERED = {"heads", "peek", "stopped", "parked"}
@@ -45,7 +47,7 @@ def test_a_store_does_what_memory_does(stores: Stores, kind: str, seed: int) -> 
 
 def play(dice: Dice, reference: Driver) -> Iterator[list[Move]]:
     """Transactions, each drawn from what the ones before have led to."""
-    for maker in dice.shuffled(moves_of_jobs.OPENING + moves_of_fleets.OPENING):
+    for maker in dice.shuffled(OPENING):
         yield [maker(dice, reference.snapshot())]
     for _ in range(TRANSACTIONS):
         yield draw_transaction(dice, reference.snapshot())

@@ -52,7 +52,7 @@ class Counted:
 
     async def enrol(self) -> None:
         enrolled = await self.engine.enrol(Enrolment(name="w", slots=SLOTS))
-        self._worker, self._incarnation = enrolled
+        self._worker, self._incarnation = enrolled.worker, enrolled.incarnation
 
     async def fill(self, jobs: int) -> None:
         """Queue jobs and take one through its life, so that every cache is warm."""

@@ -37,7 +37,8 @@ class Agent:
         enrolment = Enrolment(
             name=self.name, slots=slots, metadata=metadata or {}, takeover=takeover
         )
-        self.id, self.incarnation = await self.engine.enrol(enrolment)
+        enrolled = await self.engine.enrol(enrolment)
+        self.id, self.incarnation = enrolled.worker, enrolled.incarnation
         self.seq = self.received = 0
 
     def request(self, **fields: Any) -> SyncRequest:

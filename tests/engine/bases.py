@@ -1,5 +1,6 @@
 """The three kinds of store that a rig can stand on."""
 
+import asyncio
 from pathlib import Path
 
 import asyncpg
@@ -64,6 +65,7 @@ class PostgresBase(Base):
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
         self._helper: asyncpg.Connection[asyncpg.Record] | None = None
+        self._turn = asyncio.Lock()
 
     async def open(self, server: str) -> Store:
         store = await PostgresStore.connect(self._dsn, server=server)
@@ -76,7 +78,8 @@ class PostgresBase(Base):
     async def set_clock(self, ms: int) -> None:
         assert self._helper is not None
         # `set_clock` of the store also replaces a function; once is enough.
-        await self._helper.execute("UPDATE windlass.injected_clock SET at = $1", ms)
+        async with self._turn:
+            await self._helper.execute("UPDATE windlass.injected_clock SET at = $1", ms)
 
     async def close(self) -> None:
         if self._helper is not None:

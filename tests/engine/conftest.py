@@ -10,9 +10,9 @@ import pytest
 
 from tests.conformance.driver import KINDS
 from tests.engine.bases import MemoryBase, PostgresBase, SqliteBase, migrate
-from tests.engine.consistency import complaints
 from tests.engine.rig import Base, Rig
 from tests.support.running import run
+from windlass.engine.verify import verify
 
 
 class Rigs:
@@ -30,7 +30,7 @@ class Rigs:
         rig = Rig(self._base(kind))
         try:
             yield rig
-            assert rig.run(complaints(rig.store)) == []
+            assert rig.run(verify(rig.store, rig.engine.config)) == []
         finally:
             rig.close()
 

@@ -178,7 +178,7 @@ async def test_a_workflow_needs_a_name(memory_rig: Rig, name: str) -> None:
 
 
 def test_an_unknown_state_is_refused_and_the_known_ones_are_named() -> None:
-    with pytest.raises(InvalidInput, match="one of blocked, queued, .*, got lost"):
+    with pytest.raises(InvalidInput, match=r"one of blocked, queued, .*, got lost"):
         parse_state("lost")
 
 
@@ -252,7 +252,7 @@ async def test_ids_that_cannot_be_are_refused(memory_rig: Rig, job: Any) -> None
         engine.note_activity(Activity(1, 1, job, 1)),
     ]
     for call in calls:
-        with pytest.raises(InvalidInput, match="expected .*job"):
+        with pytest.raises(InvalidInput, match=r"expected .*job"):
             await call
 
 

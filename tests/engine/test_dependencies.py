@@ -1,5 +1,7 @@
 """What waits for what: after, after_any, allow_failure, operators, aborts."""
 
+from typing import Any
+
 import pytest
 
 from tests.engine.agent import Agent
@@ -99,13 +101,25 @@ async def test_a_dependency_that_has_failed_aborts_at_once(rig: Rig) -> None:
     assert await rig.state(after) == "aborted"
 
 
+async def test_a_failure_that_is_allowed_does_not_hide_one_that_is_not(rig: Rig) -> None:
+    agent = await rig.agent()
+    allowed = await rig.submit(allow_failure=True)
+    await finish_next(agent, "failed")
+    bad = await rig.submit()
+    await finish_next(agent, "failed")
+    waiting = await rig.submit(after=(allowed,), unblock="manual")
+    job = await rig.submit(after=(allowed, bad))
+    await rig.engine.settled()
+    assert await rig.states(job, waiting) == ["aborted", "blocked"]
+
+
 @pytest.mark.parametrize("fields", [{"allow_failure": True}, {}])
 async def test_a_failed_dependency_that_does_not_matter_is_met(
-    rig: Rig, fields: dict[str, bool]
+    rig: Rig, fields: dict[str, Any]
 ) -> None:
     first = await rig.submit(**fields)
     await finish_next(await rig.agent(), "failed")
-    reference = {"after": (first,)} if fields else {"after_any": (first,)}
+    reference: dict[str, Any] = {"after": (first,)} if fields else {"after_any": (first,)}
     assert await rig.state(await rig.submit(**reference)) == "queued"
 
 
@@ -209,7 +223,7 @@ async def test_an_interrupted_cascade_is_finished_by_the_next_engine(rig: Rig) -
     await rig.engine.cancel([first])
     assert await rig.state(jobs[-1]) == "blocked"
     await rig.restart()
-    await rig.scheduling()
+    await rig.engine.settled()
     assert await rig.states(jobs[0], jobs[-1]) == ["aborted", "aborted"]
 
 

@@ -131,4 +131,3 @@ async def test_nothing_leaves_a_terminal_state(rig: Rig) -> None:
     for report in REPORTS.values():
         await report(other, given)
     assert await rig.state(job) == "completed"
-

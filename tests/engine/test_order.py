@@ -82,9 +82,7 @@ async def test_jobs_of_a_workflow_have_its_age(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize(("adjustment", "first"), [(1, 1), (-1, 0)])
-async def test_a_ready_job_moves_with_its_adjustment(
-    rig: Rig, adjustment: int, first: int
-) -> None:
+async def test_a_ready_job_moves_with_its_adjustment(rig: Rig, adjustment: int, first: int) -> None:
     jobs = [await rig.submit(args=n) for n in range(2)]
     adjusted = await rig.engine.adjust_priority(jobs[1], adjustment)
     assert adjusted == (jobs[1], 0, adjustment, adjustment, True)

@@ -8,7 +8,6 @@ from tests.engine.agent import Agent
 from tests.engine.rig import HOUR, MINUTE, SECOND, Rig
 from windlass.domain.errors import Conflict, NotFound
 from windlass.domain.events import EventKind
-from windlass.domain.failure import FailureClass
 from windlass.domain.workers import WorkerStatus
 
 
@@ -169,9 +168,7 @@ async def test_a_short_pause_of_the_loop_is_no_outage(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("state", [WorkerStatus.DRAINING, WorkerStatus.DISABLED])
-async def test_a_drained_or_disabled_worker_gets_no_new_jobs(
-    rig: Rig, state: WorkerStatus
-) -> None:
+async def test_a_drained_or_disabled_worker_gets_no_new_jobs(rig: Rig, state: WorkerStatus) -> None:
     agent = await rig.agent()
     first = await rig.submit()
     given = await agent.take_one()
@@ -253,53 +250,3 @@ async def test_the_jobs_of_a_removed_worker_are_orphans(rig: Rig) -> None:
     assert (await rig.cleanup()).orphans == 3
     assert await rig.states(*jobs) == ["retrying"] * 3
     assert (await rig.cleanup()).orphans == 0
-
-
-async def fail_jobs(rig: Rig, agent: Agent, count: int, failure: FailureClass) -> None:
-    for n in range(count):
-        await rig.submit(args=n)
-        await agent.fail(await agent.take_one(), failure)
-
-
-async def test_a_worker_on_which_five_jobs_failed_is_drained_as_bad(rig: Rig) -> None:
-    agent = await rig.agent()
-    await fail_jobs(rig, agent, 4, FailureClass.RESOURCE)
-    assert await status(rig, agent) is WorkerStatus.ONLINE
-    await fail_jobs(rig, agent, 1, FailureClass.NETWORK)
-    assert await status(rig, agent) is WorkerStatus.DRAINING
-    row = await rig.worker(agent.id)
-    assert row.reason == "bad worker: 5 different jobs failed for infrastructure reasons"
-    assert (await said_of_workers(rig))[-1] == f"Worker worker-1 is drained: {row.reason}"
-
-
-async def test_failures_of_the_work_itself_are_no_evidence(rig: Rig) -> None:
-    agent = await rig.agent()
-    await fail_jobs(rig, agent, 8, FailureClass.EXECUTION)
-    assert await status(rig, agent) is WorkerStatus.ONLINE
-
-
-async def test_failures_more_than_ten_minutes_apart_do_not_add_up(rig: Rig) -> None:
-    agent = await rig.agent()
-    await fail_jobs(rig, agent, 4, FailureClass.RESOURCE)
-    await rig.engine.cancel([1, 2, 3, 4])
-    await rig.advance(10 * MINUTE)
-    await fail_jobs(rig, agent, 4, FailureClass.RESOURCE)
-    assert await status(rig, agent) is WorkerStatus.ONLINE
-
-
-async def test_one_job_that_fails_again_and_again_is_no_evidence(rig: Rig) -> None:
-    agent = await rig.agent()
-    await rig.submit(max_retries=10)
-    for _ in range(6):
-        await agent.fail(await agent.take_one(), FailureClass.RESOURCE)
-        await rig.advance(MINUTE)
-    assert await status(rig, agent) is WorkerStatus.ONLINE
-
-
-async def test_enabling_a_bad_worker_forgives_it(rig: Rig) -> None:
-    agent = await rig.agent()
-    await fail_jobs(rig, agent, 5, FailureClass.RESOURCE)
-    await rig.engine.set_worker_status(agent.id, WorkerStatus.ONLINE)
-    await rig.engine.cancel([1, 2, 3, 4, 5])
-    await fail_jobs(rig, agent, 1, FailureClass.RESOURCE)
-    assert await status(rig, agent) is WorkerStatus.ONLINE

@@ -1,5 +1,6 @@
 """What must hold after a run, whatever the schedule was."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -9,10 +10,12 @@ from tests.interleaver.commands import Synced
 from tests.interleaver.stage import Performance, Stage
 from tests.interleaver.world import HOUR
 from windlass.domain.errors import WindlassError
+from windlass.domain.job import ALLOW_FAILURE
 from windlass.domain.records import Lease, Worker
 from windlass.domain.states import STATE_BY_CODE, State
 from windlass.engine import queues, unblock, workers
 from windlass.engine.cascades import advance
+from windlass.engine.dependents import KEPT_WHILE_RUNNING
 from windlass.engine.reports import Report, apply_reports
 from windlass.engine.sync import SyncCall, sync
 from windlass.engine.verify import judge
@@ -21,9 +24,11 @@ from windlass.ports.store import Snapshot
 from windlass.wire.sync import Finished, Outcome, SyncReply, SyncRequest
 
 CANCELING = State.CANCELING.code
+COMPLETED = State.COMPLETED.code
 TIMED_OUT = State.TIMED_OUT.code
 
 ROUNDS = 40
+OPEN_JOBS = "SELECT count(*) FROM jobs WHERE state = 0"
 
 
 class Result(NamedTuple):
@@ -34,14 +39,56 @@ class Result(NamedTuple):
     workflows: tuple[tuple[str, int, int], ...]  # name, state, run
 
 
-async def complaints(stage: Stage, performance: Performance) -> list[str]:
-    """Everything that is wrong after a run; it ends all jobs to find out."""
+async def complaints(stage: Stage, performance: Performance, outcome: Snapshot) -> list[str]:
+    """What is wrong right after a run."""
     found = list(_failures(performance))
-    found += await _judged(stage, "at once")
-    found += _lost_wakeups(performance, await stage.store.snapshot())
-    found += await _drained(stage)
-    found += await _judged(stage, "in the end")
+    found += await _judged(stage, outcome, "at once")
+    found += _lost_wakeups(performance, outcome)
+    found += _lost_slots(outcome)
+    found += _doomed(outcome)
     return found
+
+
+def _lost_slots(snapshot: Snapshot) -> Iterator[str]:
+    """Under a limit that leaves room, a parked job moves up."""
+    ready = Counter((ticket.limit, ticket.shape) for ticket in snapshot.ready)
+    room = {row.id: row.max - row.leased for row in snapshot.limits}
+    for ticket in snapshot.parked:
+        if ready[ticket.limit, ticket.shape] < room[ticket.limit]:
+            yield f"job {ticket.job} is parked under limit {ticket.limit}, which has a free slot"
+
+
+def _doomed(snapshot: Snapshot) -> Iterator[str]:
+    """A job that waits for a failure is about to be aborted."""
+    facts = {row.facts.id: row.facts for row in snapshot.jobs}
+    waits = {wait.job for wait in snapshot.waits if wait.manual != KEPT_WHILE_RUNNING}
+    changing = {cascade.job for cascade in snapshot.cascades}
+    for owner, edges in snapshot.dependents:
+        state, forgiven = facts[owner].state, facts[owner].flags & ALLOW_FAILURE
+        if state in (0, COMPLETED) or forgiven or owner in changing:
+            continue
+        for edge in edges:
+            if not edge & 1 and edge >> 1 in waits:
+                yield f"job {edge >> 1} waits for job {owner}, which has failed"
+
+
+async def complaints_in_the_end(stage: Stage) -> list[str]:
+    """What is left, or wrong, when all has ended that can end.
+
+    The loops that are a safety net do not help: what only they would find was lost.
+    """
+    snapshot = await Drain(stage).run()
+    standing = {
+        "waits": snapshot.waits,
+        "due": snapshot.due,
+        "parked": snapshot.parked,
+        "ready": snapshot.ready,
+        "leases": snapshot.leases,
+        "cascades": snapshot.cascades,
+    }
+    found = [f"left in {place}: {rows}" for place, rows in standing.items() if rows]
+    found += [f"job {row.facts.id} has not ended" for row in snapshot.jobs if not row.facts.state]
+    return found + await _judged(stage, snapshot, "in the end")
 
 
 def _failures(performance: Performance) -> Iterator[str]:
@@ -52,9 +99,8 @@ def _failures(performance: Performance) -> Iterator[str]:
             yield f"command {number} ended in {played.answer!r}"
 
 
-async def _judged(stage: Stage, when: str) -> list[str]:
+async def _judged(stage: Stage, snapshot: Snapshot, when: str) -> list[str]:
     events = await stage.store.read(lambda tx: tx.log.read(0, 100_000))
-    snapshot = await stage.store.snapshot()
     return [f"{when}: {violation}" for violation in judge(events, snapshot)]
 
 
@@ -67,23 +113,6 @@ def _lost_wakeups(performance: Performance, snapshot: Snapshot) -> Iterator[str]
     for ticket in snapshot.ready:
         if ticket.shape not in told and not ticket.excluded and not paused:
             yield f"job {ticket.job} is ready, a worker waits, and nobody wakes it"
-
-
-async def _drained(stage: Stage) -> list[str]:
-    """End everything that can end, without the loops that are a safety net."""
-    snapshot = await Drain(stage).run()
-    standing = {
-        "waits": snapshot.waits,
-        "due": snapshot.due,
-        "parked": snapshot.parked,
-        "ready": snapshot.ready,
-        "leases": snapshot.leases,
-        "cascades": snapshot.cascades,
-    }
-    found = [f"left in {place}: {rows}" for place, rows in standing.items() if rows]
-    return found + [
-        f"job {row.facts.id} has not ended" for row in snapshot.jobs if not row.facts.state
-    ]
 
 
 class Drain:
@@ -105,12 +134,11 @@ class Drain:
         for _ in range(ROUNDS):
             while await self._advance() or await self._sync():
                 pass
-            snapshot = await self._stage.store.snapshot()
-            if all(row.facts.state for row in snapshot.jobs):
+            if not await self._stage.helper.fetchval(OPEN_JOBS):
                 break
             now += HOUR
             await self._stage.set_clock(now)
-            if not await self._help(snapshot):
+            if not await self._help(await self._stage.store.snapshot()):
                 break
         return await self._stage.store.snapshot()
 
@@ -150,6 +178,8 @@ class Drain:
             await hand.run(
                 lambda work, _, queue=queue: queues.set_paused(work, queue, False, None)  # type: ignore[misc]
             )
+        if paused:
+            hand.forget()
         return bool(snapshot.leases or snapshot.due or manual or paused)
 
 
@@ -203,5 +233,3 @@ def _state(snapshot: Snapshot, job: int) -> str:
 
 def _verdict(answer: object) -> str:
     return answer.code if isinstance(answer, WindlassError) else "done"
-
-

@@ -20,7 +20,7 @@ from windlass.engine.submit import submit as submit_jobs
 from windlass.engine.sync import SyncCall
 from windlass.engine.sync import sync as sync_workers
 from windlass.engine.work import Work
-from windlass.wire.sync import Released, Started, SyncReply
+from windlass.wire.sync import Held, Released, Started, SyncReply
 
 Command = Callable[[World], Step[Any]]
 
@@ -34,7 +34,8 @@ class Synced(NamedTuple):
     @property
     def short(self) -> bool:
         """Whether the worker, wanting more, now waits to be woken."""
-        return self.reply.applied and len(self.reply.jobs) < self.want
+        said = self.reply
+        return said.applied and not said.drain and len(said.jobs) < self.want
 
 
 def _alone(step: Callable[[Work], Any]) -> Step[Any]:
@@ -91,6 +92,30 @@ def sync(worker: str, **fields: Any) -> Command:
         return run
 
     return make
+
+
+def sync_both(*asked: tuple[str, dict[str, Any]]) -> Command:
+    """The syncs of several workers in one batch, as the committer puts them together."""
+
+    def make(world: World) -> Step[Any]:
+        calls = [
+            SyncCall(world.workers[name].id, world.request(name, **fields))
+            for name, fields in asked
+        ]
+
+        async def run(work: Work, bounds: Bounds) -> None:
+            await sync_workers(work, bounds, calls)
+
+        return run
+
+    return make
+
+
+def held(*labels: str) -> Callable[[World], tuple[Held, ...]]:
+    """What a worker believes to hold."""
+    return lambda world: tuple(
+        Held(world.held[name].job, world.held[name].attempt) for name in labels
+    )
 
 
 def claim(worker: str, want: int = 1, prefetch: bool = False) -> Command:

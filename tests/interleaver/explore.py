@@ -3,11 +3,12 @@
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from tests.interleaver.checks import Result, complaints, result_of
+from tests.interleaver.checks import Result, complaints, complaints_in_the_end, result_of
 from tests.interleaver.commands import Command
 from tests.interleaver.schedules import Schedule, Seeded, Turns, one_break, two_breaks
 from tests.interleaver.stage import Performance, Stage
 from tests.interleaver.world import START_MS, World
+from windlass.ports.store import Snapshot
 
 Setting = Callable[[World], Awaitable[None]]
 
@@ -32,6 +33,7 @@ class Explorer:
         self._stage = stage
         self._setting: Setting | None = None
         self._world: World
+        self._seen: list[Snapshot] = []
         self.runs = 0
 
     async def explore(self, scene: Scene, seeds: Iterable[int], thorough: bool = False) -> None:
@@ -39,8 +41,7 @@ class Explorer:
         await self._set(scene.setting)
         serial = [await self._play(scene, schedule) for schedule in serial_orders(scene)]
         allowed = {result for _, result in serial} if scene.serial else set()
-        steps = serial[0][0].steps
-        for schedule in _schedules(steps, seeds, thorough):
+        for schedule in _schedules(serial[0][0], seeds, thorough):
             _, result = await self._play(scene, schedule)
             if allowed and result not in allowed:
                 told = "\n".join(map(str, sorted(allowed)))
@@ -48,11 +49,11 @@ class Explorer:
                     f"{scene.name} [{schedule}]: {result} is none of the serial ones:\n{told}"
                 )
 
-    async def draw(self, scene: Scene, seeds: Iterable[int]) -> None:
-        """The seeds only."""
+    async def draw(self, scene: Scene, seeds: Iterable[int], to_the_end: bool = True) -> None:
+        """The seeds only, and with them what follows, or just the outcome."""
         await self._set(scene.setting)
         for seed in seeds:
-            await self._play(scene, Seeded(seed))
+            await self._play(scene, Seeded(seed), to_the_end)
 
     async def repeat(self, scene: Scene, schedule: Schedule) -> Performance:
         """One run."""
@@ -64,23 +65,30 @@ class Explorer:
         if setting is self._setting:
             return
         self._setting = None
+        self._seen.clear()
         self._world = World(self._stage)
         await self._stage.empty(START_MS)
         await setting(self._world)
         await self._stage.save()
         self._setting = setting
 
-    async def _play(self, scene: Scene, schedule: Schedule) -> tuple[Performance, Result]:
+    async def _play(
+        self, scene: Scene, schedule: Schedule, to_the_end: bool = True
+    ) -> tuple[Performance, Result]:
         self.runs += 1
         steps = [command(self._world) for command in scene.commands]
         performance = await self._stage.perform(steps, schedule)
-        result = result_of(performance, await self._stage.store.snapshot())
-        found = await complaints(self._stage, performance)
+        outcome = await self._stage.store.snapshot()
+        found = await complaints(self._stage, performance, outcome)
+        # What follows from an outcome has to be seen once only.
+        if to_the_end and not found and outcome not in self._seen:
+            self._seen.append(outcome)
+            found = await complaints_in_the_end(self._stage)
         if found:
             raise AssertionError(
                 "\n".join([f"{scene.name} [{schedule}]", *found, " ".join(performance.trace)])
             )
-        return performance, result
+        return performance, result_of(performance, outcome)
 
 
 def serial_orders(scene: Scene) -> list[Schedule]:
@@ -91,12 +99,13 @@ def serial_orders(scene: Scene) -> list[Schedule]:
     return [Turns(order) for order in orders]
 
 
-def _schedules(
-    steps: tuple[int, ...], seeds: Iterable[int], thorough: bool
-) -> Iterator[Schedule]:
-    if len(steps) == 2:
-        yield from one_break(*steps)
+def _schedules(serial: Performance, seeds: Iterable[int], thorough: bool) -> Iterator[Schedule]:
+    if len(serial.played) == 2:
+        statements = [
+            [step.split(":")[1] for step in serial.trace if step[0] == name] for name in "ab"
+        ]
+        yield from one_break(*statements)
         if thorough:
-            yield from two_breaks(*steps)
+            yield from two_breaks(*statements)
     for seed in seeds:
         yield Seeded(seed)

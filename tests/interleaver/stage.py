@@ -7,13 +7,14 @@ from typing import Any, NamedTuple, TypeVar
 import asyncpg
 
 from tests.interleaver.gate import Gate, open_gated
-from tests.interleaver.schedules import Schedule
 from tests.interleaver.scheduler import Scheduler, StuckError
+from tests.interleaver.schedules import Schedule
 from windlass.domain.config import Config
 from windlass.domain.errors import WindlassError
 from windlass.engine.bounds import Bounds
 from windlass.engine.catalog import Catalog
-from windlass.engine.work import Effects, Work
+from windlass.engine.effects import Effects
+from windlass.engine.work import Work
 from windlass.ports.store import Tx
 from windlass.store.postgres.pool import open_connection
 from windlass.store.postgres.store import PostgresStore
@@ -96,9 +97,13 @@ class Hand:
         self._transact = transact
         self.forget()
 
-    def forget(self) -> None:
-        """Begin anew, as a server that has just been started."""
+    def forget(self, known: Catalog | None = None) -> None:
+        """Begin anew, as a server that has just been started, or that has some shapes in mind."""
         self.catalog = Catalog(CONFIG)
+        if known is not None:
+            self.catalog.shapes.update(known.shapes)
+            self.catalog.ids.update(known.ids)
+            self.catalog.queues.update(known.queues)
         self.bounds = Bounds(shared=True)
         self.effects = Effects()
 
@@ -147,6 +152,7 @@ class Stage:
         self._gates: list[Gate] = []
         self._connections: list[Any] = []
         self._transactions: list[Transactions] = []
+        self._known: Catalog | None = None
         self.store: PostgresStore
         self.helper: asyncpg.Connection[Any]
 
@@ -175,11 +181,14 @@ class Stage:
         """Nothing is there, and it is `now`."""
         await self.helper.execute(EMPTY)
         await self.helper.execute("INSERT INTO injected_clock VALUES ($1)", now)
+        self._known = None
         self._forget()
 
     async def save(self) -> None:
         """What is there now is where every run begins."""
         await self.helper.execute(SAVE)
+        self._known = Catalog(CONFIG)
+        await self.store.read(self._known.refresh)
 
     async def restore(self) -> None:
         await self.helper.execute(RESTORE)
@@ -189,7 +198,7 @@ class Stage:
         await self.helper.execute("UPDATE injected_clock SET at = $1", now)
 
     def _forget(self) -> None:
-        self.hand.forget()
+        self.hand.forget(self._known)
         for transactions in (self.store._transactions, *self._transactions):
             transactions.forget_time()
 
@@ -221,6 +230,7 @@ class Stage:
 
     async def _play(self, number: int, step: Step[Any], ended: list[Played]) -> Played:
         hand = Hand(self._transactions[number].write)
+        hand.forget(self._known)
         answer: object
         place = len(ended)
         try:

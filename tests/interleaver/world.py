@@ -4,12 +4,12 @@ Every job carries its label in its arguments, so that jobs can be compared betwe
 in which they got other numbers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
-from tests.interleaver.stage import CONFIG, Stage
+from tests.interleaver.stage import CONFIG, Stage, Step
 from windlass.domain.job import Concurrency, Door, JobSpec
 from windlass.engine.cascades import advance
 from windlass.engine.submit import Submission, WorkflowSpec, submit
@@ -83,6 +83,15 @@ class World:
     async def finish(self, worker: str, label: str, outcome: str = "completed") -> None:
         """A worker reports how an attempt ended."""
         await self.sync(worker, finished=(self.finished(label, outcome),))
+
+    async def run(self, command: "Callable[[World], Step[Any]]") -> None:
+        """Someone runs a command."""
+        await self._stage.hand.run(command(self))
+
+    async def name_newest(self, label: str) -> None:
+        """Remember the youngest job, which a retry by hand has made, by this label."""
+        snapshot = await self._stage.store.snapshot()
+        self.jobs[label] = max(row.facts.id for row in snapshot.jobs)
 
     async def cascade(self) -> None:
         """Work off all intents."""

@@ -84,6 +84,9 @@ class Config(Struct, frozen=True, kw_only=True):
     chunk_rows: Annotated[
         int, doc("rows", "Longer commands go in chunks of so many rows.", least=1)
     ] = 1_000
+    log_limit: Annotated[
+        int, doc("bytes", "A job's log beyond it is cut in the middle, the end kept. 0: none.")
+    ] = 256 * 1024 * 1024
     payload_limit: Annotated[
         int, doc("bytes", "A job as submitted may be this large.", least=1)
     ] = 1024 * 1024
@@ -96,6 +99,22 @@ class Config(Struct, frozen=True, kw_only=True):
     epoch_attempts: Annotated[
         int, doc("attempts", "Attempts per epoch: a restore goes on from the next.", least=1)
     ] = 1_000_000
+
+    retention_interval_ms: Annotated[
+        int, doc("ms", "Pace of the retention loop: old jobs, events and files.", least=1)
+    ] = 600_000
+    job_retention_ms: Annotated[
+        int, doc("ms", "Ended jobs are removed after it. 0: never.")
+    ] = 30 * 86_400_000
+    queue_retention_ms: Annotated[
+        dict[str, int], doc("ms", "The same for single queues, by name.")
+    ] = {}
+    event_retention_ms: Annotated[
+        int, doc("ms", "Older events are replaced by what they led to. 0: never.")
+    ] = 30 * 86_400_000
+    blob_retention_ms: Annotated[
+        int, doc("ms", "Files that nothing speaks of are removed after it.", least=1)
+    ] = 86_400_000
 
     pool_open: Annotated[
         int, doc("connections", "PostgreSQL connections open at once.", least=1)

@@ -18,6 +18,7 @@ from windlass.domain.failure import FAILURE_BY_NAME, FailureClass
 from windlass.domain.rank import parse_priority
 from windlass.domain.resources import canonical_resources
 from windlass.domain.shape import Shape, shape_digest
+from windlass.domain.tasks.kind import TaskKind
 from windlass.domain.timeouts import RunLimits, limits_for
 
 ALLOW_FAILURE: Final = 1
@@ -110,30 +111,45 @@ class _Known(msgspec.Struct, frozen=True):
 class Door:
     """Checks and prepares jobs. It remembers the shapes it has seen, a bounded number."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, tasks: Mapping[str, TaskKind] | None = None) -> None:
         self._config = config
+        self._tasks = tasks or {}
         self._known: dict[object, _Known] = {}
 
     def prepare(self, spec: JobSpec, field: str = "job") -> Prepared:
         """Check `spec`; `field` is how errors name it ("jobs[3]")."""
         body = self._encode(spec, field)
-        known = self._look_up(spec, field)
+        planned = self._plan(spec, field)
+        known = self._look_up(planned, field)
         base = None if spec.priority is None else parse_priority(spec.priority, f"{field}.priority")
-        if msgspec.structs.astuple(spec)[_TIES:] == _UNTIED:
+        if _is_untied(planned):
             return Prepared(
                 spec, body, known.shape, known.digest, base, 0, known.timeout_ms, known.idle_ms,
                 None, True,
             )  # fmt: skip
         _check_ties(spec, field)
-        limits = self._limits(spec)
+        limits = self._limits(planned)
         flags = ALLOW_FAILURE if spec.allow_failure else 0
         if spec.unblock == "manual":
             flags |= MANUAL
         digest = None if spec.key is None else hashlib.sha256(body).hexdigest()[:32]
         return Prepared(
             spec, body, known.shape, known.digest, base, flags, limits.run_ms or 0,
-            limits.idle_ms or 0, digest, False,
+            limits.idle_ms or 0, digest, planned is not spec and _is_untied(spec),
         )  # fmt: skip
+
+    def _plan(self, spec: JobSpec, field: str) -> JobSpec:
+        """The job with what follows from its arguments; those of unknown tasks pass unchecked."""
+        kind = self._tasks.get(spec.task) if isinstance(spec.task, str) else None
+        if kind is None:
+            return spec
+        plan = kind.check(spec.args, f"{field}.args")
+        if not plan.requires and plan.duration_ms is None:
+            return spec
+        duration = spec.duration_ms if spec.duration_ms is not None else plan.duration_ms
+        return msgspec.structs.replace(
+            spec, requires=(*spec.requires, *plan.requires), duration_ms=duration
+        )
 
     def _limits(self, spec: JobSpec) -> RunLimits:
         return limits_for(
@@ -181,6 +197,10 @@ class Door:
                 self._known.clear()
             self._known[seen] = known
         return known
+
+
+def _is_untied(spec: JobSpec) -> bool:
+    return msgspec.structs.astuple(spec)[_TIES:] == _UNTIED
 
 
 def _build_shape(spec: JobSpec, field: str) -> Shape:

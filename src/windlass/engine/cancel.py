@@ -7,8 +7,7 @@ from windlass.domain.records import JobEnd, JobFacts, Lease
 from windlass.domain.states import STATE_BY_CODE, State
 from windlass.engine.cascades import end_without_attempt
 from windlass.engine.closing import Closing
-from windlass.engine.dependents import KEPT_WHILE_RUNNING, jobs_ended
-from windlass.engine.enqueue import refill
+from windlass.engine.dependents import KEPT_WHILE_RUNNING, hold_waits, jobs_ended
 from windlass.engine.locate import Withdrawn, withdraw
 from windlass.engine.work import Work
 
@@ -37,6 +36,7 @@ async def cancel(work: Work, jobs: Sequence[int], reason: str, actor: str | None
         for fact in facts.values()
         if fact.state
     }
+    await hold_waits(work, (), sorted(fact.id for fact in open_jobs))
     found = await withdraw(work, open_jobs)
     running_too = [w for w in found.withdrawn if w.wait and w.wait.manual == KEPT_WHILE_RUNNING]
     leased = [*found.leased, *await _leases_of(work, running_too)]
@@ -69,8 +69,9 @@ async def _end_waiting(
     await work.tx.jobs.end(ends)
     await jobs_ended(work, [w.facts for w in waiting], ends)
     work.effects.ended += [end.job for end in ends]
-    for limit in sorted({w.facts.limit for w in waiting if w.was_ready and w.facts.limit}):
-        await refill(work, limit)
+    for gone in waiting:
+        if gone.was_ready and gone.facts.limit:
+            work.slots.refill(gone.facts.limit)
 
 
 async def _stop(

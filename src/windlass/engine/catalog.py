@@ -41,8 +41,10 @@ class Profile:
         """Whether workers with this metadata can run jobs of `shape`."""
         known = self._matches.get(shape)
         if known is None:
-            known = can_run(self._catalog.shapes[shape], self.metadata) is None
-            self._matches[shape] = known
+            needs = self._catalog.shapes.get(shape)
+            if needs is None:
+                return True  # forgotten for now: to look in vain costs less than to miss it
+            known = self._matches[shape] = can_run(needs, self.metadata) is None
         return known
 
 

@@ -5,7 +5,7 @@ counters, limits, dependents and events follow one set of rules. The callers hav
 the jobs and leases; decisions are made first and written in one go by `write`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -13,11 +13,22 @@ import msgspec
 from windlass.domain.claim import exclude
 from windlass.domain.failure import FailureClass
 from windlass.domain.job import QUARANTINED, JobSpec
-from windlass.domain.records import Attempt, Due, JobEnd, JobFacts, JobTry, Lease, Ticket
+from windlass.domain.records import (
+    Attempt,
+    Cascade,
+    Due,
+    JobEnd,
+    JobFacts,
+    JobTry,
+    Lease,
+    Ticket,
+    Wait,
+)
 from windlass.domain.retry import GiveUp, Retry, RetryPolicy, decide_retry, decide_return
 from windlass.domain.states import State
-from windlass.engine.dependents import jobs_ended
-from windlass.engine.enqueue import free_limits, make_ready
+from windlass.engine.dependents import CascadeKind, hold_waits, jobs_ended
+from windlass.engine.enqueue import make_ready
+from windlass.engine.supersede import standing_causes
 from windlass.engine.work import Work
 
 QUEUED = State.QUEUED.code
@@ -128,13 +139,12 @@ class Closing:
         if self._tries:
             await tx.jobs.note_tries(self._tries)
             await tx.jobs.record_attempts(self._attempts)
-        if self._again:
-            await self._requeue()
+        await self._settle_waits()
         if self._ends:
             await jobs_ended(work, self._facts, self._ends)
             work.effects.ended += [end.job for end in self._ends]
-        if self._freed:
-            await free_limits(work, self._freed)
+        for limit in self._freed:
+            work.slots.free(limit)
 
     def _verdict(self, facts: JobFacts, lease: Lease, failure: Failure) -> Retry | GiveUp:
         spec = _spec_decoder.decode(self._specs[facts.id])
@@ -154,6 +164,16 @@ class Closing:
             chance=self._chance(policy),
         )
 
+    def _used_up(self, facts: JobFacts, verdict: Retry) -> dict[str, int]:
+        """Which retry this is, and of how many, for the log."""
+        if verdict.counts == "none":
+            return {}
+        if verdict.counts == "lost":
+            return {"retry": facts.lost + 1, "of": self._work.config.retry.max_lost}
+        own = _spec_decoder.decode(self._specs[facts.id]).max_retries
+        of = self._work.config.retry.max_retries if own is None else own
+        return {"retry": facts.failed + 1, "of": of}
+
     def _chance(self, policy: RetryPolicy) -> float:
         return self._work.chance.fraction() if policy.jitter else 0.0
 
@@ -167,7 +187,7 @@ class Closing:
         self._move(
             facts, lease, frm, RETRYING, reason,
             failure=str(failure.failure), counts=verdict.counts, backoff_ms=verdict.after_ms,
-            not_before=at,
+            not_before=at, **self._used_up(facts, verdict),
         )  # fmt: skip
         if verdict.counts != "none":
             self._work.effects.count("retries")
@@ -288,10 +308,23 @@ class Closing:
             worker=lease.worker, incarnation=lease.incarnation, data=data or None,
         )  # fmt: skip
 
-    async def _requeue(self) -> None:
+    async def _settle_waits(self) -> None:
+        """Jobs may have kept a wait while they ran (see `engine/supersede.py`)."""
+        ended = [end.job for end in self._ends]
+        if not ended and not self._again:
+            return
+        again = [ticket.job for _, _, ticket in self._again]
+        waits = await hold_waits(self._work, again, ended)
+        over = [job for job in ended if job in waits]
+        if over:
+            await self._work.tx.places.take_waits(over)
+        if self._again:
+            await self._requeue(waits)
+
+    async def _requeue(self, waits: Mapping[int, Wait]) -> None:
         """Put jobs that go on back into a place; unmet dependencies block them again."""
         work = self._work
-        blocked = await self._blocked_again()
+        blocked = await self._blocked_again(waits)
         ready: list[Ticket] = []
         for at, state, ticket in self._again:
             if ticket.job in blocked:
@@ -305,15 +338,21 @@ class Closing:
                 ready.append(ticket)
         await make_ready(work, ready)
 
-    async def _blocked_again(self) -> set[int]:
-        """Jobs for which a wait was kept while they ran (see `engine/supersede.py`)."""
-        kept = await self._work.tx.places.waiting([t.job for _, _, t in self._again])
-        for _, _, ticket in self._again:
-            if ticket.job in kept:
-                await self._work.tx.places.take_waits([ticket.job])
-                wait = kept[ticket.job]._replace(manual=0, ticket=ticket)
-                await self._work.tx.places.add_waits([wait])
-        return set(kept)
+    async def _blocked_again(self, waits: Mapping[int, Wait]) -> set[int]:
+        """Those of the jobs that go on which have kept a wait: now it counts."""
+        kept = [
+            waits[ticket.job]._replace(manual=0, ticket=ticket)
+            for _, _, ticket in self._again
+            if ticket.job in waits
+        ]
+        if kept:
+            jobs = [wait.job for wait in kept]
+            await self._work.tx.places.take_waits(jobs)
+            await self._work.tx.places.add_waits(kept)
+            # What failed meanwhile passed them over while they ran.
+            for cause in await standing_causes(self._work, jobs):
+                self._work.cascades.append(Cascade(0, cause, CascadeKind.ABORT, 0, None))
+        return {wait.job for wait in kept}
 
     def _move_ticket(self, ticket: Ticket, frm: int, to: int, reason: str) -> None:
         self._work.move(ticket.job, ticket.shape, ticket.workflow, ticket.attempt, frm, to, reason)

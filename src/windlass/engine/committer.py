@@ -21,6 +21,7 @@ from windlass.ports.store import Store, Tx
 
 Q = TypeVar("Q")
 A = TypeVar("A")
+Run = Callable[[Work, Sequence[Q]], Awaitable[Sequence[A | WindlassError]]]
 
 RETRY_AFTER_MS = 1_000
 LANE_TRANSACTIONS = 4  # of one lane at the same time, on a store that runs them side by side
@@ -181,6 +182,7 @@ class Committer:
             answers: list[Any] = []
             for lane, requests in _by_lane(batch):
                 answers += await lane.run(work, requests)
+                await work.slots.settle()
             await work.settle()
             return answers
 

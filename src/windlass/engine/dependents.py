@@ -35,6 +35,17 @@ class CascadeKind(IntEnum):
     RELEASE = 4  # the job's own last condition was met, but its age must be set anew
 
 
+async def hold_waits(work: Work, jobs: Iterable[int], ending: Sequence[int]) -> dict[int, Wait]:
+    """Lock the waits of these jobs, and of those that will hear of an end, in one order.
+
+    A job that took the place of another has a higher number than its dependents, so locks
+    on the way from a job to its dependents would not ascend.
+    """
+    edges = await work.tx.jobs.dependents(ending, 0) if ending else {}
+    heard = {edge >> 1 for some in edges.values() if len(some) < CHUNK for edge in some}
+    return await work.tx.places.waiting(sorted({*jobs, *ending, *heard}))
+
+
 async def jobs_ended(work: Work, facts: Sequence[JobFacts], ends: Sequence[JobEnd]) -> None:
     """Tell the dependents of these jobs, which have just ended."""
     edges = await work.tx.jobs.dependents([fact.id for fact in facts], 0)

@@ -7,13 +7,15 @@ can be killed at any moment, and another goes on from the store.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from windlass.domain.config import Config, validate
-from windlass.domain.errors import InvalidInput
+from windlass.domain.errors import InvalidInput, NotFound
 from windlass.domain.job import Door, JobSpec, check_name
+from windlass.domain.shape import Shape
 from windlass.domain.workers import WorkerStatus
 from windlass.engine import priority, queues, supersede, unblock, workers
 from windlass.engine.activity import Activity, note_activity
@@ -22,8 +24,9 @@ from windlass.engine.cancel import Canceled, cancel
 from windlass.engine.cascades import advance
 from windlass.engine.catalog import Catalog
 from windlass.engine.checks import check_id, check_metadata, check_sync, check_text, check_whole
-from windlass.engine.committer import Committer, Lane
+from windlass.engine.committer import A, Committer, Lane, Q, Run
 from windlass.engine.enqueue import promote_due
+from windlass.engine.lookups import fail_unresolved
 from windlass.engine.metrics import Counters, Metrics
 from windlass.engine.submit import Submission, Submitted, WorkflowSpec, is_plain, submit
 from windlass.engine.sync import SyncCall, sync
@@ -31,16 +34,32 @@ from windlass.engine.wakeups import Waiter, WakeUps
 from windlass.engine.work import Work
 from windlass.ports.clock import Chance
 from windlass.ports.store import News, Store, Tx
+from windlass.ports.tasks import TaskKind
 from windlass.wire.sync import SyncReply, SyncRequest
 
 T = TypeVar("T")
+
+POLL_SECONDS = 0.5
 Step = Callable[[Work], Awaitable[T]]
+
+
+class Standing(NamedTuple):
+    """A job's place in the order: its queue's weight, and since when it ages."""
+
+    weight: int
+    age_from: int
 
 
 class Engine:
     """Moves jobs. One per process and store; any number of them on a shared store."""
 
-    def __init__(self, store: Store, config: Config, chance: Chance) -> None:
+    def __init__(
+        self,
+        store: Store,
+        config: Config,
+        chance: Chance,
+        tasks: Mapping[str, TaskKind] | None = None,
+    ) -> None:
         validate(config)
         self.config = config
         self.store = store
@@ -48,7 +67,7 @@ class Engine:
         self.counters = Counters()
         self.heard: dict[int, int] = {}  # worker → when this engine last heard it
         self._chance = chance
-        self._door = Door(config)
+        self._door = Door(config, tasks)
         self._catalog = Catalog(config)
         self._bounds = Bounds(store.shared)
         self._committer = Committer(store, config, self._begin, self._committed, self._failed)
@@ -58,6 +77,7 @@ class Engine:
         self._working_off: asyncio.Task[None] | None = None
         self._unsubscribe: Callable[[], None] = lambda: None
         self._background: set[asyncio.Task[Any]] = set()
+        self._waiting_for: dict[int, list[asyncio.Event]] = {}
         self._closed = False
         self._make_lanes()
 
@@ -86,6 +106,9 @@ class Engine:
         if self._alarm is not None:
             self._alarm.cancel()
         self.wakeups.wake_all()
+        for waiting in self._waiting_for.values():
+            for ended in waiting:
+                ended.set()
         await self._committer.close()
         pending = [*self._background, *([self._working_off] if self._working_off else [])]
         await asyncio.gather(*pending, return_exceptions=True)
@@ -233,6 +256,49 @@ class Engine:
             check_id(field, number)
         return await self._committer.call(self._activity, sign)
 
+    async def wait_ended(self, job: int, timeout_ms: int) -> bool:
+        """Wait until a job has ended; whether it has."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_ms / 1000
+        while True:
+            ended = asyncio.Event()
+            self._waiting_for.setdefault(job, []).append(ended)
+            try:
+                facts = (await self.store.read(lambda tx: tx.jobs.read([job]))).get(job)
+                left = deadline - loop.time()
+                if facts is None or facts.state or left <= 0 or self._closed:
+                    return facts is not None and bool(facts.state)
+                # Other engines do not tell which jobs have ended: look again now and then.
+                most = min(left, POLL_SECONDS) if self.store.shared else left
+                timer = loop.call_later(most, ended.set)
+                await ended.wait()
+                timer.cancel()
+            finally:
+                self._stop_waiting(job, ended)
+
+    def _stop_waiting(self, job: int, ended: asyncio.Event) -> None:
+        waiting = self._waiting_for.get(job, [])
+        waiting.remove(ended)
+        if not waiting:
+            self._waiting_for.pop(job, None)
+
+    async def standing(self, job: int) -> Standing:
+        """What a job's score is made of, beside its priorities."""
+        facts = (await self.store.read(lambda tx: tx.jobs.read([job]))).get(job)
+        if facts is None:
+            raise NotFound("job", job)
+        if facts.shape not in self._catalog.shapes:
+            await self.refresh()
+        return Standing(self._catalog.weight(self._catalog.queue_of(facts.shape)), facts.age_from)
+
+    async def now(self) -> int:
+        """The store's time."""
+        return await self.store.read(_now)
+
+    def shape(self, shape: int) -> Shape | None:
+        """A shape this engine knows."""
+        return self._catalog.shapes.get(shape)
+
     async def metrics(self) -> Metrics:
         """A reading of the counters."""
         found = await self.store.read(lambda tx: tx.log.counters())
@@ -249,6 +315,11 @@ class Engine:
         """Run one step in a transaction of the group commit."""
         answer: T = await self._committer.call(self._steps, step)
         return answer
+
+    def lane(self, run: Run[Q, A]) -> Callable[[Q], Awaitable[A]]:
+        """A further kind of call, for parts beside the engine: calls share transactions."""
+        lane: Lane[Q, A] = self._committer.lane(Lane(run))
+        return lambda request: self._committer.call(lane, request)
 
     async def refresh(self) -> None:
         """Trust no cache any more, and let everyone look again."""
@@ -286,10 +357,16 @@ class Engine:
             self._bounds.lower(shape, rank, job)
             self.wakeups.arrive(shape, count)
         self.wakeups.poke(effects.pokes)
+        if self._waiting_for:
+            for job in effects.ended:
+                for ended in self._waiting_for.get(job, ()):
+                    ended.set()
         self.counters.add(effects.counts)
         self._set_alarm(effects.due_at)
         if effects.cascades:
             self._work_off_cascades()
+        if effects.unresolved:
+            self._spawn(self.run(partial(fail_unresolved, unresolved=effects.unresolved)))
         if self.store.shared and (
             effects.arrivals or effects.pokes or effects.due_at or effects.catalog
         ):

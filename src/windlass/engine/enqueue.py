@@ -3,7 +3,7 @@
 Everything that makes a job queued comes through here, so a limit is never passed by.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from windlass.domain.records import Due, Ticket
 from windlass.domain.states import State
@@ -16,9 +16,7 @@ RETRYING = State.RETRYING.code
 async def make_ready(work: Work, tickets: Sequence[Ticket]) -> None:
     """Put queued jobs where workers find them; those beyond their limit are parked."""
     free = [ticket for ticket in tickets if not ticket.limit]
-    limited = [ticket for ticket in tickets if ticket.limit]
-    if limited:
-        free += await _admit(work, limited)
+    work.slots.admit(ticket for ticket in tickets if ticket.limit)
     if free:
         await work.tx.places.add_ready(free)
         work.effects.arrive(free)
@@ -45,60 +43,3 @@ async def promote_due(work: Work, count: int) -> int:
             )  # fmt: skip
     await make_ready(work, [row.ticket for row in rows])
     return len(rows)
-
-
-async def _admit(work: Work, tickets: Sequence[Ticket]) -> list[Ticket]:
-    """Those the limits leave room for; the others are parked."""
-    limits = await work.tx.limits.lock(sorted({ticket.limit for ticket in tickets}))
-    room: dict[tuple[int, int], int] = {}
-    admitted: list[Ticket] = []
-    parked: list[Ticket] = []
-    for ticket in sorted(tickets, key=lambda t: (t.limit, t.rank, t.job)):
-        key = ticket.limit, ticket.shape
-        if key not in room:
-            limit = limits[ticket.limit]
-            standing = await work.tx.places.count_ready(*key)
-            room[key] = limit.max - limit.leased - standing
-        if room[key] > 0:
-            room[key] -= 1
-            admitted.append(ticket)
-        else:
-            parked.append(ticket)
-    if parked:
-        await work.tx.places.add_parked(parked)
-    return admitted
-
-
-async def free_limits(work: Work, freed: Iterable[int]) -> None:
-    """Slots under these limits are free again: move the best parked jobs up.
-
-    `freed` names a limit once for each slot.
-    """
-    deltas: dict[int, int] = {}
-    for limit in freed:
-        deltas[limit] = deltas.get(limit, 0) - 1
-    if not deltas:
-        return
-    await work.tx.limits.lock(sorted(deltas))
-    await work.tx.limits.bump(deltas)
-    for limit in sorted(deltas):
-        await refill(work, limit)
-
-
-async def refill(work: Work, limit: int) -> None:
-    """Bring `ready` up to what the limit allows, per shape, from the parked jobs."""
-    row = (await work.tx.limits.lock([limit]))[limit]
-    room = row.max - row.leased
-    if room <= 0:
-        return
-    by_shape: dict[int, list[Ticket]] = {}
-    for ticket in await work.tx.places.best_parked(limit, room):
-        by_shape.setdefault(ticket.shape, []).append(ticket)
-    for shape, tickets in sorted(by_shape.items()):
-        await work.catalog.know(work.tx, [shape])
-        standing = await work.tx.places.count_ready(limit, shape)
-        chosen = tickets[: max(0, room - standing)]
-        if chosen:
-            await work.tx.places.unpark(chosen)
-            await work.tx.places.add_ready(chosen)
-            work.effects.arrive(chosen)

@@ -62,6 +62,8 @@ async def _put_back(work: Work, found: Found, place: int) -> None:
             work.effects.arrive([ticket])
         else:
             await places.add_parked([ticket])
+            # Whoever freed a slot meanwhile passed it over.
+            work.slots.refill(ticket.limit)
 
 
 def _answer(facts: JobFacts, applied: bool) -> Adjusted:

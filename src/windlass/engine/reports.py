@@ -27,7 +27,15 @@ LARGEST_CODE = 2**31 - 1
 
 _encode = msgspec.json.Encoder().encode
 
-Item = Started | Finished | Released
+
+class Missing(NamedTuple):
+    """An attempt that was given to the worker, and that it does not hold."""
+
+    job: int
+    attempt: int
+
+
+Item = Started | Finished | Released | Missing
 
 
 class Report(NamedTuple):
@@ -78,7 +86,12 @@ def _completions(work: Work, reports: Sequence[Report]) -> dict[int, Completion]
                 if item.job in done:
                     doubled.append(item.job)
                 done[item.job] = Completion(
-                    item.job, item.attempt, worker.id, worker.incarnation, exit_code_of(item), result
+                    item.job,
+                    item.attempt,
+                    worker.id,
+                    worker.incarnation,
+                    exit_code_of(item),
+                    result,
                 )
     for job in doubled:
         done.pop(job, None)
@@ -121,7 +134,7 @@ async def _apply_others(work: Work, reports: Sequence[Report]) -> Verdicts:
         lease = leases.get(report.item.job)
         if lease is not None and _holds(report, lease):
             held.append((report, facts[lease.job], lease))
-        else:
+        elif not isinstance(report.item, Missing):
             doubtful.append(report)
     verdicts = Verdicts({}, [])
     await _apply(work, held, verdicts)
@@ -152,6 +165,9 @@ async def _apply(
             _finish(closing, facts, lease, item, verdicts, limit)
         elif isinstance(item, Released):
             closing.hand_back(facts, lease, _clean(item.reason))
+        elif isinstance(item, Missing):
+            lost = Failure(FailureClass.WORKER_LOST, "The worker does not hold this job")
+            closing.fail(facts, lease, lost)
         elif lease.state == ASSIGNED:
             closing.start(facts, lease)
             started.append((lease.job, work.now, run_deadline(work, lease, work.now, 0)))
@@ -164,7 +180,7 @@ def _may_retry(item: Item, lease: Lease, limit: int) -> bool:
     if isinstance(item, Finished):
         fine = item.outcome == "completed" and lease.state in (ASSIGNED, RUNNING)
         return not fine or _storable(item, limit)[1] is not None
-    return isinstance(item, Released) and lease.state != ASSIGNED
+    return isinstance(item, Missing) or (isinstance(item, Released) and lease.state != ASSIGNED)
 
 
 def run_deadline(work: Work, lease: Lease, started_at: int, activity_at: int) -> int:

@@ -10,7 +10,8 @@ from windlass.domain.claim import Demand, assign, excludes, settled
 from windlass.domain.records import Ticket
 from windlass.engine.bounds import Bounds, Place
 from windlass.engine.catalog import Profile
-from windlass.engine.work import Raise, Work
+from windlass.engine.effects import Raise
+from windlass.engine.work import Work
 from windlass.ports.store import Probe
 
 FIRST_SHAPES = 8  # probed in the first round; each further round doubles
@@ -115,26 +116,35 @@ class Search:
         limits = {ticket.limit for ticket, _ in (*given, *self.given) if ticket.limit}
         if not limits:
             return given, []
-        rows = await self._work.tx.limits.lock(sorted(limits))
+        rows = await self._work.slots.hold(limits)
         room = {limit: row.max - row.leased for limit, row in rows.items()}
         for ticket, _ in self.given:
             if ticket.limit:
                 room[ticket.limit] -= 1
         kept: Given = []
         over: list[Ticket] = []
+        busy = [ticket for ticket, _ in given if ticket.limit and ticket.limit not in room]
         for ticket, demand in given:
-            if ticket.limit:
+            if ticket.limit in room:
                 room[ticket.limit] -= 1
-            if ticket.limit and room[ticket.limit] < 0:
-                over.append(ticket)
-            else:
+            if not ticket.limit or room.get(ticket.limit, -1) >= 0:
                 kept.append((ticket, demand))
+            elif ticket.limit in room:
+                over.append(ticket)
         if over:
             await self._work.tx.places.park(over)
-        return kept, [ticket.job for ticket in over]
+        self._passed += busy
+        self._work.effects.arrive(busy)  # whoever wants them looks again
+        return kept, [ticket.job for ticket in (*over, *busy)]
 
     def _plan_raises(self) -> None:
-        """After the commit, each probed shape's bound may rise to what is left of it."""
+        """After the commit, each probed shape's bound may rise to what is left of it.
+
+        Claims that ran beside this one could not see what it had locked. If it leaves some,
+        having had enough, their workers are to look again.
+        """
+        if self._bounds.shared and len(self.given) >= self._want:
+            self._work.effects.arrive(self._pool)
         left: dict[int, Place] = {}
         for ticket in (*self._pool, *self._passed):
             place = ticket.rank, ticket.job

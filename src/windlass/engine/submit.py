@@ -227,6 +227,7 @@ async def _resolve(work: Work, drafts: list[_Draft], fresh: list[_Draft]) -> dic
     }
     if limits:
         ids = await work.tx.limits.intern([(*key, limits[key]) for key in sorted(limits)])
+        await work.slots.hold(ids.values())  # before workflows are locked
         for draft in fresh:
             spec = draft.job.spec
             if spec.concurrency is not None:
@@ -378,7 +379,7 @@ def _count_unmet(draft: _Draft, outside: dict[int, JobFacts], edges: dict[int, l
     for job in draft.after:
         fact = outside.get(job)
         if fact is not None and fact.state:
-            if fact.state != COMPLETED and not fact.flags & ALLOW_FAILURE:
+            if _has_failed(fact):
                 unsatisfied = True
                 edges.setdefault(job, []).append(draft.id * 2)
                 draft.unmet += 1
@@ -400,6 +401,11 @@ def _doom(work: Work, doomed: list[_Draft], outside: dict[int, JobFacts]) -> Non
     for draft in doomed:
         for job in draft.after:
             fact = outside.get(job)
-            if fact is not None and fact.state and fact.state != COMPLETED:
+            if fact is not None and _has_failed(fact):
                 work.cascades.append(Cascade(0, job, CascadeKind.ABORT, 0, None))
                 break
+
+
+def _has_failed(fact: JobFacts) -> bool:
+    """Whether the job ended in a way that its dependents cannot go on from."""
+    return bool(fact.state) and fact.state != COMPLETED and not fact.flags & ALLOW_FAILURE

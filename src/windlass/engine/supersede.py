@@ -15,9 +15,9 @@ from windlass.domain.job import ALLOW_FAILURE, MANUAL, QUARANTINED, JobSpec
 from windlass.domain.rank import age_from_ms, level, rank
 from windlass.domain.records import Cascade, JobFacts, NewJob, Ticket, Wait
 from windlass.domain.states import STATE_BY_CODE, State, can_supersede
-from windlass.domain.workflow import ENDED, FORGIVEN, WorkflowState
+from windlass.domain.workflow import FORGIVEN
 from windlass.engine.dependents import KEPT_WHILE_RUNNING, CascadeKind
-from windlass.engine.enqueue import make_ready, plan_for, refill
+from windlass.engine.enqueue import make_ready, plan_for
 from windlass.engine.locate import withdraw
 from windlass.engine.work import Work
 
@@ -46,13 +46,14 @@ async def retry(work: Work, job: int, actor: str | None) -> Superseded:
     old = locked[job]
     await work.catalog.know(work.tx, [old.shape])
     if old.superseded_by:
-        return Superseded(old.superseded_by, False)
+        return Superseded((await _newest(work, [job]))[job], False)
     state = STATE_BY_CODE[old.state]
     if state is None or not can_supersede(state):
         shown = "still open" if state is None else str(state)
         raise Conflict("not_retryable", f"expected job {job} to have failed, it is {shown}")
-    if await work.tx.workflows.cascades_of([job]):
-        raise Conflict("busy", f"job {job} is still aborting its dependents", 1_000)
+    # Its dependents must have been aborted, and those of its predecessor handed on to it.
+    if await work.tx.workflows.cascades_of([job, old.supersedes] if old.supersedes else [job]):
+        raise Conflict("busy", f"job {job} is still busy with its dependents", 1_000)
     _refuse_standing_cause(old, spec, named, locked)
     return Superseded(await _replace(work, old, spec, named, locked, actor), True)
 
@@ -105,6 +106,15 @@ def _standing_cause(
     return None
 
 
+async def standing_causes(work: Work, jobs: list[int]) -> list[int]:
+    """Failures that stand in the way of these jobs, one for each at most; not locked."""
+    specs = {job: _decode(body) for job, body in (await work.tx.jobs.specs(jobs)).items()}
+    named = await _newest(work, [ref for spec in specs.values() for ref in _ids(spec)])
+    facts = await work.tx.jobs.read(sorted(set(named.values())))
+    causes = [_standing_cause(spec, named, facts) for spec in specs.values()]
+    return sorted({cause.id for cause in causes if cause is not None})
+
+
 async def _replace(
     work: Work, old: JobFacts, spec: JobSpec, named: dict[int, int],
     locked: dict[int, JobFacts], actor: str | None,
@@ -124,7 +134,9 @@ async def _replace(
     )  # fmt: skip
     await work.tx.jobs.insert([row])
     await work.tx.jobs.set_superseded(old.id, new)
-    await _move_edges(work, old, new, locked, after, after_any)
+    await _add_edges(work, new, locked, after, after_any)
+    if await work.tx.jobs.dependents([old.id], 0):
+        work.cascades.append(Cascade(0, old.id, CascadeKind.REVIVE, 0, str(new)))
     if spec.key is not None:
         await work.tx.jobs.point_key(spec.namespace, spec.key, new)
     work.say(
@@ -132,7 +144,7 @@ async def _replace(
         data={"by": new},
     )  # fmt: skip
     await _put(work, old, row, spec, unmet, actor)
-    await _reopen_workflow(work, old)
+    _reopen_workflow(work, old)
     return new
 
 
@@ -166,11 +178,10 @@ def _unmet(locked: dict[int, JobFacts], after: list[int], after_any: list[int]) 
     return unmet + sum(1 for job in after_any if job in locked and not locked[job].state)
 
 
-async def _move_edges(
-    work: Work, old: JobFacts, new: int, states: dict[int, JobFacts],
-    after: list[int], after_any: list[int],
-) -> None:  # fmt: skip
-    """Dependents follow the new job; the new job waits for what the old one waited for."""
+async def _add_edges(
+    work: Work, new: int, states: dict[int, JobFacts], after: list[int], after_any: list[int]
+) -> None:
+    """The new job waits for what the old one waited for."""
     edges: dict[int, list[int]] = {}
     for job in after:
         if job in states and not states[job].state:
@@ -180,32 +191,25 @@ async def _move_edges(
             edges.setdefault(job, []).append(new * 2 + 1)
     if edges:
         await work.tx.jobs.add_dependents(edges)
-    await work.tx.jobs.move_dependents(old.id, new)
-    work.cascades.append(Cascade(0, new, CascadeKind.REVIVE, 0, str(old.id)))
 
 
-async def _reopen_workflow(work: Work, old: JobFacts) -> None:
+def _reopen_workflow(work: Work, old: JobFacts) -> None:
     """The old job does not count any more; an ended workflow opens again."""
     if not old.workflow:
         return
     work.count_in_workflow(old.workflow, old.state, -1)
     if old.flags & ALLOW_FAILURE:
         work.count_in_workflow(old.workflow, FORGIVEN, -1)
-    row = (await work.tx.workflows.lock([old.workflow]))[old.workflow]
-    before = WorkflowState(row.state)
-    if before in ENDED:
-        opened = WorkflowState.DISPATCHING
-        await work.tx.workflows.set_state([(row.id, int(opened), row.run + 1, 0)])
-        work.say(
-            EventKind.WORKFLOW,
-            f"{before.name.lower()} → {opened.name.lower()}",
-            data={"workflow": row.id, "from": int(before), "to": int(opened)},
-        )
+    work.reopen_workflow(old.workflow)
 
 
 async def revive(work: Work, cascade: Cascade, edges: tuple[int, ...]) -> None:
-    """Bring one chunk of dependents in line with the new job they wait for now."""
-    new, old = cascade.job, int(cascade.reason or 0)
+    """Hand one chunk of dependents on to the new job, and let them wait for it.
+
+    The new job may have ended by now. It told those that had been handed on; the others
+    are settled here: what the old job's end had met stays met.
+    """
+    old, new = cascade.job, int(cascade.reason or 0)
     dependents = {edge >> 1: edge & 1 for edge in edges}
     specs = await _aborted_specs(work, list(dependents))
     named = await _newest(work, [ref for spec in specs.values() for ref in _ids(spec)])
@@ -221,6 +225,15 @@ async def revive(work: Work, cascade: Cascade, edges: tuple[int, ...]) -> None:
             continue
         if _standing_cause(specs[job], named, locked) is None:
             await _replace(work, fact, specs[job], named, locked, None)
+            dependents.pop(job)
+    still = [job * 2 + kind for job, kind in dependents.items() if _may_wait(locked[job])]
+    if still:
+        await work.tx.jobs.add_dependents({new: still})
+
+
+def _may_wait(facts: JobFacts) -> bool:
+    """Whether the end of a dependency can still mean something to this job."""
+    return not facts.state or (facts.state == ABORTED and not facts.superseded_by)
 
 
 async def _aborted_specs(work: Work, jobs: list[int]) -> dict[int, JobSpec]:
@@ -244,7 +257,7 @@ async def _block_again(work: Work, facts: list[JobFacts]) -> None:
         wait = Wait(fact.id, 1, 0, gone.due_at, fact.age_from, gone.ticket)
         await work.tx.places.add_waits([wait])
         if gone.was_ready and fact.limit:
-            await refill(work, fact.limit)
+            work.slots.refill(fact.limit)
     for fact, lease in found.leased:
         ticket = Ticket(
             fact.shape, fact.rank, fact.id, lease.attempt, fact.workflow, fact.limit, fact.excluded

@@ -18,9 +18,9 @@ from windlass.domain.workers import WorkerStatus, may_claim, note_trouble
 from windlass.engine.bounds import Bounds
 from windlass.engine.claims import Seeker, claim
 from windlass.engine.enqueue import promote_due
-from windlass.engine.reports import apply_reports, reports_of
+from windlass.engine.lookups import resolve, resolve_again
+from windlass.engine.reports import Missing, Report, apply_reports, reports_of
 from windlass.engine.work import Work
-from windlass.engine.workers import end_leases
 from windlass.wire.sync import Assignment, Refusal, Stop, SyncReply, SyncRequest
 
 ASSIGNED = State.ASSIGNED.code
@@ -42,12 +42,13 @@ class SyncCall(NamedTuple):
 class _Turn:
     """One worker's part of the batch, as it is worked through."""
 
-    __slots__ = ("arrived", "claims", "lost", "request", "resent", "stops", "worker")
+    __slots__ = ("arrived", "claims", "held", "lost", "request", "resent", "stops", "worker")
 
     def __init__(self, worker: Worker, call: SyncCall) -> None:
         self.worker = worker
         self.request = call.request
         self.arrived = not call.again  # the worker spoke just now
+        self.held = {(item.job, item.attempt) for item in call.request.held or ()}
         self.lost: list[Refusal] = []
         self.resent: list[Assignment] = []
         self.claims: list[Assignment] = []
@@ -123,6 +124,7 @@ def _heard(work: Work, turn: _Turn) -> Worker:
 
 async def _apply_reports(work: Work, turns: list[_Turn]) -> None:
     reports = [r for turn in turns for r in reports_of(turn.worker, turn.request)]
+    reports += await _audit(work, turns, reports)
     if not reports:
         return
     verdicts = await apply_reports(work, reports)
@@ -170,24 +172,28 @@ async def _send_again(work: Work, turns: list[_Turn]) -> None:
         again = [lease for lease in mine if lease.lease > turn.request.received]
         if again:
             specs = await work.tx.jobs.specs([lease.job for lease in again])
-            turn.resent = [_assignment_again(lease, specs[lease.job]) for lease in again]
-        if turn.request.held is not None:
-            await _audit(work, turn, mine)
+            specs = await resolve_again(work, again, specs)
+            turn.resent = [_assignment_again(x, specs[x.job]) for x in again if x.job in specs]
+        leased = {(lease.job, lease.attempt) for lease in mine}
+        for job, attempt in sorted(turn.held - leased):
+            turn.lost.append(Refusal(job, attempt, "this attempt is not leased to the worker"))
 
 
-async def _audit(work: Work, turn: _Turn, leases: list[Lease]) -> None:
-    """Compare what the agent holds with what was leased to it."""
-    held = {(item.job, item.attempt) for item in turn.request.held or ()}
-    leased = {(lease.job, lease.attempt) for lease in leases}
-    for job, attempt in sorted(held - leased):
-        turn.lost.append(Refusal(job, attempt, "this attempt is not leased to the worker"))
-    gone = [
-        lease
-        for lease in leases
-        if lease.lease <= turn.request.received and (lease.job, lease.attempt) not in held
-    ]
-    if gone:
-        await end_leases(work, gone, "The worker does not hold this job")
+async def _audit(work: Work, turns: list[_Turn], reports: list[Report]) -> list[Report]:
+    """What was given to workers that they neither hold nor report.
+
+    These are reports as well, so that all jobs of a sync are locked at once and in order.
+    """
+    audited = {turn.worker.id: turn for turn in turns if turn.request.held is not None}
+    if not audited:
+        return []
+    said = {(report.item.job, report.item.attempt) for report in reports}
+    missing = []
+    for lease in await work.tx.leases.of_workers(list(audited)):
+        turn, attempt = audited[lease.worker], (lease.job, lease.attempt)
+        if lease.lease <= turn.request.received and attempt not in turn.held | said:
+            missing.append(Report(turn.worker, Missing(*attempt)))
+    return missing
 
 
 def _assignment_again(lease: Lease, spec: bytes) -> Assignment:
@@ -230,9 +236,10 @@ async def _claim(work: Work, bounds: Bounds, turns: list[_Turn]) -> None:
     if not seekers:
         return
     await promote_due(work, DUE_PER_CLAIM)
+    await work.slots.settle()
     _see_arrivals(work, bounds)
     granted: dict[int, list[Granted]] = {}
-    for grant in await claim(work, bounds, seekers):
+    for grant in await resolve(work, await claim(work, bounds, seekers)):
         granted.setdefault(grant.worker, []).append(grant)
     for turn in turns:
         mine = granted.get(turn.worker.id)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from windlass.domain.errors import Conflict, NotFound
 from windlass.domain.states import State
 from windlass.engine.cascades import end_without_attempt
-from windlass.engine.dependents import jobs_ended, meet
+from windlass.engine.dependents import hold_waits, jobs_ended, meet
 from windlass.engine.work import Work
 
 BLOCKED = State.BLOCKED.code
@@ -24,7 +24,7 @@ async def unblock(work: Work, job: int, accept: bool, reason: str, actor: str | 
     facts = (await work.tx.jobs.lock([job])).get(job)
     if facts is None:
         raise NotFound("job", job)
-    wait = (await work.tx.places.waiting([job])).get(job)
+    wait = (await hold_waits(work, [job], [] if accept else [job])).get(job)
     if wait is None or wait.manual != 1:
         if accept and not facts.state:
             return Unblocked(job, False)

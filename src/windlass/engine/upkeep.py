@@ -1,5 +1,6 @@
 """The steps of the maintenance loops, each one transaction on a bounded number of rows."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from windlass.domain.events import EventKind
@@ -9,13 +10,15 @@ from windlass.domain.records import Lease, Worker
 from windlass.domain.states import State
 from windlass.domain.workers import LEASED, WorkerStatus
 from windlass.engine.closing import Closing, Failure
-from windlass.engine.enqueue import refill
 from windlass.engine.work import Work
 from windlass.engine.workers import end_leases
 
 ASSIGNED = State.ASSIGNED.code
 RUNNING = State.RUNNING.code
 TIMED_OUT = State.TIMED_OUT.code
+
+_ONLINE = (WorkerStatus.ONLINE,)
+_SHUT_OUT = (WorkerStatus.DISABLED, WorkerStatus.PENDING_APPROVAL)  # they stay what they are
 
 
 class Silence(NamedTuple):
@@ -46,43 +49,41 @@ async def hear(work: Work) -> bool:
 async def judge_silence(work: Work, heard: dict[int, int], may_end: bool) -> Silence:
     """Mark workers that missed a heartbeat; end the incarnations of those that are lost."""
     config = work.config
-    online = (int(WorkerStatus.ONLINE),)
-    cutoff = work.now - config.heartbeat_interval_ms * 4 // 3
-    late = [
-        w for w in await work.tx.workers.silent_since(cutoff, online) if _silent(w, heard, cutoff)
-    ]
-    unhealthy = await _mark_unhealthy(work, late)
-    if not may_end:
-        return Silence(unhealthy, 0, 0)
-    cutoff = work.now - config.heartbeat_timeout_ms
-    statuses = tuple(int(status) for status in LEASED)
-    silent = await work.tx.workers.silent_since(cutoff, statuses)
-    lost = [w for w in silent if _silent(w, heard, cutoff)][: config.chunk_rows]
-    orphans = await _lose(work, lost) + await _leave(work, heard, cutoff)
+    late = await _unheard(work, heard, config.heartbeat_interval_ms * 4 // 3, _ONLINE)
+    lost: list[Worker] = []
+    left: list[Worker] = []
+    if may_end:
+        lost = await _unheard(work, heard, config.heartbeat_timeout_ms, LEASED)
+        left = await _unheard(work, heard, config.heartbeat_timeout_ms, _SHUT_OUT)
+    # All at once and in order; those that were heard meanwhile are left alone.
+    seen = {worker.id: worker.last_seen for worker in (*late, *lost, *left)}
+    locked = await work.tx.workers.lock(sorted(seen)) if seen else {}
+    silent = {w.id: w for w in locked.values() if w.last_seen == seen[w.id]}
+    unhealthy = await _mark_unhealthy(work, silent, late)
+    gone = await _lose(work, [silent[w.id] for w in lost if w.id in silent])
+    gone += [silent[w.id] for w in left if w.id in silent]
+    leases = await work.tx.leases.of_workers(sorted(worker.id for worker in gone))
+    orphans = await end_orphans(work, leases, {worker.id: worker.name for worker in gone})
     return Silence(unhealthy, len(lost), orphans)
 
 
-async def _leave(work: Work, heard: dict[int, int], cutoff: int) -> int:
-    """End the leases of disabled workers that fell silent; they stay disabled."""
-    disabled = (int(WorkerStatus.DISABLED), int(WorkerStatus.PENDING_APPROVAL))
-    silent = await work.tx.workers.silent_since(cutoff, disabled)
-    names = {w.id: w.name for w in silent if _silent(w, heard, cutoff)}
-    if not names:
-        return 0
-    await work.tx.workers.lock(sorted(names))
-    return await end_orphans(work, await work.tx.leases.of_workers(sorted(names)), names)
+async def _unheard(
+    work: Work, heard: dict[int, int], silence_ms: int, statuses: Sequence[WorkerStatus]
+) -> list[Worker]:
+    """Workers that neither the store nor this engine has heard for so long; not locked."""
+    cutoff = work.now - silence_ms
+    codes = tuple(int(status) for status in statuses)
+    found = await work.tx.workers.silent_since(cutoff, codes)
+    return [w for w in found if heard.get(w.id, 0) < cutoff][: work.config.chunk_rows]
 
 
-def _silent(worker: Worker, heard: dict[int, int], cutoff: int) -> bool:
-    return max(worker.last_seen, heard.get(worker.id, 0)) < cutoff
-
-
-async def _mark_unhealthy(work: Work, workers: list[Worker]) -> int:
-    locked = await work.tx.workers.lock(sorted(w.id for w in workers)) if workers else {}
+async def _mark_unhealthy(work: Work, silent: dict[int, Worker], late: list[Worker]) -> int:
+    """Mark those that are still online; `silent` holds the rows as they are then."""
     marked = []
-    for worker in locked.values():
+    for worker in (silent[w.id] for w in late if w.id in silent):
         if worker.status == WorkerStatus.ONLINE:
-            marked.append(worker._replace(status=int(WorkerStatus.UNHEALTHY)))
+            silent[worker.id] = worker._replace(status=int(WorkerStatus.UNHEALTHY))
+            marked.append(silent[worker.id])
             work.say(
                 EventKind.WORKER, f"Worker {worker.name} missed a heartbeat", worker=worker.id,
                 incarnation=worker.incarnation, data={"status": "unhealthy"},
@@ -92,13 +93,9 @@ async def _mark_unhealthy(work: Work, workers: list[Worker]) -> int:
     return len(marked)
 
 
-async def _lose(work: Work, silent: list[Worker]) -> int:
-    """End these incarnations and all their leases."""
-    if not silent:
-        return 0
-    seen = {worker.id: worker.last_seen for worker in silent}
-    locked = await work.tx.workers.lock(sorted(seen))
-    lost = [w for w in locked.values() if w.last_seen == seen[w.id] and w.status in LEASED]
+async def _lose(work: Work, silent: list[Worker]) -> list[Worker]:
+    """End these incarnations; their leases are orphans then."""
+    lost = [worker for worker in silent if worker.status in LEASED]
     threshold = format_duration(work.config.heartbeat_timeout_ms)
     for worker in lost:
         silence = format_duration(work.now - worker.last_seen)
@@ -109,25 +106,22 @@ async def _lose(work: Work, silent: list[Worker]) -> int:
             incarnation=worker.incarnation,
             data={"name": worker.name, "status": "offline"},
         )
-    offline = int(WorkerStatus.OFFLINE)
-    await work.tx.workers.update([w._replace(status=offline, reason="lost") for w in lost])
-    work.effects.count("worker_failures", len(lost))
-    leases = await work.tx.leases.of_workers([worker.id for worker in lost])
-    names = {worker.id: worker.name for worker in lost}
-    return await end_orphans(work, leases, names)
+    if lost:
+        offline = int(WorkerStatus.OFFLINE)
+        await work.tx.workers.update([w._replace(status=offline, reason="lost") for w in lost])
+        work.effects.count("worker_failures", len(lost))
+    return lost
 
 
 async def end_orphans(work: Work, leases: list[Lease], names: dict[int, str]) -> int:
     """Give up the attempts of workers that are gone."""
     if not leases:
         return 0
-    # All at once and in order: the steps below only lock again what is locked.
-    await work.tx.jobs.lock(sorted(lease.job for lease in leases))
-    ended = 0
-    for worker in sorted({lease.worker for lease in leases}):
-        mine = [lease for lease in leases if lease.worker == worker]
-        name = names.get(worker, str(worker))
-        ended += await end_leases(work, mine, f"Worker {name} died mid-execution")
+    reasons = {
+        worker: f"Worker {names.get(worker, str(worker))} died mid-execution"
+        for worker in {lease.worker for lease in leases}
+    }
+    ended = await end_leases(work, leases, reasons)
     if ended:
         work.say(EventKind.LOOP, f"Found {ended} orphaned jobs", actor="cleanup")
         work.effects.count("orphans", ended)
@@ -180,8 +174,6 @@ def _time_out(work: Work, shape: int, workflow: int, lease: Lease) -> None:
 async def refill_limits(work: Work) -> int:
     """Move parked jobs up wherever a limit leaves room: a safety net."""
     limits = await work.tx.limits.parked()
-    if limits:
-        await work.tx.limits.lock(sorted(limits))
-    for limit in sorted(limits):
-        await refill(work, limit)
+    for limit in limits:
+        work.slots.refill(limit)
     return len(limits)

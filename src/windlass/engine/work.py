@@ -7,81 +7,23 @@ after the commit is gathered in `Effects`.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
 from windlass.domain.config import Config
 from windlass.domain.errors import InvalidTransition
 from windlass.domain.events import Event, EventKind, Moves, expand
 from windlass.domain.job import Prepared
-from windlass.domain.records import Cascade, Ticket
+from windlass.domain.records import Cascade
 from windlass.domain.states import STATE_BY_CODE, TRANSITION_CODES, State
 from windlass.domain.workflow import ENDED, WorkflowState, next_state
 from windlass.engine.catalog import Catalog
+from windlass.engine.effects import Effects
+from windlass.engine.slots import Slots
 from windlass.ports.clock import Chance
-from windlass.ports.store import News, Tx
+from windlass.ports.store import Tx
 
 QUEUED = State.QUEUED.code
 BULK = 20  # fewer equal events than this share a statement with the others
-
-
-class Raise(NamedTuple):
-    """A bound that may rise once the claim that saw it has committed."""
-
-    shape: int
-    place: tuple[int, int] | None
-    generation: int
-
-
-class Effects:
-    """What a committed transaction means to the engine around it."""
-
-    def __init__(self) -> None:
-        self.arrivals: dict[int, tuple[int, int, int]] = {}  # shape → rank, job, how many
-        self.raises: list[Raise] = []
-        self.pokes: list[int] = []
-        self.ended: list[int] = []
-        self.due_at = 0
-        self.cascades = False
-        self.catalog = False
-        self.counts: dict[str, int] = {}
-
-    def arrive(self, tickets: Iterable[Ticket]) -> None:
-        """These jobs are ready."""
-        arrivals = self.arrivals
-        for shape, rank, job, *_ in tickets:
-            known = arrivals.get(shape)
-            if known is None:
-                arrivals[shape] = (rank, job, 1)
-            else:
-                best = min((known[0], known[1]), (rank, job))
-                arrivals[shape] = (*best, known[2] + 1)
-
-    def arrive_at(self, shape: int, rank: int, job: int, count: int) -> None:
-        """So many jobs of one shape are ready, the best of them here."""
-        known = self.arrivals.get(shape)
-        if known is not None:
-            rank, job = min((known[0], known[1]), (rank, job))
-            count += known[2]
-        self.arrivals[shape] = (rank, job, count)
-
-    def fall_due(self, at: int) -> None:
-        """Something is to move at this time."""
-        if at and (not self.due_at or at < self.due_at):
-            self.due_at = at
-
-    def count(self, name: str, by: int = 1) -> None:
-        """Add to one of the engine's own counters."""
-        self.counts[name] = self.counts.get(name, 0) + by
-
-    def news(self) -> News:
-        """What other engines should hear."""
-        return News(
-            arrivals=tuple((shape, *best) for shape, best in self.arrivals.items()),
-            pokes=tuple(self.pokes),
-            due_at=self.due_at,
-            catalog=self.catalog,
-        )
 
 
 class Work:
@@ -94,6 +36,7 @@ class Work:
         self.catalog = catalog
         self.chance = chance
         self.effects = Effects()
+        self.slots = Slots(tx, catalog, self.effects)
         self.events: list[Event | Moves] = []
         self.cascades: list[Cascade] = []
         self.shapes: dict[str, Prepared] = {}  # new ones, by digest, to be learned
@@ -101,18 +44,21 @@ class Work:
         self._queues: dict[int, str] = {}  # of shapes the catalog does not know yet
         self._queued: dict[int, int] = {}  # shape → change of depth
         self._workflows: dict[int, dict[int, int]] = {}
+        self._reopened: set[int] = set()
 
     async def intern(self, jobs: Sequence[Prepared]) -> Mapping[str, int]:
         """The ids of these jobs' shapes, by digest."""
         known = self.catalog.ids
         new = {job.digest: job for job in jobs if job.digest not in known}
+        # Read before waiting: meanwhile another transaction may fail and clear the cache.
+        ids = {job.digest: known[job.digest] for job in jobs if job.digest not in new}
         if not new:
-            return known
+            return ids
         self.shapes.update(new)
         self.shape_ids.update(await self.catalog.intern(self.tx, new))
         for digest, job in new.items():
             self._queues[self.shape_ids[digest]] = job.shape.queue
-        return {**known, **self.shape_ids}
+        return {**ids, **self.shape_ids}
 
     def move(
         self,
@@ -170,6 +116,11 @@ class Work:
         """Have this workflow's state judged at the end, even if no count changed."""
         self._workflows.setdefault(workflow, {})
 
+    def reopen_workflow(self, workflow: int) -> None:
+        """A job of it is tried anew: if the workflow has ended, another run of it begins."""
+        self._reopened.add(workflow)
+        self.touch_workflow(workflow)
+
     def say(
         self,
         kind: EventKind,
@@ -188,7 +139,8 @@ class Work:
         )
 
     async def settle(self) -> None:
-        """Write intents, counts, workflow states and events: the end of the transaction."""
+        """Write slots, intents, counts, workflow states, events: the end of the transaction."""
+        await self.slots.settle()
         if self.cascades:
             await self.tx.workflows.add_cascades(self.cascades)
             self.cascades = []
@@ -241,18 +193,28 @@ class Work:
     async def _settle_workflows(self) -> None:
         changed = []
         for row in await self.tx.workflows.bump(self._workflows):
-            before = WorkflowState(row.state)
+            before, run = WorkflowState(row.state), row.run
+            if row.id in self._reopened and before in ENDED:
+                run += 1
+                before = self._change_workflow(row.id, before, WorkflowState.DISPATCHING)
             after = next_state(before, row.counts)
             if after is not before:
+                self._change_workflow(row.id, before, after)
+            if (after, run) != (row.state, row.run):
                 finished_at = self.now if after in ENDED else 0
-                changed.append((row.id, int(after), row.run, finished_at))
-                self.say(
-                    EventKind.WORKFLOW,
-                    f"{before.name.lower()} → {after.name.lower()}",
-                    data={"workflow": row.id, "from": int(before), "to": int(after)},
-                )
+                changed.append((row.id, int(after), run, finished_at))
         if changed:
             await self.tx.workflows.set_state(changed)
+
+    def _change_workflow(
+        self, workflow: int, before: WorkflowState, after: WorkflowState
+    ) -> WorkflowState:
+        self.say(
+            EventKind.WORKFLOW,
+            f"{before.name.lower()} → {after.name.lower()}",
+            data={"workflow": workflow, "from": int(before), "to": int(after)},
+        )
+        return after
 
 
 def refuse(frm: int, to: int) -> None:

@@ -21,6 +21,10 @@ MOST_SLOTS = 100_000
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
+ANYONE = -1
+KEPT = (WorkerStatus.DISABLED, WorkerStatus.DRAINING, WorkerStatus.PENDING_APPROVAL)
+
+
 class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
     """A worker's process introduces itself.
 
@@ -28,6 +32,8 @@ class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
     the process groups recorded there, so that nothing of an older incarnation is left.
     `replaces` is the newest incarnation recorded there: an enrolment that was late or
     doubled on its way must not end one that began after it. None: it cannot be either.
+    A worker that is not `approved` waits for an operator. `holder` is the worker whose
+    token was presented: 0 for none, `ANYONE` for who may speak for all of them.
     """
 
     name: str
@@ -35,6 +41,8 @@ class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
     metadata: Mapping[str, object] = {}
     takeover: bool = False
     replaces: int | None = None
+    approved: bool = True
+    holder: int = ANYONE
 
     def proves_dead(self, incarnation: int) -> bool:
         """Whether nothing of this incarnation can be left."""
@@ -46,6 +54,8 @@ class Enrolled(NamedTuple):
 
     worker: int
     incarnation: int
+    status: int = int(WorkerStatus.ONLINE)
+    epoch: int = 0
 
 
 def check_enrolment(enrolment: Enrolment) -> None:
@@ -62,14 +72,22 @@ async def enrol(work: Work, enrolment: Enrolment) -> Enrolled:
     dynamic = _encode(enrolment.metadata).decode()
     worker = await work.tx.workers.lock_name(enrolment.name)
     if worker is None:
+        status = WorkerStatus.ONLINE if enrolment.approved else WorkerStatus.PENDING_APPROVAL
         row = Worker(
-            0, enrolment.name, 1, 0, int(WorkerStatus.ONLINE), work.now, 0, enrolment.slots,
+            0, enrolment.name, 1, 0, int(status), work.now, 0, enrolment.slots,
             "{}", dynamic, None, None, work.now,
         )  # fmt: skip
         worker = row._replace(id=await work.tx.workers.insert(row))
+        if not worker.id:  # Another enrolment of this name was faster, and can now be seen.
+            return await enrol(work, enrolment)
     else:
+        if enrolment.holder not in (ANYONE, worker.id):
+            raise Conflict(
+                "name_taken",
+                f"worker {worker.name} has enrolled before: present its token, or a new code",
+            )
         await _end_incarnation(work, worker, enrolment)
-        kept = worker.status in (WorkerStatus.DISABLED, WorkerStatus.DRAINING)
+        kept = worker.status in KEPT
         worker = worker._replace(
             incarnation=worker.incarnation + 1,
             seq=0,
@@ -87,7 +105,7 @@ async def enrol(work: Work, enrolment: Enrolment) -> Enrolled:
         data={"name": worker.name, "status": "enrolled", "slots": worker.slots,
               "metadata": dynamic},
     )  # fmt: skip
-    return Enrolled(worker.id, worker.incarnation)
+    return Enrolled(worker.id, worker.incarnation, worker.status, work.catalog.epoch)
 
 
 async def _end_incarnation(work: Work, worker: Worker, enrolment: Enrolment) -> None:
@@ -104,16 +122,18 @@ async def _end_incarnation(work: Work, worker: Worker, enrolment: Enrolment) -> 
             f"its lease runs out in {left} ms unless the old process is proven dead",
             left,
         )
-    await end_leases(work, leases, f"Worker {worker.name} was restarted", restarted=True)
+    reasons = {worker.id: f"Worker {worker.name} was restarted"}
+    await end_leases(work, leases, reasons, restarted=True)
 
 
 async def end_leases(
-    work: Work, leases: Sequence[Lease], reason: str, restarted: bool = False
+    work: Work, leases: Sequence[Lease], reasons: Mapping[int, str], restarted: bool = False
 ) -> int:
-    """End attempts whose worker is gone; the caller has locked the worker, if there is one.
+    """End attempts whose worker is gone, for the reason given for each worker.
 
-    Leases that changed since they were read are left alone. What was never started is
-    only handed back when the agent was `restarted`.
+    The caller has locked the workers that are still there. Leases that changed since they
+    were read are left alone. What was never started is only handed back when the agent
+    was `restarted`.
     """
     jobs = sorted(lease.job for lease in leases)
     facts = await work.tx.jobs.lock(jobs)
@@ -130,7 +150,7 @@ async def end_leases(
         if restarted and now_leased.state == ASSIGNED:
             closing.hand_back(facts[lease.job], now_leased, None)
         else:
-            lost = Failure(FailureClass.WORKER_LOST, reason)
+            lost = Failure(FailureClass.WORKER_LOST, reasons[lease.worker])
             closing.fail(facts[lease.job], now_leased, lost)
     await closing.write()
     return ended

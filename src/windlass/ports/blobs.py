@@ -35,8 +35,12 @@ class Blobs(Protocol):
         """Remove these objects; those that are gone already are passed over."""
         ...
 
-    def list(self, prefix: str) -> AsyncIterator[BlobInfo]:
-        """Objects under `prefix`, ascending by key."""
+    def list(self, prefix: str, after: str = "") -> AsyncIterator[BlobInfo]:
+        """Objects in the folder `prefix` and those below it, ascending by key.
+
+        Only those whose keys come behind `after`. An empty `prefix` means all. (Some
+        buckets sort a folder by its name alone: `a/` before `a-b`.)
+        """
         ...
 
     async def presign(self, method: Literal["GET", "PUT"], key: str, ttl_ms: int) -> str | None:

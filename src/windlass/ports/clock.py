@@ -25,3 +25,11 @@ class Chance(Protocol):
     def fraction(self) -> float:
         """A number in [0, 1)."""
         ...
+
+
+class Secrets(Protocol):
+    """A source of secrets."""
+
+    def secret(self) -> str:
+        """256 bits from the operating system, as text for a header or an address."""
+        ...

@@ -22,7 +22,6 @@ from windlass.domain.records import (
     Granted,
     JobEnd,
     JobFacts,
-    JobRecord,
     JobTry,
     KeyRow,
     Lease,
@@ -35,6 +34,11 @@ from windlass.domain.records import (
     Worker,
     WorkflowRow,
 )
+from windlass.ports.snapshot import Snapshot as Snapshot  # noqa: PLC0414 - part of this port
+from windlass.ports.store_access import AccessTx
+from windlass.ports.store_files import FilesTx
+from windlass.ports.store_retention import RetentionTx
+from windlass.ports.store_views import ViewsTx
 
 T = TypeVar("T")
 
@@ -278,7 +282,10 @@ class WorkersTx(Protocol):
     async def lock_name(self, name: str) -> Worker | None: ...
 
     async def insert(self, row: Worker) -> int:
-        """Insert with a fresh id (the row's own `id` is ignored) and answer it."""
+        """Insert with a fresh id (the row's own `id` is ignored) and answer it.
+
+        0 if another transaction has just inserted a worker of this name.
+        """
         ...
 
     async def update(self, rows: Sequence[Worker]) -> None:
@@ -339,6 +346,10 @@ class LimitsTx(Protocol):
 
     async def lock(self, ids: Sequence[int]) -> dict[int, LimitRow]: ...
 
+    async def lock_free(self, ids: Sequence[int]) -> dict[int, LimitRow]:
+        """The same without waiting: limits another transaction holds are absent."""
+        ...
+
     async def parked(self) -> list[int]:
         """The limits under which jobs are parked."""
         ...
@@ -375,6 +386,10 @@ class LogTx(Protocol):
 
     async def read(self, after: int, count: int) -> list[Event]: ...
 
+    async def newest(self) -> int:
+        """The number of the newest event, 0 before the first."""
+        ...
+
     async def of_job(self, job: int) -> list[Event]: ...
 
     async def bump(self, deltas: Mapping[str, int]) -> None:
@@ -397,7 +412,7 @@ class FlowTx(Protocol):
         """Complete those of these attempts on which nothing else hangs.
 
         That is: the lease is running and the worker's, and the job has no workflow,
-        limit or dependents. Their rows in `jobs` are locked, ascending, leases removed
+        limit, dependents or kept wait. Their rows in `jobs` are locked, ascending, leases removed
         and ends written; their ids are answered, ascending. The others are left as they
         are, locked.
         """
@@ -434,28 +449,14 @@ class Tx(Protocol):
     def log(self) -> LogTx: ...
     @property
     def flow(self) -> FlowTx: ...
-
-
-class Snapshot(NamedTuple):
-    """Everything a store holds, in one order, for `verify` and for comparing stores."""
-
-    jobs: tuple[JobRecord, ...]
-    waits: tuple[Wait, ...]
-    due: tuple[Due, ...]
-    parked: tuple[Ticket, ...]
-    ready: tuple[Ticket, ...]
-    leases: tuple[Lease, ...]
-    attempts: tuple[Attempt, ...]
-    dependents: tuple[tuple[int, tuple[int, ...]], ...]  # job, all its edges
-    workers: tuple[Worker, ...]
-    limits: tuple[LimitRow, ...]
-    keys: tuple[KeyRow, ...]
-    workflows: tuple[WorkflowRow, ...]
-    cascades: tuple[Cascade, ...]
-    shapes: tuple[ShapeRow, ...]
-    queues: tuple[QueueRow, ...]
-    meta: tuple[tuple[str, int], ...]
-    counters: tuple[tuple[str, int], ...]
+    @property
+    def access(self) -> AccessTx: ...
+    @property
+    def files(self) -> FilesTx: ...
+    @property
+    def views(self) -> ViewsTx: ...
+    @property
+    def retention(self) -> RetentionTx: ...
 
 
 class Store(Protocol):

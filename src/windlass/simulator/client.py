@@ -3,34 +3,40 @@
 from collections.abc import Callable
 from typing import Any
 
-from windlass.domain.errors import Conflict, InvalidInput, NotFound, WindlassError
+from windlass.domain.errors import Conflict, NotFound, StoreUnavailable, WindlassError
 from windlass.domain.job import Concurrency, JobSpec
+from windlass.domain.records import JobRecord
+from windlass.domain.states import State
 from windlass.engine.submit import Submitted, WorkflowSpec
 from windlass.simulator.network import Network, UnreachableError
 from windlass.simulator.server import Server
+from windlass.simulator.stores import Stores
 from windlass.simulator.world import World
 
 QUEUES = ("default", "batch", "other")
 TASKS = ("compile", "test")
+DURATIONS_MS = ((20, 400), (500, 4_000), (2_000, 12_000), (5_000, 28_000))
 PATIENCE_MS = 6_000
 TRIES = 6
 
 # Answers that tell of a state the request did not expect; no fault of anybody.
-EXPECTED = (Conflict, NotFound, InvalidInput)
+EXPECTED = (Conflict, NotFound)
 
 
 class Client:
     """One client with a program drawn from the seed."""
 
     def __init__(
-        self, world: World, network: Network, servers: list[Server], name: str, jobs: int
-    ) -> None:
+        self, world: World, network: Network, servers: list[Server], stores: Stores, name: str,
+        jobs: int,
+    ) -> None:  # fmt: skip
         self.name = name
         self.acknowledged: list[int] = []
         self.workflows: list[int] = []
         self._world = world
         self._network = network
         self._servers = servers
+        self._stores = stores
         self._left = jobs
         self._keys: dict[str, int] = {}
         self._numbered = 0
@@ -46,9 +52,15 @@ class Client:
             submitting = self._left > 0 and self._world.chance.random() < 0.6
             choices = actions[:4] if submitting else actions[4:]
             await self._world.chance.choice(choices)()
-            await self._world.clock.sleep_ms(self._world.between(50, 2_500))
+            await self._world.clock.sleep_ms(self._world.between(10, 1_500))
         while self._left > 0:
             await self._submit_batch()
+
+    async def keep_retrying(self, until: float) -> None:
+        """Retry by hand whatever ends badly, soon after it did."""
+        while self._world.loop.time() < until:
+            await self._retry()
+            await self._world.clock.sleep_ms(self._world.between(50, 1_500))
 
     async def ask(self, request: Callable[[Any], Any]) -> Any:
         """The answer, or the error that came, or None if nobody answered."""
@@ -82,7 +94,7 @@ class Client:
             specs.append(
                 self._spec(
                     name=name, after=tuple(others[:cut]), after_any=tuple(others[cut:]),
-                    allow_failure=chance.random() < 0.2,
+                    allow_failure=chance.random() < 0.35,
                 )
             )  # fmt: skip
             names.append(name)
@@ -95,7 +107,9 @@ class Client:
             return
         chance = self._world.chance
         others = tuple(chance.choice(self.acknowledged) for _ in range(2))
-        workflow = chance.choice(self.workflows) if self.workflows and chance.random() < 0.5 else None
+        workflow = (
+            chance.choice(self.workflows) if self.workflows and chance.random() < 0.5 else None
+        )
         spec = self._spec(
             after=others[:1], after_any=others[1:], workflow=workflow,
             allow_failure=chance.random() < 0.2,
@@ -113,10 +127,27 @@ class Client:
             answer = await self._submit([spec], None)
             if answer is not None:
                 job = answer.ids[0]
-                if self._keys.setdefault(key, job) != job:
-                    self._world.found("S2", f"key {key} named job {self._keys[key]}", job)
+                first = self._keys.setdefault(key, job)
+                if first != job and first not in await self._predecessors(job):
+                    self._world.found("S2", f"key {key} named job {first} before", job)
                 if self._world.chance.random() < 0.5:
                     return
+
+    async def _predecessors(self, job: int) -> list[int]:
+        """The jobs whose place this one took."""
+        rows = {row.facts.id: row.facts for row in await self._jobs()}
+        chain: list[int] = []
+        while job in rows and rows[job].supersedes:
+            job = rows[job].supersedes
+            chain.append(job)
+        return chain
+
+    async def _jobs(self) -> tuple[JobRecord, ...]:
+        """All jobs, as an onlooker sees them; none while the store is closed."""
+        try:
+            return (await self._stores.view.snapshot()).jobs
+        except StoreUnavailable:
+            return ()
 
     async def _submit(self, jobs: list[JobSpec], workflow: WorkflowSpec | None) -> Submitted | None:
         answer = await self.ask(lambda engine: engine.submit(jobs, workflow))
@@ -141,42 +172,48 @@ class Client:
             ties["unblock"] = "manual"
         if chance.random() < 0.1:
             ties["not_before"] = self._world.clock.now_ms() + self._world.between(0, 15_000)
-        if chance.random() < 0.2:
+        if chance.random() < 0.1:
             ties["timeout_ms"] = self._world.between(500, 8_000)
         if chance.random() < 0.1:
             ties["max_retries"] = chance.randint(0, 1)
         if chance.random() < 0.3:
             ties["priority"] = chance.randint(-5, 5)
         if chance.random() < 0.15:
-            ties["requires"] = ("gpu",)
+            ties["requires"] = ("gpu == true",)
         args = {"ms": self._duration(), "poison": chance.random() < 0.02}
         return JobSpec(task=chance.choice(TASKS), queue=chance.choice(QUEUES), args=args, **ties)
 
     def _duration(self) -> int:
-        low, high = self._world.chance.choice(((20, 400), (500, 4_000), (2_000, 15_000), (5_000, 40_000)))
+        low, high = self._world.chance.choice(
+            ((20, 400), (500, 4_000), (2_000, 12_000), (5_000, 28_000))
+        )
         return self._world.between(low, high)
 
     # Operating
 
-    def _some_job(self) -> int:
-        return self._world.chance.choice(self.acknowledged) if self.acknowledged else 1
+    async def _some_job(self, *states: State | None) -> int:
+        """A job in one of these states (None: open), else any."""
+        codes = [0 if state is None else state.code for state in states]
+        fitting = [row.facts.id for row in await self._jobs() if row.facts.state in codes]
+        known = fitting or self.acknowledged or [1]
+        return self._world.chance.choice(known)
 
     async def _cancel(self) -> None:
-        jobs = [self._some_job() for _ in range(self._world.between(1, 2))]
+        jobs = [await self._some_job(None) for _ in range(self._world.between(1, 2))]
         await self.ask(lambda engine: engine.cancel(jobs, "simulated cancel", self.name))
 
     async def _retry(self) -> None:
-        job = self._some_job()
+        job = await self._some_job(State.FAILED, State.CANCELED, State.ABORTED)
         answer = await self.ask(lambda engine: engine.retry(job, self.name))
         if answer is not None and not isinstance(answer, WindlassError):
             self.acknowledged.append(answer.job)
 
     async def _unblock(self) -> None:
-        job, accept = self._some_job(), self._world.chance.random() < 0.8
+        job, accept = await self._some_job(None), self._world.chance.random() < 0.8
         await self.ask(lambda engine: engine.unblock(job, accept, "simulated no", self.name))
 
     async def _adjust(self) -> None:
-        job, adjustment = self._some_job(), self._world.between(-20, 20)
+        job, adjustment = await self._some_job(None), self._world.between(-20, 20)
         await self.ask(lambda engine: engine.adjust_priority(job, adjustment, self.name))
 
     async def _pause(self) -> None:

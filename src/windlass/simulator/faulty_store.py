@@ -1,6 +1,7 @@
 """A store that fails: before a transaction took effect, after it, slowly, or for good."""
 
 from collections.abc import Awaitable, Callable
+from contextvars import copy_context
 from typing import TypeVar
 
 from msgspec import Struct
@@ -76,9 +77,11 @@ class FaultyStore:
             await self._inner.announce(news)
 
     def subscribe(self, hear: Callable[[News], None]) -> Callable[[], None]:
+        mine = copy_context()  # so that what follows is not done on the speaker's behalf
+
         def listen(news: News) -> None:
             if not self._dead:
-                hear(news)
+                self._world.loop.call_soon(hear, news, context=mine)
 
         return self._inner.subscribe(listen)
 

@@ -46,7 +46,7 @@ async def hash_log(tx: Tx) -> tuple[int, str]:
     count = after = 0
     while chunk := await tx.log.read(after, CHUNK):
         for event in chunk:
-            digest.update(repr(tuple(event)).encode())
+            digest.update(repr((*event[:2], int(event.kind), *event[3:])).encode())
         count += len(chunk)
         after = chunk[-1].seq
     return count, digest.hexdigest()

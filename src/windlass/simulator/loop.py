@@ -13,8 +13,15 @@ from typing import Any
 OWNER: ContextVar[object] = ContextVar("owner", default=None)
 
 
+MOST_TURNS = 100_000  # of the loop in one moment; more is a livelock
+
+
 class IdleLoopError(Exception):
     """Everything waits, and nothing is planned that could end the wait."""
+
+
+class BusyLoopError(Exception):
+    """The program goes on and on without any time passing."""
 
 
 class _Timeline:
@@ -22,12 +29,18 @@ class _Timeline:
 
     def __init__(self) -> None:
         self.now = 0.0
+        self._turns = 0  # since time last passed
 
     def select(self, timeout: float | None) -> list[object]:
         """Let `timeout` seconds pass at once."""
         if timeout is None:
             raise IdleLoopError("expected something to be planned, the simulation is stuck")
-        self.now += max(0.0, timeout)
+        if timeout > 0:
+            self.now += timeout
+            self._turns = 0
+        self._turns += 1
+        if self._turns > MOST_TURNS:
+            raise BusyLoopError(f"expected time to pass, got {MOST_TURNS} turns in one moment")
         return []
 
 
@@ -37,6 +50,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def __init__(self, watch: Callable[["asyncio.Task[Any]"], None]) -> None:
         super().__init__()
         self._selector = _Timeline()
+        # The real clock's nanosecond is lost in a float after some weeks of virtual time:
+        # what is due then would never come before the end of its moment.
+        self._clock_resolution = 1e-6
         self._watch = watch
         self._open: dict[asyncio.Task[Any], object] = {}  # task → its owner
         self.set_task_factory(self._make_task)

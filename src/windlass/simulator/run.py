@@ -9,17 +9,19 @@ import logging
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import structlog
 from msgspec import Struct
 
 from windlass.domain.workers import WorkerStatus
+from windlass.engine.engine import Engine
 from windlass.engine.verify import Violation, verify
 from windlass.ports.store import Snapshot
 from windlass.simulator.client import QUEUES, Client
 from windlass.simulator.judgement import find_leftovers, find_missing, hash_log
-from windlass.simulator.network import Network
+from windlass.simulator.network import Network, Request
 from windlass.simulator.processes import Processes
 from windlass.simulator.scenario import Scenario, draw
 from windlass.simulator.server import Server
@@ -30,6 +32,7 @@ from windlass.simulator.world import World
 
 CALM_LIMIT_MS = 900_000  # how long the backlog may take to drain
 LOOK_MS = 4_000
+HOUR_MS = 3_600_000
 MEMORY_DISK = Path("/dev/shm")  # where a simulated crash costs no real writing
 
 
@@ -103,10 +106,10 @@ class _Run:
         ]
         share = -(-scenario.jobs // scenario.clients)
         self._clients = [
-            Client(world, network, servers, f"client-{number}", share)
+            Client(world, network, servers, stores, f"client-{number}", share)
             for number in range(1, scenario.clients + 1)
         ]
-        self._operator = Client(world, network, servers, "operator", 0)
+        self._operator = Client(world, network, servers, stores, "operator", 0)
 
     async def play(self, seed: int) -> Result:
         """Trouble, calm, judgement."""
@@ -119,6 +122,8 @@ class _Run:
         ).plan()
         until = self._scenario.trouble_ms / 1000
         programs = [self._world.spawn(client.run(until)) for client in self._clients]
+        if self._scenario.retrying:
+            programs.append(self._world.spawn(self._operator.keep_retrying(until)))
         await self._world.clock.sleep_ms(self._scenario.trouble_ms)
         self._calm_down()
         await asyncio.gather(*programs)
@@ -139,6 +144,8 @@ class _Run:
 
     async def _settle(self) -> None:
         """Let the operator clear what waits for one, until all jobs have ended."""
+        if self._scenario.slow_operator:
+            await self._world.clock.sleep_ms(HOUR_MS)
         end = self._world.loop.time() + CALM_LIMIT_MS / 1000
         while self._world.loop.time() < end:
             snapshot = await self._stores.view.snapshot()
@@ -149,18 +156,20 @@ class _Run:
 
     async def _operate(self, snapshot: Snapshot) -> None:
         """Resume queues, enable workers, accept what waits for an operator."""
-        ask = self._operator.ask
-        for row in snapshot.queues:
-            if row.paused and row.name in QUEUES:
-                await ask(lambda engine, queue=row.name: engine.resume(queue))
-        online = WorkerStatus.ONLINE
-        for worker in snapshot.workers:
-            paused = worker.status in (WorkerStatus.DRAINING, WorkerStatus.DISABLED)
-            if paused and worker.name == self._agents[0].traits.name:
-                await ask(lambda engine, w=worker.id: engine.set_worker_status(w, online))
-        for wait in snapshot.waits:
-            if wait.manual == 1:
-                await ask(lambda engine, job=wait.job: engine.unblock(job))
+        online, first = WorkerStatus.ONLINE, self._agents[0].traits.name
+        steps: list[Request] = [
+            partial(Engine.resume, queue=row.name)
+            for row in snapshot.queues
+            if row.paused and row.name in QUEUES
+        ]
+        steps += [
+            partial(Engine.set_worker_status, worker=row.id, status=online)
+            for row in snapshot.workers
+            if row.name == first and row.status in (WorkerStatus.DRAINING, WorkerStatus.DISABLED)
+        ]
+        steps += [partial(Engine.unblock, job=w.job) for w in snapshot.waits if w.manual == 1]
+        for step in steps:
+            await self._operator.ask(step)
 
     async def _end(self) -> None:
         for agent in self._agents:

@@ -1,12 +1,13 @@
 """What one seed draws: the fleet, the work, the faults and how often they strike."""
 
 import random
+
 from msgspec import Struct
 
 from windlass.simulator.faulty_store import StoreFaults
 from windlass.simulator.network import Weather
 from windlass.simulator.stores import StoreKind
-from windlass.simulator.worker import Traits
+from windlass.simulator.traits import Traits
 
 
 class Scenario(Struct, frozen=True, kw_only=True):
@@ -17,6 +18,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
     workers: tuple[Traits, ...]
     clients: int
     jobs: int
+    retrying: bool  # somebody retries by hand whatever fails
     trouble_ms: int  # how long faults go on
     weather: Weather
     store_faults: StoreFaults
@@ -24,6 +26,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
     server_crashes: int
     partitions: int
     outage: bool  # no server for longer than a lease
+    slow_operator: bool  # what waits for one is blocked for more than an hour
 
 
 def draw(seed: int, jobs: int | None = None) -> Scenario:
@@ -38,6 +41,7 @@ def draw(seed: int, jobs: int | None = None) -> Scenario:
         workers=_fleet(chance),
         clients=chance.randint(1, 2),
         jobs=jobs or chance.randint(20, 60),
+        retrying=chance.random() < 0.4,
         trouble_ms=chance.randint(25_000, 70_000),
         weather=_weather(chance),
         store_faults=_store_faults(chance),
@@ -45,6 +49,7 @@ def draw(seed: int, jobs: int | None = None) -> Scenario:
         server_crashes=chance.choice((0, 0, 1, 2)),
         partitions=chance.choice((0, 0, 1, 2)),
         outage=chance.random() < 0.15,
+        slow_operator=chance.random() < 0.02,
     )
 
 

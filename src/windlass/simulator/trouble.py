@@ -64,8 +64,10 @@ class Trouble:
         self._world.after(self._world.between(1_000, 2 * self._lease_ms()), agent.resume)
 
     def _drain_agent(self) -> None:
-        self._world.faults["agent_drained"] += 1
         agent = self._world.chance.choice(self._agents)
+        if not agent.worker:
+            return
+        self._world.faults["agent_drained"] += 1
         status = self._world.chance.choice((WorkerStatus.DRAINING, WorkerStatus.DISABLED))
         worker = agent.worker
         self._world.spawn(

@@ -4,18 +4,15 @@ It is a small state machine driven by callbacks. While it is paused (SIGSTOP) ev
 that comes in waits; only the keeper, a process of its own, goes on.
 """
 
-import asyncio
-from collections.abc import Callable
 from typing import Any
-
-import msgspec
-from msgspec import Struct
 
 from windlass.domain.errors import Conflict, NotFound, WindlassError
 from windlass.engine.workers import Enrolment
-from windlass.simulator.network import Call, Network, UnreachableError
+from windlass.simulator.line import Line
+from windlass.simulator.network import Network, UnreachableError
 from windlass.simulator.processes import Keeper, Key, Process, Processes
 from windlass.simulator.server import Server
+from windlass.simulator.traits import Plan, Traits, draw_outcome, plan_of, report_of
 from windlass.simulator.world import World
 from windlass.wire.sync import (
     Assignment,
@@ -30,33 +27,6 @@ from windlass.wire.sync import (
 PATIENCE_MS = 2_500  # beyond the wait, before a sync is given up
 
 
-class Traits(Struct, frozen=True):
-    """What kind of worker it is; rates are probabilities."""
-
-    name: str
-    slots: int
-    metadata: dict[str, Any]
-    prefetch: int = 0  # jobs taken ahead
-    declines: float = 0.0
-    fails: float = 0.0
-    forgets_timeouts: float = 0.0
-    dies_with_job: float = 0.0
-
-
-class Plan(Struct):
-    """What a job's arguments ask of a simulated process."""
-
-    ms: int = 1_000
-    poison: bool = False
-
-
-class _Spec(Struct):
-    args: Plan | None = None
-
-
-_spec_decoder = msgspec.json.Decoder(_Spec)
-
-
 class Agent:
     """One worker's machine: an agent process that comes and goes, and its keeper."""
 
@@ -65,16 +35,11 @@ class Agent:
         traits: Traits,
     ) -> None:  # fmt: skip
         self.traits = traits
-        self.alive = False
         self.worker = 0
         self._world = world
-        self._network = network
-        self._servers = servers
         self._processes = processes
-        self._life = 0  # which agent process this is
+        self._line = Line(world, network, servers, traits.name)
         self._newest = 0  # the newest incarnation that its state directory records
-        self._paused = False
-        self._backlog: list[Callable[[], None]] = []
         self._keeper = Keeper(world)
         self._forget()
 
@@ -82,8 +47,6 @@ class Agent:
         self._incarnation = 0
         self._seq = 0
         self._received = 0
-        self._call: Call | None = None
-        self._timer: asyncio.TimerHandle | None = None
         self._waiting: dict[Key, Assignment] = {}  # assigned, not yet asked to start
         self._starting: dict[Key, Assignment] = {}  # `started` was said, not yet answered
         self._running: dict[Key, Process] = {}
@@ -95,10 +58,9 @@ class Agent:
 
     def start(self, takeover: bool = False) -> None:
         """The agent's process begins."""
-        if self.alive:
+        if self._line.alive:
             return
-        self.alive = True
-        self._life += 1
+        self._line.begin()
         if takeover:
             self._keeper.kill_all()
         self._keeper = Keeper(self._world)
@@ -107,40 +69,18 @@ class Agent:
 
     def crash(self, keeper_lingers: bool) -> None:
         """Kill −9. The keeper sees its pipe close; one that hangs goes on to its deadline."""
-        if not self.alive:
-            return
-        self.alive = False
-        self._paused = False
-        self._backlog.clear()
-        self._hang_up()
-        if not keeper_lingers:
-            self._keeper.kill_all()
+        if self._line.alive:
+            self._line.end()
+            if not keeper_lingers:
+                self._keeper.kill_all()
 
     def pause(self) -> None:
         """SIGSTOP."""
-        self._paused = self.alive
+        self._line.pause()
 
     def resume(self) -> None:
-        """SIGCONT: everything that came in meanwhile is seen now."""
-        if self._paused:
-            self._paused = False
-            backlog, self._backlog = self._backlog, []
-            for step in backlog:
-                step()
-
-    def _when_awake(self, step: Callable[..., None], *args: Any) -> Callable[..., None]:
-        """`step` for this life only, and not before the agent is awake."""
-        life = self._life
-
-        def run(*more: Any) -> None:
-            if not self.alive or self._life != life:
-                return
-            if self._paused:
-                self._backlog.append(lambda: run(*more))
-            else:
-                step(*args, *more)
-
-        return run
+        """SIGCONT."""
+        self._line.resume()
 
     # Enrolment
 
@@ -150,7 +90,7 @@ class Agent:
             takeover=takeover, replaces=self._newest,
         )  # fmt: skip
         sent_at = self._world.loop.time()
-        self._send(
+        self._line.send(
             lambda engine: engine.enrol(enrolment),
             lambda reply: self._enrolled(reply, sent_at, takeover),
             lambda: self._enrol(takeover),
@@ -160,9 +100,9 @@ class Agent:
     def _enrolled(self, reply: Any, sent_at: float, takeover: bool) -> None:
         if isinstance(reply, WindlassError):
             wait = reply.retry_after_ms if isinstance(reply, Conflict) else None
-            self._later(wait or self._world.between(200, 1_500), lambda: self._enrol(takeover))
+            self._line.later(wait or self._world.between(200, 1_500), lambda: self._enrol(takeover))
             return
-        self.worker, self._incarnation = reply
+        self.worker, self._incarnation = reply.worker, reply.incarnation
         self._newest = self._incarnation
         self._keeper.extend(sent_at)
         self._sync()
@@ -190,7 +130,7 @@ class Agent:
             held=self._audit(),
         )
         worker, seq, sent_at = self.worker, self._seq, self._world.loop.time()
-        self._send(
+        self._line.send(
             lambda engine: engine.sync(worker, request),
             lambda reply: self._answered(reply, seq, sent_at, started, reports),
             self._sync,
@@ -225,16 +165,16 @@ class Agent:
         ):
             self._begin_anew()
         elif isinstance(reply, UnreachableError):
-            self._later(self._world.between(200, 1_000), self._sync)
+            self._line.later(self._world.between(200, 1_000), self._sync)
         elif isinstance(reply, WindlassError):
             if reply.code not in ("store_unavailable", "overloaded"):
                 self._world.found("protocol", f"sync {seq} of {self.traits.name}: {reply}")
-            self._later(self._world.between(100, 1_000), self._sync)
+            self._line.later(self._world.between(100, 1_000), self._sync)
         elif not reply.applied:
-            self._later(self._world.between(1, 50), self._sync)
+            self._line.later(self._world.between(1, 50), self._sync)
         else:
             self._obey(reply, sent_at, started, reports)
-            self._later(self._world.between(0, 20), self._sync)
+            self._line.later(self._world.between(0, 20), self._sync)
 
     def _begin_anew(self) -> None:
         """This incarnation is over: stop everything, then enrol again."""
@@ -301,11 +241,11 @@ class Agent:
         if self._keeper.expired:
             self._reports[key] = Released(*key, reason="no server answered")
             return
-        ended = self._when_awake(self._process_ended)
+        ended = self._line.when_awake(self._process_ended)
         process = Process(self._world, self._processes, key, self.traits.name, ended)
         self._running[key] = process
         self._keeper.keep(process)
-        plan = _spec_decoder.decode(assignment.spec).args or Plan()
+        plan = plan_of(assignment)
         if (plan.poison and not self._world.calm) or self._world.fault(
             "died_with_job", self.traits.dies_with_job
         ):
@@ -314,10 +254,7 @@ class Agent:
         process.run(duration, outcome)
 
     def _draw(self, plan: Plan, timeout_ms: int) -> tuple[int, str]:
-        chance = self._world.chance
-        outcome = "completed"
-        if chance.random() < self.traits.fails:
-            outcome = chance.choice(("execution", "network", "resource", "timeout"))
+        outcome = draw_outcome(self.traits, self._world.chance)
         if timeout_ms and plan.ms > timeout_ms:
             if not self._world.fault("timeout_forgotten", self.traits.forgets_timeouts):
                 return timeout_ms, "timed_out"
@@ -325,71 +262,17 @@ class Agent:
         return plan.ms, outcome
 
     def _die_soon(self) -> None:
-        life = self._life
-
         def die() -> None:
-            if self._life == life:
-                self.crash(keeper_lingers=False)
-                self._world.after(self._world.between(500, 8_000), self.start, True)
+            self.crash(keeper_lingers=False)
+            self._world.after(self._world.between(500, 8_000), self.start, True)
 
-        self._world.after(self._world.between(1, 500), die)
+        self._world.after(self._world.between(1, 500), self._line.when_awake(die))
 
     def _process_ended(self, process: Process, outcome: str) -> None:
         key = process.key
         if self._running.get(key) is not process:
             return
         del self._running[key]
-        self._reports[key] = _report(key, outcome)
+        self._reports[key] = report_of(key, outcome)
         if self._incarnation:
-            self._later(self._world.between(0, 10), self._sync)
-
-    # Talking
-
-    def _send(
-        self, request: Callable[[Any], Any], take: Callable[[Any], None],
-        again: Callable[[], None], patience_ms: int,
-    ) -> None:  # fmt: skip
-        """One call in force: an older one is given up."""
-        self._hang_up()
-        server = self._world.chance.choice(self._servers)
-
-        def taken(reply: Any) -> None:
-            if self._call is call:
-                self._hang_up()
-                take(reply)
-
-        def unanswered() -> None:
-            if self._call is call:
-                again()
-
-        call = self._network.call(
-            self.traits.name, server, request, lambda reply: heard(reply)
-        )
-        heard = self._when_awake(taken)
-        self._call = call
-        self._timer = self._world.after(patience_ms, self._when_awake(unanswered))
-
-    def _later(self, delay_ms: float, step: Callable[[], None]) -> None:
-        """Do this next, unless something else is done before."""
-        self._hang_up()
-        self._timer = self._world.after(delay_ms, self._when_awake(step))
-
-    def _hang_up(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._call is not None:
-            call, self._call = self._call, None
-            call.hang_up()
-
-
-def _report(key: Key, outcome: str) -> Finished | Released:
-    if outcome == "completed":
-        return Finished(*key, result={"ok": True})
-    if outcome == "fenced":
-        return Released(*key, reason="no server answered")
-    if outcome == "canceled":
-        return Finished(*key, outcome="canceled")
-    if outcome == "timed_out":
-        return Finished(*key, outcome="timed_out")
-    return Finished(*key, outcome="failed", failure=outcome, message=f"simulated: {outcome}")
+            self._line.later(self._world.between(0, 10), self._sync)

@@ -75,8 +75,6 @@ class World:
         if error is not None and not isinstance(error, WindlassError):
             self.found("crash", f"{type(error).__name__}: {error}")
 
-    def _unhandled(
-        self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]
-    ) -> None:
+    def _unhandled(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         del loop
         self.found("crash", f"{context.get('message')}: {context.get('exception')!r}")

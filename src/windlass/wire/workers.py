@@ -17,6 +17,7 @@ class EnrolRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     slots: int = 1
     metadata: dict[str, Any] = {}
     takeover: bool = False
+    replaces: int | None = None
     code: str | None = None
 
 

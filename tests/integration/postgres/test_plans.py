@@ -47,6 +47,17 @@ FILL = [
        FROM generate_series(1, 20000) i""",
     """INSERT INTO limits (id, max, leased, namespace, key)
        SELECT i, 1, 0, 'team', i::text FROM generate_series(1, 5000) i""",
+    """INSERT INTO tokens (worker, created_at, expires_at, revoked_at, name, digest, role,
+                           namespaces)
+       SELECT 0, 0, 0, 0, 'x', i::text, 'viewer', '{}' FROM generate_series(1, 5000) i""",
+    """INSERT INTO logs (job, bytes, gap_from, gap_to, attempt, state)
+       SELECT i, 0, 0, 0, 1, 1 FROM generate_series(1, 20000) i""",
+    """INSERT INTO artifacts (job, size, attempt, name, sha256, content_type)
+       SELECT i, 0, 1, 'x', i::text, '' FROM generate_series(1, 20000) i""",
+    """INSERT INTO names (job, set_at, namespace, name, artifact, sha256)
+       SELECT i, 0, 'team', i::text, 'x', i::text FROM generate_series(1, 5000) i""",
+    "INSERT INTO bad_ends (job, state) SELECT i, 9 FROM generate_series(1, 5000) i",
+    "UPDATE jobs SET workflow = id % 2000 WHERE id <= 20000",
     """INSERT INTO shapes (id, digest, body)
        SELECT i, i::text, 'x' FROM generate_series(1, 5000) i""",
     "ANALYZE",
@@ -104,6 +115,22 @@ HOT = {
     "read_keys": {"keys_pkey"},
     "read_events": {"events_pkey"},
     "events_of_job": {"events_job"},
+    "token_by_digest": {"tokens_digest_key"},
+    "logs_of_jobs": {"logs_pkey"},
+    "artifacts_of_jobs": {"artifacts_pkey"},
+    "referenced": {"artifacts_sha256", "names_sha256"},
+    "lookup_names": {"names_pkey"},
+    "scan_jobs": {"jobs_pkey"},
+    "scan_leases": {"leases_pkey", "jobs_pkey"},
+    "scan_waits": {"waits_pkey"},
+    "scan_due": {"due_retrying"},
+    "scan_bad": {"bad_ends_pkey", "jobs_pkey"},
+    "scan_workflow": {"jobs_workflow"},
+    "light_jobs": {"jobs_pkey"},
+    "job_records": {"jobs_pkey"},
+    "read_leases": {"leases_pkey"},
+    "standings": {"waits_pkey", "due_pkey"},
+    "jobs_behind": {"jobs_pkey"},
 }
 
 SCANS = {"Index Scan", "Index Only Scan", "Bitmap Index Scan"}

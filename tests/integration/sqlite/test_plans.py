@@ -25,6 +25,9 @@ WALKS = {
     "any_table": "stops at the first row",
     "counters": "names times servers",
     "oldest_cascade": "stops at the first row",
+    "oldest_event": "stops at the first row",
+    "queued_jobs": "stops at its bound",
+    "lease_counts": "leases are bounded by the fleet's slots",
     "newest_event": "stops at the first row, from the end",
 } | {name: "a snapshot is everything" for name in QUERIES if name.startswith("all_")}
 
@@ -84,12 +87,25 @@ def test_what_may_scan_does(database: apsw.Connection, name: str) -> None:
         ("leases", "SEARCH l USING INTEGER PRIMARY KEY (rowid=?)"),
         ("drop_leases", "SEARCH leases USING INTEGER PRIMARY KEY (rowid=?)"),
         ("take_due", "SEARCH due USING INDEX due_job (job=?)"),
+        ("scan_jobs", "SEARCH j USING INTEGER PRIMARY KEY (rowid<?)"),
+        ("scan_leases", "SEARCH l USING INTEGER PRIMARY KEY (rowid<?)"),
+        ("scan_waits", "SEARCH waits USING INTEGER PRIMARY KEY (rowid<?)"),
+        ("scan_due", "SEARCH due USING COVERING INDEX due_retrying (job<?)"),
+        ("scan_bad", "SEARCH o USING COVERING INDEX outcomes_bad (job<?)"),
+        ("scan_workflow", "SEARCH j USING INDEX jobs_workflow (workflow=? AND rowid<?)"),
+        ("jobs_behind", "SEARCH j USING INTEGER PRIMARY KEY (rowid>?)"),
+        ("remove_keys", "SEARCH keys USING INDEX keys_job (job=?)"),
     ],
 )
 def test_hot_statements_use_the_index_made_for_them(
     database: apsw.Connection, name: str, step: str
 ) -> None:
     assert step in plan(database, name)
+
+
+@pytest.mark.parametrize("name", sorted(name for name in QUERIES if name.startswith("scan_")))
+def test_lists_are_read_in_order_without_sorting(database: apsw.Connection, name: str) -> None:
+    assert [step for step in plan(database, name) if "TEMP B-TREE" in step] == []
 
 
 @pytest.mark.parametrize("name", ["peek", "due_now", "heads", "best_parked", "overdue"])

@@ -53,13 +53,13 @@ def check_places(known: Known, past: Past, found: Findings) -> None:
             found.add("S20", f"stands in {standing.place}, but there is no such job", job)
             continue
         _check_standing(standing, row.facts, past.jobs.get(job, JobPast()), found)
-    leased = {lease.job for lease in known.snapshot.leases}
-    for wait in known.snapshot.waits:
-        if wait.manual == KEPT_WHILE_RUNNING and wait.job not in leased:
-            found.add("S20", "a wait is kept for a run that is over", wait.job)
     for job, row in known.jobs.items():
         if not row.facts.state and job not in seen:
             found.add("S20", "is open and stands nowhere", job)
+    # Once the run is over its wait means nothing, and goes when its dependency ends.
+    for wait in known.snapshot.waits:
+        if wait.manual == KEPT_WHILE_RUNNING and seen.get(wait.job, "leases") != "leases":
+            found.add("S20", f"a wait is kept for a run, it stands in {seen[wait.job]}", wait.job)
 
 
 def _check_standing(standing: Standing, facts: JobFacts, past: JobPast, found: Findings) -> None:

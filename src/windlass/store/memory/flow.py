@@ -35,7 +35,7 @@ class MemoryFlow:
         jobs = sorted(item.job for item in done)
         facts = await self._jobs.lock(jobs)
         leases = await self._leases.lock(jobs)
-        tied = await self._jobs.dependents(jobs, 0)
+        tied = {*await self._jobs.dependents(jobs, 0), *await self._places.waiting(jobs)}
         ends = [
             _end(facts[item.job], leases[item.job], item, now)
             for item in sorted(done)

@@ -22,6 +22,9 @@ class MemoryLimits:
     async def lock(self, ids: Sequence[int]) -> dict[int, LimitRow]:
         return {limit: self._limits[limit] for limit in sorted(ids) if limit in self._limits}
 
+    async def lock_free(self, ids: Sequence[int]) -> dict[int, LimitRow]:
+        return await self.lock(ids)
+
     async def parked(self) -> list[int]:
         """Ascending."""
         return [limit for (limit,) in self._tables.parked.prefixes(1)]

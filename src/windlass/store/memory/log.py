@@ -20,6 +20,9 @@ class MemoryLog:
     async def read(self, after: int, count: int) -> list[Event]:
         return self._tables.events.between((after + 1,), None, count)
 
+    async def newest(self) -> int:
+        return max((event.seq for event in self._tables.events), default=0)
+
     async def of_job(self, job: int) -> list[Event]:
         return [event for event in self._tables.events.between((), None) if event.job == job]
 

@@ -25,6 +25,14 @@ def take_snapshot(tables: Tables) -> Snapshot:
         queues=tuple(sorted(tables.queues)),
         meta=tuple(sorted(tables.meta)),
         counters=tuple(pair for pair in sum_counters(tables).items() if pair[1]),
+        tokens=tuple(sorted(tables.tokens)),
+        codes=tuple(sorted(tables.codes)),
+        logs=tuple(tables.logs.between((), None)),
+        artifacts=tuple(sorted(row for rows in tables.artifacts for row in rows.values())),
+        names=tuple(sorted(tables.names)),
+        progress=tuple(sorted(tables.progress)),
+        dynamic=tuple(sorted(tables.dynamic)),
+        baseline=tuple(tables.baseline.between((), None)),
     )
 
 

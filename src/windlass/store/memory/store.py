@@ -11,15 +11,19 @@ from windlass.domain.errors import StoreUnavailable
 from windlass.ports.clock import Clock
 from windlass.ports.store import News, Snapshot, Tx
 from windlass.store.inline import drive
+from windlass.store.memory.access import MemoryAccess
 from windlass.store.memory.catalog import MemoryCatalog
+from windlass.store.memory.files import MemoryFiles
 from windlass.store.memory.flow import MemoryFlow
 from windlass.store.memory.jobs import MemoryJobs
 from windlass.store.memory.leases import MemoryLeases
 from windlass.store.memory.limits import MemoryLimits
 from windlass.store.memory.log import MemoryLog
 from windlass.store.memory.places import MemoryPlaces
+from windlass.store.memory.retention import MemoryRetention
 from windlass.store.memory.snapshot import take_snapshot
 from windlass.store.memory.tables import Tables
+from windlass.store.memory.views import MemoryViews
 from windlass.store.memory.workers import MemoryWorkers
 from windlass.store.memory.workflows import MemoryWorkflows
 
@@ -39,6 +43,10 @@ class MemoryTx(NamedTuple):
     catalog: MemoryCatalog
     log: MemoryLog
     flow: MemoryFlow
+    access: MemoryAccess
+    files: MemoryFiles
+    views: MemoryViews
+    retention: MemoryRetention
 
 
 class Shared:
@@ -138,6 +146,7 @@ def _transaction(tables: Tables, server: str) -> MemoryTx:
     """The roles over these tables, for transactions that set `now` when they begin."""
     jobs, places = MemoryJobs(tables), MemoryPlaces(tables)
     leases, log = MemoryLeases(tables), MemoryLog(tables, server)
+    files = MemoryFiles(tables)
     return MemoryTx(
         now=0,
         jobs=jobs,
@@ -149,4 +158,8 @@ def _transaction(tables: Tables, server: str) -> MemoryTx:
         catalog=MemoryCatalog(tables),
         log=log,
         flow=MemoryFlow(jobs, places, leases, log),
+        access=MemoryAccess(tables),
+        files=files,
+        views=MemoryViews(tables, jobs, leases, log, files),
+        retention=MemoryRetention(tables),
     )

@@ -1,6 +1,9 @@
 """All tables of the memory store, shared by every engine attached to it."""
 
+from windlass.domain.access import Code, Token
+from windlass.domain.baseline import BaselineRow
 from windlass.domain.events import Event
+from windlass.domain.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
 from windlass.domain.records import (
     Attempt,
     Cascade,
@@ -61,6 +64,23 @@ class Tables:
         self.events: SortedTable[int, Event] = SortedTable(journal, lambda row: (row.seq,))
         self.counters: Table[tuple[str, str], tuple[str, int]] = Table(journal)  # (server, name)
         self._last: Table[str, int] = Table(journal)
+        self._add_files(journal)
+
+    def _add_files(self, journal: Journal) -> None:
+        self.tokens: Table[int, Token] = Table(journal)
+        self.token_ids: Table[str, int] = Table(journal)  # digest
+        self.codes: Table[str, Code] = Table(journal)
+        self.logs: SortedTable[Order, LogRow] = SortedTable(
+            journal, lambda row: (row.job, row.attempt)
+        )
+        # Artifacts of one job, by attempt and name.
+        self.artifacts: Table[int, dict[tuple[int, str], ArtifactRow]] = Table(journal)
+        self.names: Table[tuple[str, str], NameRow] = Table(journal)
+        self.progress: Table[int, Progress] = Table(journal)
+        self.dynamic: Table[int, Dynamic] = Table(journal)
+        self.baseline: SortedTable[Order, BaselineRow] = SortedTable(
+            journal, lambda row: (row.kind, row.id)
+        )
 
     def number(self, sequence: str, count: int = 1) -> range:
         """The next `count` numbers of a sequence, each of which begins at 1."""

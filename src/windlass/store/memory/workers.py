@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from windlass.domain.records import Worker
-from windlass.store.memory.table import DuplicateRowError
 from windlass.store.memory.tables import Tables
 
 
@@ -22,7 +21,7 @@ class MemoryWorkers:
 
     async def insert(self, row: Worker) -> int:
         if await self.lock_name(row.name) is not None:
-            raise DuplicateRowError(f"expected a new worker's name, got {row.name!r}")
+            return 0
         (worker,) = self._tables.number("worker")
         self._workers.insert(worker, row._replace(id=worker))
         return worker

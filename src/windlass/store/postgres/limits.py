@@ -27,18 +27,23 @@ class PostgresLimits:
         if missing:
             await self._session.execute("insert_limits", *_names(missing), _values(missing))
             known = await self._find(wanted)
-        changed = sorted(
-            (limit, wanted[name]) for name, (limit, most) in known.items() if most != wanted[name]
-        )
-        if changed:
-            columns = map(integers, zip(*changed, strict=True))
+        if any(most != wanted[name] for name, (_, most) in known.items()):
+            # All of them, so that the caller's locks come in one order.
+            both = sorted((limit, wanted[name]) for name, (limit, _) in known.items())
+            columns = map(integers, zip(*both, strict=True))
             await self._session.execute("set_limits", *columns)
         return {name: known[name][0] for name in wanted}
 
     async def lock(self, ids: Sequence[int]) -> dict[int, LimitRow]:
+        return await self._lock("lock_limits", ids)
+
+    async def lock_free(self, ids: Sequence[int]) -> dict[int, LimitRow]:
+        return await self._lock("lock_free_limits", ids)
+
+    async def _lock(self, query: str, ids: Sequence[int]) -> dict[int, LimitRow]:
         if not ids:
             return {}
-        rows = await self._session.fetch("lock_limits", ascending(ids))
+        rows = await self._session.fetch(query, ascending(ids))
         return {row[0]: LimitRow._make(row) for row in rows}
 
     async def parked(self) -> list[int]:

@@ -28,6 +28,9 @@ class PostgresLog:
     async def read(self, after: int, count: int) -> list[Event]:
         return events_of(await self._session.fetch("read_events", after, count))
 
+    async def newest(self) -> int:
+        return int(await self._session.fetch_value("newest_event"))
+
     async def of_job(self, job: int) -> list[Event]:
         return events_of(await self._session.fetch("events_of_job", job))
 

@@ -101,8 +101,9 @@ FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::smallint[],
 WHERE j.id = u.job
 
 -- name: end_jobs
--- `lock_jobs` holds these rows.
-UPDATE jobs j SET
+-- `lock_jobs` holds these rows. Those that did not complete (8) are also listed apart.
+WITH ended AS (
+    UPDATE jobs j SET
     state = coalesce(u.state, $17), flags = coalesce(u.flags, $18),
     attempt = coalesce(u.attempt, $19), failed = coalesce(u.failed, $20),
     lost = coalesce(u.lost, $21), worker = coalesce(u.worker, $22),
@@ -118,7 +119,10 @@ FROM unnest($1::text::bigint[], $2::text::smallint[], $3::text::integer[],
             $15::text[], $16::bytea[])
      AS u (job, state, flags, attempt, failed, lost, worker, incarnation, assigned_at,
            started_at, finished_at, failure, exit_code, message, reason, result)
-WHERE j.id = u.job
+WHERE j.id = u.job RETURNING j.id, j.state
+)
+INSERT INTO bad_ends (job, state) SELECT id, state FROM ended WHERE state > 8
+ON CONFLICT (job) DO UPDATE SET state = excluded.state
 
 -- name: record_attempts
 -- Closed attempts after which the job went on.
@@ -519,11 +523,11 @@ SELECT id, name, incarnation, seq, status, last_seen, last_lease, slots, static,
 FROM workers WHERE name = $1 FOR NO KEY UPDATE
 
 -- name: insert_worker
--- Two enrolments of one name at once: the second fails on the unique name.
+-- Two enrolments of one name at once: the second waits for the first and answers nothing.
 INSERT INTO workers (id, name, incarnation, seq, status, last_seen, last_lease, slots, static,
                      dynamic, troubles, reason, enrolled_at)
 VALUES (nextval('worker_ids'), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-RETURNING id
+ON CONFLICT (name) DO NOTHING RETURNING id
 
 -- name: update_workers
 -- The lock comes first and in order.
@@ -662,12 +666,17 @@ WITH locked AS MATERIALIZED (
     SELECT l.id, u.max FROM unnest($1::text::bigint[], $2::text::bigint[]) AS u (id, max)
     JOIN limits l ON l.id = u.id ORDER BY l.id FOR NO KEY UPDATE OF l
 )
-UPDATE limits l SET max = k.max FROM locked k WHERE l.id = k.id
+UPDATE limits l SET max = k.max FROM locked k WHERE l.id = k.id AND l.max <> k.max
 
 -- name: lock_limits
 -- After places, before workflows.
 SELECT id, namespace, key, max, leased FROM limits WHERE id = ANY ($1::text::bigint[])
 ORDER BY id FOR NO KEY UPDATE
+
+-- name: lock_free_limits
+-- For a claim that holds limits behind these already: waiting here could end in a deadlock.
+SELECT id, namespace, key, max, leased FROM limits WHERE id = ANY ($1::text::bigint[])
+ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
 
 -- name: parked_limits
 -- A loose index scan: one descent for each limit.
@@ -797,6 +806,7 @@ WITH gone AS MATERIALIZED (
       AND l.worker = coalesce(u.worker, $8) AND l.incarnation = coalesce(u.incarnation, $9)
       AND l.state = 4 AND l.limit_id IS NULL
       AND NOT EXISTS (SELECT FROM dependents d WHERE d.job = u.job AND d.chunk = 0)
+      AND NOT EXISTS (SELECT FROM waits w WHERE w.job = u.job)
     RETURNING l.job, l.attempt, l.worker, l.incarnation, l.assigned_at, l.started_at,
               coalesce(u.exit_code, $10) AS exit_code, coalesce(u.result, $11) AS result
 ), ended AS (
@@ -943,3 +953,269 @@ SELECT number FROM migrations ORDER BY number
 -- name: note_migration
 -- In the same transaction as the migration itself.
 INSERT INTO migrations (number, name) VALUES ($1, $2)
+
+-- name: insert_token
+-- The id is drawn here.
+INSERT INTO tokens (name, digest, role, namespaces, worker, created_at, expires_at, revoked_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id
+
+-- name: token_by_digest
+-- By the unique digest, once for each request.
+SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at
+FROM tokens WHERE digest = $1
+
+-- name: all_tokens
+-- All of them; there are few.
+SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at
+FROM tokens ORDER BY id
+
+-- name: revoke_token
+-- Of two at once the second waits, and then finds it done.
+UPDATE tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at = 0 RETURNING id
+
+-- name: insert_code
+-- The columns of Code.
+INSERT INTO codes (digest, created_at, expires_at, used_at) VALUES ($1, $2, $3, $4)
+
+-- name: use_code
+-- Of two at once the second waits, and then finds it used.
+UPDATE codes SET used_at = $2 WHERE digest = $1 AND used_at = 0 AND expires_at > $2
+RETURNING digest
+
+-- name: all_codes
+-- For comparing and verifying.
+SELECT digest, created_at, expires_at, used_at FROM codes ORDER BY digest
+
+-- name: log
+-- By primary key.
+SELECT job, attempt, state, bytes, gap_from, gap_to FROM logs WHERE job = $1 AND attempt = $2
+
+-- name: put_log
+-- New or changed; the lease is locked, so nobody else writes it.
+INSERT INTO logs (job, attempt, state, bytes, gap_from, gap_to) VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (job, attempt) DO UPDATE SET state = excluded.state, bytes = excluded.bytes,
+    gap_from = excluded.gap_from, gap_to = excluded.gap_to
+
+-- name: logs_of_jobs
+-- Ascending by attempt within each job.
+SELECT job, attempt, state, bytes, gap_from, gap_to
+FROM logs WHERE job = ANY ($1::text::bigint[]) ORDER BY job, attempt
+
+-- name: all_logs
+-- For comparing and verifying.
+SELECT job, attempt, state, bytes, gap_from, gap_to FROM logs ORDER BY job, attempt
+
+-- name: put_artifacts
+-- Of a name that stands twice in one call the last one counts.
+INSERT INTO artifacts (job, attempt, name, sha256, size, content_type)
+SELECT DISTINCT ON (u.job, u.attempt, u.name COLLATE "C")
+       u.job, u.attempt, u.name, u.sha256, u.size, u.content_type
+FROM unnest($1::text::bigint[], $2::text::integer[], $3::text[], $4::text[],
+            $5::text::bigint[], $6::text[])
+     WITH ORDINALITY AS u (job, attempt, name, sha256, size, content_type, place)
+ORDER BY u.job, u.attempt, u.name COLLATE "C", u.place DESC
+ON CONFLICT (job, attempt, name) DO UPDATE SET sha256 = excluded.sha256,
+    size = excluded.size, content_type = excluded.content_type
+
+-- name: artifacts_of_jobs
+-- Ascending by attempt and name within each job.
+SELECT job, attempt, name, sha256, size, content_type
+FROM artifacts WHERE job = ANY ($1::text::bigint[]) ORDER BY job, attempt, name
+
+-- name: all_artifacts
+-- For comparing and verifying.
+SELECT job, attempt, name, sha256, size, content_type FROM artifacts
+ORDER BY job, attempt, name
+
+-- name: put_name
+-- New or changed.
+INSERT INTO names (namespace, name, job, artifact, sha256, set_at)
+VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (namespace, name) DO UPDATE SET job = excluded.job, artifact = excluded.artifact,
+    sha256 = excluded.sha256, set_at = excluded.set_at
+
+-- name: names
+-- All, or those of one namespace.
+SELECT namespace, name, job, artifact, sha256, set_at FROM names
+WHERE $1::text IS NULL OR namespace = $1 ORDER BY namespace, name
+
+-- name: lookup_names
+-- By primary key.
+SELECT n.namespace, n.name, n.job, n.artifact, n.sha256, n.set_at
+FROM unnest($2::text[]) AS u (name) JOIN names n ON n.namespace = $1 AND n.name = u.name
+
+-- name: referenced
+-- By both indexes on digests.
+SELECT u.sha256 FROM unnest($1::text[]) AS u (sha256)
+WHERE EXISTS (SELECT FROM artifacts a WHERE a.sha256 = u.sha256)
+   OR EXISTS (SELECT FROM names n WHERE n.sha256 = u.sha256)
+
+-- name: put_progress
+-- The newest one replaces the others.
+INSERT INTO progress (job, attempt, value, at) VALUES ($1, $2, $3, $4)
+ON CONFLICT (job) DO UPDATE SET attempt = excluded.attempt, value = excluded.value,
+    at = excluded.at
+
+-- name: progress_of_jobs
+-- By primary key.
+SELECT job, attempt, value, at FROM progress
+WHERE job = ANY ($1::text::bigint[]) ORDER BY job
+
+-- name: all_progress
+-- For comparing and verifying.
+SELECT job, attempt, value, at FROM progress ORDER BY job
+
+-- name: put_dynamic
+-- The newest one replaces the others.
+INSERT INTO dynamic (job, attempt, body)
+SELECT u.job, u.attempt, u.body
+FROM unnest($1::text::bigint[], $2::text::integer[], $3::bytea[]) AS u (job, attempt, body)
+ON CONFLICT (job) DO UPDATE SET attempt = excluded.attempt, body = excluded.body
+
+-- name: dynamic_of_jobs
+-- By primary key.
+SELECT job, attempt, body FROM dynamic WHERE job = ANY ($1::text::bigint[]) ORDER BY job
+
+-- name: all_dynamic
+-- For comparing and verifying.
+SELECT job, attempt, body FROM dynamic ORDER BY job
+
+-- name: scan_jobs
+-- A bounded walk back from an id: whether the rows match is seen by the reader.
+SELECT id, shape, state FROM jobs WHERE id < $1 ORDER BY id DESC LIMIT $2
+
+-- name: scan_leases
+-- The newest jobs under a lease.
+SELECT l.job, j.shape, 0
+FROM (SELECT job FROM leases WHERE job < $1 ORDER BY job DESC LIMIT $2) AS l
+JOIN jobs j ON j.id = l.job ORDER BY l.job DESC
+
+-- name: scan_waits
+-- The newest blocked jobs.
+SELECT job, shape, 0 FROM waits WHERE job < $1 ORDER BY job DESC LIMIT $2
+
+-- name: scan_due
+-- The newest jobs that back off, by the partial index.
+SELECT job, shape, 0 FROM due WHERE state = 7 AND job < $1 ORDER BY job DESC LIMIT $2
+
+-- name: scan_bad
+-- The newest jobs that ended badly.
+SELECT b.job, j.shape, b.state
+FROM (SELECT job, state FROM bad_ends WHERE job < $1 ORDER BY job DESC LIMIT $2) AS b
+JOIN jobs j ON j.id = b.job ORDER BY b.job DESC
+
+-- name: scan_workflow
+-- The newest jobs of one workflow, by the partial index.
+SELECT id, shape, state FROM jobs WHERE workflow = $3 AND id < $1 ORDER BY id DESC LIMIT $2
+
+-- name: light_jobs
+-- What a list needs to know of a job before it is read.
+SELECT id, shape, state FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id DESC
+
+-- name: queued_jobs
+-- All of them up to a bound, which is how a list finds out whether they are few.
+SELECT job FROM ready
+UNION ALL SELECT job FROM parked
+UNION ALL SELECT job FROM due WHERE state = 2
+LIMIT $1
+
+-- name: jobs_of_key
+-- By primary key.
+SELECT k.job FROM unnest($1::text[]) AS u (namespace)
+JOIN keys k ON k.namespace = u.namespace AND k.key = $2
+
+-- name: job_records
+-- The columns of JobRecord, as in `all_jobs`.
+SELECT id, shape, coalesce(workflow, 0), state, flags, rank, base, adjustment, age_from,
+       created_at, coalesce(limit_id, 0), coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
+       coalesce(supersedes, 0), coalesce(superseded_by, 0), attempt, failed, lost, returned,
+       coalesce(worker, 0), coalesce(incarnation, 0), excluded,
+       coalesce(assigned_at, 0), coalesce(started_at, 0), coalesce(finished_at, 0),
+       coalesce(failure, 0), exit_code, message, reason, result, spec
+FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id
+
+-- name: read_leases
+-- As they are now, for those who do not decide by it.
+SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
+       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason
+FROM leases WHERE job = ANY ($1::text::bigint[]) ORDER BY job
+
+-- name: standings
+-- Blocked, planned and backing-off jobs; the other open ones are queued or leased.
+SELECT job, 1, not_before FROM waits WHERE job = ANY ($1::text::bigint[])
+UNION ALL
+SELECT job, state, at FROM due WHERE job = ANY ($1::text::bigint[])
+
+-- name: worker_names
+-- By primary key.
+SELECT id, name FROM workers WHERE id = ANY ($1::text::bigint[])
+
+-- name: lease_counts
+-- Along the index on the worker.
+SELECT worker, count(*) FROM leases GROUP BY worker
+
+-- name: jobs_behind
+-- A bounded walk from an id: ids rise with time.
+SELECT id, shape, coalesce(workflow, 0), created_at, state, coalesce(finished_at, 0)
+FROM jobs WHERE id > $1 ORDER BY id LIMIT $2
+
+-- name: remove_jobs
+-- `lock_jobs` holds these rows, so nothing new can hang on them.
+WITH gone AS MATERIALIZED (
+    SELECT unnest($1::text::bigint[]) AS job
+), attempts_gone AS (
+    DELETE FROM attempts t USING gone g WHERE t.job = g.job
+), dependents_gone AS (
+    DELETE FROM dependents t USING gone g WHERE t.job = g.job
+), keys_gone AS (
+    DELETE FROM keys t USING gone g WHERE t.job = g.job
+), logs_gone AS (
+    DELETE FROM logs t USING gone g WHERE t.job = g.job
+), artifacts_gone AS (
+    DELETE FROM artifacts t USING gone g WHERE t.job = g.job
+), progress_gone AS (
+    DELETE FROM progress t USING gone g WHERE t.job = g.job
+), dynamic_gone AS (
+    DELETE FROM dynamic t USING gone g WHERE t.job = g.job
+), bad_ends_gone AS (
+    DELETE FROM bad_ends t USING gone g WHERE t.job = g.job
+), baseline_gone AS (
+    DELETE FROM baseline t USING gone g WHERE t.kind = 1 AND t.id = g.job
+)
+DELETE FROM jobs t USING gone g WHERE t.id = g.job
+
+-- name: remove_workflows
+-- Those without a job; the index on the workflow tells.
+WITH gone AS (
+    DELETE FROM workflows w USING unnest($1::text::bigint[]) AS u (id)
+    WHERE w.id = u.id AND NOT EXISTS (SELECT FROM jobs j WHERE j.workflow = w.id)
+    RETURNING w.id
+)
+DELETE FROM baseline b USING gone g WHERE b.kind = 3 AND b.id = g.id
+
+-- name: baseline
+-- By primary key.
+SELECT kind, id, body FROM baseline WHERE kind = $1 AND id = ANY ($2::text::bigint[]) ORDER BY id
+
+-- name: put_baseline
+-- New or changed.
+INSERT INTO baseline (kind, id, body)
+SELECT u.kind, u.id, u.body
+FROM unnest($1::text::smallint[], $2::text::bigint[], $3::text[]) AS u (kind, id, body)
+ON CONFLICT (kind, id) DO UPDATE SET body = excluded.body
+
+-- name: drop_baseline
+-- By primary key.
+DELETE FROM baseline WHERE kind = $1 AND id = ANY ($2::text::bigint[])
+
+-- name: all_baseline
+-- For comparing and verifying.
+SELECT kind, id, body FROM baseline ORDER BY kind, id
+
+-- name: trim_events
+-- The newest stays, as on the other stores.
+DELETE FROM events WHERE seq <= $1 AND seq < (SELECT max(seq) FROM events)
+
+-- name: newest_event
+-- Where to begin to follow what comes.
+SELECT coalesce(max(seq), 0) FROM events

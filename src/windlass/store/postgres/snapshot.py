@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 
+from windlass.domain.access import Code
+from windlass.domain.baseline import BaselineRow
+from windlass.domain.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
 from windlass.domain.records import (
     Attempt,
     Cascade,
@@ -13,6 +16,7 @@ from windlass.domain.records import (
     ShapeRow,
 )
 from windlass.ports.store import Snapshot
+from windlass.store.postgres.access import tokens_of
 from windlass.store.postgres.leases import leases_of
 from windlass.store.postgres.places import due_of, tickets_of, waits_of
 from windlass.store.postgres.session import Rows, Session
@@ -45,6 +49,14 @@ async def take_snapshot(session: Session) -> Snapshot:
         queues=tuple(map(QueueRow._make, await fetch("queues"))),
         meta=tuple(_pairs(await fetch("meta"))),
         counters=tuple(pair for pair in _pairs(await fetch("counters")) if pair[1]),
+        tokens=tuple(tokens_of(await fetch("all_tokens"))),
+        codes=tuple(map(Code._make, await fetch("all_codes"))),
+        logs=tuple(map(LogRow._make, await fetch("all_logs"))),
+        artifacts=tuple(map(ArtifactRow._make, await fetch("all_artifacts"))),
+        names=tuple(map(NameRow._make, await fetch("names", None))),
+        progress=tuple(map(Progress._make, await fetch("all_progress"))),
+        dynamic=tuple(map(Dynamic._make, await fetch("all_dynamic"))),
+        baseline=tuple(map(BaselineRow._make, await fetch("all_baseline"))),
     )
 
 

@@ -8,8 +8,10 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple, NoReturn, TypeVar
 
 from windlass.domain.errors import StoreUnavailable
+from windlass.store.postgres.access import PostgresAccess
 from windlass.store.postgres.catalog import PostgresCatalog
 from windlass.store.postgres.failures import RETRY, describe, is_lost, is_unavailable
+from windlass.store.postgres.files import PostgresFiles
 from windlass.store.postgres.flow import PostgresFlow
 from windlass.store.postgres.jobs import PostgresJobs
 from windlass.store.postgres.leases import PostgresLeases
@@ -18,7 +20,9 @@ from windlass.store.postgres.log import PostgresLog
 from windlass.store.postgres.outcome import was_committed
 from windlass.store.postgres.places import PostgresPlaces
 from windlass.store.postgres.pool import Link, Pool
+from windlass.store.postgres.retention import PostgresRetention
 from windlass.store.postgres.session import QUERIES, UNLOCKED, Rows, Session
+from windlass.store.postgres.views import PostgresViews
 from windlass.store.postgres.workers import PostgresWorkers
 from windlass.store.postgres.workflows import PostgresWorkflows
 
@@ -41,6 +45,10 @@ class PostgresTx(NamedTuple):
     catalog: PostgresCatalog
     log: PostgresLog
     flow: PostgresFlow
+    access: PostgresAccess
+    files: PostgresFiles
+    views: PostgresViews
+    retention: PostgresRetention
 
 
 class Transactions:
@@ -182,6 +190,10 @@ class Transactions:
             PostgresCatalog(session),
             PostgresLog(session, self._server),
             PostgresFlow(session),
+            PostgresAccess(session),
+            PostgresFiles(session),
+            PostgresViews(session),
+            PostgresRetention(session),
         )
 
 

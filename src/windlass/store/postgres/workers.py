@@ -28,8 +28,8 @@ class PostgresWorkers:
         return rows[0] if rows else None
 
     async def insert(self, row: Worker) -> int:
-        worker: int = await self._session.fetch_value("insert_worker", *row[1:])
-        return worker
+        worker: int | None = await self._session.fetch_value("insert_worker", *row[1:])
+        return worker or 0
 
     async def update(self, rows: Sequence[Worker]) -> None:
         if rows:

@@ -4,7 +4,8 @@ Such an index would cost every job a seventh of its way through the store. So it
 only the unusual events; the others happened at times that the job's own rows know, and
 events stand in the order of their times. Whether all were found is certain: the
 transitions of a job form a chain from its beginning to where it stands now, and a
-missing one leaves a gap. Only then is the whole log read.
+missing one leaves a gap. Only then is the whole log read. Where retention has removed
+the oldest events, a chain may begin later, or be gone.
 """
 
 from bisect import bisect_left
@@ -28,19 +29,26 @@ UNLEASED = frozenset({State.BLOCKED.code, State.QUEUED.code, State.RETRYING.code
 def events_of_job(connection: apsw.Connection, job: int) -> list[Event]:
     """All events of `job`, in order."""
     found = {event.seq: event for event in _events(connection, "rare_events_of_job", (job,))}
-    for span in _spans(connection, _times(connection, job)):
+    times = _times(connection, job)
+    for span in _spans(connection, times):
         for event in _events(connection, "events_of_job_between", (job, *span)):
             found[event.seq] = event
     events = [found[seq] for seq in sorted(found)]
-    if is_whole(events, _standing(connection, job)):
+    trimmed = bool(times) and _is_trimmed(connection, min(filter(None, times), default=0))
+    if is_whole(events, _standing(connection, job), trimmed):
         return events
     return _events(connection, "events_of_job", (job,))
 
 
-def is_whole(events: Iterable[Event], standing: frozenset[int]) -> bool:
-    """Whether the transitions lead from a new job to one of the states in `standing`."""
+def is_whole(events: Iterable[Event], standing: frozenset[int], trimmed: bool = False) -> bool:
+    """Whether the transitions lead from a new job to one of the states in `standing`.
+
+    With `trimmed` the first ones may be missing, or all of them.
+    """
     moves = [event for event in events if event.kind == JOB]
-    if not moves or moves[0].frm != NEW or moves[-1].to not in standing:
+    if not moves:
+        return trimmed
+    if (moves[0].frm != NEW and not trimmed) or moves[-1].to not in standing:
         return False
     return all(before.to == after.frm for before, after in pairwise(moves))
 
@@ -57,6 +65,12 @@ def _standing(connection: apsw.Connection, job: int) -> frozenset[int]:
 def _times(connection: apsw.Connection, job: int) -> list[int]:
     rows: list[Row] = connection.execute(QUERIES["job_times"], (job,)).fetchall()
     return [at for (at,) in rows]
+
+
+def _is_trimmed(connection: apsw.Connection, created_at: int) -> bool:
+    """Whether events as old as this may have been removed."""
+    rows: list[Row] = connection.execute(QUERIES["oldest_event"]).fetchall()
+    return bool(rows) and rows[0][0] > 1 and created_at <= rows[0][1]
 
 
 def _spans(connection: apsw.Connection, times: Sequence[int]) -> list[tuple[int, int]]:

@@ -30,6 +30,9 @@ class SqliteLimits:
         rows = self._execute(QUERIES["limits"], (integers(sorted(ids)),))
         return {row[0]: as_limit(row) for row in rows}
 
+    async def lock_free(self, ids: Sequence[int]) -> dict[int, LimitRow]:
+        return await self.lock(ids)
+
     async def parked(self) -> list[int]:
         """Ascending."""
         rows: list[Row] = self._execute(QUERIES["parked_limits"]).fetchall()

@@ -28,6 +28,10 @@ class SqliteLog:
     async def read(self, after: int, count: int) -> list[Event]:
         return list(map(as_event, self._execute(QUERIES["read_events"], (after, count))))
 
+    async def newest(self) -> int:
+        rows: list[Row] = self._execute(QUERIES["newest_event_seq"]).fetchall()
+        return int(rows[0][0])
+
     async def of_job(self, job: int) -> list[Event]:
         return events_of_job(self._connection, job)
 

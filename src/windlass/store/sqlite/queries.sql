@@ -679,7 +679,8 @@ FROM carray(?) AS wanted
 CROSS JOIN leases AS l ON l.job = wanted.value
 CROSS JOIN jobs AS j ON j.id = l.job
 WHERE l.state = 4 AND l.limit_id = 0 AND j.workflow = 0
-    AND NOT EXISTS (SELECT 1 FROM dependents AS d WHERE d.job = l.job);
+    AND NOT EXISTS (SELECT 1 FROM dependents AS d WHERE d.job = l.job)
+    AND NOT EXISTS (SELECT 1 FROM waits AS w WHERE w.job = l.job);
 
 -- name: equal_events
 -- Equal transitions of many jobs: all columns but the job are the same.
@@ -690,3 +691,279 @@ SELECT ?1, ?2, value, ?3, ?4, ?5, ?6, ?7 FROM carray(?8);
 -- What a worker holds already counts against its slots.
 SELECT l.worker, count(*) FROM carray(?) AS wanted
 CROSS JOIN leases AS l ON l.worker = wanted.value GROUP BY l.worker;
+
+
+-- access ----------------------------------------------------------------------------
+
+-- name: insert_token
+-- The columns of Token; the namespaces are a JSON list.
+INSERT INTO tokens (
+    id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: token_by_digest
+-- By the unique digest, once for each request.
+SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at
+FROM tokens WHERE digest = ?;
+
+-- name: all_tokens
+-- By id.
+SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at
+FROM tokens ORDER BY id;
+
+-- name: revoke_token
+-- The first one who does so is told.
+UPDATE tokens SET revoked_at = ?2 WHERE id = ?1 AND revoked_at = 0 RETURNING id;
+
+-- name: insert_code
+-- The columns of Code.
+INSERT INTO codes (digest, created_at, expires_at, used_at) VALUES (?, ?, ?, ?);
+
+-- name: use_code
+-- The first one who does so is told, if it is not too late.
+UPDATE codes SET used_at = ?2 WHERE digest = ?1 AND used_at = 0 AND expires_at > ?2
+RETURNING digest;
+
+-- name: all_codes
+-- By digest.
+SELECT digest, created_at, expires_at, used_at FROM codes ORDER BY digest;
+
+
+-- files -----------------------------------------------------------------------------
+
+-- name: log
+-- By primary key.
+SELECT job, attempt, state, bytes, gap_from, gap_to FROM logs WHERE job = ? AND attempt = ?;
+
+-- name: put_log
+-- The columns of LogRow.
+INSERT OR REPLACE INTO logs (job, attempt, state, bytes, gap_from, gap_to)
+VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: logs_of_jobs
+-- Within a job they come ascending by attempt, as the primary key has them.
+SELECT l.job, l.attempt, l.state, l.bytes, l.gap_from, l.gap_to
+FROM carray(?) AS wanted CROSS JOIN logs AS l ON l.job = wanted.value;
+
+-- name: all_logs
+-- By job and attempt.
+SELECT job, attempt, state, bytes, gap_from, gap_to FROM logs ORDER BY job, attempt;
+
+-- name: put_artifacts
+-- The columns of ArtifactRow.
+INSERT OR REPLACE INTO artifacts (job, attempt, name, sha256, size, content_type)
+VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: artifacts_of_jobs
+-- Within a job by attempt and name, as the primary key has them.
+SELECT a.job, a.attempt, a.name, a.sha256, a.size, a.content_type
+FROM carray(?) AS wanted CROSS JOIN artifacts AS a ON a.job = wanted.value;
+
+-- name: all_artifacts
+-- By job, attempt and name.
+SELECT job, attempt, name, sha256, size, content_type FROM artifacts
+ORDER BY job, attempt, name;
+
+-- name: put_name
+-- The columns of NameRow.
+INSERT OR REPLACE INTO names (namespace, name, job, artifact, sha256, set_at)
+VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: name
+-- By primary key.
+SELECT namespace, name, job, artifact, sha256, set_at FROM names
+WHERE namespace = ? AND name = ?;
+
+-- name: names_of_namespace
+-- A span of the primary key.
+SELECT namespace, name, job, artifact, sha256, set_at FROM names
+WHERE namespace = ? ORDER BY name;
+
+-- name: all_names
+-- By namespace and name.
+SELECT namespace, name, job, artifact, sha256, set_at FROM names ORDER BY namespace, name;
+
+-- name: referenced
+-- By both indexes on digests, one digest at a time.
+SELECT ?1 WHERE EXISTS (SELECT 1 FROM artifacts WHERE sha256 = ?1)
+    OR EXISTS (SELECT 1 FROM names WHERE sha256 = ?1);
+
+-- name: put_progress
+-- The columns of Progress; the newest one replaces the others.
+INSERT OR REPLACE INTO progress (job, attempt, value, at) VALUES (?, ?, ?, ?);
+
+-- name: progress_of_jobs
+-- By primary key.
+SELECT p.job, p.attempt, p.value, p.at
+FROM carray(?) AS wanted CROSS JOIN progress AS p ON p.job = wanted.value;
+
+-- name: all_progress
+-- By job.
+SELECT job, attempt, value, at FROM progress ORDER BY job;
+
+-- name: put_dynamic
+-- The columns of Dynamic; the newest one replaces the others.
+INSERT OR REPLACE INTO dynamic (job, attempt, body) VALUES (?, ?, ?);
+
+-- name: dynamic_of_jobs
+-- By primary key.
+SELECT d.job, d.attempt, d.body
+FROM carray(?) AS wanted CROSS JOIN dynamic AS d ON d.job = wanted.value;
+
+-- name: all_dynamic
+-- By job.
+SELECT job, attempt, body FROM dynamic ORDER BY job;
+
+
+-- views -----------------------------------------------------------------------------
+
+-- name: scan_jobs
+-- A bounded walk back from an id: whether the rows match is seen by the reader.
+SELECT j.id, j.shape, ifnull(o.state, 0)
+FROM jobs AS j LEFT JOIN outcomes AS o ON o.job = j.id
+WHERE j.id < ?1 ORDER BY j.id DESC LIMIT ?2;
+
+-- name: scan_leases
+-- The newest jobs under a lease.
+SELECT l.job, j.shape, 0
+FROM leases AS l CROSS JOIN jobs AS j ON j.id = l.job
+WHERE l.job < ?1 ORDER BY l.job DESC LIMIT ?2;
+
+-- name: scan_waits
+-- The newest blocked jobs.
+SELECT job, shape, 0 FROM waits WHERE job < ?1 ORDER BY job DESC LIMIT ?2;
+
+-- name: scan_due
+-- The newest jobs that back off, by the partial index.
+SELECT job, shape, 0 FROM due INDEXED BY due_retrying
+WHERE job < ?1 AND state = 7 ORDER BY job DESC LIMIT ?2;
+
+-- name: scan_bad
+-- The newest jobs that ended badly, by the partial index.
+SELECT o.job, j.shape, o.state
+FROM outcomes AS o INDEXED BY outcomes_bad CROSS JOIN jobs AS j ON j.id = o.job
+WHERE o.state > 8 AND o.job < ?1 ORDER BY o.job DESC LIMIT ?2;
+
+-- name: scan_workflow
+-- The newest jobs of one workflow, by the partial index.
+SELECT j.id, j.shape, ifnull(o.state, 0)
+FROM jobs AS j LEFT JOIN outcomes AS o ON o.job = j.id
+WHERE j.workflow = ?3 AND j.workflow > 0 AND j.id < ?1 ORDER BY j.id DESC LIMIT ?2;
+
+-- name: light_jobs
+-- What a list needs to know of a job before it is read.
+SELECT j.id, j.shape, ifnull(o.state, 0)
+FROM carray(?) AS wanted
+CROSS JOIN jobs AS j ON j.id = wanted.value
+LEFT JOIN outcomes AS o ON o.job = j.id;
+
+-- name: queued_jobs
+-- All of them up to a bound, which is how a list finds out whether they are few.
+SELECT job FROM ready
+UNION ALL SELECT job FROM parked
+UNION ALL SELECT job FROM due WHERE state = 2
+LIMIT ?;
+
+-- name: job_records
+-- The columns of JobRecord, as in `all_jobs`.
+SELECT
+    j.id, j.shape, j.workflow, ifnull(o.state, 0), ifnull(o.flags, j.flags), j.rank, j.base,
+    j.adjustment, j.age_from, j.created_at, j.limit_id, j.timeout_ms, j.idle_ms,
+    j.supersedes, j.superseded_by, ifnull(o.attempt, j.attempt), ifnull(o.failed, j.failed),
+    ifnull(o.lost, j.lost), j.returned, ifnull(o.worker, 0), ifnull(o.incarnation, 0),
+    j.excluded,
+    ifnull(o.assigned_at, 0), ifnull(o.started_at, 0), ifnull(o.finished_at, 0),
+    ifnull(o.failure, 0), o.exit_code, o.message, o.reason, o.result, j.spec
+FROM carray(?) AS wanted
+CROSS JOIN jobs AS j ON j.id = wanted.value
+LEFT JOIN outcomes AS o ON o.job = j.id;
+
+-- name: standings
+-- Blocked, planned and backing-off jobs; the other open ones are queued or leased.
+SELECT w.job, 1, w.not_before FROM carray(?1) AS wanted CROSS JOIN waits AS w ON w.job = wanted.value
+UNION ALL
+SELECT d.job, d.state, d.at FROM carray(?2) AS wanted CROSS JOIN due AS d ON d.job = wanted.value;
+
+-- name: worker_names
+-- By primary key.
+SELECT w.id, w.name FROM carray(?) AS wanted CROSS JOIN workers AS w ON w.id = wanted.value;
+
+-- name: lease_counts
+-- Along the index on the worker.
+SELECT worker, count(*) FROM leases GROUP BY worker;
+
+
+-- retention -------------------------------------------------------------------------
+
+-- name: jobs_behind
+-- A bounded walk from an id: ids rise with time.
+SELECT j.id, j.shape, j.workflow, j.created_at, ifnull(o.state, 0), ifnull(o.finished_at, 0)
+FROM jobs AS j LEFT JOIN outcomes AS o ON o.job = j.id
+WHERE j.id > ?1 ORDER BY j.id LIMIT ?2;
+
+-- name: remove_jobs
+-- The row itself.
+DELETE FROM jobs WHERE id IN carray(?);
+
+-- name: remove_outcomes
+-- How the job ended.
+DELETE FROM outcomes WHERE job IN carray(?);
+
+-- name: remove_attempts
+-- Its earlier attempts.
+DELETE FROM attempts WHERE job IN carray(?);
+
+-- name: remove_dependents
+-- Who waited for it.
+DELETE FROM dependents WHERE job IN carray(?);
+
+-- name: remove_keys
+-- Its key may be used anew.
+DELETE FROM keys WHERE job IN carray(?);
+
+-- name: remove_logs
+-- The segments become orphans.
+DELETE FROM logs WHERE job IN carray(?);
+
+-- name: remove_artifacts
+-- Blobs that nothing else speaks of become orphans.
+DELETE FROM artifacts WHERE job IN carray(?);
+
+-- name: remove_progress
+-- What it last said.
+DELETE FROM progress WHERE job IN carray(?);
+
+-- name: remove_dynamic
+-- What its arguments were resolved to.
+DELETE FROM dynamic WHERE job IN carray(?);
+
+-- name: remove_workflows
+-- Those without a job; the index on the workflow tells.
+DELETE FROM workflows WHERE id IN carray(?) AND NOT EXISTS (
+    SELECT 1 FROM jobs AS j WHERE j.workflow = workflows.id AND j.workflow > 0
+) RETURNING id;
+
+-- name: baseline
+-- By primary key.
+SELECT b.kind, b.id, b.body
+FROM carray(?2) AS wanted CROSS JOIN baseline AS b ON b.kind = ?1 AND b.id = wanted.value;
+
+-- name: put_baseline
+-- The columns of BaselineRow.
+INSERT OR REPLACE INTO baseline (kind, id, body) VALUES (?, ?, ?);
+
+-- name: drop_baseline
+-- By primary key.
+DELETE FROM baseline WHERE kind = ?1 AND id IN carray(?2);
+
+-- name: all_baseline
+-- By kind and id.
+SELECT kind, id, body FROM baseline ORDER BY kind, id;
+
+-- name: trim_events
+-- The newest stays, whatever its number: the numbering goes on from it.
+DELETE FROM events WHERE seq <= ? AND seq < (SELECT max(seq) FROM events);
+
+-- name: oldest_event
+-- Its number is above 1 once events were removed.
+SELECT seq, at FROM events ORDER BY seq LIMIT 1;

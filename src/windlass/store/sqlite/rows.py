@@ -8,7 +8,10 @@ from typing import Any, TypeVar
 import apsw
 import msgspec
 
+from windlass.domain.access import Code, Token
+from windlass.domain.baseline import BaselineRow
 from windlass.domain.events import Event
+from windlass.domain.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
 from windlass.domain.records import (
     Attempt,
     Cascade,
@@ -39,8 +42,12 @@ def maker(kind: type[R]) -> Callable[[Row], R]:
     return make
 
 
+as_artifact = maker(ArtifactRow)
 as_attempt = maker(Attempt)
+as_baseline = maker(BaselineRow)
 as_cascade = maker(Cascade)
+as_code = maker(Code)
+as_dynamic = maker(Dynamic)
 as_event = maker(Event)
 as_facts = maker(JobFacts)
 as_granted = maker(Granted)
@@ -48,6 +55,9 @@ as_head = maker(Head)
 as_key = maker(KeyRow)
 as_lease = maker(Lease)
 as_limit = maker(LimitRow)
+as_log = maker(LogRow)
+as_name = maker(NameRow)
+as_progress = maker(Progress)
 as_queue = maker(QueueRow)
 as_shape = maker(ShapeRow)
 as_stopped = maker(Stopped)
@@ -81,6 +91,16 @@ def due_row(due: Due) -> Row:
 def as_record(row: Row) -> JobRecord:
     """From a row that holds the facts and then the rest."""
     return JobRecord(as_facts(row[:FACTS]), *row[FACTS:])
+
+
+def as_token(row: Row) -> Token:
+    before, namespaces, after = row[:4], row[4], row[5:]
+    decoded = msgspec.json.decode(namespaces, type=tuple[str, ...])
+    return Token._make((*before, decoded, *after))
+
+
+def token_row(token: Token) -> Row:
+    return token._replace(namespaces=msgspec.json.encode(token.namespaces).decode())  # type: ignore[arg-type]
 
 
 def as_workflow(row: Row) -> WorkflowRow:

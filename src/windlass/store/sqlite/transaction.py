@@ -4,14 +4,18 @@ from typing import NamedTuple
 
 import apsw
 
+from windlass.store.sqlite.access import SqliteAccess
 from windlass.store.sqlite.catalog import SqliteCatalog
+from windlass.store.sqlite.files import SqliteFiles
 from windlass.store.sqlite.flow import SqliteFlow
 from windlass.store.sqlite.jobs import SqliteJobs
 from windlass.store.sqlite.leases import SqliteLeases
 from windlass.store.sqlite.limits import SqliteLimits
 from windlass.store.sqlite.log import SqliteLog
 from windlass.store.sqlite.places import SqlitePlaces
+from windlass.store.sqlite.retention import SqliteRetention
 from windlass.store.sqlite.sequences import Sequences
+from windlass.store.sqlite.views import SqliteViews
 from windlass.store.sqlite.workers import SqliteWorkers
 from windlass.store.sqlite.workflows import SqliteWorkflows
 
@@ -29,10 +33,15 @@ class SqliteTx(NamedTuple):
     catalog: SqliteCatalog
     log: SqliteLog
     flow: SqliteFlow
+    access: SqliteAccess
+    files: SqliteFiles
+    views: SqliteViews
+    retention: SqliteRetention
 
 
 def roles_over(connection: apsw.Connection, sequences: Sequences, server: str) -> SqliteTx:
     """All roles over one connection."""
+    files = SqliteFiles(connection)
     return SqliteTx(
         now=0,
         jobs=SqliteJobs(connection, sequences),
@@ -44,4 +53,8 @@ def roles_over(connection: apsw.Connection, sequences: Sequences, server: str) -
         catalog=SqliteCatalog(connection, sequences),
         log=SqliteLog(connection, server),
         flow=SqliteFlow(connection),
+        access=SqliteAccess(connection, sequences),
+        files=files,
+        views=SqliteViews(connection, files),
+        retention=SqliteRetention(connection),
     )

@@ -1,0 +1,1 @@
+"""Where logs and artifacts are kept: a directory, a bucket, or memory."""

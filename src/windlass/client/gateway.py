@@ -1,0 +1,106 @@
+"""The agents' side of the HTTP API."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, Literal
+
+import httpx
+
+from windlass.client.transport import Transport
+from windlass.domain.errors import Unreachable
+from windlass.ports.gateway import Holder
+from windlass.wire.files import LogEnd, LogNext, Upload
+from windlass.wire.sync import SyncReply, SyncRequest
+from windlass.wire.workers import Changed, EnrolReply, EnrolRequest
+
+CHUNK = 1024 * 1024
+MARGIN_SECONDS = 10.0
+
+
+class HttpGateway:
+    """`Gateway` over one server; after enrolling it presents the worker's own token."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    @property
+    def token(self) -> str | None:
+        """What the agent keeps to enrol again."""
+        return self._transport.token
+
+    async def enrol(self, request: EnrolRequest) -> EnrolReply:
+        reply = await self._transport.call("POST", "/api/v1/workers/enrol", EnrolReply, request)
+        if reply.token is not None:
+            self._transport.token = reply.token
+        return reply
+
+    async def sync(self, worker: int, request: SyncRequest) -> SyncReply:
+        path = f"/api/v1/workers/{worker}/sync"
+        limit = request.wait_ms / 1000 + MARGIN_SECONDS
+        return await self._transport.call("POST", path, SyncReply, request, timeout=limit)
+
+    async def append_log(self, holder: Holder, offset: int, data: bytes) -> int:
+        query = {"incarnation": holder.incarnation, "offset": offset}
+        path = f"{_attempt(holder)}/log"
+        reply = await self._transport.call_bytes("POST", path, LogNext, data, query=query)
+        return reply.next
+
+    async def end_log(
+        self, holder: Holder, size: int, state: Literal["committed", "lost"]
+    ) -> None:
+        query = {"incarnation": holder.incarnation}
+        path = f"{_attempt(holder)}/log/end"
+        await self._transport.call("POST", path, Changed, LogEnd(size, state), query=query)
+
+    async def progress(self, holder: Holder, value: Any) -> None:
+        query = {"incarnation": holder.incarnation}
+        path = f"{_attempt(holder)}/progress"
+        await self._transport.call("POST", path, Changed, {"progress": value}, query=query)
+
+    async def put_artifact(
+        self, holder: Holder, name: str, path: Path, sha256: str, content_type: str
+    ) -> None:
+        size = path.stat().st_size
+        facts = {
+            "incarnation": holder.incarnation,
+            "sha256": sha256,
+            "size": size,
+            "content_type": content_type,
+        }
+        route = f"{_attempt(holder)}/artifacts/{name}"
+        upload = await self._transport.call("POST", f"{route}/presign", Upload, query=facts)
+        if upload.url is None:
+            await self._transport.send_bytes("PUT", route, _read(path), query=facts)
+            return
+        await _put_direct(upload, path, size)
+        await self._transport.call("PUT", f"{route}/uploaded", Changed, query=facts)
+
+    async def get_artifact(self, job: int, name: str, path: Path) -> None:
+        with path.open("wb") as file:
+            async for chunk in self._transport.stream(f"/api/v1/jobs/{job}/artifacts/{name}"):
+                file.write(chunk)
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+
+def _attempt(holder: Holder) -> str:
+    return f"/api/v1/workers/{holder.worker}/jobs/{holder.job}/attempts/{holder.attempt}"
+
+
+async def _read(path: Path) -> AsyncIterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            yield chunk
+
+
+async def _put_direct(upload: Upload, path: Path, size: int) -> None:
+    """Straight to the bucket, with the one permission this address carries."""
+    headers = {**upload.headers, "Content-Length": str(size)}
+    try:
+        async with httpx.AsyncClient(timeout=None) as http:
+            response = await http.put(str(upload.url), content=_read(path), headers=headers)
+    except httpx.TransportError as error:
+        raise Unreachable(f"the artifact store did not answer: {error}") from error
+    if response.status_code >= 400:
+        raise Unreachable(f"the artifact store answered {response.status_code}")

@@ -1,0 +1,78 @@
+"""Handles on submitted jobs."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+from windlass.client.transport import Transport
+from windlass.domain.errors import WindlassError
+from windlass.wire.jobs import CanceledJob, Job, RetryReply
+
+WAIT_SECONDS = 30.0
+ENDS = frozenset({"completed", "failed", "canceled", "aborted", "rejected"})
+
+
+class JobFailed(WindlassError):
+    """A job ended without a result; `job` tells everything about it."""
+
+    code = "job_failed"
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self.job = job
+
+    @property
+    def message(self) -> str:
+        return f"job {self.job.id} {self.job.state}: {self.job.reason or 'no reason given'}"
+
+
+class AsyncJob:
+    """A submitted job."""
+
+    def __init__(self, transport: Transport, job: int) -> None:
+        self._transport = transport
+        self.id = job
+
+    async def info(self) -> Job:
+        """The job as it stands."""
+        return await self._transport.call("GET", f"/api/v1/jobs/{self.id}", Job)
+
+    async def wait(self, timeout: float | None = None) -> Job:
+        """Wait until the job has ended; raises `TimeoutError` when the time is up."""
+        async with asyncio.timeout(timeout):
+            while True:
+                job = await self._transport.call(
+                    "GET",
+                    f"/api/v1/jobs/{self.id}/wait",
+                    Job,
+                    query={"timeout": WAIT_SECONDS},
+                )
+                if job.state in ENDS:
+                    return job
+
+    async def result(self, timeout: float | None = None) -> Any:
+        """The job's result; raises `JobFailed` if it did not complete."""
+        job = await self.wait(timeout)
+        if job.state != "completed":
+            raise JobFailed(job)
+        return job.result
+
+    async def cancel(self, reason: str = "Canceled") -> bool:
+        """Cancel the job; whether that changed anything."""
+        reply = await self._transport.call(
+            "POST", f"/api/v1/jobs/{self.id}/cancel", CanceledJob, query={"reason": reason}
+        )
+        return reply.applied
+
+    async def retry(self) -> "AsyncJob":
+        """Supersede the ended job by a new one."""
+        reply = await self._transport.call("POST", f"/api/v1/jobs/{self.id}/retry", RetryReply)
+        return AsyncJob(self._transport, reply.id)
+
+    def logs(self, follow: bool = False) -> AsyncIterator[bytes]:
+        """The job's log, piece by piece; with `follow` until it ends."""
+        query = {"follow": "true" if follow else None}
+        return self._transport.stream(f"/api/v1/jobs/{self.id}/log", query)
+
+    def __repr__(self) -> str:
+        return f"<job {self.id}>"

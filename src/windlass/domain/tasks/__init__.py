@@ -1,0 +1,1 @@
+"""What the built-in tasks accept, one file a task. Pure: servers ask at submit."""

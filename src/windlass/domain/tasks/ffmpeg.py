@@ -1,0 +1,135 @@
+"""The task `ffmpeg`: declared arguments become a command line, never one for a shell."""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+import msgspec
+
+from windlass.domain.errors import InvalidInput
+from windlass.domain.tasks.declared import (
+    LIST_LIMIT,
+    check_scratch_path,
+    check_texts,
+    read_declared,
+    read_duration,
+)
+from windlass.domain.tasks.kind import TaskPlan
+from windlass.domain.tasks.sources import (
+    Source,
+    check_name,
+    check_output,
+    check_source,
+    is_stream,
+    literal_glob,
+    scheme_of,
+)
+
+AVAILABLE: Final = "ffmpeg:available==true"
+
+_CODEC_OPTION: Final = re.compile(r"-(?:c|codec)(?::\S*)?|-[vas]codec")
+_STREAM_FORMATS: Final = {
+    "rtmp": "flv", "rtmps": "flv", "rtmpt": "flv", "rtsp": "rtsp", "rtsps": "rtsp",
+    "rtp": "rtp_mpegts", "srt": "mpegts", "tcp": "mpegts", "udp": "mpegts",
+}  # fmt: skip
+
+
+class FfmpegArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A transcode. `output` is a file that is kept as an artifact, or a stream.
+
+    `codec` and `audio_codec` name encoders; `options` stand before the output;
+    `artifacts` are globs of further files that are kept; `duration` of the media is in
+    seconds or text ("15m"), and found in the input if it is not given.
+    """
+
+    inputs: list[str | Source]
+    output: str
+    codec: str | None = None
+    audio_codec: str | None = None
+    format: str | None = None
+    options: list[str] = []
+    artifacts: list[str] = []
+    duration: float | str | None = None
+
+
+class FfmpegTask:
+    """Implements `TaskKind`."""
+
+    name: Final = "ffmpeg"
+
+    def check(self, args: object, field: str = "args") -> TaskPlan:
+        """The arguments as `FfmpegArgs`, what a worker must have, and the duration."""
+        declared = read_args(args, field)
+        return TaskPlan(declared, requirements(declared), duration_ms(declared, field))
+
+
+def read_args(args: object, field: str = "args") -> FfmpegArgs:
+    """Check the arguments of an ffmpeg job."""
+    declared = read_declared(FfmpegArgs, args, field)
+    if not 1 <= len(declared.inputs) <= LIST_LIMIT:
+        count = len(declared.inputs)
+        raise InvalidInput(f"{field}.inputs", f"a list of 1 to {LIST_LIMIT} inputs", count)
+    for number, source in enumerate(declared.inputs):
+        check_source(source, f"{field}.inputs[{number}]")
+    check_output(declared.output, f"{field}.output")
+    for name in ("codec", "audio_codec", "format"):
+        value = getattr(declared, name)
+        if value is not None:
+            check_name(value, f"{field}.{name}")
+    check_texts(declared.options, f"{field}.options")
+    for number, pattern in enumerate(declared.artifacts):
+        check_scratch_path(pattern, f"{field}.artifacts[{number}]")
+    duration_ms(declared, field)
+    return declared
+
+
+def duration_ms(args: FfmpegArgs, field: str = "args") -> int | None:
+    """How long the media is, where the arguments say so."""
+    return read_duration(args.duration, f"{field}.duration")
+
+
+def requirements(args: FfmpegArgs) -> tuple[str, ...]:
+    """What a worker must have: ffmpeg, each encoder that is named, a GPU for some."""
+    encoders = sorted(set(_encoders(args)))
+    clauses = [AVAILABLE, *(f"ffmpeg:encoders has {name}" for name in encoders)]
+    if any(name.endswith("_nvenc") for name in encoders):
+        clauses.append("gpus>=1")
+    return tuple(clauses)
+
+
+def _encoders(args: FfmpegArgs) -> Iterator[str]:
+    named = [args.codec, args.audio_codec]
+    for option, value in pairwise(args.options):
+        if _CODEC_OPTION.fullmatch(option):
+            named.append(value)
+    for name in named:
+        if name is not None and name != "copy" and "," not in name and name.isprintable():
+            yield name
+
+
+def command_line(program: str, args: FfmpegArgs, sources: Sequence[str]) -> list[str]:
+    """The command; `sources` says where each input is found on the worker."""
+    argv = [program, "-hide_banner", "-nostdin", "-nostats", "-y", "-progress", "pipe:1"]
+    for source, place in zip(args.inputs, sources, strict=True):
+        if isinstance(source, Source):
+            if source.format is not None:
+                argv += ["-f", source.format]
+            argv += source.options
+        argv += ["-i", place]
+    if args.codec is not None:
+        argv += ["-c:v", args.codec]
+    if args.audio_codec is not None:
+        argv += ["-c:a", args.audio_codec]
+    argv += args.options
+    form = args.format or _STREAM_FORMATS.get(scheme_of(args.output) or "")
+    if form is not None:
+        argv += ["-f", form]
+    return [*argv, args.output if is_stream(args.output) else f"./{args.output}"]
+
+
+def kept_files(args: FfmpegArgs) -> list[str]:
+    """Globs of the files a job leaves: its output, with a number in it or without."""
+    if is_stream(args.output):
+        return list(args.artifacts)
+    return [re.sub(r"%0?[0-9]*d", "*", literal_glob(args.output)), *args.artifacts]

@@ -1,0 +1,72 @@
+"""The task `gstreamer`: a pipeline for gst-launch, word by word."""
+
+from typing import Final
+
+import msgspec
+
+from windlass.domain.errors import InvalidInput
+from windlass.domain.tasks.declared import (
+    LIST_LIMIT,
+    check_scratch_path,
+    check_texts,
+    read_declared,
+    read_duration,
+)
+from windlass.domain.tasks.kind import TaskPlan
+from windlass.domain.tasks.sources import scheme_of
+
+AVAILABLE: Final = "gstreamer:available==true"
+_PLACES: Final = ("location=", "uri=", "playlist-location=", "target-location=")
+
+
+class GstreamerArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A pipeline. `artifacts` are globs of files that are kept; `duration` of the media is
+    in seconds or text ("15m")."""
+
+    pipeline: list[str]
+    artifacts: list[str] = []
+    duration: float | str | None = None
+
+
+class GstreamerTask:
+    """Implements `TaskKind`."""
+
+    name: Final = "gstreamer"
+
+    def check(self, args: object, field: str = "args") -> TaskPlan:
+        """The arguments as `GstreamerArgs`, what a worker must have, and the duration."""
+        declared = read_args(args, field)
+        duration = read_duration(declared.duration, f"{field}.duration")
+        return TaskPlan(declared, (AVAILABLE,), duration)
+
+
+def read_args(args: object, field: str = "args") -> GstreamerArgs:
+    """Check the arguments of a gstreamer job."""
+    declared = read_declared(GstreamerArgs, args, field)
+    words = declared.pipeline
+    if not words or words[0].startswith("-"):
+        expected = f"a list of 1 to {LIST_LIMIT} words that begins with an element"
+        raise InvalidInput(f"{field}.pipeline", expected, words[:1])
+    check_texts(words, f"{field}.pipeline")
+    for number, word in enumerate(words):
+        _check_word(word, f"{field}.pipeline[{number}]")
+    for number, pattern in enumerate(declared.artifacts):
+        check_scratch_path(pattern, f"{field}.artifacts[{number}]")
+    read_duration(declared.duration, f"{field}.duration")
+    return declared
+
+
+def _check_word(word: str, field: str) -> None:
+    if not word:
+        raise InvalidInput(field, "a word of a pipeline", "nothing")
+    name, _, value = word.partition("=")
+    place = value.strip("\"'")
+    if f"{name}=" in _PLACES and scheme_of(place) in (None, "file"):
+        parts = place.split("/")
+        if ".." in parts:
+            raise InvalidInput(field, "a path without ..", word)
+
+
+def command_line(program: str, args: GstreamerArgs) -> list[str]:
+    """The command. An interrupt ends the media properly (`-e`), for formats that need it."""
+    return [program, "-e", "--no-position", *args.pipeline]

@@ -1,0 +1,183 @@
+"""The task `media`: one input, one output, and the right one of two tools for them."""
+
+from typing import Final, Literal
+
+import msgspec
+
+from windlass.domain.errors import InvalidInput
+from windlass.domain.tasks import ffmpeg, gstreamer
+from windlass.domain.tasks.declared import check_texts, read_declared, read_duration
+from windlass.domain.tasks.ffmpeg import FfmpegArgs
+from windlass.domain.tasks.gstreamer import GstreamerArgs
+from windlass.domain.tasks.kind import TaskPlan
+from windlass.domain.tasks.sources import (
+    Source,
+    check_name,
+    check_output,
+    check_source,
+    is_stream,
+    literal_glob,
+    scheme_of,
+)
+
+Tool = Literal["ffmpeg", "gstreamer"]
+
+LIVE: Final = "live"
+
+# How encoders of ffmpeg are called in GStreamer, with what suits a stream.
+_VIDEO: Final = {
+    "h264": ("x264enc", "tune=zerolatency", "!", "h264parse"),
+    "libx264": ("x264enc", "tune=zerolatency", "!", "h264parse"),
+    "libx265": ("x265enc", "tune=zerolatency", "!", "h265parse"),
+    "libopenh264": ("openh264enc", "!", "h264parse"),
+    "libvpx": ("vp8enc", "deadline=1"),
+    "libvpx-vp9": ("vp9enc", "deadline=1"),
+    "h264_nvenc": ("nvh264enc", "!", "h264parse"),
+    "hevc_nvenc": ("nvh265enc", "!", "h265parse"),
+}
+_AUDIO: Final = {
+    "aac": ("voaacenc", "!", "aacparse"),
+    "libmp3lame": ("lamemp3enc", "!", "mpegaudioparse"),
+    "libopus": ("opusenc",),
+    "libvorbis": ("vorbisenc",),
+}
+_COLOURS: Final = "video/x-raw,format=I420"  # what every player understands
+_MUXERS: Final = {
+    "mp4": "mp4mux", "m4v": "mp4mux", "mov": "qtmux", "mkv": "matroskamux", "webm": "webmmux",
+    "ts": "mpegtsmux", "flv": "flvmux", "ogg": "oggmux",
+}  # fmt: skip
+
+
+class MediaArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A conversion. `output` is a file that is kept as an artifact, or a stream.
+
+    `codec` and `audio_codec` go by the names of ffmpeg's encoders. `video` and `audio`
+    say which of the two the output has. `tool` overrules the automatic choice.
+    `options` are ffmpeg's, and only for it.
+    """
+
+    input: str | Source
+    output: str
+    codec: str = "libx264"
+    audio_codec: str = "aac"
+    video: bool = True
+    audio: bool = True
+    tool: Literal["auto", "ffmpeg", "gstreamer"] = "auto"
+    options: list[str] = []
+    duration: float | str | None = None
+
+
+class MediaTask:
+    """Implements `TaskKind`."""
+
+    name: Final = "media"
+
+    def check(self, args: object, field: str = "args") -> TaskPlan:
+        """The arguments as `MediaArgs`, what a worker must have, and the duration."""
+        declared = read_args(args, field)
+        duration = read_duration(declared.duration, f"{field}.duration")
+        return TaskPlan(declared, requirements(declared), duration)
+
+
+def read_args(args: object, field: str = "args") -> MediaArgs:
+    """Check the arguments of a media job."""
+    declared = read_declared(MediaArgs, args, field)
+    check_source(declared.input, f"{field}.input")
+    check_output(declared.output, f"{field}.output")
+    check_name(declared.codec, f"{field}.codec")
+    check_name(declared.audio_codec, f"{field}.audio_codec")
+    check_texts(declared.options, f"{field}.options")
+    if not declared.video and not declared.audio:
+        raise InvalidInput(f"{field}.video", "true where audio is false", False)
+    if _needs_gstreamer(declared):
+        _check_names(declared, field)
+    read_duration(declared.duration, f"{field}.duration")
+    return declared
+
+
+def choose_tool(queue: str, output: str, gstreamer_present: bool) -> Tool:
+    """Live work goes to GStreamer if it is there, streams do always, all else to ffmpeg."""
+    if is_stream(output) or (queue == LIVE and gstreamer_present):
+        return "gstreamer"
+    return "ffmpeg"
+
+
+def requirements(args: MediaArgs) -> tuple[str, ...]:
+    """What a worker must have. A live file needs ffmpeg, and takes GStreamer if it is there."""
+    if _needs_gstreamer(args):
+        nvenc = args.codec.endswith("_nvenc") and args.video
+        return (gstreamer.AVAILABLE, "gpus>=1") if nvenc else (gstreamer.AVAILABLE,)
+    return ffmpeg.requirements(as_ffmpeg(args))
+
+
+def _needs_gstreamer(args: MediaArgs) -> bool:
+    return args.tool == "gstreamer" or (args.tool == "auto" and is_stream(args.output))
+
+
+def _check_names(args: MediaArgs, field: str) -> None:
+    if args.video and args.codec not in _VIDEO:
+        raise InvalidInput(f"{field}.codec", f"one of {', '.join(_VIDEO)}", args.codec)
+    if args.audio and args.audio_codec not in _AUDIO:
+        expected = f"one of {', '.join(_AUDIO)}"
+        raise InvalidInput(f"{field}.audio_codec", expected, args.audio_codec)
+    _sink(args.output, f"{field}.output")
+
+
+def has_pipeline(args: MediaArgs) -> bool:
+    """Whether these arguments can be said as a pipeline."""
+    if isinstance(args.input, Source) and (args.input.format or args.input.options):
+        return False
+    try:
+        _check_names(args, "args")
+    except InvalidInput:
+        return False
+    return not args.options
+
+
+def as_ffmpeg(args: MediaArgs) -> FfmpegArgs:
+    """The same work for ffmpeg."""
+    return FfmpegArgs(
+        inputs=[args.input],
+        output=args.output,
+        codec=args.codec if args.video else None,
+        audio_codec=args.audio_codec if args.audio else None,
+        options=[*(() if args.video else ("-vn",)), *(() if args.audio else ("-an",)),
+                 *args.options],
+        duration=args.duration,
+    )  # fmt: skip
+
+
+def as_pipeline(args: MediaArgs, uri: str) -> GstreamerArgs:
+    """The same work for GStreamer, which reads from `uri`."""
+    words = ["uridecodebin", f"uri={uri}", "name=in"]
+    if args.video:
+        words += ["in.", "!", "queue", "!", "videoconvert", "!", _COLOURS, "!",
+                  *_VIDEO[args.codec], "!", "mux."]  # fmt: skip
+    if args.audio:
+        words += ["in.", "!", "queue", "!", "audioconvert", "!", "audioresample", "!",
+                  *_AUDIO[args.audio_codec], "!", "mux."]  # fmt: skip
+    words += _sink(args.output, "args.output")
+    kept = [] if is_stream(args.output) else [literal_glob(args.output)]
+    return GstreamerArgs(pipeline=words, artifacts=kept, duration=args.duration)
+
+
+def _sink(output: str, field: str) -> list[str]:
+    """From the muxer named `mux` to where the output goes."""
+    scheme = scheme_of(output)
+    if scheme in ("rtmp", "rtmps"):
+        return ["flvmux", "name=mux", "streamable=true", "!", "rtmp2sink", f"location={output}"]
+    if scheme == "srt":
+        return ["mpegtsmux", "name=mux", "!", "srtsink", f"uri={output}"]
+    if scheme in ("udp", "tcp"):
+        host, colon, port = output.partition("://")[2].partition("/")[0].rpartition(":")
+        if not colon or not port.isdecimal():
+            raise InvalidInput(field, f"{scheme}://HOST:PORT", output)
+        sink = "udpsink" if scheme == "udp" else "tcpclientsink"
+        return ["mpegtsmux", "name=mux", "!", sink, f"host={host.strip('[]')}", f"port={port}"]
+    if scheme in ("http", "https"):
+        return ["mpegtsmux", "name=mux", "!", "souphttpclientsink", f"location={output}"]
+    muxer = _MUXERS.get(output.rpartition(".")[2].lower()) if scheme is None else None
+    if muxer is None:
+        known = f"a stream of http, rtmp, srt, tcp or udp, or a file {', '.join(_MUXERS)}"
+        raise InvalidInput(field, f"for GStreamer {known}", output)
+    return [muxer, "name=mux", "!", "filesink", f"location={output}"]

@@ -1,0 +1,58 @@
+"""The task `python`: a marked function, by its path, with JSON arguments."""
+
+import keyword
+from typing import Any, Final
+
+import msgspec
+
+from windlass.domain.errors import InvalidInput
+from windlass.domain.tasks.declared import read_declared
+from windlass.domain.tasks.kind import TaskPlan
+
+PATH_LIMIT: Final = 500
+_EXPECTED: Final = "package.module:function, importable on the worker"
+
+
+class PythonArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A call: the function's path and what it is called with."""
+
+    function: str
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+
+
+class PythonTask:
+    """Functions marked with `@windlass.task`."""
+
+    name: Final = "python"
+
+    def check(self, args: object, field: str) -> TaskPlan:
+        """Check the shape of the call; whether the function exists, only workers know."""
+        return TaskPlan(read_args(args, field))
+
+
+def read_args(args: object, field: str) -> PythonArgs:
+    """The call that a job's arguments describe."""
+    call = read_declared(PythonArgs, args, field)
+    if call.function not in _SEEN:
+        _check_path(call.function, f"{field}.function")
+        if len(_SEEN) >= 1_000:
+            _SEEN.clear()
+        _SEEN.add(call.function)
+    return call
+
+
+_SEEN: Final[set[str]] = set()  # paths that were found well formed, a bounded number
+
+
+def _check_path(path: str, field: str) -> None:
+    module, colon, name = path.partition(":")
+    parts = [*module.split("."), *name.split(".")]
+    if len(path) > PATH_LIMIT or not colon or not all(_is_name(part) for part in parts):
+        raise InvalidInput(field, _EXPECTED, path)
+    if module == "__main__":
+        raise InvalidInput(field, f"{_EXPECTED}; no worker can import __main__", path)
+
+
+def _is_name(part: str) -> bool:
+    return part.isidentifier() and not keyword.iskeyword(part)

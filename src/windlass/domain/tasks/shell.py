@@ -1,0 +1,138 @@
+"""The `shell` task: a program with its arguments, never a line for a shell to interpret."""
+
+from typing import Any, Final
+
+import msgspec
+
+from windlass.domain.errors import InvalidInput
+from windlass.domain.quantities import parse_duration_ms, parse_size
+from windlass.domain.tasks.kind import TaskPlan
+
+MOST_WORDS: Final = 100_000
+MOST_FILES: Final = 1_000
+PATH_LIMIT: Final = 1_000
+OWN_START: Final = "WINDLASS_"  # of variables that only the worker sets
+
+
+class Input(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An artifact placed into the working directory before the program starts.
+
+    `artifact` is the name of one of `job`'s, or an object that names both, as a
+    `{"$lookup": NAME}` becomes when the job is assigned. `path` is where it goes; without
+    one it keeps its name.
+    """
+
+    artifact: str | dict[str, Any]
+    job: int | None = None
+    path: str | None = None
+
+
+class ShellArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The arguments. `artifacts` are globs of files that are kept; limits are per process.
+
+    `memory` is bytes or text ("512MiB"), `cpu_time` seconds or text ("90s").
+    """
+
+    argv: list[str]
+    env: dict[str, str] = {}
+    stdin: str | None = None
+    inputs: list[Input] = []
+    artifacts: list[str] = []
+    memory: int | str | None = None
+    cpu_time: float | str | None = None
+
+
+class ShellTask:
+    """Implements `TaskKind`."""
+
+    name = "shell"
+
+    def check(self, args: object, field: str = "args") -> TaskPlan:
+        """The arguments as `ShellArgs`; raises `InvalidInput` that names the misfit."""
+        return TaskPlan(read_args(args, field))
+
+
+def read_args(args: object, field: str = "args") -> ShellArgs:
+    """Check the arguments of a shell job."""
+    try:
+        shell = msgspec.convert(args, ShellArgs)
+    except msgspec.ValidationError as error:
+        problem, _, where = str(error).partition(" - at `$")
+        raise InvalidInput(f"{field}{where.rstrip('`')}", "a shell job", problem) from None
+    _check_words(shell.argv, field)
+    if shell.env:
+        _check_env(shell.env, field)
+    if shell.stdin is not None and "\x00" in shell.stdin:
+        raise InvalidInput(f"{field}.stdin", "text without NUL characters", "a NUL character")
+    if shell.inputs:
+        _check_inputs(shell.inputs, field)
+    if shell.artifacts:
+        _check_artifacts(shell.artifacts, field)
+    memory_bytes(shell, field)
+    cpu_seconds(shell, field)
+    return shell
+
+
+def memory_bytes(shell: ShellArgs, field: str = "args") -> int:
+    """The memory limit; 0 is none."""
+    return 0 if shell.memory is None else parse_size(shell.memory, f"{field}.memory")
+
+
+def cpu_seconds(shell: ShellArgs, field: str = "args") -> int:
+    """The limit of CPU time, in whole seconds from 1; 0 is none."""
+    if shell.cpu_time is None:
+        return 0
+    return max(1, -(-parse_duration_ms(shell.cpu_time, f"{field}.cpu_time") // 1000))
+
+
+def _check_words(argv: list[str], field: str) -> None:
+    if not argv or len(argv) > MOST_WORDS:
+        raise InvalidInput(f"{field}.argv", f"a list of 1 to {MOST_WORDS} words", len(argv))
+    if not argv[0]:
+        raise InvalidInput(f"{field}.argv[0]", "the name of a program", "nothing")
+    for index, word in enumerate(argv):
+        if "\x00" in word:
+            where = f"{field}.argv[{index}]"
+            raise InvalidInput(where, "text without NUL characters", "a NUL character")
+
+
+def _check_env(env: dict[str, str], field: str) -> None:
+    for name, value in env.items():
+        where = f"{field}.env.{name}"
+        if not name or "=" in name or "\x00" in name:
+            raise InvalidInput(f"{field}.env", "names without = and NUL", name)
+        if name.startswith(OWN_START):
+            raise InvalidInput(where, f"a name that does not start with {OWN_START}", name)
+        if "\x00" in value:
+            raise InvalidInput(where, "text without NUL characters", "a NUL character")
+
+
+def _check_inputs(inputs: list[Input], field: str) -> None:
+    if len(inputs) > MOST_FILES:
+        raise InvalidInput(f"{field}.inputs", f"at most {MOST_FILES}", len(inputs))
+    for index, item in enumerate(inputs):
+        where = f"{field}.inputs[{index}]"
+        if isinstance(item.artifact, str):
+            check_path(item.artifact, f"{where}.artifact")
+            if item.job is None or not 1 <= item.job <= 2**62:
+                raise InvalidInput(f"{where}.job", "the id of a job", item.job)
+        elif not item.artifact:
+            raise InvalidInput(f"{where}.artifact", "a name, or an object that names one", {})
+        if item.path is not None:
+            check_path(item.path, f"{where}.path")
+
+
+def _check_artifacts(patterns: list[str], field: str) -> None:
+    if len(patterns) > MOST_FILES:
+        raise InvalidInput(f"{field}.artifacts", f"at most {MOST_FILES}", len(patterns))
+    for index, pattern in enumerate(patterns):
+        check_path(pattern, f"{field}.artifacts[{index}]")
+
+
+def check_path(path: str, field: str) -> None:
+    """Refuse what leaves the working directory, or is no path at all."""
+    parts = path.split("/")
+    if not path or len(path) > PATH_LIMIT or not path.isprintable():
+        raise InvalidInput(field, f"a printable path of 1 to {PATH_LIMIT} characters", path)
+    if path.startswith(("/", "~")) or ".." in parts or parts[-1] in ("", "."):
+        raise InvalidInput(field, "a path below the working directory", path)

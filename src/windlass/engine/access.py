@@ -1,0 +1,138 @@
+"""Tokens and enrolment codes: made once, kept as digests, revocable.
+
+The secrets are 256 bits from the operating system; only their SHA-256 is stored, which
+for secrets of that length needs no salt.
+"""
+
+import hashlib
+import hmac
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from windlass.domain.access import Code, Token
+from windlass.domain.errors import InvalidInput
+from windlass.domain.job import check_name
+from windlass.domain.roles import Identity, Role
+from windlass.engine.engine import Engine
+from windlass.engine.work import Work
+from windlass.ports.clock import Secrets
+from windlass.ports.store import Tx
+
+TOKEN_PREFIX = "wl_"
+CODE_PREFIX = "enrol_"
+NAMESPACE_LIMIT = 100
+
+
+class Created(NamedTuple):
+    """A new token; the secret exists nowhere else."""
+
+    secret: str
+    token: Token
+
+
+class _Seen(NamedTuple):
+    identity: Identity
+    digest: str
+    expires_at: int
+    checked_at: int
+
+
+class Access:
+    """Makes, checks and revokes secrets for one engine.
+
+    What was looked up is trusted for one heartbeat, so a revoked token works at most
+    that much longer, on any server.
+    """
+
+    def __init__(self, engine: Engine, secrets: Secrets) -> None:
+        self._engine = engine
+        self._secrets = secrets
+        self._seen: dict[str, _Seen] = {}
+
+    async def identify(self, secret: str) -> Identity | None:
+        """Who presents this token, if it is valid."""
+        digest = digest_of(secret)
+        now = await self._engine.now()
+        seen = self._seen.get(digest)
+        ttl = self._engine.config.heartbeat_interval_ms
+        if seen is None or now - seen.checked_at >= ttl:
+            seen = await self._look_up(digest, now)
+        if seen is None or not hmac.compare_digest(seen.digest, digest):
+            return None
+        if seen.expires_at and seen.expires_at <= now:
+            return None
+        return seen.identity
+
+    async def create_token(
+        self, name: str, role: Role, namespaces: Sequence[str] = (), expires_at: int = 0,
+        worker: int = 0,
+    ) -> Created:  # fmt: skip
+        """Make a token and remember its digest."""
+        check_name("name", name)
+        if len(namespaces) > NAMESPACE_LIMIT:
+            raise InvalidInput("namespaces", f"at most {NAMESPACE_LIMIT}", len(namespaces))
+        for namespace in namespaces:
+            check_name("namespaces", namespace)
+        secret = TOKEN_PREFIX + self._secrets.secret()
+
+        async def insert(work: Work) -> Token:
+            row = Token(
+                0, name, digest_of(secret), str(role), tuple(namespaces), worker, work.now,
+                expires_at, 0,
+            )  # fmt: skip
+            return row._replace(id=await work.tx.access.insert(row))
+
+        return Created(secret, await self._engine.run(insert))
+
+    async def revoke(self, token: int) -> bool:
+        """Revoke a token; here it stops working at once."""
+
+        async def step(work: Work) -> bool:
+            return await work.tx.access.revoke(token, work.now)
+
+        revoked = await self._engine.run(step)
+        self._seen.clear()
+        return revoked
+
+    async def tokens(self) -> list[Token]:
+        """All tokens, without their secrets."""
+        return await self._engine.store.read(lambda tx: tx.access.all())
+
+    async def create_code(self, ttl_ms: int) -> tuple[str, int]:
+        """A code for one enrolment, and when it expires."""
+        secret = CODE_PREFIX + self._secrets.secret()
+
+        async def insert(work: Work) -> int:
+            expires_at = work.now + ttl_ms
+            await work.tx.access.add_code(Code(digest_of(secret), work.now, expires_at, 0))
+            return expires_at
+
+        return secret, await self._engine.run(insert)
+
+    async def use_code(self, code: str) -> bool:
+        """Use a code up."""
+
+        async def step(work: Work) -> bool:
+            return await work.tx.access.use_code(digest_of(code), work.now)
+
+        return await self._engine.run(step)
+
+    async def _look_up(self, digest: str, now: int) -> _Seen | None:
+        async def read(tx: Tx) -> Token | None:
+            return await tx.access.by_digest(digest)
+
+        token = await self._engine.store.read(read)
+        if token is None or token.revoked_at:
+            self._seen.pop(digest, None)
+            return None
+        identity = Identity(token.id, token.name, Role(token.role), token.namespaces, token.worker)
+        seen = _Seen(identity, token.digest, token.expires_at, now)
+        if len(self._seen) >= 100_000:
+            self._seen.clear()
+        self._seen[digest] = seen
+        return seen
+
+
+def digest_of(secret: str) -> str:
+    """What is stored of a secret."""
+    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()

@@ -1,0 +1,155 @@
+"""Logs as segments: objects that say in their keys where they begin and how long they are.
+
+A segment is never changed. One that is written again, whole or cut otherwise, lies beside
+the first and holds the same bytes, so a reader takes whatever leads it farthest. What no
+segment holds is a gap, and the reader is told.
+
+A log over its limit keeps its beginning and a window at its end that moves along; the
+segments between are removed, some at a time.
+"""
+
+from collections.abc import AsyncIterator
+from typing import Final, NamedTuple
+
+from windlass.domain.errors import InvalidInput, NotFound
+from windlass.domain.files import LogRow, LogState
+from windlass.ports.blobs import Blobs
+
+FOLDER: Final = "logs"
+SEGMENT_LIMIT: Final = 4 * 1024 * 1024  # bytes in one append
+DELETE_AT_ONCE: Final = 1_000
+
+
+class Piece(NamedTuple):
+    """Bytes of the log from `start` to `end`; without a key they are missing."""
+
+    key: str
+    offset: int  # where the segment begins
+    start: int
+    end: int
+
+
+class LogPart(NamedTuple):
+    """A stretch of a log; reading goes on at `next`."""
+
+    pieces: tuple[Piece, ...]
+    next: int
+
+
+def segment_key(job: int, attempt: int, offset: int, size: int) -> str:
+    return f"{FOLDER}/{job}/{attempt}/{offset:020d}-{size}"
+
+
+def owner_of(key: str) -> tuple[int, int] | None:
+    """The job and attempt whose log a segment belongs to."""
+    _, *numbers, _ = key.split("/")
+    return (int(numbers[0]), int(numbers[1])) if len(numbers) == 2 else None
+
+
+def placed(row: LogRow, offset: int, data: bytes) -> tuple[int, bytes]:
+    """What of `data` is new to the log, and where it goes."""
+    known = min(max(row.bytes - offset, 0), len(data))
+    return offset + known, data[known:]
+
+
+def grown(row: LogRow, offset: int, size: int, limit: int) -> LogRow:
+    """The row after so many bytes at `offset`, with what that leaves out marked."""
+    row = row._replace(state=int(LogState.STREAMING))
+    if offset > row.bytes:
+        row = _with_gap(row, row.bytes, offset)
+    row = row._replace(bytes=max(row.bytes, offset + size))
+    if limit and row.bytes > limit:
+        half = max(limit // 2, 1)
+        step = max(limit // 16, 1)
+        cut_to = (row.bytes - half) // step * step
+        if cut_to > half:
+            row = _with_gap(row, half, cut_to)
+    return row
+
+
+def _with_gap(row: LogRow, start: int, end: int) -> LogRow:
+    known = row.gap_to > row.gap_from
+    first = min(row.gap_from, start) if known else start
+    return row._replace(gap_from=first, gap_to=max(row.gap_to, end))
+
+
+class Logs:
+    """The segments of all logs in one place for blobs."""
+
+    def __init__(self, blobs: Blobs) -> None:
+        self._blobs = blobs
+
+    async def write(self, job: int, attempt: int, offset: int, data: bytes) -> None:
+        """Keep bytes of a log; it grows by them when its row says so."""
+        if len(data) > SEGMENT_LIMIT:
+            raise InvalidInput("log", f"at most {SEGMENT_LIMIT} bytes at once", len(data))
+        await self._blobs.put(segment_key(job, attempt, offset, len(data)), data)
+
+    async def cut(self, row: LogRow, limit: int) -> None:
+        """Remove the segments that lie whole in the middle of a log over its limit."""
+        half = max(limit // 2, 1)
+        if not limit or row.gap_to <= half:
+            return
+        gone: list[str] = []
+        async for key, start, end in self._segments(row, half):
+            if start >= row.gap_to:
+                break
+            if start >= half and end <= row.gap_to:
+                gone.append(key)
+            if len(gone) >= DELETE_AT_ONCE:
+                await self._blobs.delete(gone)
+                gone = []
+        await self._blobs.delete(gone)
+
+    async def find(self, row: LogRow, offset: int, limit: int) -> LogPart:
+        """Where the bytes from `offset` on are kept, at most `limit` of them."""
+        position, left = offset, limit
+        pieces: list[Piece] = []
+        async for key, start, end in self._segments(row, position - SEGMENT_LIMIT):
+            end = min(end, row.bytes)
+            if end <= position:
+                continue
+            if left <= 0:
+                return LogPart(tuple(pieces), position)
+            if start > position:
+                pieces.append(Piece("", position, position, start))
+                position = start
+            stop = min(end, position + left)
+            pieces.append(Piece(key, start, position, stop))
+            left -= stop - position
+            position = stop
+        if left > 0 and position < row.bytes:
+            pieces.append(Piece("", position, position, row.bytes))
+            position = row.bytes
+        return LogPart(tuple(pieces), position)
+
+    async def read(self, part: LogPart) -> AsyncIterator[bytes]:
+        """The bytes of a part, with a line in the place of those that are missing."""
+        for piece in part.pieces:
+            if not piece.key:
+                yield left_out(piece.end - piece.start)
+                continue
+            span = piece.start - piece.offset, piece.end - piece.offset
+            try:
+                async for chunk in self._blobs.stream(piece.key, *span):
+                    yield chunk
+            except NotFound:
+                # It has just been cut out of the middle.
+                yield left_out(piece.end - piece.start)
+
+    async def remove(self, job: int) -> None:
+        """Remove every segment of a job's logs."""
+        keys = [info.key async for info in self._blobs.list(f"{FOLDER}/{job}")]
+        await self._blobs.delete(keys)
+
+    async def _segments(self, row: LogRow, start: int) -> AsyncIterator[tuple[str, int, int]]:
+        """Key, start and end of the segments that begin at `start` or later, in order."""
+        folder = f"{FOLDER}/{row.job}/{row.attempt}"
+        async for info in self._blobs.list(folder, f"{folder}/{max(start, 0):020d}"):
+            offset, _, size = info.key.rpartition("/")[2].partition("-")
+            yield info.key, int(offset), int(offset) + int(size)
+
+
+def left_out(count: int) -> bytes:
+    """The line that stands for missing bytes."""
+    return f"\n[windlass: {count} bytes of the log were left out here]\n".encode()

@@ -1,0 +1,44 @@
+"""Runs `media` jobs with ffmpeg or GStreamer, whichever suits the work and is there."""
+
+from windlass.domain.tasks.media import (
+    MediaArgs,
+    as_ffmpeg,
+    as_pipeline,
+    choose_tool,
+    has_pipeline,
+    read_args,
+)
+from windlass.domain.tasks.sources import scheme_of
+from windlass.executors.ffmpeg import transcode
+from windlass.executors.gstreamer import find_gstreamer, launch
+from windlass.executors.tool import place_source
+from windlass.ports.executor import JobContext, Result
+
+
+class MediaExecutor:
+    """Implements `Executor`."""
+
+    task = "media"
+
+    async def run(self, context: JobContext) -> Result:
+        """Convert as the job's arguments say."""
+        args = read_args(context.args)
+        tool = args.tool
+        if tool == "auto":
+            queue = str(context.spec.get("queue", "default"))
+            present = find_gstreamer() is not None and has_pipeline(args)
+            tool = choose_tool(queue, args.output, present)
+        context.log(f"[windlass] converting with {tool}\n".encode())
+        if tool == "ffmpeg":
+            return await transcode(context, as_ffmpeg(args))
+        return await launch(context, as_pipeline(args, await _uri(context, args)))
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+async def _uri(context: JobContext, args: MediaArgs) -> str:
+    place = await place_source(context, args.input, 0)
+    if scheme_of(place) is not None:
+        return place
+    return (context.scratch / place).absolute().as_uri()

@@ -1,0 +1,159 @@
+"""Python functions as jobs: plain ones in killable processes, async ones in a loop apart.
+
+A function never runs in the agent, so that none can hold up its heartbeats. Processes are
+used again, and start before they are needed. Jobs that end soon cost no task, no timer
+and no event of their own here: only those that outlive a few ticks are watched for a stop.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from windlass.domain.errors import InvalidInput
+from windlass.domain.failure import FailureClass
+from windlass.domain.tasks.python import read_args
+from windlass.executors.python_job import STOPPED, Job
+from windlass.executors.python_loop import Loop
+from windlass.executors.python_messages import Call
+from windlass.executors.python_pool import Pool
+from windlass.executors.python_process import Spawn, Surroundings
+from windlass.ports.executor import JobContext, Limits, Result
+
+TICK_S: Final = 0.02
+YOUNG_TICKS: Final = 5  # so old a job becomes before it is watched
+
+
+class PythonExecutor:
+    """Runs functions marked with `@windlass.task`.
+
+    `limits` are for each process, `preload` names modules they import before any call,
+    `env` is what they see beside the environment of all jobs, `grace_s` is how long an
+    async function that is to stop may hold up its process.
+    """
+
+    task = "python"
+
+    def __init__(
+        self,
+        *,
+        limits: Limits | None = None,
+        preload: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+        grace_s: float = 10.0,
+    ) -> None:
+        self._limits = limits
+        self._preload = preload
+        self._env = env
+        self._grace_s = grace_s
+        self._around: Surroundings | None = None
+        self._pool: Pool
+        self._loop: Loop
+        self._async: set[str] = set()
+        self._seq = 0
+        self._born: list[Job] = []  # since the last tick
+        self._young: deque[list[Job]] = deque([[] for _ in range(YOUNG_TICKS)])
+        self._ticking = False
+        self._stops: set[asyncio.Task[None]] = set()
+
+    def attach(self, spawn: Spawn, slots: int) -> None:
+        """Say how to start processes, through the keeper, and how many for plain functions.
+
+        Called once, in the loop, before the first job; the first processes start at once.
+        """
+        self._around = Surroundings(
+            spawn, limits=self._limits, preload=self._preload, env=self._env
+        )
+        self._pool = Pool(self._around, slots, self._redirect)
+        self._loop = Loop(self._around, self._grace_s)
+        self._pool.warm()
+
+    @property
+    def processes(self) -> int:
+        """How many processes there are for plain functions."""
+        return self._pool.processes
+
+    async def run(self, context: JobContext) -> Result:
+        """Call the function that the job names."""
+        try:
+            job = self._admit(context)
+        except InvalidInput as error:
+            return _unfit(error.message)
+        except OverflowError as error:
+            return _unfit(f"expected arguments of at most 64 bits: {error}")
+        try:
+            return await job.future
+        except asyncio.CancelledError:
+            self._stop_apart(job)
+            raise
+        finally:
+            if job.watch is not None:
+                job.watch.cancel()
+
+    async def close(self) -> None:
+        """End all processes, and with them what they run."""
+        if self._around is None:
+            return
+        for task in self._stops:
+            task.cancel()
+        around, self._around = self._around, None
+        await asyncio.gather(self._pool.close(), self._loop.close())
+        around.close()
+
+    def _admit(self, context: JobContext) -> Job:
+        args = read_args(context.args, "args")
+        self._seq += 1
+        workflow = context.spec.get("workflow")
+        call = Call(
+            self._seq, context.job, context.attempt, workflow, args.function, args.args, args.kwargs
+        )
+        job = Job(call, context, asyncio.get_running_loop().create_future())
+        if args.function in self._async:
+            self._loop.add(job)
+        else:
+            self._pool.add(job)
+        self._born.append(job)
+        if not self._ticking:
+            self._ticking = True
+            asyncio.get_running_loop().call_later(TICK_S, self._tick)
+        return job
+
+    def _redirect(self, job: Job) -> None:
+        """A function turned out to be async."""
+        self._async.add(job.call.function)
+        if job.stopped:
+            job.settle(STOPPED)
+        else:
+            self._loop.add(job)
+
+    def _tick(self) -> None:
+        """What has lived this long is watched; what waited this long gets another process."""
+        self._young.append(self._born)
+        self._born = []
+        loop = asyncio.get_running_loop()
+        for job in self._young.popleft():
+            if not job.future.done():
+                job.old = True
+                job.watch = loop.create_task(self._watch(job))
+        self._pool.grow()
+        self._ticking = self._pool.busy or self._loop.busy
+        if self._ticking:
+            loop.call_later(TICK_S, self._tick)
+
+    async def _watch(self, job: Job) -> None:
+        await job.context.stopping.wait()
+        self._stop_apart(job)
+
+    def _stop_apart(self, job: Job) -> None:
+        """Stop a job, whether or not anybody waits for that any more."""
+        if job.stopped:
+            return
+        job.stopped = True
+        place = self._loop if job.call.function in self._async else self._pool
+        task = asyncio.get_running_loop().create_task(place.stop(job))
+        self._stops.add(task)
+        task.add_done_callback(self._stops.discard)
+
+
+def _unfit(message: str) -> Result:
+    return Result(outcome="failed", failure=FailureClass.CONFIGURATION, message=message)

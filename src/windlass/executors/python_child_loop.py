@@ -1,0 +1,155 @@
+"""The process for async functions: many at once, in one loop."""
+
+import asyncio
+import io
+import socket
+import sys
+from typing import cast
+
+import msgspec
+
+from windlass.executors.python_functions import Functions, Unfit, ended, raised
+from windlass.executors.python_messages import (
+    Call,
+    Frames,
+    Log,
+    Progress,
+    Ready,
+    Report,
+    Stop,
+    decode_orders,
+    frame,
+)
+from windlass.tasks import Canceled, Current, enter, find_current
+
+
+def serve(connection: socket.socket) -> None:
+    """Run what comes over the connection until it is closed."""
+    loop = _new_loop()
+    asyncio.set_event_loop(loop)
+    loop.run_until_complete(_serve(connection))
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+async def _serve(connection: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+    connection.setblocking(False)
+    server = Server(loop)
+    await loop.create_unix_connection(lambda: server, sock=connection)
+    await server.closed
+
+
+class Server(asyncio.Protocol):
+    """Runs async functions, each in a task of its own."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.closed = loop.create_future()
+        self._loop = loop
+        self._frames = Frames()
+        self._functions = Functions()
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._stopped: set[int] = set()
+        self._reports: list[Report] = []
+        self._written: dict[int, list[str]] = {}
+        self._flushing = False
+        self._transport: asyncio.WriteTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+
+        self._transport = cast(asyncio.WriteTransport, transport)  # uvloop has its own types
+        sys.stdout = Output(self, 1)
+        sys.stderr = Output(self, 2)
+        self._say(Ready())
+
+    def connection_lost(self, _exc: Exception | None) -> None:
+        if not self.closed.done():
+            self.closed.set_result(None)
+
+    def data_received(self, data: bytes) -> None:
+        tasks = self._tasks
+        for body in self._frames.feed(data):
+            for order in decode_orders(body):
+                if isinstance(order, Call):
+                    tasks[order.seq] = self._loop.create_task(self._run(order))
+                elif isinstance(order, Stop) and (task := tasks.get(order.seq)) is not None:
+                    self._stopped.add(order.seq)
+                    task.cancel()
+
+    async def _run(self, call: Call) -> None:
+        seq = call.seq
+        enter(Current(call.job, call.attempt, call.workflow, seq, self), alone=False)
+        try:
+            found = self._functions.find(call.function)
+            if not found.is_async:
+                raise Unfit(f"expected {call.function} to be an async function, as it was before")
+            report: Report = ended(call, await found.function(*call.args, **call.kwargs))
+        except asyncio.CancelledError as error:
+            report = raised(call, Canceled() if seq in self._stopped else error)
+        except BaseException as error:
+            report = raised(call, error)
+        del self._tasks[seq]
+        self._stopped.discard(seq)
+        self._say(report)
+
+    def _say(self, report: Report) -> None:
+        self._reports.append(report)
+        if not self._flushing:
+            self._flushing = True
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._flushing = False
+        if self._written:
+            logs: list[Report] = [
+                Log(seq, "".join(texts).encode("utf-8", "backslashreplace"))
+                for seq, texts in self._written.items()
+            ]
+            self._written = {}
+            self._reports = logs + self._reports
+        if self._transport is not None and self._reports:
+            self._transport.write(frame(self._reports))
+        self._reports = []
+
+    # What a running job calls
+
+    def progress(self, seq: int, value: object) -> None:
+        self._say(Progress(seq, msgspec.json.encode(value)))
+
+    def log(self, seq: int, text: str) -> None:
+        self._written.setdefault(seq, []).append(text)
+        if not self._flushing:
+            self._flushing = True
+            self._loop.call_soon_threadsafe(self._flush)
+
+    def canceled(self, seq: int) -> bool:
+        return seq in self._stopped
+
+
+class Output(io.TextIOBase):
+    """Standard output that goes to the log of the job whose code writes it."""
+
+    encoding = "utf-8"
+
+    def __init__(self, server: Server, number: int) -> None:
+        super().__init__()
+        self._server = server
+        self._number = number
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._number
+
+    def write(self, text: str) -> int:
+        job = find_current()
+        if job is not None:
+            self._server.log(job.seq, text)
+        return len(text)

@@ -1,0 +1,117 @@
+"""What the executor of Python functions and its processes say to each other.
+
+A frame is a length and a msgpack list of messages: everything said in one turn of a loop
+goes out at once. Calls of plain functions travel one by one instead, as packets in a
+queue that all idle processes read from.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+PACKET_LIMIT: Final = 32_768  # larger calls go through a file
+CURRENT: Final = 0  # of a process's page: the call it runs, 0 when idle
+STOPPED: Final = 1  # of a process's page: the call it is to give up
+PAGE_BYTES: Final = 16
+
+
+class Call(msgspec.Struct, array_like=True, frozen=True, tag=1):
+    """Run this function. `seq` numbers the calls of one executor."""
+
+    seq: int
+    job: int
+    attempt: int
+    workflow: int | None
+    function: str
+    args: list[Any]
+    kwargs: dict[str, Any]
+
+
+class Spilled(msgspec.Struct, array_like=True, frozen=True, tag=2):
+    """The call is in a file, which its reader removes."""
+
+    seq: int
+    path: str
+
+
+class Stop(msgspec.Struct, array_like=True, frozen=True, tag=3):
+    """Give up this call."""
+
+    seq: int
+
+
+class Done(msgspec.Struct, array_like=True, frozen=True, tag=1):
+    """It returned; `result` is JSON, or nothing for None."""
+
+    seq: int
+    result: bytes | None = None
+
+
+class Failed(msgspec.Struct, array_like=True, frozen=True, tag=2):
+    """It did not. The failure is a class by name; `canceled` when it was stopped."""
+
+    seq: int
+    failure: str
+    message: str
+    exit_code: int | None = None
+
+
+class Progress(msgspec.Struct, array_like=True, frozen=True, tag=3):
+    """How far it is, as JSON."""
+
+    seq: int
+    value: bytes
+
+
+class Log(msgspec.Struct, array_like=True, frozen=True, tag=4):
+    """What it wrote."""
+
+    seq: int
+    data: bytes
+
+
+class Redirect(msgspec.Struct, array_like=True, frozen=True, tag=5):
+    """The function is async and belongs into a loop; nothing of it ran."""
+
+    seq: int
+
+
+class Ready(msgspec.Struct, array_like=True, frozen=True, tag=6):
+    """The process takes calls from now on."""
+
+
+Order = Call | Spilled | Stop
+Report = Done | Failed | Progress | Log | Redirect | Ready
+
+encode: Final = msgspec.msgpack.Encoder().encode
+decode_orders: Final = msgspec.msgpack.Decoder(list[Order]).decode
+decode_packet: Final = msgspec.msgpack.Decoder(Call | Spilled).decode
+decode_reports: Final = msgspec.msgpack.Decoder(list[Report]).decode
+
+
+def frame(messages: list[Any]) -> bytes:
+    """The messages as one frame."""
+    body = encode(messages)
+    return len(body).to_bytes(4, "little") + body
+
+
+class Frames:
+    """Cuts a stream of bytes into the bodies of frames."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The bodies that are complete with these bytes."""
+        if self._rest:
+            data = self._rest + data
+        bodies: list[bytes] = []
+        at, size = 0, len(data)
+        while size - at >= 4:
+            end = at + 4 + int.from_bytes(data[at : at + 4], "little")
+            if end > size:
+                break
+            bodies.append(data[at + 4 : end])
+            at = end
+        self._rest = data[at:]
+        return bodies

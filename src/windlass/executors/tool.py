@@ -1,0 +1,109 @@
+"""Running a media tool for a job: its output line by line, its inputs, how it ended."""
+
+import asyncio
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from windlass.domain.errors import InvalidInput
+from windlass.domain.failure import FailureClass
+from windlass.domain.tasks.media_failures import judge
+from windlass.domain.tasks.sources import Source, check_source, scheme_of
+from windlass.ports.executor import Exit, JobContext, Process, Result
+
+READ: Final = 65_536
+LINE_LIMIT: Final = 1 << 20
+REPORT_TAIL: Final = 65_536
+STOPPED: Final = Result(outcome="canceled", failure=FailureClass.CANCELED, message="stopped")
+_KILLED: Final = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGHUP})
+
+
+async def run_tool(
+    context: JobContext,
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    hear: Callable[[bytes], None],
+) -> Exit | None:
+    """Run a program and hand each line it prints to `hear`; None if it was stopped."""
+    process = await context.spawn(argv, env={**context.env, **env}, capture=True)
+    loop = asyncio.get_running_loop()
+    reading = loop.create_task(_read_lines(process, hear))
+    stopping = loop.create_task(context.stopping.wait())
+    try:
+        await asyncio.wait((reading, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if context.stopping.is_set():
+            await process.stop()
+            return None
+        end = await process.wait()
+        await reading
+    finally:
+        reading.cancel()
+        stopping.cancel()
+    return None if context.stopping.is_set() else end
+
+
+async def _read_lines(process: Process, hear: Callable[[bytes], None]) -> None:
+    assert process.stdout is not None
+    rest = b""
+    while data := await process.stdout.read(READ):
+        *lines, rest = (rest + data).split(b"\n")
+        for line in lines:
+            hear(line)
+        if len(rest) > LINE_LIMIT:
+            hear(rest)
+            rest = b""
+    if rest:
+        hear(rest)
+
+
+async def place_source(context: JobContext, source: str | Source, number: int) -> str:
+    """Where a program finds an input; an artifact is fetched first."""
+    given = check_source(source, f"args.inputs[{number}]")
+    if given.url is not None:
+        plain = given.format != "lavfi" and scheme_of(given.url) is None
+        return f"./{given.url}" if plain and not given.url.startswith("/") else given.url
+    job: Any = given.job
+    artifact: Any = given.artifact
+    if isinstance(artifact, dict):
+        job, artifact = artifact.get("job"), artifact.get("artifact")
+    if not isinstance(job, int) or not isinstance(artifact, str):
+        expected = "an artifact of a job, looked up when assigned"
+        raise InvalidInput(f"args.inputs[{number}].artifact", expected, given.artifact)
+    path = f"inputs/{number}/{artifact}"
+    await context.fetch(job, artifact, path)
+    return f"./{path}"
+
+
+def tail_of(path: Path) -> str:
+    """The end of a file that a tool wrote; nothing if it wrote none."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - REPORT_TAIL))
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def failed(tool: str, end: Exit, said: str) -> Result:
+    """The result of a tool that ended badly, by its exit and what it said."""
+    if end.out_of_memory:
+        return _failed(FailureClass.RESOURCE, f"{tool} was killed for want of memory", end)
+    if end.signal is not None:
+        lost = end.signal in _KILLED
+        failure = FailureClass.WORKER_LOST if lost else FailureClass.EXECUTION
+        return _failed(failure, f"{tool} was killed by signal {end.signal}", end)
+    verdict = judge(said)
+    message = verdict.message or f"{tool} ended with exit code {end.code}"
+    return _failed(verdict.failure, message, end)
+
+
+def _failed(failure: FailureClass, message: str, end: Exit) -> Result:
+    return Result(outcome="failed", failure=failure, message=message, exit_code=end.code)
+
+
+def missing(tool: str, remedy: str) -> Result:
+    """The result where a worker lacks the tool."""
+    message = f"expected {tool} on this worker, found none: {remedy}"
+    return Result(outcome="failed", failure=FailureClass.CONFIGURATION, message=message)

@@ -1,0 +1,52 @@
+"""Everything a store holds but the events, in one order."""
+
+from typing import NamedTuple
+
+from windlass.domain.access import Code, Token
+from windlass.domain.baseline import BaselineRow
+from windlass.domain.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
+from windlass.domain.records import (
+    Attempt,
+    Cascade,
+    Due,
+    JobRecord,
+    KeyRow,
+    Lease,
+    LimitRow,
+    QueueRow,
+    ShapeRow,
+    Ticket,
+    Wait,
+    Worker,
+    WorkflowRow,
+)
+
+
+class Snapshot(NamedTuple):
+    """Everything a store holds, in one order, for `verify` and for comparing stores."""
+
+    jobs: tuple[JobRecord, ...]
+    waits: tuple[Wait, ...]
+    due: tuple[Due, ...]
+    parked: tuple[Ticket, ...]
+    ready: tuple[Ticket, ...]
+    leases: tuple[Lease, ...]
+    attempts: tuple[Attempt, ...]
+    dependents: tuple[tuple[int, tuple[int, ...]], ...]  # job, all its edges
+    workers: tuple[Worker, ...]
+    limits: tuple[LimitRow, ...]
+    keys: tuple[KeyRow, ...]
+    workflows: tuple[WorkflowRow, ...]
+    cascades: tuple[Cascade, ...]
+    shapes: tuple[ShapeRow, ...]
+    queues: tuple[QueueRow, ...]
+    meta: tuple[tuple[str, int], ...]
+    counters: tuple[tuple[str, int], ...]
+    tokens: tuple[Token, ...] = ()
+    codes: tuple[Code, ...] = ()
+    logs: tuple[LogRow, ...] = ()
+    artifacts: tuple[ArtifactRow, ...] = ()
+    names: tuple[NameRow, ...] = ()
+    progress: tuple[Progress, ...] = ()
+    dynamic: tuple[Dynamic, ...] = ()
+    baseline: tuple[BaselineRow, ...] = ()

@@ -1,0 +1,54 @@
+"""The role of a transaction that removes what is no longer kept."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from windlass.domain.baseline import BaselineRow
+from windlass.domain.records import JobRecord
+
+
+class Ended(NamedTuple):
+    """An ended job, as retention judges it."""
+
+    job: int
+    shape: int
+    workflow: int
+    finished_at: int
+
+
+class RetentionTx(Protocol):
+    """Removal of old jobs, and of events behind a baseline."""
+
+    async def ended(self, after: int, created_before: int, count: int) -> tuple[list[Ended], int]:
+        """Ended jobs among the next `count` jobs behind id `after`, and where to go on.
+
+        Ids rise with time, so the walk stops (0) at the first job that was created at
+        `created_before` or later.
+        """
+        ...
+
+    async def remove_jobs(self, ids: Sequence[int]) -> None:
+        """Remove every row of these jobs, which the caller has locked; events stay."""
+        ...
+
+    async def remove_workflows(self, ids: Sequence[int]) -> None:
+        """Remove those of these workflows that have no job left."""
+        ...
+
+    async def records(self, ids: Sequence[int]) -> list[JobRecord]:
+        """The whole rows of these jobs, ascending; unknown ids are absent."""
+        ...
+
+    async def baseline(self, kind: int, ids: Sequence[int]) -> list[BaselineRow]:
+        """The rows of this kind, ascending; unknown ids are absent."""
+        ...
+
+    async def put_baseline(self, rows: Sequence[BaselineRow]) -> None:
+        """Write rows, new or changed."""
+        ...
+
+    async def drop_baseline(self, kind: int, ids: Sequence[int]) -> None: ...
+
+    async def trim_events(self, up_to: int) -> int:
+        """Remove the events numbered up to here, but never the newest; how many."""
+        ...

@@ -1,0 +1,1 @@
+"""The HTTP server: parse, call a command, render. It decides nothing."""

@@ -1,0 +1,74 @@
+"""Routes about tokens and enrolment codes."""
+
+from typing import Annotated
+
+from litestar import Controller, delete, get, post
+from litestar.params import Parameter
+
+from windlass.domain.access import Token
+from windlass.domain.errors import InvalidInput
+from windlass.domain.moments import format_moment
+from windlass.domain.quantities import parse_duration_ms
+from windlass.domain.roles import Role, parse_role
+from windlass.server.services import Services
+from windlass.wire.access import (
+    CodeCreated,
+    CodeRequest,
+    TokenCreated,
+    TokenInfo,
+    TokenList,
+    TokenRequest,
+)
+from windlass.wire.workers import Changed
+
+
+class AccessRoutes(Controller):
+    """Make, list and revoke tokens; make codes for new workers."""
+
+    path = "/api/v1"
+    tags = ("access",)
+
+    @get("/tokens", opt={"role": Role.ADMIN})
+    async def list_tokens(self, services: Services) -> TokenList:
+        """All tokens, without their secrets."""
+        return TokenList([_show(token) for token in await services.access.tokens()])
+
+    @post("/tokens", opt={"role": Role.ADMIN})
+    async def create_token(self, data: TokenRequest, services: Services) -> TokenCreated:
+        """A new token; its secret is shown this once."""
+        role = parse_role(data.role)
+        if role is Role.WORKER:
+            raise InvalidInput("role", "one for people: workers get theirs by enrolling", data.role)
+        expires_at = 0
+        if data.expires is not None:
+            ttl = parse_duration_ms(data.expires, "expires")
+            expires_at = await services.engine.now() + ttl
+        created = await services.access.create_token(data.name, role, data.namespaces, expires_at)
+        return TokenCreated(token=created.secret, info=_show(created.token))
+
+    @delete("/tokens/{token:int}", opt={"role": Role.ADMIN}, status_code=200)
+    async def revoke(
+        self, token: Annotated[int, Parameter(ge=1, le=2**62)], services: Services
+    ) -> Changed:
+        """Revoke a token."""
+        return Changed(await services.access.revoke(token))
+
+    @post("/codes", opt={"role": Role.OPERATOR})
+    async def create_code(self, data: CodeRequest, services: Services) -> CodeCreated:
+        """A code with which one worker may enrol, once."""
+        ttl = parse_duration_ms(data.expires, "expires")
+        code, expires_at = await services.access.create_code(ttl)
+        return CodeCreated(code=code, expires_at=format_moment(expires_at))
+
+
+def _show(token: Token) -> TokenInfo:
+    return TokenInfo(
+        id=token.id,
+        name=token.name,
+        role=token.role,
+        namespaces=token.namespaces,
+        created_at=format_moment(token.created_at),
+        expires_at=format_moment(token.expires_at) if token.expires_at else None,
+        revoked_at=format_moment(token.revoked_at) if token.revoked_at else None,
+        worker=token.worker or None,
+    )

@@ -1,0 +1,87 @@
+"""The whole server as one ASGI application."""
+
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any
+
+from litestar import Litestar
+from litestar.config.response_cache import ResponseCacheConfig
+from litestar.di import Provide
+from litestar.exceptions import HTTPException
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.openapi.spec import Components, SecurityScheme
+
+from windlass.domain.errors import WindlassError
+from windlass.server.access import AccessRoutes
+from windlass.server.asgi import Receive, Scope, Send
+from windlass.server.errors import handle_http, handle_windlass
+from windlass.server.events import EventRoutes
+from windlass.server.files import AttemptRoutes, FileRoutes
+from windlass.server.guard import Authentication, guard
+from windlass.server.jobs import JobRoutes
+from windlass.server.services import Desk, Services
+from windlass.server.sync_route import PATH, SyncRoute
+from windlass.server.system import SystemRoutes
+from windlass.server.workers import QueueRoutes, WorkerRoutes
+
+SYNC_LIMIT = 64 * 1024 * 1024
+
+Application = Callable[[Scope, Receive, Send], Any]
+
+
+def create_app(services: Services) -> Application:
+    """Routes, guards and errors around the services."""
+    api = _litestar(services)
+    sync = SyncRoute(services.engine, services.access, SYNC_LIMIT)
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] == "POST":
+            found = PATH.match(scope["path"])
+            if found is not None:
+                await sync(scope, receive, send, int(found[1]))
+                return
+        await api(scope, receive, send)  # type: ignore[arg-type]
+
+    return application
+
+
+def _litestar(services: Services) -> Litestar:
+    desk = Desk(services.engine)
+    return Litestar(
+        route_handlers=[
+            SystemRoutes,
+            JobRoutes,
+            FileRoutes,
+            WorkerRoutes,
+            AttemptRoutes,
+            QueueRoutes,
+            AccessRoutes,
+            EventRoutes,
+        ],
+        dependencies={
+            "services": Provide(lambda: services, sync_to_thread=False),
+            "desk": Provide(lambda: desk, sync_to_thread=False),
+        },
+        middleware=[Authentication(services.access)],
+        guards=[guard],
+        exception_handlers={WindlassError: handle_windlass, HTTPException: handle_http},
+        openapi_config=_openapi(),
+        response_cache_config=ResponseCacheConfig(),
+        request_max_body_size=services.engine.config.batch_bytes * 8,
+        signature_types=[Services, Desk],
+        logging_config=None,
+    )
+
+
+def _openapi() -> OpenAPIConfig:
+    return OpenAPIConfig(
+        title="Windlass",
+        version=version("windlass"),
+        path="/",
+        render_plugins=[JsonRenderPlugin(path="/openapi.json")],
+        components=Components(
+            security_schemes={"token": SecurityScheme(type="http", scheme="bearer")}
+        ),
+        security=[{"token": []}],
+    )

@@ -1,0 +1,95 @@
+"""The event log as a stream: server-sent events from any sequence number."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Controller, Request, get
+from litestar.params import Parameter
+from litestar.response import ServerSentEvent
+from litestar.response.sse import ServerSentEventMessage
+
+from windlass.domain.events import Event, EventKind
+from windlass.domain.loglines import render
+from windlass.domain.moments import format_moment
+from windlass.domain.roles import Identity, Role
+from windlass.domain.states import STATE_BY_CODE
+from windlass.server.guard import identity_of
+from windlass.server.services import Desk, Services
+from windlass.wire.system import EventInfo
+
+CHUNK = 500
+IDLE_MS = 250
+QUIET_ROUNDS = 60  # after so many idle rounds a comment keeps the connection alive
+
+_encode = msgspec.json.Encoder().encode
+
+
+class EventRoutes(Controller):
+    """Follow what happens."""
+
+    path = "/api/v1/events"
+    tags = ("events",)
+
+    @get("/", opt={"role": Role.VIEWER})
+    async def follow(
+        self,
+        request: Request[Any, Any, Any],
+        services: Services,
+        desk: Desk,
+        after: Annotated[int, Parameter(ge=0, le=2**62)] = 0,
+        follow: bool = True,
+    ) -> ServerSentEvent:
+        """Events behind `after`, and with `follow` those to come; the id is the seq."""
+        who = identity_of(request)
+        last = request.headers.get("last-event-id", "")
+        start = int(last) if last.isascii() and last.isdigit() and len(last) < 19 else after
+        return ServerSentEvent(_stream(services, desk, who, start, follow))
+
+
+async def _stream(
+    services: Services, desk: Desk, who: Identity, after: int, follow: bool
+) -> AsyncIterator[ServerSentEventMessage]:
+    quiet = 0
+    while True:
+        events = await services.feed.read_after(after, CHUNK)
+        for event in await desk.visible_events(events, who):
+            yield ServerSentEventMessage(
+                id=str(event.seq), event=EventKind(event.kind).name.lower(), data=_show(event)
+            )
+        if events:
+            after, quiet = events[-1].seq, 0
+            continue
+        if not follow:
+            return
+        quiet += 1
+        if quiet % QUIET_ROUNDS == 0:
+            yield ServerSentEventMessage(comment="still here")
+        await services.clock.sleep_ms(IDLE_MS)
+
+
+def _show(event: Event) -> bytes:
+    return _encode(
+        EventInfo(
+            seq=event.seq,
+            at=format_moment(event.at),
+            kind=EventKind(event.kind).name.lower(),
+            job=event.job or None,
+            attempt=event.attempt or None,
+            worker=event.worker or None,
+            frm=_state(event.frm),
+            to=_state(event.to),
+            reason=event.reason,
+            actor=event.actor,
+            line="\n".join(render(event, {})),
+        )
+    )
+
+
+def _state(code: int) -> str | None:
+    return None if not code else str(STATE_BY_CODE[code])
+
+
+def newest(events: Sequence[Event], default: int) -> int:
+    """The number to go on from."""
+    return events[-1].seq if events else default

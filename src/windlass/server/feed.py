@@ -1,0 +1,51 @@
+"""The event log as servers follow it: for streams, and for the histograms."""
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+
+from windlass.domain.events import Event
+from windlass.engine.tail import read_new
+from windlass.ports.store import Store
+from windlass.server.metrics import Meters
+
+CHUNK = 1_000
+
+
+class Report(msgspec.Struct, frozen=True):
+    """How many events one round saw."""
+
+    events: int
+
+
+class Feed:
+    """A loop like the others: each round shows the meters what is new."""
+
+    name = "feed"
+    interval_ms = 1_000
+
+    def __init__(self, store: Store, meters: Meters) -> None:
+        self._store = store
+        self._meters = meters
+        self._after = -1
+        # A store that settles gaps does so for one reader at a time.
+        self._turn = asyncio.Lock()
+
+    async def read_after(self, after: int, count: int) -> Sequence[Event]:
+        """Events behind `after` that nothing can come before any more."""
+        async with self._turn:
+            events, _ = await read_new(self._store, after, count)
+        return events
+
+    async def run_once(self, now: int) -> Report:
+        """Show the meters what came since the last round."""
+        del now
+        if self._after < 0:
+            self._after = await self._store.read(lambda tx: tx.log.newest())
+        seen = 0
+        while events := await self.read_after(self._after, CHUNK):
+            self._meters.observe(events)
+            self._after = events[-1].seq
+            seen += len(events)
+        return Report(seen)

@@ -1,0 +1,106 @@
+"""From what clients ask for to what the engine takes."""
+
+from windlass.domain.aliases import parse_state
+from windlass.domain.errors import InvalidInput
+from windlass.domain.job import Concurrency, JobSpec
+from windlass.domain.moments import parse_moment
+from windlass.domain.quantities import parse_duration_ms
+from windlass.domain.roles import Identity
+from windlass.domain.views import JobFilter
+from windlass.engine.submit import WorkflowSpec
+from windlass.server.errors import Forbidden
+from windlass.wire.jobs import JobRequest, NewWorkflow
+
+
+def job_spec(request: JobRequest, who: Identity, field: str) -> JobSpec:
+    """The job as the engine takes it; its namespace must be the token's."""
+    limit = request.concurrency
+    return JobSpec(
+        task=request.task,
+        args=request.args,
+        priority=request.priority,
+        namespace=_namespace(request.namespace, who),
+        queue=request.queue,
+        requires=tuple(request.requires),
+        resources=request.resources or None,
+        target=request.target,
+        name=request.name,
+        after=tuple(request.after),
+        after_any=tuple(request.after_any),
+        allow_failure=request.allow_failure,
+        unblock=request.unblock,
+        duration_ms=_duration(request.duration, f"{field}.duration"),
+        timeout_ms=_duration(request.timeout, f"{field}.timeout"),
+        idle_timeout_ms=_duration(request.idle_timeout, f"{field}.idle_timeout"),
+        max_retries=request.retries,
+        retry_on=tuple(request.retry_on),
+        not_before=_moment(request.not_before, f"{field}.not_before"),
+        concurrency=None if limit is None else Concurrency(limit.key, limit.max),
+        key=request.key,
+        labels=request.labels or None,
+        parent=request.parent,
+        workflow=request.workflow,
+        submitted_by=who.name,
+    )
+
+
+def workflow_spec(request: NewWorkflow | None, who: Identity) -> WorkflowSpec | None:
+    """The workflow that a submission makes."""
+    if request is None:
+        return None
+    return WorkflowSpec(name=request.name, namespace=_namespace(request.namespace, who))
+
+
+def job_filter(
+    who: Identity,
+    *,
+    state: list[str] | None,
+    queue: str | None,
+    namespace: str | None,
+    task: str | None,
+    name: str | None,
+    label: list[str] | None,
+    workflow: int | None,
+    submitted_by: str | None,
+    key: str | None,
+    dead: bool,
+) -> JobFilter:
+    """What a list shows; never more than the token may see."""
+    states = sorted({found.code for text in state or () for found in parse_state(text)})
+    namespaces = who.namespaces or None
+    if namespace is not None:
+        namespaces = (_namespace(namespace, who),)
+    return JobFilter(
+        states=tuple(states),
+        namespaces=namespaces,
+        queue=queue,
+        task=task,
+        name=name,
+        labels=tuple(_label(text) for text in label or ()),
+        workflow=workflow or 0,
+        submitted_by=submitted_by,
+        key=key,
+        dead=dead,
+    )
+
+
+def _namespace(asked: str | None, who: Identity) -> str:
+    namespace = who.own_namespace if asked is None else asked
+    if not who.sees(namespace):
+        raise Forbidden(f"this token does not see namespace {namespace}")
+    return namespace
+
+
+def _duration(value: float | str | None, field: str) -> int | None:
+    return None if value is None else parse_duration_ms(value, field)
+
+
+def _moment(value: str | None, field: str) -> int | None:
+    return None if value is None else parse_moment(value, field)
+
+
+def _label(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator or not name:
+        raise InvalidInput("label", "name=value", text)
+    return name, value

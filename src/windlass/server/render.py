@@ -1,0 +1,204 @@
+"""From the store's records to what clients see."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from windlass.domain.config import Config
+from windlass.domain.events import Event, EventKind
+from windlass.domain.failure import FAILURE_BY_CODE
+from windlass.domain.files import ArtifactRow, LogRow, LogState
+from windlass.domain.job import ALLOW_FAILURE, QUARANTINED, JobSpec
+from windlass.domain.moments import format_moment
+from windlass.domain.records import Attempt
+from windlass.domain.shape import Shape
+from windlass.domain.states import STATE_BY_CODE
+from windlass.domain.views import JobView, WorkerView, newest_attempt
+from windlass.domain.workers import shown_status
+from windlass.wire.files import ArtifactInfo, LogInfo
+from windlass.wire.jobs import AttemptInfo, FailureInfo, Job, Priority, Transition
+from windlass.wire.workers import WorkerInfo
+
+_spec = msgspec.json.Decoder(JobSpec).decode
+
+
+def show_job(
+    view: JobView, shape: Shape, config: Config, transitions: Sequence[Transition] = ()
+) -> Job:
+    """A job with everything that is known of it."""
+    facts, record, lease = view.record.facts, view.record, view.lease
+    spec = _spec(record.spec)
+    ran = lease is None and bool(facts.worker)
+    return Job(
+        id=facts.id,
+        namespace=shape.namespace,
+        workflow=facts.workflow or None,
+        name=spec.name,
+        task=shape.task,
+        args=spec.args,
+        queue=shape.queue,
+        state=str(STATE_BY_CODE[view.state]),
+        priority=Priority(facts.base, facts.adjustment, facts.base + facts.adjustment),
+        requires=[clause.text for clause in shape.requires],
+        resources=dict(shape.resources),
+        after=[ref for ref in spec.after if isinstance(ref, int)],
+        after_any=[ref for ref in spec.after_any if isinstance(ref, int)],
+        allow_failure=bool(facts.flags & ALLOW_FAILURE),
+        unblock=spec.unblock,
+        attempt=newest_attempt(facts, lease),
+        attempts=_attempts(view),
+        retry_count=facts.failed,
+        max_retries=config.retry.max_retries if spec.max_retries is None else spec.max_retries,
+        lost_count=facts.lost,
+        not_before=_moment(view.not_before or spec.not_before),
+        timeout=_seconds(facts.timeout_ms),
+        timeout_at=_moment(_timeout_at(view)),
+        idle_timeout=_seconds(facts.idle_ms),
+        last_activity_at=_moment(_activity(view)),
+        transitions=list(transitions),
+        dynamic=_json(view.dynamic.body) if view.dynamic else None,
+        quarantined=bool(facts.flags & QUARANTINED),
+        result=_json(record.result),
+        exit_code=record.exit_code,
+        failure=_failure(record.failure, record.message),
+        progress=_json(view.progress.value) if view.progress else None,
+        log=_log(view.log),
+        artifacts=[show_artifact(row) for row in view.artifacts],
+        supersedes=facts.supersedes or None,
+        superseded_by=facts.superseded_by or None,
+        labels=spec.labels or {},
+        key=spec.key,
+        submitted_by=spec.submitted_by,
+        created_at=format_moment(facts.created_at),
+        assigned_at=_moment(lease.assigned_at if lease else (record.assigned_at if ran else 0)),
+        started_at=_moment(lease.started_at if lease else (record.started_at if ran else 0)),
+        finished_at=_moment(record.finished_at),
+        reason=record.reason,
+        worker=view.worker,
+    )
+
+
+def show_transitions(events: Sequence[Event], names: Mapping[int, str]) -> list[Transition]:
+    """A job's way through its states."""
+    return [
+        Transition(
+            seq=event.seq,
+            at=format_moment(event.at),
+            frm=None if not event.frm else str(STATE_BY_CODE[event.frm]),
+            to=str(STATE_BY_CODE[event.to]),
+            attempt=event.attempt,
+            worker=names.get(event.worker),
+            reason=event.reason,
+            actor=event.actor,
+        )
+        for event in events
+        if event.kind == EventKind.JOB
+    ]
+
+
+def show_artifact(row: ArtifactRow) -> ArtifactInfo:
+    """An artifact without its bytes."""
+    return ArtifactInfo(row.name, row.sha256, row.size, row.content_type)
+
+
+def show_worker(view: WorkerView, metadata: Mapping[str, Any]) -> WorkerInfo:
+    """A worker; `metadata` is what matching sees of it."""
+    worker = view.worker
+    return WorkerInfo(
+        id=worker.id,
+        name=worker.name,
+        status=shown_status(worker, view.leases),
+        incarnation=worker.incarnation,
+        slots=worker.slots,
+        held=view.leases,
+        last_seen=format_moment(worker.last_seen),
+        enrolled_at=format_moment(worker.enrolled_at),
+        reason=worker.reason,
+        static=msgspec.json.decode(worker.static),
+        dynamic=msgspec.json.decode(worker.dynamic),
+        metadata=dict(metadata),
+    )
+
+
+def _attempts(view: JobView) -> list[AttemptInfo]:
+    names = dict(view.workers)
+    shown = [_attempt(attempt, names) for attempt in view.attempts]
+    record, facts, lease = view.record, view.record.facts, view.lease
+    if lease is not None:
+        shown.append(
+            AttemptInfo(
+                number=lease.attempt,
+                worker=view.worker,
+                state=str(STATE_BY_CODE[lease.state]),
+                failure=None,
+                assigned_at=_moment(lease.assigned_at),
+                started_at=_moment(lease.started_at),
+                finished_at=None,
+                exit_code=None,
+            )
+        )
+    elif facts.state and facts.worker:
+        shown.append(
+            AttemptInfo(
+                number=facts.attempt,
+                worker=view.worker,
+                state=str(STATE_BY_CODE[facts.state]),
+                failure=_failure(record.failure, record.message),
+                assigned_at=_moment(record.assigned_at),
+                started_at=_moment(record.started_at),
+                finished_at=_moment(record.finished_at),
+                exit_code=record.exit_code,
+            )
+        )
+    return shown
+
+
+def _attempt(attempt: Attempt, names: Mapping[int, str]) -> AttemptInfo:
+    return AttemptInfo(
+        number=attempt.number,
+        worker=names.get(attempt.worker),
+        state=str(STATE_BY_CODE[attempt.state]),
+        failure=_failure(attempt.failure, attempt.message),
+        assigned_at=_moment(attempt.assigned_at),
+        started_at=_moment(attempt.started_at),
+        finished_at=_moment(attempt.finished_at),
+        exit_code=attempt.exit_code,
+    )
+
+
+def _timeout_at(view: JobView) -> int:
+    lease = view.lease
+    if lease is None or not lease.started_at:
+        return 0
+    ends = [lease.started_at + lease.timeout_ms] if lease.timeout_ms else []
+    if lease.idle_ms:
+        ends.append((lease.activity_at or lease.started_at) + lease.idle_ms)
+    return min(ends, default=0)
+
+
+def _activity(view: JobView) -> int:
+    return 0 if view.lease is None else view.lease.activity_at or view.lease.started_at
+
+
+def _failure(code: int, message: str | None) -> FailureInfo | None:
+    failure = FAILURE_BY_CODE[code]
+    return None if failure is None else FailureInfo(str(failure), message)
+
+
+def _log(row: LogRow | None) -> LogInfo:
+    if row is None:
+        return LogInfo("none", 0)
+    return LogInfo(LogState(row.state).name.lower(), row.bytes)  # type: ignore[arg-type]
+
+
+def _moment(ms: int | None) -> str | None:
+    return format_moment(ms) if ms else None
+
+
+def _seconds(ms: int) -> float | None:
+    return ms / 1000 if ms else None
+
+
+def _json(body: bytes | None) -> Any:
+    return None if body is None else msgspec.json.decode(body)

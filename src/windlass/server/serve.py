@@ -1,0 +1,117 @@
+"""Running the application on a socket until a signal comes."""
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import uvicorn
+
+from windlass.domain.errors import InvalidInput
+
+GRACE_SECONDS = 10
+
+
+class Listen(msgspec.Struct, frozen=True, kw_only=True):
+    """Where to listen; with a certificate and key, by TLS."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    certificate: Path | None = None
+    key: Path | None = None
+
+    @property
+    def scheme(self) -> str:
+        return "https" if self.certificate else "http"
+
+
+def parse_listen(text: str) -> tuple[str, int]:
+    """`HOST:PORT`, with brackets around an IPv6 address."""
+    host, separator, port = text.rpartition(":")
+    if not separator or not port.isdigit() or int(port) > 65_535:
+        raise InvalidInput("listen", "HOST:PORT", text)
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def bind(listen: Listen) -> socket.socket:
+    """Take the address, before anything else is started."""
+    family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((listen.host, listen.port))
+    except OSError as error:
+        bound.close()
+        where = f"{listen.host}:{listen.port}"
+        raise InvalidInput("listen", f"a free address ({error.strerror})", where) from None
+    return bound
+
+
+def address_of(listen: Listen, bound: socket.socket) -> str:
+    """The address clients use."""
+    host, port = bound.getsockname()[:2]
+    return f"{listen.scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+class Serving:
+    """A server that runs beside other things in one loop."""
+
+    def __init__(self, application: Any, listen: Listen, bound: socket.socket) -> None:
+        self._bound = bound
+        config = uvicorn.Config(
+            application,
+            loop="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            ssl_certfile=listen.certificate,
+            ssl_keyfile=listen.key,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+            timeout_keep_alive=75,
+        )
+        self._server = _QuietServer(config)
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to answer."""
+        self._task = asyncio.get_running_loop().create_task(self._server.serve([self._bound]))
+
+    async def stop(self) -> None:
+        """Answer what is open, then stop."""
+        self._server.should_exit = True
+        if self._task is not None:
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def until_stopped(self, stop: asyncio.Event, before: Callable[[], None]) -> None:
+        """Answer until `stop` is set; `before` is called first then, to end long waits."""
+        self.start()
+        await stop.wait()
+        before()
+        await self.stop()
+
+
+class _QuietServer(uvicorn.Server):
+    """Signals are the caller's business."""
+
+    def install_signal_handlers(self) -> None:
+        """Older versions ask for this."""
+
+    def capture_signals(self) -> Any:
+        """Newer versions ask for this."""
+        import contextlib
+
+        return contextlib.nullcontext()

@@ -1,0 +1,167 @@
+"""Routes about workers and queues. Their syncs have a route of their own."""
+
+from typing import Annotated, Any
+
+from litestar import Controller, Request, delete, get, post, put
+from litestar.params import Parameter
+
+from windlass.domain.errors import Conflict
+from windlass.domain.job import check_name
+from windlass.domain.rank import queue_weight
+from windlass.domain.roles import Identity, Role
+from windlass.domain.workers import WorkerStatus
+from windlass.engine.workers import ANYONE, Enrolment
+from windlass.server.errors import Forbidden
+from windlass.server.guard import IDENTITY, identity_of
+from windlass.server.services import Desk, Services
+from windlass.wire.workers import (
+    Changed,
+    EnrolReply,
+    EnrolRequest,
+    QueueInfo,
+    QueueList,
+    WorkerInfo,
+    WorkerList,
+)
+
+Ask = Request[Any, Any, Any]
+Id = Annotated[int, Parameter(ge=1, le=2**62)]
+
+_ACTIONS = {
+    "drain": WorkerStatus.DRAINING,
+    "enable": WorkerStatus.ONLINE,
+    "disable": WorkerStatus.DISABLED,
+    "approve": WorkerStatus.ONLINE,
+}
+
+
+class WorkerRoutes(Controller):
+    """Enrol, look at and manage workers."""
+
+    path = "/api/v1/workers"
+    tags = ("workers",)
+
+    @post("/enrol", opt={"role": None}, status_code=200)
+    async def enrol(self, request: Ask, data: EnrolRequest, services: Services) -> EnrolReply:
+        """Begin an incarnation, by code, by token, or to wait for approval."""
+        who: Identity | None = request.scope["state"].get(IDENTITY)
+        approved = await _approved(services, who, data)
+        done = await services.engine.enrol(
+            Enrolment(
+                name=data.name,
+                slots=data.slots,
+                metadata=data.metadata,
+                takeover=data.takeover,
+                replaces=data.replaces,
+                approved=approved,
+                holder=_holder(who, approved),
+            )
+        )
+        token = None
+        if who is None or who.worker != done.worker:
+            created = await services.access.create_token(
+                f"worker {data.name}", Role.WORKER, worker=done.worker
+            )
+            token = created.secret
+        config = services.engine.config
+        return EnrolReply(
+            worker=done.worker,
+            incarnation=done.incarnation,
+            status=WorkerStatus(done.status).name.lower(),
+            token=token,
+            heartbeat_interval_ms=config.heartbeat_interval_ms,
+            lease_ms=config.heartbeat_timeout_ms,
+            term_grace_ms=config.term_grace_ms,
+            log_limit=config.log_limit,
+            epoch=done.epoch,
+        )
+
+    @get("/", opt={"role": Role.VIEWER})
+    async def list_workers(self, desk: Desk) -> WorkerList:
+        """All workers."""
+        return WorkerList(await desk.workers())
+
+    @get("/{worker:int}", opt={"role": Role.VIEWER})
+    async def show(self, worker: Id, desk: Desk) -> WorkerInfo:
+        """One worker."""
+        return await desk.worker(worker)
+
+    @put("/{worker:int}/static", opt={"role": Role.OPERATOR})
+    async def set_static(
+        self, request: Ask, worker: Id, data: dict[str, Any], services: Services
+    ) -> Changed:
+        """Set the metadata that operators decide."""
+        actor = identity_of(request).name
+        return Changed(await services.engine.set_static_metadata(worker, data, actor))
+
+    @post("/{worker:int}/{action:str}", opt={"role": Role.OPERATOR}, status_code=200)
+    async def act(self, request: Ask, worker: Id, action: str, services: Services) -> Changed:
+        """Drain, enable, disable or approve a worker."""
+        status = _ACTIONS.get(action)
+        if status is None:
+            raise Conflict("unknown_action", f"expected one of {', '.join(_ACTIONS)}, got {action}")
+        actor = identity_of(request).name
+        reason = None if status is WorkerStatus.ONLINE else f"{action} by {actor}"
+        done = await services.engine.set_worker_status(worker, status, reason, actor)
+        return Changed(done)
+
+    @delete("/{worker:int}", opt={"role": Role.OPERATOR}, status_code=200)
+    async def remove(
+        self, request: Ask, worker: Id, services: Services, force: bool = False
+    ) -> Changed:
+        """Forget a worker; refused while it is busy."""
+        actor = identity_of(request).name
+        return Changed(await services.engine.remove_worker(worker, force, actor))
+
+
+async def _approved(services: Services, who: Identity | None, data: EnrolRequest) -> bool:
+    """Whether the worker may have jobs at once, or waits for an operator."""
+    if data.code is not None:
+        if not await services.access.use_code(data.code):
+            raise Forbidden("this enrolment code is not valid, or was used already")
+        return True
+    return who is not None and (who.role is Role.WORKER or who.may(Role.OPERATOR))
+
+
+def _holder(who: Identity | None, approved: bool) -> int:
+    """For which worker the asker may speak."""
+    if who is not None and who.role is Role.WORKER:
+        return who.worker
+    return ANYONE if approved else 0
+
+
+class QueueRoutes(Controller):
+    """Look at, pause and resume queues."""
+
+    path = "/api/v1/queues"
+    tags = ("queues",)
+
+    @get("/", opt={"role": Role.VIEWER})
+    async def list_queues(self, services: Services) -> QueueList:
+        """All queues that have jobs or settings."""
+        rows = await services.engine.store.read(lambda tx: tx.catalog.queues())
+        depths = (await services.engine.metrics()).queue_depth
+        known = {row.name: row for row in rows}
+        return QueueList(
+            [
+                QueueInfo(
+                    name,
+                    known[name].weight if name in known else queue_weight(name),
+                    bool(known[name].paused) if name in known else False,
+                    depths.get(name, 0),
+                )
+                for name in sorted({*known, *depths})
+            ]
+        )
+
+    @post("/{name:str}/pause", opt={"role": Role.OPERATOR}, status_code=200)
+    async def pause(self, request: Ask, name: str, services: Services) -> Changed:
+        """Stop giving out jobs of a queue."""
+        check_name("queue", name)
+        return Changed((await services.engine.pause(name, identity_of(request).name)).applied)
+
+    @post("/{name:str}/resume", opt={"role": Role.OPERATOR}, status_code=200)
+    async def resume(self, request: Ask, name: str, services: Services) -> Changed:
+        """Give out jobs of a queue again."""
+        check_name("queue", name)
+        return Changed((await services.engine.resume(name, identity_of(request).name)).applied)

@@ -1,0 +1,41 @@
+"""Rows of `tokens` and `codes`."""
+
+from windlass.domain.access import Code, Token
+from windlass.store.memory.tables import Tables
+
+
+class MemoryAccess:
+    """`AccessTx` over the tables."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    async def insert(self, row: Token) -> int:
+        (token,) = self._tables.number("token")
+        self._tables.token_ids.insert(row.digest, token)
+        self._tables.tokens.insert(token, row._replace(id=token))
+        return token
+
+    async def by_digest(self, digest: str) -> Token | None:
+        token = self._tables.token_ids.get(digest)
+        return None if token is None else self._tables.tokens[token]
+
+    async def all(self) -> list[Token]:
+        return sorted(self._tables.tokens)
+
+    async def revoke(self, token: int, at: int) -> bool:
+        row = self._tables.tokens.get(token)
+        if row is None or row.revoked_at:
+            return False
+        self._tables.tokens.put(token, row._replace(revoked_at=at))
+        return True
+
+    async def add_code(self, row: Code) -> None:
+        self._tables.codes.insert(row.digest, row)
+
+    async def use_code(self, digest: str, now: int) -> bool:
+        row = self._tables.codes.get(digest)
+        if row is None or row.used_at or row.expires_at <= now:
+            return False
+        self._tables.codes.put(digest, row._replace(used_at=now))
+        return True

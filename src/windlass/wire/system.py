@@ -1,0 +1,42 @@
+"""Messages about the server itself, version 1."""
+
+import msgspec
+
+
+class Health(msgspec.Struct, frozen=True):
+    status: str
+
+
+class ViolationInfo(msgspec.Struct, frozen=True):
+    """An invariant that does not hold, and where."""
+
+    invariant: str
+    message: str
+    job: int
+    seq: int
+
+
+class Verified(msgspec.Struct, frozen=True):
+    """Nothing wrong: an empty list."""
+
+    violations: list[ViolationInfo]
+
+
+class NamespaceList(msgspec.Struct, frozen=True):
+    namespaces: list[str]
+
+
+class EventInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of the event log."""
+
+    seq: int
+    at: str
+    kind: str
+    job: int | None
+    attempt: int | None
+    worker: int | None
+    frm: str | None = msgspec.field(name="from")
+    to: str | None
+    reason: str | None
+    actor: str | None
+    line: str

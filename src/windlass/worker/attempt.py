@@ -1,0 +1,388 @@
+"""One attempt on the agent: what its executor sees of it, and how it ends.
+
+Whatever stops it first decides what is reported: a cancel, a timeout, a drain, a lost
+lease, or the end of its own process.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+import structlog
+
+from windlass.domain.errors import InvalidInput, WindlassError
+from windlass.domain.quantities import format_duration
+from windlass.ports.clock import Clock
+from windlass.ports.executor import Executor, Limits, Result
+from windlass.ports.gateway import Gateway, Holder
+from windlass.wire.sync import Assignment, Finished, Released
+from windlass.worker import artifacts
+from windlass.worker.keeper_client import Fenced, KeeperClient, KeptProcess, SpawnFailed
+from windlass.worker.logs import LogPump
+from windlass.worker.progress import Progress
+from windlass.worker.scratch import Scratch
+
+Why = Literal["canceled", "timed_out", "released", "lost"]
+Report = Finished | Released
+
+DRAIN_MS = 2_000  # how long a pipe may stay open when its job has ended
+EXTRA_S = 5  # beyond the grace, for executors to tidy up after their processes
+MESSAGE_LIMIT = 4_000
+UNANSWERED = "no server answered"
+STARVED = frozenset({11, 12, 23, 24, 28})  # EAGAIN, ENOMEM, ENFILE, EMFILE, ENOSPC
+
+log = structlog.get_logger()
+
+
+class _Spec(msgspec.Struct):
+    task: str
+    args: msgspec.Raw = msgspec.Raw(b"null")
+    workflow: int | None = None
+
+
+class Surroundings(NamedTuple):
+    """What all attempts of an agent share."""
+
+    gateway: Gateway
+    keeper: KeeperClient
+    scratch: Scratch
+    clock: Clock
+    worker: int
+    incarnation: int
+    log_limit: int
+    grace_ms: int
+    fenced: Callable[[], bool]  # whether the deadline has passed
+
+
+read_spec = msgspec.json.Decoder(_Spec).decode
+
+
+class Attempt:
+    """Implements `JobContext`."""
+
+    __slots__ = (
+        "_around",
+        "_assignment",
+        "_dirty",
+        "_done",
+        "_env",
+        "_exited",
+        "_idle_timer",
+        "_last_resort",
+        "_log",
+        "_message",
+        "_processes",
+        "_progress",
+        "_scratch",
+        "_seen_at",
+        "_spec",
+        "_stopping",
+        "_task",
+        "_timer",
+        "_why",
+        "attempt",
+        "job",
+        "key",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        around: Surroundings,
+        assignment: Assignment,
+        spec: _Spec,
+        done: Callable[["Attempt", Report | None], None],
+    ) -> None:
+        self.job = assignment.job
+        self.attempt = assignment.attempt
+        self.key = (assignment.job, assignment.attempt)
+        self._around = around
+        self._assignment = assignment
+        self._spec = spec
+        self._done = done
+        self._why: Why | None = None
+        self._message: str | None = None
+        self._exited = False  # its process ended by itself, before anything stopped it
+        self._processes: list[KeptProcess] = []
+        self._scratch: Path | None = None
+        self._dirty = False
+        self._log: LogPump | None = None
+        self._progress: Progress | None = None
+        self._stopping: asyncio.Event | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._idle_timer: asyncio.TimerHandle | None = None
+        self._last_resort: asyncio.TimerHandle | None = None
+        self._seen_at = 0.0
+        self._task: asyncio.Task[None] | None = None
+        self._env: dict[str, str] = {
+            "WINDLASS_JOB": str(self.job),
+            "WINDLASS_ATTEMPT": str(self.attempt),
+        }
+        if spec.workflow is not None:
+            self._env["WINDLASS_WORKFLOW"] = str(spec.workflow)
+
+    def start(self, executor: Executor) -> None:
+        """Run it."""
+        loop = asyncio.get_running_loop()
+        self._task = loop.create_task(self._run(executor))
+        if self.timeout_ms:
+            self._timer = loop.call_later(self.timeout_ms / 1000, self._time_out)
+        if self._assignment.idle_timeout_ms:
+            self._seen_at = loop.time()
+            self._look_idle()
+
+    @property
+    def flushing(self) -> "asyncio.Task[None] | None":
+        """What still sends the log of an attempt that has ended."""
+        return None if self._log is None else self._task
+
+    # What executors see
+
+    @property
+    def args(self) -> Any:
+        return msgspec.json.decode(self._spec.args)
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        spec: dict[str, Any] = msgspec.json.decode(self._assignment.spec)
+        return spec
+
+    @property
+    def scratch(self) -> Path:
+        """A folder of the attempt's own; asking for it makes it."""
+        path = self._folder()
+        path.mkdir(mode=0o700, exist_ok=True)
+        self._dirty = True
+        return path
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        return {**self._around.keeper.base, **self._env}
+
+    @property
+    def timeout_ms(self) -> int:
+        return self._assignment.timeout_ms
+
+    @property
+    def stopping(self) -> asyncio.Event:
+        if self._stopping is None:
+            self._stopping = asyncio.Event()
+            if self._why is not None:
+                self._stopping.set()
+        return self._stopping
+
+    async def spawn(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        stdin: bytes | None = None,
+        limits: Limits | None = None,
+        capture: bool = False,
+    ) -> KeptProcess:
+        """Start a process in its own group, through the keeper."""
+        if self._why is not None:
+            raise Fenced("the attempt is being stopped")
+        listen, stdout = os.pipe() if capture else (-1, None)
+        process = self._around.keeper.spawn(
+            argv,
+            self._env if env is None else {**env, **self._env},
+            whole=env is not None,
+            cwd=str(self._folder() if cwd is None else cwd),
+            make=cwd is None,
+            stdin=None if stdin is None else _memory_file(stdin),
+            stdout=stdout,
+            limits=limits,
+            tag=f"WINDLASS_JOB={self.job}".encode(),
+        )
+        process.on_output = self.log
+        process.on_pipe = self._attach
+        self._processes.append(process)
+        if capture:
+            process.stdout = await _reader(listen)
+        await process.changed()
+        return process
+
+    def log(self, data: bytes) -> None:
+        self._pump().feed(data)
+
+    def progress(self, value: Any) -> None:
+        self._note_activity()
+        if self._progress is None:
+            self._progress = Progress(self._around.gateway, self._holder(), self._around.clock)
+        self._progress.tell(value)
+
+    async def fetch(self, job: int, artifact: str, path: str) -> None:
+        """Place an artifact of another job at `path` in the scratch directory."""
+        await artifacts.place(self._around.gateway, job, artifact, self.scratch, path)
+
+    async def upload(self, patterns: Sequence[str]) -> None:
+        """Upload the files of the scratch directory that match, before `run` returns."""
+        for pattern in patterns:
+            found = artifacts.matching(self._folder(), pattern)
+            if not found:
+                self.log(f"[windlass] no file matches the artifact {pattern}\n".encode())
+            for name, path in found:
+                await artifacts.send(
+                    self._around.gateway, self._holder(), name, path, self._around.clock
+                )
+
+    # Stopping
+
+    def stop(self, why: Why, message: str | None = None) -> None:
+        """End it: SIGTERM, grace, SIGKILL; at once if the lease is lost."""
+        if self._why == "lost" or (self._why is not None and why != "lost"):
+            return
+        self._why = why
+        self._message = message
+        grace = 0 if why == "lost" else self._around.grace_ms
+        for process in self._processes:
+            process.ask_to_stop(grace)
+        if self._stopping is not None:
+            self._stopping.set()
+        if self._task is not None and self._last_resort is None:
+            wait = grace / 1000 + EXTRA_S
+            loop = asyncio.get_running_loop()
+            self._last_resort = loop.call_later(wait, self._task.cancel)
+
+    def _time_out(self) -> None:
+        self.stop("timed_out", f"Timed out after {format_duration(self.timeout_ms)}")
+
+    def _look_idle(self) -> None:
+        loop = asyncio.get_running_loop()
+        limit = self._assignment.idle_timeout_ms
+        due = self._seen_at + limit / 1000
+        if loop.time() >= due:
+            self.stop("timed_out", f"No sign of life for {format_duration(limit)}")
+        else:
+            self._idle_timer = loop.call_at(due, self._look_idle)
+
+    # Running
+
+    async def _run(self, executor: Executor) -> None:
+        report: Report | None = None
+        try:
+            report = self._conclude(await self._attempt(executor))
+        except asyncio.CancelledError:
+            report = self._conclude(Result(outcome="failed", message="did not stop in time"))
+        finally:
+            for timer in (self._timer, self._idle_timer, self._last_resort):
+                if timer is not None:
+                    timer.cancel()
+            for process in self._processes:
+                process.ask_to_stop(0)
+            if self._scratch is not None:
+                self._give_back_scratch()
+            self._done(self, report)
+        if self._log is not None:
+            if self._why == "lost":
+                self._log.abandon()
+            await self._log.finish()
+
+    async def _attempt(self, executor: Executor) -> Result:
+        try:
+            result = await executor.run(self)
+        except Fenced as error:
+            if self._why is None:
+                self.stop("released", error.message)
+            return Result(outcome="failed", message=error.message)
+        except SpawnFailed as error:
+            failure = "resource" if error.number in STARVED else "configuration"
+            return Result(outcome="failed", failure=failure, message=error.message)
+        except InvalidInput as error:
+            return Result(outcome="failed", failure="configuration", message=error.message)
+        except OSError as error:
+            failure = "resource" if error.errno in STARVED else "execution"
+            return Result(outcome="failed", failure=failure, message=str(error))
+        except WindlassError as error:
+            return Result(outcome="failed", failure="network", message=error.message)
+        except Exception as error:
+            log.exception("executor_failed", task=executor.task, job=self.job)
+            name = type(error).__name__
+            return Result(outcome="failed", failure="execution", message=f"{name}: {error}")
+        self._exited = self._why is None
+        if self._log is not None:
+            await self._log.drained(DRAIN_MS)
+        return result
+
+    def _conclude(self, result: Result) -> Report | None:
+        """What the server is told."""
+        ends = [process.ended for process in self._processes if process.ended is not None]
+        failed = result.outcome != "completed"
+        if any(end.fenced for end in ends) or (failed and self._around.fenced()):
+            self._exited = False
+            self.stop("released", UNANSWERED)
+        if self._why is None or self._exited:
+            return _finished(self.key, result)
+        if self._why == "lost":
+            return None
+        if self._why == "released":
+            return Released(*self.key, reason=self._message)
+        return Finished(
+            *self.key, outcome=self._why, exit_code=result.exit_code, message=self._message
+        )
+
+    def _give_back_scratch(self) -> None:
+        assert self._scratch is not None
+        ended = [process.ended for process in self._processes]
+        dirty = self._dirty or any(end is None or end.dirty for end in ended)
+        self._around.scratch.give_back(self._scratch, dirty)
+        self._scratch = None
+
+    # Parts
+
+    def _folder(self) -> Path:
+        if self._scratch is None:
+            self._scratch = self._around.scratch.take()
+        return self._scratch
+
+    def _holder(self) -> Holder:
+        return Holder(self._around.worker, self._around.incarnation, self.job, self.attempt)
+
+    def _pump(self) -> LogPump:
+        if self._log is None:
+            around = self._around
+            self._log = LogPump(
+                around.gateway, self._holder(), around.log_limit, around.clock, self._note_activity
+            )
+        return self._log
+
+    def _attach(self, fd: int) -> None:
+        self._pump().attach(fd)
+
+    def _note_activity(self) -> None:
+        if self._idle_timer is not None:
+            self._seen_at = asyncio.get_running_loop().time()
+
+
+def _finished(key: tuple[int, int], result: Result) -> Finished:
+    message = None if result.message is None else result.message[:MESSAGE_LIMIT]
+    value, outcome, failure = result.result, result.outcome, result.failure
+    if value is not None:
+        try:
+            msgspec.json.encode(value)
+        except (TypeError, ValueError, RecursionError, OverflowError) as error:
+            value, outcome, failure = None, "failed", "configuration"
+            message = f"the result is not a JSON value: {error}"
+    return Finished(*key, outcome, result.exit_code, failure, message, value)
+
+
+def _memory_file(data: bytes) -> int:
+    """A file in memory that holds `data`, to be read from its start."""
+    fd = os.memfd_create("stdin")
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+async def _reader(fd: int) -> asyncio.StreamReader:
+    reader = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    file = os.fdopen(fd, "rb", buffering=0)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), file)
+    return reader

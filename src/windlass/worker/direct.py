@@ -1,0 +1,70 @@
+"""A worker beside its store: the gateway straight over an engine, with no server between."""
+
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from windlass.engine.engine import Engine
+from windlass.engine.workers import Enrolment
+from windlass.ports.gateway import Holder
+from windlass.wire.sync import SyncReply, SyncRequest
+from windlass.wire.workers import EnrolReply, EnrolRequest
+
+
+class Files(Protocol):
+    """Where logs, progress and artifacts go; the same methods as a `Gateway` has."""
+
+    async def append_log(self, holder: Holder, offset: int, data: bytes) -> int: ...
+
+    async def end_log(
+        self, holder: Holder, size: int, state: Literal["committed", "lost"]
+    ) -> None: ...
+
+    async def progress(self, holder: Holder, value: Any) -> None: ...
+
+    async def put_artifact(
+        self, holder: Holder, name: str, path: Path, sha256: str, content_type: str
+    ) -> None: ...
+
+    async def get_artifact(self, job: int, name: str, path: Path) -> None: ...
+
+
+class DirectGateway:
+    """Implements `Gateway`."""
+
+    def __init__(self, engine: Engine, files: Files, log_limit: int | None = None) -> None:
+        self._engine = engine
+        self._log_limit = engine.config.log_limit if log_limit is None else log_limit
+        self.append_log = files.append_log
+        self.end_log = files.end_log
+        self.progress = files.progress
+        self.put_artifact = files.put_artifact
+        self.get_artifact = files.get_artifact
+
+    async def enrol(self, request: EnrolRequest) -> EnrolReply:
+        """Begin a new incarnation."""
+        enrolled = await self._engine.enrol(
+            Enrolment(
+                name=request.name,
+                slots=request.slots,
+                metadata=request.metadata,
+                takeover=request.takeover,
+                replaces=request.replaces,
+            )
+        )
+        config = self._engine.config
+        return EnrolReply(
+            worker=enrolled.worker,
+            incarnation=enrolled.incarnation,
+            status="idle",
+            heartbeat_interval_ms=config.heartbeat_interval_ms,
+            lease_ms=config.heartbeat_timeout_ms,
+            term_grace_ms=config.term_grace_ms,
+            log_limit=self._log_limit,
+        )
+
+    async def sync(self, worker: int, request: SyncRequest) -> SyncReply:
+        """Speak with the engine."""
+        return await self._engine.sync(worker, request)
+
+    async def close(self) -> None:
+        """The engine is closed by whoever opened it."""

@@ -1,0 +1,19 @@
+"""The engine under 300 seeds: crashes, zombies, lost and doubled messages, failing stores."""
+
+import pytest
+
+from windlass.simulator import simulate
+
+SEEDS = 300
+CHUNK = 10
+
+
+@pytest.mark.parametrize("first", range(1, SEEDS + 1, CHUNK))
+def test_no_seed_breaks_an_invariant(first: int) -> None:
+    """To repeat one that does: python -m windlass.simulator --seed N."""
+    broken = [
+        (result.seed, result.violations[:3])
+        for result in map(simulate, range(first, first + CHUNK))
+        if result.violations
+    ]
+    assert broken == []

@@ -1,0 +1,166 @@
+"""A real context for executors under test: processes through a real keeper, no server."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from windlass.ports.executor import Limits
+from windlass.worker.environment import job_environment
+from windlass.worker.keeper_client import MARKER, KeeperClient, KeptProcess
+from windlass.worker.processes import boottime
+
+HOUR_S = 3_600
+
+
+class Workbench:
+    """A keeper, and contexts whose processes it starts."""
+
+    def __init__(self, keeper: KeeperClient, folder: Path) -> None:
+        self.keeper = keeper
+        self.folder = folder
+        self._jobs = 0
+
+    def context(self, args: object, **spec: object) -> "BenchContext":
+        self._jobs += 1
+        return BenchContext(self, self._jobs, args, spec)
+
+    async def spawn(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        limits: Limits | None,
+    ) -> KeptProcess:
+        """A process for no job in particular."""
+        process = self.keeper.spawn(argv, dict(env), cwd=str(cwd), limits=limits)
+        process.on_output = sys.stderr.buffer.write  # type: ignore[assignment]
+        await process.changed()
+        return process
+
+
+class BenchContext:
+    """Implements `JobContext`; remembers what an executor tells it."""
+
+    attempt = 1
+    timeout_ms = 0
+
+    def __init__(self, bench: Workbench, job: int, args: object, spec: Mapping[str, Any]) -> None:
+        self.job = job
+        self.args: Any = args
+        self.spec = spec
+        self.scratch = bench.folder / f"job-{job}"
+        self.scratch.mkdir()
+        self.env: Mapping[str, str] = {**bench.keeper.base, "WINDLASS_JOB": str(job)}
+        self.stopping = asyncio.Event()
+        self.written = b""
+        self.values: list[Any] = []
+        self.uploaded: list[str] = []
+        self.processes: list[KeptProcess] = []
+        self.news = asyncio.Event()
+        self._bench = bench
+
+    async def spawn(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        stdin: bytes | None = None,
+        limits: Limits | None = None,
+        capture: bool = False,
+    ) -> KeptProcess:
+        assert stdin is None
+        listen, stdout = os.pipe() if capture else (-1, None)
+        process = self._bench.keeper.spawn(
+            argv,
+            dict(self.env if env is None else env),
+            whole=True,
+            cwd=str(cwd or self.scratch),
+            stdout=stdout,
+            limits=limits,
+        )
+        process.on_output = self.log
+        process.on_pipe = self._attach
+        self.processes.append(process)
+        if capture:
+            process.stdout = await _reader(listen)
+        await process.changed()
+        return process
+
+    async def fetch(self, job: int, artifact: str, path: str) -> None:
+        raise NotImplementedError
+
+    async def upload(self, patterns: Sequence[str]) -> None:
+        for pattern in patterns:
+            self.uploaded += [
+                path.relative_to(self.scratch).as_posix() for path in self.scratch.glob(pattern)
+            ]
+
+    def log(self, data: bytes) -> None:
+        self.written += data
+        self.news.set()
+
+    def progress(self, value: Any) -> None:
+        self.values.append(value)
+        self.news.set()
+
+    def stop(self) -> None:
+        """What an agent does to end an attempt."""
+        for process in self.processes:
+            process.ask_to_stop()
+        self.stopping.set()
+
+    async def until_written(self, text: bytes) -> None:
+        """Wait until the log holds `text`."""
+        while text not in self.written:
+            self.news.clear()
+            await self.news.wait()
+
+    async def until_progress(self, count: int = 1) -> None:
+        """Wait for so many values of progress."""
+        while len(self.values) < count:
+            self.news.clear()
+            await self.news.wait()
+
+    def _attach(self, fd: int) -> None:
+        os.set_blocking(fd, False)
+        asyncio.get_running_loop().add_reader(fd, self._read, fd)
+
+    def _read(self, fd: int) -> None:
+        data = os.read(fd, 65_536)
+        if data:
+            self.log(data)
+        else:
+            asyncio.get_running_loop().remove_reader(fd)
+            os.close(fd)
+
+
+@asynccontextmanager
+async def workbench(folder: Path, *, grace_ms: int = 300) -> AsyncIterator[Workbench]:
+    """A keeper whose deadline is far away."""
+    died = asyncio.Event()
+    base = job_environment(os.environ, {MARKER: f"bench-{folder.name}"}, ())
+    base["PYTHONPATH"] = os.pathsep.join((str(Path.cwd()), base.get("PYTHONPATH", "")))
+    keeper = KeeperClient(folder / "record", base, died.set)
+    keeper.grace_ms = grace_ms
+    keeper.start()
+    keeper.set_deadline(boottime() + HOUR_S, boottime() + HOUR_S + 1)
+    try:
+        yield Workbench(keeper, folder)
+    finally:
+        keeper.close()
+        assert not died.is_set(), "the keeper died"
+
+
+async def _reader(fd: int) -> asyncio.StreamReader:
+    reader = asyncio.StreamReader()
+    file = os.fdopen(fd, "rb", buffering=0)
+    await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), file
+    )
+    return reader

@@ -1,0 +1,24 @@
+"""An agent in a process of its own, for tests that kill it: SOCKET STATE NAME SLOTS."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from tests.worker.bridge import BridgeGateway
+from windlass.clock import RealChance, RealClock
+from windlass.executors import load_executors
+from windlass.worker.agent import Agent
+from windlass.worker.options import WorkerOptions
+
+
+async def main(socket: str, state: str, name: str, slots: str) -> None:
+    options = WorkerOptions(name=name, state=Path(state), slots=int(slots))
+    executors = load_executors(["shell"])
+    gateway = BridgeGateway(Path(socket))
+    agent = Agent(gateway, options, executors, RealClock(), RealChance())
+    agent.obey_signals()
+    await agent.run()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

@@ -1,0 +1,77 @@
+"""Drains: SIGTERM lets jobs end, a second SIGINT stops them and hands them back."""
+
+import asyncio
+import signal
+from pathlib import Path
+
+from tests.worker.rig import Rig, Witness, play, state_of
+from windlass.domain.workers import WorkerStatus
+
+
+def test_sigterm_waits_for_what_runs_and_takes_nothing_new(tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        gate = tmp_path / "gate"
+        async with rig.agent_process(slots=2) as agent:
+            job = await rig.submit("sh", "-c", f"mkfifo {gate}; echo ready; read x < {gate}")
+            await rig.files.log_line(job)
+            agent.signal(signal.SIGTERM)
+            await rig.bridge.wants_nothing()
+            waiting = await rig.submit("true")
+            await _open(gate)
+            assert await agent.process.wait() == 0
+            assert state_of(await rig.ended(job)) == "completed"
+            assert (await rig.record(waiting)).facts.state == 0
+
+    play(tmp_path, scene)
+
+
+def test_a_second_sigint_stops_the_jobs_and_hands_them_back_uncounted(tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        async with rig.agent_process(slots=2) as agent:
+            job = await rig.submit("sh", "-c", "echo $$; exec sleep 1000")
+            (pid,) = await rig.files.log_line(job)
+            witness = Witness(int(pid))
+            agent.signal(signal.SIGINT)
+            await rig.bridge.wants_nothing()
+            assert witness.alive
+            agent.signal(signal.SIGINT)
+            assert await agent.process.wait() == 0
+            await witness.gone()
+            record = await rig.record(job)
+            assert record.facts.state == 0
+            assert (record.facts.failed, record.facts.lost) == (0, 0)
+            (attempt,) = await rig.attempts(job)
+            assert attempt.message == "the worker was stopped"
+
+    play(tmp_path, scene)
+
+
+def test_a_drain_past_its_limit_hands_jobs_back(tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        async with rig.agent(drain_limit_ms=100) as agent:
+            job = await rig.submit("sh", "-c", "echo $$; exec sleep 1000")
+            (pid,) = await rig.files.log_line(job)
+            witness = Witness(int(pid))
+            agent.drain()
+            await witness.gone()
+        (attempt,) = await rig.attempts(job)
+        assert attempt.message == "the worker was stopped"
+
+    play(tmp_path, scene)
+
+
+def test_a_server_that_drains_a_worker_gives_it_nothing_more(tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        async with rig.agent() as agent:
+            assert state_of(await rig.ended(await rig.submit("true"))) == "completed"
+            await rig.engine.set_worker_status(agent.worker, WorkerStatus.DRAINING)
+            job = await rig.submit("true")
+            await rig.engine.set_worker_status(agent.worker, WorkerStatus.ONLINE)
+            assert state_of(await rig.ended(job)) == "completed"
+
+    play(tmp_path, scene)
+
+
+async def _open(gate: Path) -> None:
+    process = await asyncio.create_subprocess_exec("sh", "-c", f"echo go > {gate}")
+    await process.wait()
