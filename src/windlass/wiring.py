@@ -1,7 +1,6 @@
 """The only place where implementations are chosen: stores, blobs, clocks, gateways."""
 
 import os
-import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -48,7 +47,7 @@ class ServerOptions(NamedTuple):
 async def open_store(url: str) -> Store:
     """`sqlite:///path`, `postgresql://…`, or `memory:`."""
     parts = urlsplit(url)
-    name = f"{os.uname().nodename}-{os.getpid()}-{secrets.token_hex(3)}"
+    name = f"{os.uname().nodename}-{os.getpid()}-{RealSecrets().secret()[:6]}"
     if parts.scheme in ("postgresql", "postgres"):
         from windlass.store.postgres.store import PostgresStore
 
@@ -57,7 +56,7 @@ async def open_store(url: str) -> Store:
         return store
     if parts.scheme == "sqlite":
         path = Path(parts.path)
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(path.parent)
         return SqliteStore.open(path, RealClock(), server="s1")
     if parts.scheme == "memory":
         return MemoryStore(RealClock())
@@ -141,17 +140,29 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
             await ticker.stop(options.config.drain_limit_ms)
 
 
+def make_private(directory: Path) -> None:
+    """A directory only its owner can look into."""
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
 async def ensure_admin_token(services: Services, path: Path) -> str:
     """The admin token of this data directory; made the first time, readable by its owner."""
-    if path.exists():
-        secret = path.read_text().strip()
-        if await services.access.identify(secret) is not None:
-            return secret
+    known = _read_secret(path)
+    if known and await services.access.identify(known) is not None:
+        return known
     created = await services.access.create_token("admin", Role.ADMIN)
+    _write_secret(path, created.secret)
+    return created.secret
+
+
+def _read_secret(path: Path) -> str | None:
+    return path.read_text().strip() if path.exists() else None
+
+
+def _write_secret(path: Path, secret: str) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:
-        file.write(created.secret + "\n")
-    return created.secret
+        file.write(secret + "\n")
 
 
 def http_agent(server: str, token: str | None, options: WorkerOptions) -> Agent:

@@ -5,6 +5,7 @@ import hashlib
 import pytest
 
 from tests.blobs.conftest import Place, chunks_of
+from windlass.domain.errors import InvalidInput, NotFound
 from windlass.engine.artifacts import (
     adopt_upload,
     artifact_key,
@@ -12,7 +13,6 @@ from windlass.engine.artifacts import (
     put_artifact,
     upload_key,
 )
-from windlass.domain.errors import InvalidInput, NotFound
 
 DATA = b"the work of an hour" * 1_000
 SHA256 = hashlib.sha256(DATA).hexdigest()

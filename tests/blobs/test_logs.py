@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from tests.blobs.conftest import Place
 from tests.conformance.driver import SettableClock
-from windlass.engine.segments import SEGMENT_LIMIT, Logs, grown, left_out, owner_of, placed
 from windlass.blobs.memory import MemoryBlobs
 from windlass.domain.errors import InvalidInput
 from windlass.domain.files import LogRow, LogState
+from windlass.engine.segments import SEGMENT_LIMIT, Logs, grown, left_out, owner_of, placed
 from windlass.ports.blobs import Blobs
 
 EMPTY = LogRow(1, 2, int(LogState.NONE), 0, 0, 0)
@@ -145,14 +145,12 @@ def test_a_segment_that_is_cut_while_it_is_read_is_marked(place: Place) -> None:
     place.run(check())
 
 
-def test_the_segments_of_a_job_are_removed_together(place: Place) -> None:
+def test_a_segment_tells_whose_it_is(place: Place) -> None:
     async def check() -> None:
-        logs = Logs(place.blobs)
-        for job, attempt in ((1, 1), (1, 2), (11, 1)):
-            await logs.write(job, attempt, 0, b"x")
-        await logs.remove(1)
+        await Logs(place.blobs).write(11, 3, 0, b"x")
         keys = [info.key async for info in place.blobs.list("logs")]
-        assert [owner_of(key) for key in keys] == [(11, 1)]
+        assert [owner_of(key) for key in keys] == [(11, 3)]
+        assert owner_of("logs/stray") is None
 
     place.run(check())
 

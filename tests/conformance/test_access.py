@@ -9,7 +9,8 @@ from windlass.ports.store import Tx
 
 def test_tokens_get_rising_ids_and_are_found_by_digest(store: Driver) -> None:
     rows = [token("ci", namespaces=()), token("Jürgen", worker=7, expires_at=0, role="worker")]
-    ids = [store.transact(lambda tx, row=row: tx.access.insert(row)) for row in rows]
+    ids = [store.transact(lambda tx: tx.access.insert(rows[0]))]
+    ids.append(store.transact(lambda tx: tx.access.insert(rows[1])))
     assert ids == [1, 2]
     expected = [row._replace(id=number) for number, row in zip(ids, rows, strict=True)]
     assert store.read(lambda tx: tx.access.by_digest("digest of Jürgen")) == expected[1]

@@ -19,6 +19,18 @@ def test_a_log_is_written_and_replaced(store: Driver) -> None:
     assert store.snapshot().logs == (first, second, log_row(3))
 
 
+def test_logs_that_have_not_ended_are_found(store: Driver) -> None:
+    async def work(tx: Tx) -> None:
+        for job in (5, 1, 3, 9):
+            await tx.files.put_log(log_row(job, 2, state=2 if job == 3 else 1))
+        await tx.files.put_log(log_row(5, 1))
+
+    store.transact(work)
+    told = store.read(lambda tx: tx.files.streaming(0, 3))
+    assert told == [log_row(1, 2), log_row(5, 1), log_row(5, 2)]
+    assert store.read(lambda tx: tx.files.streaming(5, 3)) == [log_row(9, 2)]
+
+
 def test_an_artifact_of_the_same_name_replaces_the_attempt_s_own(store: Driver) -> None:
     async def work(tx: Tx) -> None:
         await tx.files.add_artifacts([artifact(2, "b"), artifact(1, "a"), artifact(1, "Ä")])

@@ -57,6 +57,19 @@ def test_a_removed_job_s_key_may_be_used_anew(store: Driver) -> None:
     assert told["team", "k"].job == 5
 
 
+def test_one_transaction_at_a_time_removes_things(store: Driver) -> None:
+    other = store.companion("s2")
+
+    async def work(tx: Tx) -> tuple[bool, bool]:
+        mine = await tx.retention.try_lock()
+        if other is None or other.inline:
+            return mine, False
+        return mine, await other.transact(lambda tx: tx.retention.try_lock())
+
+    assert store.transact(work) == (True, False)
+    assert store.transact(lambda tx: tx.retention.try_lock()) is True
+
+
 def test_only_a_workflow_without_jobs_is_removed(store: Driver) -> None:
     async def work(tx: Tx) -> None:
         await tx.workflows.insert([workflow(1), workflow(2)])

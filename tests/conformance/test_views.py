@@ -29,7 +29,7 @@ from windlass.domain.files import Dynamic, Progress
 from windlass.domain.records import KeyRow
 from windlass.domain.shape import Shape
 from windlass.domain.states import State
-from windlass.domain.views import JobFilter, JobView, WorkerView
+from windlass.domain.views import JobFilter, JobPage, JobView, WorkerView
 from windlass.ports.store import Tx
 
 BLOCKED = State.BLOCKED.code
@@ -78,6 +78,14 @@ def ids(views: Sequence[JobView]) -> list[int]:
     return [view.record.facts.id for view in views]
 
 
+def shown_alone(store: Driver, job: int) -> JobView | None:
+    return store.read(lambda tx: tx.views.job(job))
+
+
+def page_of(store: Driver, wanted: JobFilter, cursor: int, limit: int) -> JobPage:
+    return store.read(lambda tx: tx.views.jobs(wanted, cursor, limit))
+
+
 def listed(store: Driver, limit: int = 100, **wanted: Any) -> list[int]:
     page = store.read(lambda tx: tx.views.jobs(JobFilter(**wanted), 0, limit))
     return ids(page.jobs)
@@ -99,7 +107,7 @@ def test_each_job_is_shown_alone_as_in_a_list(store: Driver) -> None:
     page = store.read(lambda tx: tx.views.jobs(JobFilter(), 0, 100))
     for view in page.jobs:
         job = view.record.facts.id
-        assert store.read(lambda tx, job=job: tx.views.job(job)) == view
+        assert shown_alone(store, job) == view
         assert view.record == next(r for r in store.snapshot().jobs if r.facts.id == job)
     assert store.read(lambda tx: tx.views.job(99)) is None
 
@@ -191,8 +199,7 @@ def test_pages_follow_each_other(store: Driver, wanted: dict[str, Any]) -> None:
     found: list[int] = []
     cursor = 0
     for _ in range(20):
-        at = cursor
-        page = store.read(lambda tx, at=at: tx.views.jobs(JobFilter(**wanted), at, 2))
+        page = page_of(store, JobFilter(**wanted), cursor, 2)
         assert len(page.jobs) <= 2
         found += ids(page.jobs)
         cursor = page.next
@@ -211,8 +218,7 @@ def test_a_search_stops_after_a_while_and_says_where_to_go_on(store: Driver) -> 
     assert 0 < page.next < 12_000
     pages = 1
     while page.next:
-        at = page.next
-        page = store.read(lambda tx, at=at: tx.views.jobs(wanted, at, 10))
+        page = page_of(store, wanted, page.next, 10)
         pages += 1
     assert pages < 6
     assert listed(store, dead=True) == [5]

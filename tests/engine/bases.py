@@ -1,9 +1,6 @@
 """The three kinds of store that a rig can stand on."""
 
-import asyncio
 from pathlib import Path
-
-import asyncpg
 
 from tests.conformance.driver import START_MS, SettableClock
 from tests.engine.rig import Base
@@ -12,14 +9,17 @@ from windlass.store.memory.store import MemoryStore
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.sqlite.store import SqliteStore
 
-# Everything but the clock and the record of migrations, so that one database serves all.
+# Everything but the clock and the record of migrations, so that one database serves all
+# tests; on tables this small DELETE is a hundred times faster than TRUNCATE.
 EMPTY = """
 DO $$
 DECLARE found text;
 BEGIN
-    SELECT string_agg(format('%I.%I', schemaname, tablename), ', ') INTO found FROM pg_tables
-    WHERE schemaname = 'windlass' AND tablename NOT IN ('migrations', 'injected_clock');
-    EXECUTE 'TRUNCATE ' || found;
+    FOR found IN SELECT format('%I.%I', schemaname, tablename) FROM pg_tables
+        WHERE schemaname = 'windlass' AND tablename NOT IN ('migrations', 'injected_clock')
+    LOOP
+        EXECUTE 'DELETE FROM ' || found;
+    END LOOP;
     PERFORM setval(format('%I.%I', schemaname, sequencename)::regclass, start_value, false)
     FROM pg_sequences WHERE schemaname = 'windlass';
 END $$
@@ -58,36 +58,40 @@ class SqliteBase(Base):
 
 
 class PostgresBase(Base):
-    """One database for all tests of a session, emptied before each."""
+    """One database for all tests of a session, emptied before each.
+
+    What it has to say to the database goes through a connection of the store's own pool:
+    a new connection costs more than the rest of a small test.
+    """
 
     kind = "postgres"
 
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
-        self._helper: asyncpg.Connection[asyncpg.Record] | None = None
-        self._turn = asyncio.Lock()
+        self._store: PostgresStore | None = None
 
     async def open(self, server: str) -> Store:
-        store = await PostgresStore.connect(self._dsn, server=server)
-        if self._helper is None:
-            self._helper = await asyncpg.connect(self._dsn)
-            await self._helper.execute(EMPTY)
-            await store.set_clock(START_MS)
-        return store
+        is_first = self._store is None
+        self._store = await PostgresStore.connect(self._dsn, server=server)
+        if is_first:
+            await self._execute(EMPTY)
+            await self.set_clock(START_MS)
+        return self._store
 
     async def set_clock(self, ms: int) -> None:
-        assert self._helper is not None
-        # `set_clock` of the store also replaces a function; once is enough.
-        async with self._turn:
-            await self._helper.execute("UPDATE windlass.injected_clock SET at = $1", ms)
+        await self._execute("UPDATE injected_clock SET at = $1", ms)
 
-    async def close(self) -> None:
-        if self._helper is not None:
-            await self._helper.close()
+    async def _execute(self, statement: str, *args: object) -> None:
+        assert self._store is not None
+        pool = self._store._pool
+        link = await pool.acquire()
+        await link.connection.execute(statement, *args)
+        pool.release(link)
 
 
 async def migrate(dsn: str) -> None:
-    """Give a new database its schema."""
+    """Give a new database its schema, and a clock that tests set."""
     store = await PostgresStore.connect(dsn, server="migrating")
     await store.upgrade()
+    await store.set_clock(START_MS)
     await store.close()

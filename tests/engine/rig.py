@@ -56,9 +56,6 @@ class Base:
     async def set_clock(self, ms: int) -> None:
         raise NotImplementedError
 
-    async def close(self) -> None:
-        """Let go of what is not a store."""
-
 
 class Rig:
     """The test's world: `engine` works on `store`, and time passes by `advance`."""
@@ -111,7 +108,6 @@ class Rig:
     def close(self) -> None:
         try:
             self.run(self._stop())
-            self.run(self._base.close())
         finally:
             self._runner.close()
 

@@ -97,9 +97,9 @@ async def test_two_syncs_of_one_worker_never_share_a_transaction(rig: Rig) -> No
     agent = await rig.agent()
     await rig.submit_all({"args": 1}, {"args": 2})
     requests = [agent.request(want=1), agent.request(want=1)]
-    first, second = await asyncio.gather(*[rig.engine.sync(agent.id, r) for r in requests])
-    # The first reply was not received yet, so the second sends its job again.
-    assert [job.job for job in second.jobs] == [job.job for job in first.jobs]
+    replies = await asyncio.gather(*[rig.engine.sync(agent.id, r) for r in requests])
+    # Whichever comes second finds the other's job not received yet, or is too old.
+    assert len({job.job for reply in replies for job in reply.jobs}) == 1
     assert len((await rig.snapshot()).leases) == 1
 
 

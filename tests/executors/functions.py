@@ -122,8 +122,8 @@ def sleep_and_clean_up() -> None:
 @windlass.task
 def loop_until_canceled() -> None:
     job = windlass.current()
-    job.log("looping")
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    job.log("looping")
     while not job.canceled:
         threading.Event().wait(0.01)
     job.log("saw the flag")
@@ -195,14 +195,6 @@ def allocate(size: int) -> int:
 
 
 @windlass.task
-def use_memory_without_end() -> None:
-    """Grows through forks, which no limit on one process sees."""
-    blocks = []
-    while True:
-        blocks.append(bytearray(os.urandom(1)) * 1_000_000)
-
-
-@windlass.task
 def return_infinity() -> list[float]:
     return [1.0, math.inf]
 
@@ -219,6 +211,7 @@ def pid() -> int:
 
 @windlass.task
 def wait_for_file(path: str) -> int:
+    print("waiting")
     while not os.path.exists(path):
         threading.Event().wait(0.005)
     return os.getpid()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.executors.conftest import OnBench
-from tests.support.job_context import BenchContext, Workbench
+from tests.support.job_context import BenchContext, Workbench, is_alive
 from windlass.domain.errors import InvalidInput
 from windlass.executors.ffmpeg import FfmpegExecutor, find_ffmpeg
 from windlass.ports.executor import Result
@@ -133,10 +133,10 @@ def test_a_cancel_in_mid_transcode_ends_ffmpeg(on_bench: OnBench) -> None:
         running = asyncio.create_task(FfmpegExecutor().run(context))
         await context.until_progress(2)
         pid = context.processes[0].pid
-        assert os.path.exists(f"/proc/{pid}")
+        assert is_alive(pid)
         context.stop()
         assert (await running).outcome == "canceled"
-        assert not os.path.exists(f"/proc/{pid}")
+        assert not is_alive(pid)
         assert context.uploaded == []
 
     on_bench(body)

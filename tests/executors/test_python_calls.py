@@ -28,7 +28,8 @@ def test_an_async_function_runs_in_a_loop_apart(on_python: OnPython) -> None:
 
 
 VALUES: list[Any] = [
-    None, True, 0, -1, 2**63 - 1, 1.5, "", "naïve 🎬", [], {}, {"a": [1, {"b": None}]}, "x" * 200_000,
+    None, True, 0, -1, 2**63 - 1, 1.5, "", "naïve 🎬", [], {}, {"a": [1, {"b": None}]},
+    "x" * 200_000,
 ]  # fmt: skip
 
 
@@ -138,7 +139,14 @@ def test_a_type_error_inside_the_function_is_its_own(on_python: OnPython) -> Non
 
 def test_arguments_that_are_no_call_are_refused(on_python: OnPython) -> None:
     async def body(python: PythonBench) -> None:
-        for args in (None, [], {"function": 3}, {"function": "a:b", "kwargs": []}, {"f": "a:b"}):
+        no_calls: list[Any] = [
+            None,
+            [],
+            {"function": 3},
+            {"function": "a:b", "kwargs": []},
+            {"f": "a:b"},
+        ]
+        for args in no_calls:
             result = await python.executor.run(python.bench.context(args))
             assert (result.outcome, result.failure) == ("failed", "configuration")
 

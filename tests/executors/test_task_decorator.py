@@ -34,7 +34,7 @@ def test_what_no_worker_could_call_is_refused_at_once() -> None:
 
     with pytest.raises(InvalidInput, match="workers can import"):
         request(local)
-    with pytest.raises(InvalidInput, match="marked with @windlass.task"):
+    with pytest.raises(InvalidInput, match="marked with @windlass"):
         request(functions.unmarked)
     with pytest.raises(InvalidInput, match="missing a required argument"):
         request(functions.add)

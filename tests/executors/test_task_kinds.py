@@ -104,7 +104,8 @@ def test_good_arguments_pass_and_others_name_what_is_missing(task: str) -> None:
     KINDS[task].check(GOOD[task], "jobs[0].args")
     needed = next(iter(GOOD[task]))
     without = {name: value for name, value in GOOD[task].items() if name != needed}
-    for args in (without, None, [], "text", 3):
+    others: list[Any] = [without, None, [], "text", 3]
+    for args in others:
         with pytest.raises(InvalidInput) as caught:
             KINDS[task].check(args, "jobs[0].args")
         assert caught.value.field.startswith("jobs[0].args")

@@ -1,4 +1,4 @@
-"""Programs that have no wheel and come from Debian. Run it to install them (`make system-packages`).
+"""Programs that have no wheel and come from Debian; `make system-packages` installs them.
 
 It needs the standard library only, so that CI can run it before anything is installed.
 """

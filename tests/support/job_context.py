@@ -16,6 +16,11 @@ from windlass.worker.processes import boottime
 HOUR_S = 3_600
 
 
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process, be it a zombie."""
+    return os.path.exists(f"/proc/{pid}")
+
+
 class Workbench:
     """A keeper, and contexts whose processes it starts."""
 

@@ -25,6 +25,7 @@ DECORATED_FOR_TOOLS = [
     "@rule*",
     "@initialize*",
     "@invariant*",
+    "@windlass.task*",
 ]
 
 

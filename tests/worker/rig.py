@@ -8,7 +8,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from windlass.engine.engine import Engine
 from windlass.engine.loops.health import HealthLoop
 from windlass.engine.workers import Enrolled, Enrolment
 from windlass.executors import load_executors
+from windlass.ports.executor import Executor
 from windlass.ports.gateway import Gateway
 from windlass.store.memory.store import MemoryStore
 from windlass.worker.agent import Agent
@@ -99,13 +100,16 @@ class Rig:
 
     @asynccontextmanager
     async def agent(
-        self, name: str = "w", gateway: Gateway | None = None, **options: Any
+        self,
+        name: str = "w",
+        gateway: Gateway | None = None,
+        executors: Mapping[str, Executor] | None = None,
+        **options: Any,
     ) -> AsyncIterator[Agent]:
         """An agent in this process, enrolled; it is stopped in the end."""
         found = WorkerOptions(name=name, state=self.folder / name, **options)
-        agent = Agent(
-            gateway or self.gateway, found, load_executors(["shell"]), self.clock, RealChance()
-        )
+        runs = load_executors(["shell"]) if executors is None else executors
+        agent = Agent(gateway or self.gateway, found, runs, self.clock, RealChance())
         task = asyncio.get_running_loop().create_task(agent.run())
         enrolled = asyncio.get_running_loop().create_task(agent.enrolled.wait())
         try:

@@ -38,7 +38,7 @@ def test_tools_are_asked_for_their_versions() -> None:
 def test_a_worker_tells_what_it_found(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         async with rig.agent(metadata={"rack": "b7"}):
-            job = await rig.submit("true", requires=("rack == b7", "python:version >= 3"))
+            job = await rig.submit("true", requires=("rack == b7", "python:version matches >=3"))
             await rig.ended(job)
 
     play(tmp_path, scene)

@@ -83,7 +83,7 @@ class LongFilms:
     def check(self, args: object, field: str) -> TaskPlan:
         if args is None:
             raise InvalidInput(field, "a film", args)
-        return TaskPlan(args, ("ffmpeg:available",), 60_000)
+        return TaskPlan(args, ("ffmpeg:available == true",), 60_000)
 
 
 def test_what_a_task_says_becomes_part_of_its_jobs() -> None:

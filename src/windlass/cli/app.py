@@ -5,6 +5,7 @@ from importlib.metadata import version
 from cyclopts import App
 
 from windlass.cli import fleet, jobs, serve
+from windlass.cli.logging import configure
 from windlass.cli.output import fail
 from windlass.domain.errors import WindlassError
 
@@ -37,6 +38,7 @@ app.command(serve.doctor, name="doctor")
 
 def main() -> None:
     """What the `windlass` program runs."""
+    configure()
     try:
         app()
     except WindlassError as error:

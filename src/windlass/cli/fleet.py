@@ -6,7 +6,7 @@ import msgspec
 from cyclopts import App
 
 from windlass.cli.jobs import Json
-from windlass.cli.output import console, print_json, print_table
+from windlass.cli.output import console, print_json, print_table, say
 from windlass.client.client import Client
 from windlass.domain.errors import InvalidInput
 from windlass.wire.access import CodeCreated, CodeRequest, TokenCreated, TokenList, TokenRequest
@@ -46,7 +46,7 @@ def show_worker(worker: str, *, json: Json = False) -> None:
     if json:
         print_json(info)
         return
-    console.print(f"worker {info.id} {info.name}: {info.status}", style="bold")
+    console.say(f"worker {info.id} {info.name}: {info.status}", style="bold")
     rows = [(key, msgspec.json.encode(value).decode()) for key, value in info.metadata.items()]
     print_table(("metadata", "value"), sorted(rows), "no metadata")
 
@@ -101,7 +101,7 @@ def code(*, expires: str = "1h", json: Json = False) -> None:
     if json:
         print_json(made)
     else:
-        print(made.code)
+        say(made.code)
 
 
 @queues.default
@@ -153,14 +153,12 @@ def create(
     json: Json = False,
 ) -> None:
     """Make a token and print its secret, this once."""
-    request = TokenRequest(
-        name=name, role=role, namespaces=tuple(namespace or ()), expires=expires
-    )
+    request = TokenRequest(name=name, role=role, namespaces=tuple(namespace or ()), expires=expires)
     made = _call("POST", "/api/v1/tokens", TokenCreated, request)
     if json:
         print_json(made)
     else:
-        print(made.token)
+        say(made.token)
 
 
 @tokens.command
@@ -188,7 +186,7 @@ def set_name(name: str, artifact: str) -> None:
         raise InvalidInput("artifact", "JOB/NAME, such as 12/rootfs.tar", artifact)
     request = NameRequest(job=int(job), artifact=file)
     made = _call("PUT", f"/api/v1/names/{name}", NameInfo, request)
-    print(f"{made.name} → {made.job}/{made.artifact}")
+    say(f"{made.name} → {made.job}/{made.artifact}")
 
 
 def _act(worker: str, action: str) -> None:
@@ -197,7 +195,7 @@ def _act(worker: str, action: str) -> None:
 
 
 def _said(changed: Changed) -> None:
-    print("done" if changed.applied else "nothing to do")
+    say("done" if changed.applied else "nothing to do")
 
 
 def _find(worker: str) -> WorkerInfo:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from cyclopts import Parameter
 
-from windlass.cli.output import FAILED, console, print_json, print_table
+from windlass.cli.output import FAILED, console, print_json, print_table, say
 from windlass.client.client import Client
 from windlass.client.handles import ENDS
 from windlass.domain.errors import InvalidInput
@@ -117,7 +117,7 @@ def submit(
         if json:
             print_json(job.info())
         else:
-            print(job.id)
+            say(job.id)
 
 
 def run(
@@ -154,7 +154,7 @@ def run(
             job.cancel("Interrupted")
             ended = job.wait()
     if ended.state != "completed":
-        console.print(f"job {ended.id} {ended.state}: {ended.reason or ''}", style="red")
+        console.say(f"job {ended.id} {ended.state}: {ended.reason or ''}", style="red")
     raise SystemExit(_code(ended))
 
 
@@ -211,9 +211,7 @@ def show(job: int, *, json: Json = False) -> None:
     _print_job(info)
 
 
-def logs(
-    job: int, *, follow: Annotated[bool, Parameter(name=["--follow", "-f"])] = False
-) -> None:
+def logs(job: int, *, follow: Annotated[bool, Parameter(name=["--follow", "-f"])] = False) -> None:
     """Print a job's log; with -f until it ends."""
     with Client() as client:
         _copy(client.job(job).logs(follow))
@@ -228,7 +226,7 @@ def cancel(*jobs: int, reason: str = "Canceled", json: Json = False) -> None:
         return
     for done in reply.jobs:
         how = "now" if done.applied else "already"
-        print(f"{done.id}: {how} {done.state}" if done.state else f"{done.id}: no such job")
+        say(f"{done.id}: {how} {done.state}" if done.state else f"{done.id}: no such job")
 
 
 def retry(job: int, *, json: Json = False) -> None:
@@ -238,7 +236,7 @@ def retry(job: int, *, json: Json = False) -> None:
         if json:
             print_json(new.info())
         else:
-            print(new.id)
+            say(new.id)
 
 
 def unblock(job: int, *, reject: bool = False, reason: str = "Rejected") -> None:
@@ -248,7 +246,7 @@ def unblock(job: int, *, reject: bool = False, reason: str = "Rejected") -> None
     with Client() as client:
         transport = client.asynchronous.transport
         done = client.run(transport.call("POST", path, Changed, request))
-    print("done" if done.applied else "nothing to do")
+    say("done" if done.applied else "nothing to do")
 
 
 def prioritize(job: int, *, adjustment: int, json: Json = False) -> None:
@@ -261,7 +259,7 @@ def prioritize(job: int, *, adjustment: int, json: Json = False) -> None:
     if json:
         print_json(done)
         return
-    print(
+    say(
         f"base {done.base}, adjustment {done.adjustment}, effective {done.effective}, "
         f"score {done.score:.2f}"
     )
@@ -284,7 +282,7 @@ def _print_job(job: Job) -> None:
         ("superseded by", job.superseded_by),
         ("supersedes", job.supersedes),
     ]
-    console.print(f"job {job.id} {job.name or ''}", style="bold")
+    console.say(f"job {job.id} {job.name or ''}", style="bold")
     print_table(("", ""), [(name, value) for name, value in facts if value is not None], "")
     if job.attempts:
         print_table(

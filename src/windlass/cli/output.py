@@ -44,6 +44,11 @@ console = Console()
 errors = Console(stderr=True)
 
 
+def say(text: object) -> None:
+    """One plain line, for people and for scripts."""
+    sys.stdout.write(f"{text}\n")
+
+
 def print_json(value: Any) -> None:
     """One JSON document, for programs."""
     text = msgspec.json.format(msgspec.json.encode(value), indent=2)

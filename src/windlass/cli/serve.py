@@ -11,9 +11,10 @@ import msgspec
 from cyclopts import App, Parameter
 
 from windlass.cli.jobs import Json
-from windlass.cli.output import FAILED, console, print_json, print_table
+from windlass.cli.output import FAILED, console, print_json, print_table, say
 from windlass.client.client import Client
 from windlass.client.settings import DEFAULT_PORT, Running, data_directory, find_server
+from windlass.clock import RealClock
 from windlass.domain.errors import InvalidInput, WindlassError
 from windlass.domain.job import check_name
 from windlass.server.app import create_app
@@ -24,11 +25,14 @@ from windlass.wiring import (
     direct_agent,
     ensure_admin_token,
     http_agent,
+    make_private,
     running_engine,
     running_services,
     upgrade_store,
 )
 from windlass.worker.options import WorkerOptions
+
+RESTART_MS = 1_000
 
 database = App(name="db", help="Look after the database.")
 
@@ -57,7 +61,7 @@ def up(
         Another store than the embedded one, such as postgresql://….
     """
     directory = data_directory(data)
-    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(directory)
     options = ServerOptions(
         store or f"sqlite://{(directory / 'windlass.db').absolute()}",
         f"file://{(directory / 'blobs').absolute()}",
@@ -78,18 +82,38 @@ async def _up(
         serving.start()
         marker = directory / "server.json"
         marker.write_bytes(msgspec.json.encode(Running(address, os.getpid())))
-        started = [await _start_worker(directory, address, token, n, slots) for n in range(workers)]
-        console.print(f"windlass is up at {address}", style="bold green")
-        console.print(f"  data in {directory}, {workers} workers with {slots} slots each")
-        console.print("  try: windlass run -- echo hello", highlight=False)
+        keepers = [
+            asyncio.create_task(_keep_worker(stop, directory, address, token, n, slots))
+            for n in range(workers)
+        ]
+        console.say(f"windlass is up at {address}", style="bold green")
+        console.say(f"  data in {directory}, {workers} workers with {slots} slots each")
+        console.say("  try: windlass run -- echo hello", highlight=False)
         sys.stdout.flush()
         await stop.wait()
         marker.unlink(missing_ok=True)
-        for process in started:
-            process.terminate()
-        await asyncio.gather(*(process.wait() for process in started))
+        await asyncio.gather(*keepers)
         services.engine.wakeups.wake_all()
         await serving.stop()
+
+
+async def _keep_worker(
+    stop: asyncio.Event, directory: Path, address: str, token: str, number: int, slots: int
+) -> None:
+    """Run one worker process until the end; one that dies is started again."""
+    clock = RealClock()
+    stopping = asyncio.create_task(stop.wait())
+    while not stop.is_set():
+        process = await _start_worker(directory, address, token, number, slots)
+        ended = asyncio.create_task(process.wait())
+        await asyncio.wait({ended, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if not ended.done():
+            process.terminate()
+            await ended
+        elif not stop.is_set():
+            console.say(f"worker {number + 1} ended with {process.returncode}", style="yellow")
+            await clock.sleep_ms(RESTART_MS)
+    stopping.cancel()
 
 
 async def _start_worker(
@@ -138,7 +162,7 @@ async def _serve(directory: Path, options: ServerOptions, listen: Listen) -> Non
     bound = bind(listen)
     async with running_services(options) as services:
         if is_loopback(listen.host):
-            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(directory)
             await ensure_admin_token(services, directory / "admin-token")
         elif not await services.access.tokens():
             raise InvalidInput(
@@ -147,7 +171,7 @@ async def _serve(directory: Path, options: ServerOptions, listen: Listen) -> Non
                 listen.host,
             )
         serving = Serving(create_app(services), listen, bound)
-        console.print(f"windlass server at {address_of(listen, bound)}", style="bold green")
+        console.say(f"windlass server at {address_of(listen, bound)}", style="bold green")
         sys.stdout.flush()
         await serving.until_stopped(stop, services.engine.wakeups.wake_all)
 
@@ -217,7 +241,7 @@ async def _work_beside(server: ServerOptions, options: WorkerOptions) -> None:
 def upgrade(*, store: str) -> None:
     """Bring a database's schema up to date."""
     asyncio.run(upgrade_store(store))
-    print("up to date")
+    say("up to date")
 
 
 def verify(*, json: Json = False) -> None:
@@ -228,7 +252,7 @@ def verify(*, json: Json = False) -> None:
     if json:
         print_json(found)
     elif not found.violations:
-        print("nothing wrong: the log replays to the state, the invariants hold")
+        say("nothing wrong: the log replays to the state, the invariants hold")
     else:
         rows = [(v.invariant, v.job or "", v.seq or "", v.message) for v in found.violations]
         print_table(("invariant", "job", "seq", "message"), rows, "")

@@ -220,4 +220,3 @@ async def _next(stream: AsyncIterator[bytes]) -> bytes | None:
     async for chunk in stream:
         return chunk
     return None
-

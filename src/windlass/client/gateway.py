@@ -45,9 +45,7 @@ class HttpGateway:
         reply = await self._transport.call_bytes("POST", path, LogNext, data, query=query)
         return reply.next
 
-    async def end_log(
-        self, holder: Holder, size: int, state: Literal["committed", "lost"]
-    ) -> None:
+    async def end_log(self, holder: Holder, size: int, state: Literal["committed", "lost"]) -> None:
         query = {"incarnation": holder.incarnation}
         path = f"{_attempt(holder)}/log/end"
         await self._transport.call("POST", path, Changed, LogEnd(size, state), query=query)
@@ -60,7 +58,7 @@ class HttpGateway:
     async def put_artifact(
         self, holder: Holder, name: str, path: Path, sha256: str, content_type: str
     ) -> None:
-        size = path.stat().st_size
+        size = _size(path)
         facts = {
             "incarnation": holder.incarnation,
             "sha256": sha256,
@@ -86,6 +84,10 @@ class HttpGateway:
 
 def _attempt(holder: Holder) -> str:
     return f"/api/v1/workers/{holder.worker}/jobs/{holder.job}/attempts/{holder.attempt}"
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size
 
 
 async def _read(path: Path) -> AsyncIterator[bytes]:

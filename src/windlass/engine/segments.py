@@ -137,11 +137,6 @@ class Logs:
                 # It has just been cut out of the middle.
                 yield left_out(piece.end - piece.start)
 
-    async def remove(self, job: int) -> None:
-        """Remove every segment of a job's logs."""
-        keys = [info.key async for info in self._blobs.list(f"{FOLDER}/{job}")]
-        await self._blobs.delete(keys)
-
     async def _segments(self, row: LogRow, start: int) -> AsyncIterator[tuple[str, int, int]]:
         """Key, start and end of the segments that begin at `start` or later, in order."""
         folder = f"{FOLDER}/{row.job}/{row.attempt}"

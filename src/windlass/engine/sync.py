@@ -141,7 +141,8 @@ def _troubled(work: Work, worker: Worker, job: int) -> Worker:
     work.effects.count("worker_failures")
     troubles, jobs = note_trouble(worker, job, work.now, work.config.bad_worker_window_ms)
     worker = worker._replace(troubles=troubles)
-    if jobs < work.config.bad_worker_jobs or worker.status != WorkerStatus.ONLINE:
+    most = work.config.bad_worker_jobs
+    if not most or jobs < most or worker.status != WorkerStatus.ONLINE:
         return worker
     reason = f"bad worker: {jobs} different jobs failed for infrastructure reasons"
     work.say(

@@ -225,8 +225,7 @@ class Pool:
 
     def _give_up(self, why: str) -> None:
         """No process can be started: nothing will run these."""
-        self._recall()
-        for job in (*self._sent.values(), *self._waiting):
+        for job in (*self._recall(), *self._sent.values(), *self._waiting):
             job.settle(lost(why))
         self._sent.clear()
         self._waiting.clear()

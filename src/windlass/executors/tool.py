@@ -14,6 +14,7 @@ from windlass.ports.executor import Exit, JobContext, Process, Result
 
 READ: Final = 65_536
 LINE_LIMIT: Final = 1 << 20
+DRAIN_S: Final = 2.0  # for the last words of a program that has ended
 REPORT_TAIL: Final = 65_536
 STOPPED: Final = Result(outcome="canceled", failure=FailureClass.CANCELED, message="stopped")
 _KILLED: Final = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGHUP})
@@ -29,18 +30,20 @@ async def run_tool(
     process = await context.spawn(argv, env={**context.env, **env}, capture=True)
     loop = asyncio.get_running_loop()
     reading = loop.create_task(_read_lines(process, hear))
+    ended = loop.create_task(process.wait())
     stopping = loop.create_task(context.stopping.wait())
     try:
-        await asyncio.wait((reading, stopping), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((ended, stopping), return_when=asyncio.FIRST_COMPLETED)
         if context.stopping.is_set():
+            ended.cancel()
             await process.stop()
             return None
-        end = await process.wait()
-        await reading
+        # What it left behind may hold its output open: that is not waited for.
+        await asyncio.wait((reading,), timeout=DRAIN_S)
+        return ended.result()
     finally:
-        reading.cancel()
-        stopping.cancel()
-    return None if context.stopping.is_set() else end
+        for task in (reading, ended, stopping):
+            task.cancel()
 
 
 async def _read_lines(process: Process, hear: Callable[[bytes], None]) -> None:

@@ -22,6 +22,10 @@ class FilesTx(Protocol):
         """The logs of each job that has any, ascending by attempt."""
         ...
 
+    async def streaming(self, after: int, count: int) -> list[LogRow]:
+        """Logs that have not ended, of jobs behind id `after`, ascending."""
+        ...
+
     async def add_artifacts(self, rows: Sequence[ArtifactRow]) -> None:
         """A name that the attempt has used before is replaced."""
         ...

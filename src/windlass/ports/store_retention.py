@@ -19,6 +19,10 @@ class Ended(NamedTuple):
 class RetentionTx(Protocol):
     """Removal of old jobs, and of events behind a baseline."""
 
+    async def try_lock(self) -> bool:
+        """Whether nobody else removes anything until this transaction ends."""
+        ...
+
     async def ended(self, after: int, created_before: int, count: int) -> tuple[list[Ended], int]:
         """Ended jobs among the next `count` jobs behind id `after`, and where to go on.
 

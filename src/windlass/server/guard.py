@@ -33,9 +33,7 @@ class Authentication(ASGIMiddleware):
     def __init__(self, access: Access) -> None:
         self._access = access
 
-    async def handle(
-        self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp
-    ) -> None:
+    async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
         token = bearer(list(scope["headers"]))
         identity = None if token is None else await self._access.identify(token)
         scope["state"][IDENTITY] = identity

@@ -49,7 +49,7 @@ class JobRoutes(Controller):
         self,
         request: Ask,
         desk: Desk,
-        state: list[str] | None = None,
+        states: Annotated[list[str] | None, Parameter(query="state")] = None,
         queue: str | None = None,
         namespace: str | None = None,
         task: str | None = None,
@@ -64,7 +64,7 @@ class JobRoutes(Controller):
     ) -> JobList:
         """A page of jobs, newest first."""
         wanted = job_filter(
-            identity_of(request), state=state, queue=queue, namespace=namespace, task=task,
+            identity_of(request), state=states, queue=queue, namespace=namespace, task=task,
             name=name, label=label, workflow=workflow, submitted_by=submitted_by, key=key,
             dead=dead,
         )  # fmt: skip

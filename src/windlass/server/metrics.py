@@ -51,7 +51,10 @@ class Meters:
             for name in ("open", "idle", "in_use", "waits")
         }
         self._assignments = Counter(
-            "windlass_assignments", "Jobs asked for, by result.", ["result"], registry=self._registry
+            "windlass_assignments",
+            "Jobs asked for, by result.",
+            ["result"],
+            registry=self._registry,
         )
         self._counts = {
             name: Counter(name.removesuffix("_total"), text, registry=self._registry)

@@ -14,9 +14,9 @@ from windlass.domain.views import JobFilter, JobView, WorkerView
 from windlass.engine.access import Access
 from windlass.engine.engine import Engine
 from windlass.engine.files import Files
-from windlass.server.feed import Feed
 from windlass.ports.clock import Clock
 from windlass.ports.store import Tx
+from windlass.server.feed import Feed
 from windlass.server.metrics import Meters
 from windlass.server.render import show_job, show_transitions, show_worker
 from windlass.wire.jobs import Job, JobList

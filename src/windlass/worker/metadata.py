@@ -13,7 +13,7 @@ import signal
 from typing import Any, Final, NamedTuple
 
 LONGEST_S = 10
-VERSION: Final = re.compile(r"(\d+(?:\.\d+)+[\w.+~-]*)")
+VERSION: Final = re.compile(r"(?<![\w.-])[vn]?(\d+(?:\.\d+)+[\w.+~-]*)")
 ENCODER: Final = re.compile(r"^ [VAS][A-Z.]{5} (\S+)", re.MULTILINE)
 
 # What the kernel calls them, and what Debian does.

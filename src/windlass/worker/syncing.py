@@ -116,7 +116,8 @@ class SyncLoop:
         audit = now - self._audited_at >= self._rules.heartbeat_ms / 1000
         if audit:
             self._audited_at = now
-        said = bool(started or reports)
+        # What a server knows of a worker counts from the next sync on: no wait with it.
+        said = bool(started or reports or self.metadata)
         wait = int(self._rules.heartbeat_ms * (0.6 + 0.2 * self._chance.fraction()))
         return SyncRequest(
             incarnation=self._incarnation,

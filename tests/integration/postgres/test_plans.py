@@ -131,6 +131,7 @@ HOT = {
     "read_leases": {"leases_pkey"},
     "standings": {"waits_pkey", "due_pkey"},
     "jobs_behind": {"jobs_pkey"},
+    "streaming_logs": {"logs_streaming"},
 }
 
 SCANS = {"Index Scan", "Index Only Scan", "Bitmap Index Scan"}

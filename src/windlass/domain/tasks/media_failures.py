@@ -20,31 +20,37 @@ class Verdict(NamedTuple):
 _PATTERNS: Final = (
     (
         FailureClass.RESOURCE,
-        r"no space left on device|cannot allocate memory|out of memory|disk quota exceeded"
-        r"|too many open files|no capable devices found",
+        (
+            r"no space left on device|cannot allocate memory|out of memory|disk quota exceeded"
+            r"|too many open files|no capable devices found"
+        ),
     ),
     (
         FailureClass.NETWORK,
-        r"connection refused|connection reset|connection timed out|connection closed"
-        r"|network is unreachable|network is down|no route to host|host is down"
-        r"|failed to resolve hostname|temporary failure|name or service not known"
-        r"|could not resolve|error resolving|no such host|socket connection error"
-        r"|operation timed out|timed out|broken pipe|could not connect|failed to connect"
-        r"|cannot connect|server returned 5|http error 5|http error 429|too many requests"
-        r"|service unavailable|bad gateway|gateway timeout"
-        r"|error in the pull function|i/o error on socket"
-        r"|(?:tcp|udp|rtmp|rtsp|srt|http|https)://\S*: input/output error",
+        (
+            r"connection refused|connection reset|connection timed out|connection closed"
+            r"|network is unreachable|network is down|no route to host|host is down"
+            r"|failed to resolve hostname|temporary failure|name or service not known"
+            r"|could not resolve|error resolving|no such host|socket connection error"
+            r"|operation timed out|timed out|broken pipe|could not connect|failed to connect"
+            r"|cannot connect|server returned 5|http error 5|http error 429|too many requests"
+            r"|service unavailable|bad gateway|gateway timeout"
+            r"|error in the pull function|i/o error on socket"
+            r"|(?:tcp|udp|rtmp|rtsp|srt|http|https)://\S*: input/output error"
+        ),
     ),
     (
         FailureClass.CONFIGURATION,
-        r"unknown encoder|unknown decoder|encoder not found|decoder not found"
-        r"|unrecognized option|option not found|error splitting the argument list"
-        r"|error parsing option|unable to (?:parse|choose)|no such filter|filter not found"
-        r"|unknown (?:input|output) format|requested output format|muxer not found"
-        r"|protocol not found|undefined constant|matches no streams|trailing option"
-        r"|at least one output file|invalid encoder type|missing argument"
-        r"|no element \"|no property \"|could not link|syntax error|could not set property"
-        r"|erroneous pipeline|could not be constructed|empty pipeline",
+        (
+            r"unknown encoder|unknown decoder|encoder not found|decoder not found"
+            r"|unrecognized option|option not found|error splitting the argument list"
+            r"|error parsing option|unable to (?:parse|choose)|no such filter|filter not found"
+            r"|unknown (?:input|output) format|requested output format|muxer not found"
+            r"|protocol not found|undefined constant|matches no streams|trailing option"
+            r"|at least one output file|invalid encoder type|missing argument"
+            r"|no element \"|no property \"|could not link|syntax error|could not set property"
+            r"|erroneous pipeline|could not be constructed|empty pipeline"
+        ),
     ),
 )
 _TABLE: Final = tuple(

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from windlass.domain.config import Config
 from windlass.domain.errors import Conflict
 from windlass.domain.events import Event
+from windlass.engine.verify.baseline import load, seed_ended, settle_seeded
 from windlass.engine.verify.compare import compare
 from windlass.engine.verify.counts import check_counts
 from windlass.engine.verify.findings import Findings, Violation
@@ -25,11 +26,11 @@ async def verify(store: Store, config: Config | None = None) -> list[Violation]:
     that is being written to, log and state are read until they belong together.
     """
     for _ in range(TRIES):
-        before = 0 if store.inline else await store.read(_count_events)
+        before = (0, 0) if store.inline else await store.read(_count_events)
         snapshot = await store.snapshot()
         replay = _replay_over(snapshot, config or Config())
         await store.read(lambda tx, replay=replay: _replay_log(tx, replay))  # type: ignore[misc]
-        if store.inline or replay.past.events == before:
+        if store.inline or (replay.past.events, replay.past.seq) == before:
             return _conclude(replay)
     raise Conflict("busy", f"expected a quiet moment, the log grew in each of {TRIES} tries", 1_000)
 
@@ -45,27 +46,34 @@ def judge(
 
 
 def _replay_over(snapshot: Snapshot, config: Config) -> Replay:
-    return Replay(Known(snapshot), Findings(), (*CHECKS, retry_check(config)))
+    replay = Replay(Known(snapshot), Findings(), (*CHECKS, retry_check(config)))
+    load(replay, snapshot.baseline)
+    seed_ended(replay)
+    return replay
 
 
 async def _replay_log(tx: Tx, replay: Replay) -> None:
-    after = 0
+    after = replay.past.seq
     while chunk := await tx.log.read(after, CHUNK):
         for event in chunk:
             replay.apply(event)
         after = chunk[-1].seq
 
 
-async def _count_events(tx: Tx) -> int:
+async def _count_events(tx: Tx) -> tuple[int, int]:
+    """How many there are, and the number of the newest."""
     count = after = 0
     while chunk := await tx.log.read(after, CHUNK):
         count += len(chunk)
         after = chunk[-1].seq
-    return count
+    return count, after
 
 
 def _conclude(replay: Replay) -> list[Violation]:
     known, past, found = replay.known, replay.past, replay.found
+    settle_seeded(replay)
+    for job, seq in past.missing.items():
+        found.add("S1", "the log knows a job that is gone", job, seq)
     compare(known, past, found)
     check_places(known, past, found)
     check_counts(known, past, found)

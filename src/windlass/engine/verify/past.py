@@ -103,6 +103,10 @@ class Past:
         self.paused: dict[str, bool] = {}
         self.seq = 0
         self.events = 0
+        self.trimmed = 0  # the last event that retention has removed
+        self.newest_trimmed_job = 0  # no job above it was submitted by a removed event
+        self.seeded: set[int] = set()  # jobs taken as they stand: they ended before
+        self.missing: dict[int, int] = {}  # jobs the log knows and the state does not → seq
 
     def worker(self, worker: int) -> WorkerPast:
         """A worker; one that was never mentioned begins here."""

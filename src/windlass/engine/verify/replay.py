@@ -41,6 +41,7 @@ class Replay:
             EventKind.QUEUE: self._apply_queue,
             EventKind.PRIORITY: self._apply_priority,
             EventKind.SUPERSEDE: self._apply_supersede,
+            EventKind.LOOP: self._apply_removal,
         }
 
     def apply(self, event: Event) -> None:
@@ -55,6 +56,10 @@ class Replay:
             applier(event)
 
     def _move(self, event: Event) -> None:
+        if event.frm == 0 and event.job in self.past.seeded:
+            # It was submitted after the baseline, and has a history of its own.
+            self.past.seeded.discard(event.job)
+            del self.past.jobs[event.job]
         job = self.past.jobs.setdefault(event.job, JobPast())
         for check in self._checks:
             check(self, job, event)
@@ -133,6 +138,11 @@ class Replay:
         if "static" in data:
             worker.static = json.dumps(data["static"])
 
+    def workflow_of(self, event: Event) -> int:
+        """The workflow that an event of its own is about."""
+        number: int = _data(event)["workflow"]
+        return number
+
     def _apply_workflow(self, event: Event) -> None:
         data = _data(event)
         workflow = self.past.workflow(data["workflow"])
@@ -150,6 +160,13 @@ class Replay:
 
     def _apply_priority(self, event: Event) -> None:
         self.past.jobs.setdefault(event.job, JobPast()).adjustment = _data(event)["adjustment"]
+
+    def _apply_removal(self, event: Event) -> None:
+        """Retention has removed these jobs: nothing is left of them to compare with."""
+        for first, last in _data(event).get("removed", ()):
+            for job in range(first, last + 1):
+                self.past.jobs.pop(job, None)
+                self.past.missing.pop(job, None)
 
     def _apply_supersede(self, event: Event) -> None:
         old = self.past.jobs.setdefault(event.job, JobPast())

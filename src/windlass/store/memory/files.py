@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from windlass.domain.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
+from windlass.domain.files import ArtifactRow, Dynamic, LogRow, LogState, NameRow, Progress
 from windlass.store.memory.tables import Tables
 
 
@@ -21,6 +21,10 @@ class MemoryFiles:
     async def logs(self, jobs: Sequence[int]) -> dict[int, list[LogRow]]:
         found = {job: self._tables.logs.between((job,), (job + 1,)) for job in sorted(jobs)}
         return {job: rows for job, rows in found.items() if rows}
+
+    async def streaming(self, after: int, count: int) -> list[LogRow]:
+        rows = self._tables.logs.between((after + 1,), None)
+        return [row for row in rows if row.state == LogState.STREAMING][:count]
 
     async def add_artifacts(self, rows: Sequence[ArtifactRow]) -> None:
         for row in rows:

@@ -29,6 +29,10 @@ class PostgresFiles:
                 found.setdefault(row[0], []).append(LogRow._make(row))
         return found
 
+    async def streaming(self, after: int, count: int) -> list[LogRow]:
+        rows = await self._session.fetch("streaming_logs", after, count)
+        return list(map(LogRow._make, rows))
+
     async def add_artifacts(self, rows: Sequence[ArtifactRow]) -> None:
         if rows:
             jobs, attempts, names, digests, sizes, types = zip(*rows, strict=True)

@@ -1001,6 +1001,11 @@ ON CONFLICT (job, attempt) DO UPDATE SET state = excluded.state, bytes = exclude
 SELECT job, attempt, state, bytes, gap_from, gap_to
 FROM logs WHERE job = ANY ($1::text::bigint[]) ORDER BY job, attempt
 
+-- name: streaming_logs
+-- By the partial index.
+SELECT job, attempt, state, bytes, gap_from, gap_to FROM logs
+WHERE state = 1 AND job > $1 ORDER BY job, attempt LIMIT $2
+
 -- name: all_logs
 -- For comparing and verifying.
 SELECT job, attempt, state, bytes, gap_from, gap_to FROM logs ORDER BY job, attempt
@@ -1153,6 +1158,10 @@ SELECT id, name FROM workers WHERE id = ANY ($1::text::bigint[])
 -- name: lease_counts
 -- Along the index on the worker.
 SELECT worker, count(*) FROM leases GROUP BY worker
+
+-- name: try_retention
+-- One server at a time removes things; the others come back later.
+SELECT pg_try_advisory_xact_lock(1464421956, 3)
 
 -- name: jobs_behind
 -- A bounded walk from an id: ids rise with time.

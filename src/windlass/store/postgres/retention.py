@@ -19,6 +19,9 @@ class PostgresRetention:
     def __init__(self, session: Session) -> None:
         self._session = session
 
+    async def try_lock(self) -> bool:
+        return bool(await self._session.fetch_value("try_retention"))
+
     async def ended(self, after: int, created_before: int, count: int) -> tuple[list[Ended], int]:
         rows = await self._session.fetch("jobs_behind", after, count)
         return judge_rows([tuple(row) for row in rows], created_before, count)

@@ -42,6 +42,9 @@ class SqliteFiles:
                 found.setdefault(row[0], []).append(as_log(row))
         return found
 
+    async def streaming(self, after: int, count: int) -> list[LogRow]:
+        return list(map(as_log, self._execute(QUERIES["streaming_logs"], (after, count))))
+
     async def add_artifacts(self, rows: Sequence[ArtifactRow]) -> None:
         _ARTIFACTS.run(self._connection, rows)
 

@@ -745,6 +745,11 @@ VALUES (?, ?, ?, ?, ?, ?);
 SELECT l.job, l.attempt, l.state, l.bytes, l.gap_from, l.gap_to
 FROM carray(?) AS wanted CROSS JOIN logs AS l ON l.job = wanted.value;
 
+-- name: streaming_logs
+-- By the partial index.
+SELECT job, attempt, state, bytes, gap_from, gap_to FROM logs
+WHERE state = 1 AND job > ?1 ORDER BY job, attempt LIMIT ?2;
+
 -- name: all_logs
 -- By job and attempt.
 SELECT job, attempt, state, bytes, gap_from, gap_to FROM logs ORDER BY job, attempt;

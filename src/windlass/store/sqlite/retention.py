@@ -33,6 +33,10 @@ class SqliteRetention:
         self._connection = connection
         self._execute = connection.execute
 
+    async def try_lock(self) -> bool:
+        """One transaction runs at a time."""
+        return True
+
     async def ended(self, after: int, created_before: int, count: int) -> tuple[list[Ended], int]:
         rows: list[Row] = self._execute(QUERIES["jobs_behind"], (after, count)).fetchall()
         return judge_rows(rows, created_before, count)

@@ -340,6 +340,9 @@ CREATE UNIQUE INDEX due_job ON due (job);
 
 CREATE INDEX cascades_job ON cascades (job);
 
+-- Logs that have not ended.
+CREATE INDEX logs_streaming ON logs (job, attempt) WHERE state = 1;
+
 CREATE INDEX artifacts_sha256 ON artifacts (sha256);
 
 CREATE INDEX names_sha256 ON names (sha256);

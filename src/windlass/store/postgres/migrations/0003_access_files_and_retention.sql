@@ -31,6 +31,9 @@ CREATE TABLE logs (
     PRIMARY KEY (job, attempt)
 ) WITH (fillfactor = 50);
 
+-- Logs that have not ended.
+CREATE INDEX logs_streaming ON logs (job, attempt) WHERE state = 1;
+
 CREATE TABLE artifacts (
     job bigint NOT NULL,
     size bigint NOT NULL,

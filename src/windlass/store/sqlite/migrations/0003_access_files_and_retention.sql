@@ -70,6 +70,9 @@ CREATE TABLE baseline (
     PRIMARY KEY (kind, id)
 ) STRICT, WITHOUT ROWID;
 
+-- Logs that have not ended.
+CREATE INDEX logs_streaming ON logs (job, attempt) WHERE state = 1;
+
 CREATE INDEX artifacts_sha256 ON artifacts (sha256);
 
 CREATE INDEX names_sha256 ON names (sha256);

@@ -1,0 +1,69 @@
+"""The retention loop: ended jobs, old events, lost logs and orphaned files."""
+
+from collections.abc import Awaitable
+from functools import partial
+from typing import Protocol
+
+import msgspec
+
+from windlass.engine.engine import Engine
+from windlass.engine.orphans import remove_orphans
+from windlass.engine.retention import Walk, lose_logs, remove_jobs, trim_events
+from windlass.engine.work import Work
+from windlass.ports.blobs import Blobs
+
+SWEEP_MS = 3_600_000  # every file's name is read, so not in each round
+
+
+class Step(Protocol):
+    """One transaction of a walk over many rows."""
+
+    def __call__(self, work: Work, after: int) -> Awaitable[Walk]: ...
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What one round removed; `logs` were given up."""
+
+    jobs: int
+    events: int
+    logs: int
+    files: int
+
+
+class RetentionLoop:
+    """Removes what is no longer kept. Safe to run on every server at once."""
+
+    name = "retention"
+
+    def __init__(self, engine: Engine, blobs: Blobs) -> None:
+        self._engine = engine
+        self._blobs = blobs
+        self._swept_at = -SWEEP_MS
+        self.interval_ms = engine.config.retention_interval_ms
+
+    async def run_once(self, now: int) -> Report:
+        """One round of many small transactions."""
+        logs = await self._walk(lose_logs)
+        jobs = await self._walk(remove_jobs)
+        events = 0
+        while trimmed := await self._engine.run(trim_events):
+            events += trimmed
+        files = await self._sweep(now)
+        self._engine.counters.ran(self.name, now)
+        return Report(jobs, events, logs, files)
+
+    async def _walk(self, step: Step) -> int:
+        done = after = 0
+        while True:
+            walk = await self._engine.run(partial(step, after=after))
+            done += walk.done
+            after = walk.next
+            if not after:
+                return done
+
+    async def _sweep(self, now: int) -> int:
+        if now - self._swept_at < SWEEP_MS:
+            return 0
+        self._swept_at = now
+        old = now - self._engine.config.blob_retention_ms
+        return await remove_orphans(self._engine.store, self._blobs, old)

@@ -1,0 +1,148 @@
+"""Where a replay begins once retention has removed the oldest events.
+
+The baseline holds what the removed events led to: the jobs that were open then, and the
+workers, workflows and limits. A job that had ended by then needs no row of its own: it is
+taken as it stands. Retention and the checker share this file, so that what one writes
+the other reads.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from windlass.domain.baseline import BaselineKind, BaselineRow
+from windlass.domain.job import ALLOW_FAILURE
+from windlass.domain.records import JobRecord
+from windlass.domain.states import State
+from windlass.domain.workflow import FORGIVEN
+from windlass.engine.verify.past import (
+    ACTIVE_CODES,
+    JobPast,
+    LimitPast,
+    Past,
+    WorkerPast,
+    WorkflowPast,
+)
+from windlass.engine.verify.replay import Replay
+
+ASSIGNED: Final = State.ASSIGNED.code
+COMPLETED: Final = State.COMPLETED.code
+
+_JOB: Final = JobPast.__slots__
+_WORKER: Final = ("incarnation", "status", "slots", "dynamic", "static", "removed")
+_WORKFLOW: Final = ("state", "run")
+_LIMIT: Final = ("max", "set_at")
+
+
+class Dump(NamedTuple):
+    """The rows to write, and the jobs that need none any more."""
+
+    rows: list[BaselineRow]
+    ended: list[int]
+
+
+def load(replay: Replay, rows: Iterable[BaselineRow]) -> None:
+    """Begin where the removed events ended."""
+    past = replay.past
+    for row in rows:
+        body: dict[str, Any] = json.loads(row.body)
+        if row.kind == BaselineKind.HEAD:
+            past.seq = past.trimmed = body["seq"]
+            past.newest_trimmed_job = body["newest_job"]
+            past.paused.update(body["paused"])
+        elif row.kind == BaselineKind.JOB:
+            past.jobs[row.id] = _filled(JobPast(), body)
+        elif row.kind == BaselineKind.WORKER:
+            past.workers[row.id] = _filled(past.worker(row.id), body)
+        elif row.kind == BaselineKind.WORKFLOW:
+            past.workflows[row.id] = _filled(past.workflow(row.id), body)
+        elif row.kind == BaselineKind.LIMIT:
+            past.limits[row.id] = _filled(past.limit(row.id), body)
+    for job, told in past.jobs.items():
+        known = replay.known.jobs.get(job)
+        told.tries = [(number, worker, run) for number, worker, run in told.tries]
+        if known is not None:
+            _count(past, known, told)
+
+
+def seed_ended(replay: Replay) -> None:
+    """Take jobs that ended before the baseline as they stand, unless an event says otherwise."""
+    past = replay.past
+    if not past.trimmed:
+        return
+    tries: dict[int, list[tuple[int, int, int]]] = {}
+    for row in replay.known.snapshot.attempts:
+        tries.setdefault(row.job, []).append((row.number, row.worker, row.incarnation))
+    for job, record in replay.known.jobs.items():
+        if record.facts.state and job <= past.newest_trimmed_job and job not in past.jobs:
+            past.jobs[job] = _as_it_stands(record, tries.get(job, []))
+            past.seeded.add(job)
+
+
+def settle_seeded(replay: Replay) -> None:
+    """Count the jobs that were taken as they stand; whether one was superseded is known now."""
+    past = replay.past
+    for job in past.seeded:
+        record, told = replay.known.jobs[job], past.jobs[job]
+        if told.superseded_by or not record.facts.superseded_by:
+            _count(past, record, told)
+        else:
+            told.superseded_by = record.facts.superseded_by
+
+
+def dump(past: Past) -> Dump:
+    """What is to be kept of the jobs and the others that the replayed events spoke of."""
+    head = {"seq": past.seq, "newest_job": past.newest_trimmed_job, "paused": past.paused}
+    rows = [BaselineRow(BaselineKind.HEAD, 0, _text(head))]
+    rows += _rows(BaselineKind.WORKER, past.workers.items(), _WORKER)
+    rows += _rows(BaselineKind.WORKFLOW, past.workflows.items(), _WORKFLOW)
+    rows += _rows(BaselineKind.LIMIT, past.limits.items(), _LIMIT)
+    rows += _rows(BaselineKind.JOB, ((j, p) for j, p in past.jobs.items() if not p.ended), _JOB)
+    return Dump(rows, [job for job, told in past.jobs.items() if told.ended])
+
+
+def _as_it_stands(record: JobRecord, tries: list[tuple[int, int, int]]) -> JobPast:
+    facts, told = record.facts, JobPast()
+    told.state = facts.state
+    told.attempt = told.closed = facts.attempt
+    told.failed, told.lost, told.returned = facts.failed, facts.lost, facts.returned
+    told.base, told.adjustment = facts.base, facts.adjustment
+    told.worker, told.incarnation = facts.worker, facts.incarnation
+    told.supersedes = facts.supersedes
+    told.tries = tries
+    return told
+
+
+def _count(past: Past, record: JobRecord, told: JobPast) -> None:
+    """Let a job count where the events that led to its state would have counted it."""
+    facts = record.facts
+    if facts.workflow:
+        counts = past.workflow(facts.workflow).counts
+        counts[told.state] += 1
+        if told.ended and told.state != COMPLETED:
+            counts[FORGIVEN] += bool(facts.flags & ALLOW_FAILURE)
+    if told.state in ACTIVE_CODES:
+        if facts.limit:
+            past.limit(facts.limit).active += 1
+        past.worker(told.worker).running += told.state != ASSIGNED
+
+
+def _filled(target: Any, body: dict[str, Any]) -> Any:
+    for name, value in body.items():
+        setattr(target, name, value)
+    return target
+
+
+def _rows(
+    kind: BaselineKind,
+    things: Iterable[tuple[int, JobPast | WorkerPast | WorkflowPast | LimitPast]],
+    names: Sequence[str],
+) -> list[BaselineRow]:
+    return [
+        BaselineRow(int(kind), number, _text({name: getattr(thing, name) for name in names}))
+        for number, thing in things
+    ]
+
+
+def _text(body: dict[str, Any]) -> str:
+    return json.dumps(body, separators=(",", ":"), sort_keys=True)

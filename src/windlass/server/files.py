@@ -1,0 +1,205 @@
+"""Routes about logs and artifacts: written by workers, read by people."""
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from litestar import Controller, Request, Response, get, post, put
+from litestar.params import Parameter
+from litestar.response import Stream
+
+from windlass.domain.errors import Conflict, InvalidInput
+from windlass.domain.files import LogRow, LogState
+from windlass.domain.roles import Identity, Role
+from windlass.engine.log_files import LogReading
+from windlass.ports.gateway import Holder
+from windlass.server.errors import Forbidden, Unauthorized
+from windlass.server.guard import IDENTITY, identity_of
+from windlass.server.render import show_artifact
+from windlass.server.services import Desk, Services
+from windlass.wire.files import ArtifactList, LogEnd, LogNext, Upload
+from windlass.wire.workers import Changed
+
+Ask = Request[Any, Any, Any]
+Id = Annotated[int, Parameter(ge=1, le=2**53)]
+Size = Annotated[int, Parameter(ge=0, le=2**53)]
+
+READ_LIMIT = 8 * 1024 * 1024
+FOLLOW_MS = 10_000
+LOG_CHUNK_LIMIT = 16 * 1024 * 1024
+
+# Artifacts come from jobs: a browser must neither run nor guess what they are.
+SAFE_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "sandbox; default-src 'none'",
+}
+
+
+class FileRoutes(Controller):
+    """Read what jobs left."""
+
+    path = "/api/v1/jobs/{job:int}"
+    tags = ("files",)
+
+    @get("/log", opt={"role": Role.VIEWER}, media_type="text/plain")
+    async def log(
+        self,
+        request: Ask,
+        job: Id,
+        desk: Desk,
+        services: Services,
+        attempt: Annotated[int | None, Parameter(ge=1, le=2**53)] = None,
+        offset: Size = 0,
+        limit: Annotated[int, Parameter(ge=1, le=READ_LIMIT)] = READ_LIMIT,
+        follow: bool = False,
+    ) -> Stream:
+        """A job's log from `offset`; with `follow`, until it ends."""
+        await desk.check_visible([job], identity_of(request))
+        if follow:
+            return Stream(_follow(services, job, attempt, offset), media_type="text/plain")
+        reading = await services.files.read_log(job, attempt, offset, limit)
+        return Stream(reading.chunks, media_type="text/plain", headers=_log_headers(reading))
+
+    @get("/artifacts", opt={"role": Role.VIEWER})
+    async def artifacts(
+        self, request: Ask, job: Id, desk: Desk, services: Services
+    ) -> ArtifactList:
+        """The artifacts of the accepted attempt."""
+        await desk.check_visible([job], identity_of(request))
+        return ArtifactList([show_artifact(row) for row in await services.files.artifacts(job)])
+
+    @get("/artifacts/{name:path}", opt={"role": None})
+    async def artifact(
+        self, request: Ask, job: Id, name: str, desk: Desk, services: Services
+    ) -> Stream:
+        """One artifact's bytes, for people and for workers whose jobs need it."""
+        await _check_reader(request, job, desk)
+        row, chunks = await services.files.open_artifact(job, name.lstrip("/"))
+        file = row.name.rpartition("/")[2].replace('"', "")
+        headers = {
+            **SAFE_HEADERS,
+            "Content-Disposition": f'attachment; filename="{file}"',
+            "Windlass-Sha256": row.sha256,
+        }
+        return Stream(chunks, media_type="application/octet-stream", headers=headers)
+
+
+async def _check_reader(request: Ask, job: int, desk: Desk) -> None:
+    who: Identity | None = request.scope["state"].get(IDENTITY)
+    if who is None:
+        raise Unauthorized("this needs a valid token: Authorization: Bearer …")
+    await desk.check_visible([job], who)
+
+
+async def _follow(
+    services: Services, job: int, attempt: int | None, offset: int
+) -> AsyncIterator[bytes]:
+    """The log as it grows, across attempts unless one is named."""
+    while True:
+        row = await services.files.follow_log(job, attempt, offset, FOLLOW_MS)
+        if row.bytes > offset:
+            reading = await services.files.read_log(job, row.attempt, offset, READ_LIMIT)
+            async for chunk in reading.chunks:
+                yield chunk
+            offset = reading.next
+            continue
+        if await _is_over(services, job, row):
+            return
+
+
+async def _is_over(services: Services, job: int, row: LogRow) -> bool:
+    """Whether nothing more can come: the job has ended, and its log with it."""
+    facts = (await services.engine.store.read(lambda tx: tx.jobs.read([job])))[job]
+    return bool(facts.state) and row.state != LogState.STREAMING
+
+
+def _log_headers(reading: LogReading) -> dict[str, str]:
+    return {
+        "Windlass-Log-State": LogState(reading.row.state).name.lower(),
+        "Windlass-Log-Bytes": str(reading.row.bytes),
+        "Windlass-Log-Next": str(reading.next),
+        **SAFE_HEADERS,
+    }
+
+
+class AttemptRoutes(Controller):
+    """What workers write about the attempts they hold; everything else is refused."""
+
+    path = "/api/v1/workers/{worker:int}/jobs/{job:int}/attempts/{attempt:int}"
+    tags = ("attempts",)
+    opt = {"role": Role.WORKER}  # noqa: RUF012 - the framework's own way
+
+    @post("/log", status_code=200)
+    async def append_log(
+        self, request: Ask, worker: Id, job: Id, attempt: Id, incarnation: Id, offset: Size,
+        services: Services,
+    ) -> LogNext:  # fmt: skip
+        """Log bytes, written at `offset`."""
+        holder = _holder(request, worker, incarnation, job, attempt)
+        data = await _body(request, LOG_CHUNK_LIMIT)
+        return LogNext(await services.files.append_log(holder, offset, data))
+
+    @post("/log/end", status_code=200)
+    async def end_log(
+        self, request: Ask, worker: Id, job: Id, attempt: Id, incarnation: Id, data: LogEnd,
+        services: Services,
+    ) -> Changed:  # fmt: skip
+        """The log is complete, or lost."""
+        holder = _holder(request, worker, incarnation, job, attempt)
+        await services.files.end_log(holder, data.bytes, data.state)
+        return Changed(True)
+
+    @post("/progress", status_code=200)
+    async def progress(
+        self, request: Ask, worker: Id, job: Id, attempt: Id, incarnation: Id,
+        data: dict[str, Any], services: Services,
+    ) -> Changed:  # fmt: skip
+        """How far the attempt is."""
+        holder = _holder(request, worker, incarnation, job, attempt)
+        await services.files.progress(holder, data.get("progress"))
+        return Changed(True)
+
+    @put("/artifacts/{name:path}")
+    async def put_artifact(
+        self, request: Ask, worker: Id, job: Id, attempt: Id, name: str, incarnation: Id,
+        sha256: str, size: Size, services: Services, content_type: str = "",
+    ) -> Response[Changed]:  # fmt: skip
+        """An artifact's bytes, or word that they were put to the address given before."""
+        holder = _holder(request, worker, incarnation, job, attempt)
+        plain = name.lstrip("/")
+        if plain.endswith("/uploaded"):
+            plain = plain.removesuffix("/uploaded")
+            await services.files.adopt_artifact(holder, plain, sha256, size, content_type)
+        else:
+            await services.files.store_artifact(
+                holder, plain, request.stream(), sha256, size, content_type
+            )
+        return Response(Changed(True))
+
+    @post("/artifacts/{name:path}", status_code=200)
+    async def presign(
+        self, request: Ask, worker: Id, job: Id, attempt: Id, name: str, incarnation: Id,
+        services: Services,
+    ) -> Upload:  # fmt: skip
+        """Where to put an artifact; without an address, through the server."""
+        holder = _holder(request, worker, incarnation, job, attempt)
+        plain = name.lstrip("/")
+        if not plain.endswith("/presign"):
+            raise Conflict("unknown_action", "expected …/presign")
+        url = await services.files.presign_artifact(holder, plain.removesuffix("/presign"))
+        return Upload(url)
+
+
+def _holder(request: Ask, worker: int, incarnation: int, job: int, attempt: int) -> Holder:
+    who = identity_of(request)
+    if who.worker != worker:
+        raise Forbidden("a worker writes only about its own attempts")
+    return Holder(worker, incarnation, job, attempt)
+
+
+async def _body(request: Ask, limit: int) -> bytes:
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > limit:
+            raise InvalidInput("body", f"at most {limit} bytes", f"more than {limit} bytes")
+    return body

@@ -1,0 +1,1 @@
+"""Real processes that are killed at random, on a real database."""

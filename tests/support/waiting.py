@@ -1,0 +1,16 @@
+"""Wait for something outside this process, for a bounded time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+POLL_SECONDS = 0.05
+
+
+async def until(what: str, check: Callable[[], Awaitable[bool]], seconds: float) -> None:
+    """Return once `check` says so; raise, naming `what` was waited for, when it does not."""
+    try:
+        async with asyncio.timeout(seconds):
+            while not await check():  # noqa: ASYNC110 - it happens in other processes
+                await asyncio.sleep(POLL_SECONDS)
+    except TimeoutError:
+        raise AssertionError(f"waited {seconds} s in vain: {what}") from None
