@@ -79,6 +79,10 @@ bench-core: $(STAMP) ## measure the engine on each store beside raw loops and pg
 simulate: $(STAMP) ## run the simulator over many seeds (the long form of what the tests do)
 	$(PY) -m windlass.simulator --seeds 5000 $(ARGS)
 
+.PHONY: interleave
+interleave: $(STAMP) ## step every pair of commands through PostgreSQL, many schedules each
+	$(PY) -m tests.interleaver $(ARGS)
+
 .PHONY: lock
 lock: ## write requirements-dev.lock anew from what pyproject.toml allows today
 	@set -euo pipefail; $(FIND_PYTHON); \

@@ -120,11 +120,13 @@ def test_what_something_hangs_on_is_left_alone(store: Driver) -> None:
         plain_job(2)._replace(limit=8),
         plain_job(3),
         plain_job(4),
+        plain_job(5),
     ]
     lease(store, rows)
     store.transact(lambda tx: tx.jobs.add_dependents({3: [9]}))
+    store.transact(lambda tx: tx.places.add_waits([wait(5)]))
     before = store.snapshot()
-    done = [completion(job) for job in (3, 2, 1, 77)]
+    done = [completion(job) for job in (5, 3, 2, 1, 77)]
     assert store.transact(lambda tx: tx.flow.complete(NOW, done)) == []
     assert store.snapshot() == before
     assert store.transact(lambda tx: tx.flow.complete(NOW, [*done, completion(4)])) == [4]

@@ -45,6 +45,16 @@ def test_locked_limits_are_told_ascending_and_unknown_ones_left_out(store: Drive
     ]
 
 
+def test_limits_that_nobody_holds_are_locked_without_waiting(store: Driver) -> None:
+    store.transact(lambda tx: tx.limits.intern([("team", "a", 1), ("team", "b", 2)]))
+    told = store.transact(lambda tx: tx.limits.lock_free([2, 9, 1]))
+    assert list(told.items()) == [
+        (1, LimitRow(1, "team", "a", 1, 0)),
+        (2, LimitRow(2, "team", "b", 2, 0)),
+    ]
+    assert store.transact(lambda tx: tx.limits.lock_free([])) == {}
+
+
 def test_a_bump_adds_up(store: Driver) -> None:
     async def bump(tx: Tx) -> dict[int, int]:
         await tx.limits.lock([1, 2, 3])

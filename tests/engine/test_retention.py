@@ -186,7 +186,7 @@ async def test_events_become_a_baseline_from_which_verify_replays(rig: Rig) -> N
 
 async def everything_goes_on(rig: Rig) -> None:
     """What was open goes on, and is trimmed again."""
-    await rig.hear()
+    await rig.health()
     agent = await rig.agent("newcomer")
     for _ in range(3):
         for job in await agent.take(want=20):

@@ -103,9 +103,9 @@ class Config(Struct, frozen=True, kw_only=True):
     retention_interval_ms: Annotated[
         int, doc("ms", "Pace of the retention loop: old jobs, events and files.", least=1)
     ] = 600_000
-    job_retention_ms: Annotated[
-        int, doc("ms", "Ended jobs are removed after it. 0: never.")
-    ] = 30 * 86_400_000
+    job_retention_ms: Annotated[int, doc("ms", "Ended jobs are removed after it. 0: never.")] = (
+        30 * 86_400_000
+    )
     queue_retention_ms: Annotated[
         dict[str, int], doc("ms", "The same for single queues, by name.")
     ] = {}

@@ -140,6 +140,8 @@ class Door:
 
     def _plan(self, spec: JobSpec, field: str) -> JobSpec:
         """The job with what follows from its arguments; those of unknown tasks pass unchecked."""
+        if not self._tasks:
+            return spec
         kind = self._tasks.get(spec.task) if isinstance(spec.task, str) else None
         if kind is None:
             return spec

@@ -5,7 +5,9 @@ milliseconds; 0 stands for "none" in every integer column, so that the three sto
 compare equal.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 
 class Ticket(NamedTuple):
@@ -273,3 +275,10 @@ class Dependents(NamedTuple):
     job: int
     chunk: int
     edges: tuple[int, ...]
+
+
+# The records that are made for every job, from a tuple of their fields: a third of the
+# time of a call, which counts where it happens for each of a hundred jobs at once.
+new_job: Final[Callable[[tuple[Any, ...]], NewJob]] = partial(tuple.__new__, NewJob)
+grant: Final[Callable[[tuple[Any, ...]], Grant]] = partial(tuple.__new__, Grant)
+completion: Final[Callable[[tuple[Any, ...]], Completion]] = partial(tuple.__new__, Completion)

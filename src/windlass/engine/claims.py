@@ -1,10 +1,11 @@
 """Claims: giving ready jobs to workers under new leases."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from windlass.domain.claim import Demand
-from windlass.domain.records import Grant, Granted
+from windlass.domain.records import Grant, Granted, grant
 from windlass.domain.states import State
 from windlass.engine.bounds import Bounds
 from windlass.engine.catalog import Profile
@@ -75,8 +76,7 @@ async def _grant(work: Work, given: Given, prefetch: bool) -> list[Granted]:
     config = work.config
     epoch = work.catalog.epoch * config.epoch_attempts
     grants = [
-        Grant(ticket, demand.worker, demand.incarnation, max(ticket.attempt, epoch) + 1)
-        for ticket, demand in given
+        grant((ticket, demand[0], demand[1], max(epoch, ticket[3]) + 1)) for ticket, demand in given
     ]
     if prefetch:
         granted = await work.tx.leases.grant(
@@ -86,10 +86,7 @@ async def _grant(work: Work, given: Given, prefetch: bool) -> list[Granted]:
         slack = config.term_grace_ms + config.heartbeat_interval_ms
         granted = await work.tx.leases.grant(grants, RUNNING, work.now, slack)
     _record(work, grants, prefetch)
-    limited: dict[int, int] = {}
-    for ticket, _ in given:
-        if ticket.limit:
-            limited[ticket.limit] = limited.get(ticket.limit, 0) + 1
+    limited = Counter(ticket[5] for ticket, _ in given if ticket[5])
     if limited:
         await work.tx.limits.bump(limited)
     work.effects.count("assignment_successes", len(granted))
@@ -99,18 +96,9 @@ async def _grant(work: Work, given: Given, prefetch: bool) -> list[Granted]:
 def _record(work: Work, grants: Sequence[Grant], prefetch: bool) -> None:
     """Both transitions of a claim; no state is skipped."""
     steps = ((QUEUED, ASSIGNED),) if prefetch else ((QUEUED, ASSIGNED), (ASSIGNED, RUNNING))
-    moved: dict[tuple[int, int], int] = {}
-    given: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
-    for ticket, worker, incarnation, attempt in grants:
-        key = ticket[0], ticket[4]
-        moved[key] = moved.get(key, 0) + 1
-        holder = given.get((worker, incarnation))
-        if holder is None:
-            holder = given[worker, incarnation] = ([], [])
-        holder[0].append(ticket[2])
-        holder[1].append(attempt)
-    for (worker, incarnation), (jobs, attempts) in given.items():
-        work.move_all(jobs, attempts, steps, worker, incarnation)
-    for (shape, workflow), count in moved.items():
+    for worker, incarnation in dict.fromkeys((g[1], g[2]) for g in grants):
+        mine = [g for g in grants if g[1] == worker]
+        work.move_all([g[0][2] for g in mine], [g[3] for g in mine], steps, worker, incarnation)
+    for (shape, workflow), count in Counter((g[0][0], g[0][4]) for g in grants).items():
         for frm, to in steps:
             work.count_moves(shape, workflow, frm, to, count)

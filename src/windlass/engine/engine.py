@@ -14,7 +14,7 @@ import msgspec
 
 from windlass.domain.config import Config, validate
 from windlass.domain.errors import InvalidInput, NotFound
-from windlass.domain.job import Door, JobSpec, check_name
+from windlass.domain.job import Door, JobSpec, Prepared, check_name
 from windlass.domain.shape import Shape
 from windlass.domain.workers import WorkerStatus
 from windlass.engine import priority, queues, supersede, unblock, workers
@@ -124,14 +124,18 @@ class Engine:
         if workflow is not None:
             check_name("workflow.name", workflow.name)
             check_name("workflow.namespace", workflow.namespace)
-        prepare = self._door.prepare
-        if len(jobs) == 1:
-            checked = [prepare(jobs[0], "jobs[0]")]
-        else:
-            checked = [prepare(job, f"jobs[{n}]") for n, job in enumerate(jobs)]
+        checked = self._prepare(jobs)
         submission = Submission(checked, workflow)
         lane = self._plain if is_plain(submission) else self._tied
         return await self._committer.call(lane, submission)
+
+    def _prepare(self, jobs: Sequence[JobSpec]) -> list[Prepared]:
+        prepare = self._door.prepare
+        try:
+            return [prepare(job) for job in jobs]
+        except InvalidInput:
+            # Only now is it worth giving each its name.
+            return [prepare(job, f"jobs[{n}]") for n, job in enumerate(jobs)]
 
     async def sync(self, worker: int, request: SyncRequest) -> SyncReply:
         """Answer a worker's sync, at once or when there is something to say."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from windlass.domain.failure import FAILURE_BY_NAME, INFRASTRUCTURE, FailureClass, classify
-from windlass.domain.records import Attempt, Completion, JobFacts, Lease, Worker
+from windlass.domain.records import Attempt, Completion, JobFacts, Lease, Worker, completion
 from windlass.domain.states import State
 from windlass.engine.closing import Closing, Failure
 from windlass.engine.work import Work
@@ -54,6 +54,10 @@ class Verdicts(NamedTuple):
 
 def reports_of(worker: Worker, request: SyncRequest) -> Iterable[Report]:
     """The reports of one sync: at most one per attempt; finished wins, then released."""
+    finished = request.finished
+    only = not request.started and not request.released
+    if only and len({item.job for item in finished}) == len(finished):
+        return [Report(worker, item) for item in finished]
     items: dict[tuple[int, int], Item] = {}
     said: Iterable[Item] = chain(request.started, request.released, request.finished)
     for item in said:
@@ -85,13 +89,9 @@ def _completions(work: Work, reports: Sequence[Report]) -> dict[int, Completion]
             if problem is None:
                 if item.job in done:
                     doubled.append(item.job)
-                done[item.job] = Completion(
-                    item.job,
-                    item.attempt,
-                    worker.id,
-                    worker.incarnation,
-                    exit_code_of(item),
-                    result,
+                exit_code = None if item.exit_code is None else exit_code_of(item)
+                done[item.job] = completion(
+                    (item.job, item.attempt, worker.id, worker.incarnation, exit_code, result)
                 )
     for job in doubled:
         done.pop(job, None)

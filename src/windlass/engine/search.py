@@ -14,7 +14,8 @@ from windlass.engine.effects import Raise
 from windlass.engine.work import Work
 from windlass.ports.store import Probe
 
-FIRST_SHAPES = 8  # probed in the first round; each further round doubles
+FIRST_SHAPES = 8  # probed in the first round at least; each further round doubles
+FEW = 2  # shapes that are each asked for all that is wanted
 
 Given = list[tuple[Ticket, Demand]]
 
@@ -36,10 +37,10 @@ class Search:
 
     async def run(self) -> Given:
         """Find the jobs and plan how far the bounds may rise once they are taken."""
-        width = FIRST_SHAPES
+        width = max(FIRST_SHAPES, self._want)
         while True:
             following, probed_more = await self._fetch(width)
-            sure = settled(self._pool, self._certain_up_to(following))
+            sure = self._sure(self._certain_up_to(following))
             chose_some = await self._choose(sure)
             if len(self.given) >= self._want or not (probed_more or chose_some):
                 self._plan_raises()
@@ -52,20 +53,23 @@ class Search:
         candidates, following = self._bounds.best(
             self._profile, known + width, self._work.catalog.paused
         )
-        missing = self._want - len(self.given)
-        probes = [
-            Probe(found.shape, found.rank, found.job, missing)
+        places = [
+            (found.shape, found.rank, found.job)
             for found in candidates
             if found.shape not in self._cursors
         ]
         waiting = {ticket.shape for ticket in self._pool}
-        probes += [
-            Probe(shape, *cursor, missing)
+        places += [
+            (shape, *cursor)
             for shape, cursor in self._cursors.items()
             if cursor is not None and shape not in waiting
         ]
-        if not probes:
+        if not places:
             return following, False
+        # Of many shapes only the heads are likely to be taken: more would be read in vain.
+        missing = self._want - len(self.given)
+        most = missing if len(places) <= FEW else min(missing, 2 * missing // len(places) + 2)
+        probes = [Probe(*place, most) for place in places]
         new = [probe.shape for probe in probes if probe.shape not in self._generations]
         self._generations.update(self._bounds.generations(new))
         await self._take_in(probes)
@@ -81,6 +85,12 @@ class Search:
             self._cursors[probe.shape] = (tickets[-1].rank, tickets[-1].job + 1) if full else None
             self._pool += tickets
 
+    def _sure(self, bound: Place | None) -> list[Ticket]:
+        """The tickets nothing can precede any more, best first."""
+        if len(self._cursors) == 1 and (bound is None or bound in self._cursors.values()):
+            return self._pool  # one shape, in its own order
+        return settled(self._pool, bound)
+
     def _certain_up_to(self, following: Place | None) -> Place | None:
         ends = [cursor for cursor in self._cursors.values() if cursor is not None]
         if following is not None:
@@ -89,6 +99,8 @@ class Search:
 
     async def _choose(self, sure: list[Ticket]) -> bool:
         """Give out what is sure; whether that changed what is left to choose from."""
+        if len(self._demands) == 1 and not any(t[5] or t[6] for t in sure):
+            return self._give_all(sure)
         room = {d.worker: d.want for d in self._demands}
         for _, demand in self.given:
             room[demand.worker] -= 1
@@ -105,6 +117,18 @@ class Search:
         if gone:
             self._pool = [ticket for ticket in self._pool if ticket.job not in gone]
         return bool(gone)
+
+    def _give_all(self, sure: list[Ticket]) -> bool:
+        """To the only worker there is, since no limit or exclusion stands in the way."""
+        demand = self._demands[0]
+        chosen = sure[: self._want - len(self.given)]
+        self.given += [(ticket, demand) for ticket in chosen]
+        if len(chosen) == len(self._pool):
+            self._pool = []
+        elif chosen:
+            gone = {ticket[2] for ticket in chosen}
+            self._pool = [ticket for ticket in self._pool if ticket[2] not in gone]
+        return bool(chosen)
 
     def _refuse(self, ticket: Ticket, room: dict[int, int]) -> bool:
         """Whether the ticket must stay away from every worker that has room."""

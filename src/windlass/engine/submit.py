@@ -22,6 +22,7 @@ from windlass.domain.records import (
     Ticket,
     Wait,
     WorkflowRow,
+    new_job,
 )
 from windlass.domain.states import State
 from windlass.domain.workflow import COUNTS, ENDED, WorkflowState
@@ -93,8 +94,8 @@ async def _submit_plain(work: Work, jobs: list[Prepared]) -> Sequence[int]:
             group = groups[job.digest, job.base] = _group(work, job, shapes[job.digest], job_id)
         group.count += 1
         rows.append(
-            NewJob(job_id, group.shape, 0, job.flags, group.rank, group.base, 0, now, now, 0,
-                   job.timeout_ms, job.idle_ms, 0, job.body)
+            new_job((job_id, group.shape, 0, job.flags, group.rank, group.base, 0, now, now, 0,
+                     job.timeout_ms, job.idle_ms, 0, job.body))
         )  # fmt: skip
     await work.tx.flow.enter(rows)
     work.move_all(ids, (0,) * len(ids), ((0, QUEUED),))

@@ -251,8 +251,7 @@ async def _claim(work: Work, bounds: Bounds, turns: list[_Turn]) -> None:
                 Assignment(g.job, g.attempt, g.lease, state, g.timeout_ms, g.idle_ms, raw(g.spec))
                 for g in mine
             ]
-            newest = max(g.lease for g in mine)
-            turn.worker = turn.worker._replace(seq=turn.request.seq, last_lease=newest)
+            turn.worker = turn.worker._replace(seq=turn.request.seq, last_lease=mine[-1].lease)
 
 
 def _see_arrivals(work: Work, bounds: Bounds) -> None:

@@ -6,7 +6,6 @@ that makes an `Executor` (`windlass/ports/executor.py`). If it has an attribute 
 """
 
 from collections.abc import Callable, Iterable
-from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
@@ -22,14 +21,6 @@ from windlass.ports.tasks import TaskKind
 
 GROUP: Final = "windlass.tasks"
 
-# Where the built-in executors are; each is imported only by workers that run its task.
-BUILT_IN: Final = {
-    "ffmpeg": ("windlass.executors.ffmpeg", "FfmpegExecutor"),
-    "gstreamer": ("windlass.executors.gstreamer", "GstreamerExecutor"),
-    "media": ("windlass.executors.media", "MediaExecutor"),
-    "python": ("windlass.executors.python", "PythonExecutor"),
-    "shell": ("windlass.executors.shell", "ShellExecutor"),
-}
 KINDS: Final[tuple[TaskKind, ...]] = (
     FfmpegTask(),
     GstreamerTask(),
@@ -58,9 +49,8 @@ def load_executors(tasks: Iterable[str] | None = None) -> dict[str, Executor]:
     """
     wanted = None if tasks is None else set(tasks)
     executors: dict[str, Executor] = {}
-    for task, (module, name) in BUILT_IN.items():
+    for task, make in BUILT_IN.items():
         if wanted is None or task in wanted:
-            make: Callable[[], Executor] = getattr(import_module(module), name)
             executors[task] = make()
     for point in entry_points(group=GROUP):
         if (wanted is None or point.name in wanted) and (brought := _load(point)) is not None:
@@ -75,3 +65,45 @@ def _load(point: EntryPoint) -> Any:
     except Exception:
         log.exception("task_not_loaded", task=point.name, found_in=point.value)
         return None
+
+
+# Each is imported only by workers that run its task.
+
+
+def _ffmpeg() -> Executor:
+    from windlass.executors.ffmpeg import FfmpegExecutor
+
+    return FfmpegExecutor()
+
+
+def _gstreamer() -> Executor:
+    from windlass.executors.gstreamer import GstreamerExecutor
+
+    return GstreamerExecutor()
+
+
+def _media() -> Executor:
+    from windlass.executors.media import MediaExecutor
+
+    return MediaExecutor()
+
+
+def _python() -> Executor:
+    from windlass.executors.python import PythonExecutor
+
+    return PythonExecutor()
+
+
+def _shell() -> Executor:
+    from windlass.executors.shell import ShellExecutor
+
+    return ShellExecutor()
+
+
+BUILT_IN: Final[dict[str, Callable[[], Executor]]] = {
+    "ffmpeg": _ffmpeg,
+    "gstreamer": _gstreamer,
+    "media": _media,
+    "python": _python,
+    "shell": _shell,
+}

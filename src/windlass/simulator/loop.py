@@ -81,8 +81,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._open.pop(task, None)
         self._watch(task)
 
-    def _process_events(self, event_list: list[object]) -> None:
-        """There is nothing outside that could have happened."""
+    def _do_nothing(self, *_: object) -> None:
+        """Nothing happens outside that the loop could process, and nobody has to wake it."""
 
-    def _write_to_self(self) -> None:
-        """Nobody else could wake the loop."""
+    _process_events = _do_nothing
+    _write_to_self = _do_nothing

@@ -33,6 +33,7 @@ from windlass.simulator.world import World
 CALM_LIMIT_MS = 900_000  # how long the backlog may take to drain
 LOOK_MS = 4_000
 HOUR_MS = 3_600_000
+LONGEST_S = 20_000  # of virtual time; a run that has not ended by then hangs
 MEMORY_DISK = Path("/dev/shm")  # where a simulated crash costs no real writing
 
 
@@ -58,7 +59,10 @@ def simulate(seed: int, jobs: int | None = None) -> Result:
     with tempfile.TemporaryDirectory(prefix="windlass-", dir=disk) as folder, _quiet():
         stores = Stores(world, scenario.store, scenario.engines, Path(folder))
         try:
-            return world.loop.run_until_complete(_Run(world, scenario, stores).play(seed))
+            play = asyncio.wait_for(_Run(world, scenario, stores).play(seed), LONGEST_S)
+            return world.loop.run_until_complete(play)
+        except TimeoutError as error:
+            raise RuntimeError(f"seed {seed} did not end in {LONGEST_S} virtual seconds") from error
         finally:
             _end_all_tasks(world)
             world.loop.run_until_complete(stores.view.close())
