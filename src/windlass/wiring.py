@@ -34,6 +34,7 @@ from windlass.store.sqlite.store import SqliteStore
 from windlass.worker.agent import Agent
 from windlass.worker.direct import DirectGateway
 from windlass.worker.options import WorkerOptions
+from windlass.worker.state import recall
 
 
 class ServerOptions(NamedTuple):
@@ -167,7 +168,7 @@ def _write_secret(path: Path, secret: str) -> None:
 
 def http_agent(server: str, token: str | None, options: WorkerOptions) -> Agent:
     """An agent that talks to a server."""
-    gateway = HttpGateway(Transport(server, token))
+    gateway = HttpGateway(Transport(server, token), recall(options.state).token)
     return Agent(gateway, options, load_executors(), RealClock(), RealChance())
 
 

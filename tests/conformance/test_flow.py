@@ -14,6 +14,7 @@ from tests.conformance.rows import (
     facts,
     grant,
     new_job,
+    wait,
 )
 from windlass.domain.events import Event, EventKind, Moves
 from windlass.domain.records import Completion, JobRecord, JobTry, NewJob, Ticket

@@ -125,7 +125,7 @@ class Rig:
         self.now += ms
         await self._base.set_clock(self.now)
 
-    async def pass_time(self, ms: int, step_ms: int = 5 * SECOND) -> None:
+    async def pass_time(self, ms: int, step_ms: int = 15 * SECOND) -> None:
         """Let time pass with the health loop hearing workers, as on a running server."""
         end = self.now + ms
         await self.health()

@@ -19,7 +19,7 @@ def play_on_both(left: Rig, right: Rig, script: list[Move]) -> None:
     assert one == other
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(script=st.lists(moves, min_size=20, max_size=60))
 def test_memory_and_sqlite_do_the_same(rigs: Rigs, script: list[Move]) -> None:
     with rigs.open("memory") as left, rigs.open("sqlite") as right:

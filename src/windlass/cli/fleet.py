@@ -46,7 +46,7 @@ def show_worker(worker: str, *, json: Json = False) -> None:
     if json:
         print_json(info)
         return
-    console.say(f"worker {info.id} {info.name}: {info.status}", style="bold")
+    console.print(f"worker {info.id} {info.name}: {info.status}", style="bold")
     rows = [(key, msgspec.json.encode(value).decode()) for key, value in info.metadata.items()]
     print_table(("metadata", "value"), sorted(rows), "no metadata")
 

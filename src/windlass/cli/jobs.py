@@ -154,7 +154,7 @@ def run(
             job.cancel("Interrupted")
             ended = job.wait()
     if ended.state != "completed":
-        console.say(f"job {ended.id} {ended.state}: {ended.reason or ''}", style="red")
+        console.print(f"job {ended.id} {ended.state}: {ended.reason or ''}", style="red")
     raise SystemExit(_code(ended))
 
 
@@ -282,7 +282,7 @@ def _print_job(job: Job) -> None:
         ("superseded by", job.superseded_by),
         ("supersedes", job.supersedes),
     ]
-    console.say(f"job {job.id} {job.name or ''}", style="bold")
+    console.print(f"job {job.id} {job.name or ''}", style="bold")
     print_table(("", ""), [(name, value) for name, value in facts if value is not None], "")
     if job.attempts:
         print_table(

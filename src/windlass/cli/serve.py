@@ -86,9 +86,9 @@ async def _up(
             asyncio.create_task(_keep_worker(stop, directory, address, token, n, slots))
             for n in range(workers)
         ]
-        console.say(f"windlass is up at {address}", style="bold green")
-        console.say(f"  data in {directory}, {workers} workers with {slots} slots each")
-        console.say("  try: windlass run -- echo hello", highlight=False)
+        console.print(f"windlass is up at {address}", style="bold green")
+        console.print(f"  data in {directory}, {workers} workers with {slots} slots each")
+        console.print("  try: windlass run -- echo hello", highlight=False)
         sys.stdout.flush()
         await stop.wait()
         marker.unlink(missing_ok=True)
@@ -111,7 +111,7 @@ async def _keep_worker(
             process.terminate()
             await ended
         elif not stop.is_set():
-            console.say(f"worker {number + 1} ended with {process.returncode}", style="yellow")
+            console.print(f"worker {number + 1} ended with {process.returncode}", style="yellow")
             await clock.sleep_ms(RESTART_MS)
     stopping.cancel()
 
@@ -171,7 +171,7 @@ async def _serve(directory: Path, options: ServerOptions, listen: Listen) -> Non
                 listen.host,
             )
         serving = Serving(create_app(services), listen, bound)
-        console.say(f"windlass server at {address_of(listen, bound)}", style="bold green")
+        console.print(f"windlass server at {address_of(listen, bound)}", style="bold green")
         sys.stdout.flush()
         await serving.until_stopped(stop, services.engine.wakeups.wake_all)
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import httpx
 
-from windlass.client.transport import Transport
+from windlass.client.transport import ServerError, Transport
 from windlass.domain.errors import Unreachable
 from windlass.ports.gateway import Holder
 from windlass.wire.files import LogEnd, LogNext, Upload
@@ -20,19 +20,27 @@ MARGIN_SECONDS = 10.0
 class HttpGateway:
     """`Gateway` over one server; after enrolling it presents the worker's own token."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, own_token: str | None = None) -> None:
         self._transport = transport
-
-    @property
-    def token(self) -> str | None:
-        """What the agent keeps to enrol again."""
-        return self._transport.token
+        self._given = transport.token
+        if own_token is not None:
+            transport.token = own_token
 
     async def enrol(self, request: EnrolRequest) -> EnrolReply:
-        reply = await self._transport.call("POST", "/api/v1/workers/enrol", EnrolReply, request)
+        try:
+            reply = await self._enrol(request)
+        except ServerError as error:
+            # The token of an earlier life is not known here any more.
+            if error.status not in (401, 403) or self._transport.token == self._given:
+                raise
+            self._transport.token = self._given
+            reply = await self._enrol(request)
         if reply.token is not None:
             self._transport.token = reply.token
         return reply
+
+    async def _enrol(self, request: EnrolRequest) -> EnrolReply:
+        return await self._transport.call("POST", "/api/v1/workers/enrol", EnrolReply, request)
 
     async def sync(self, worker: int, request: SyncRequest) -> SyncReply:
         path = f"/api/v1/workers/{worker}/sync"

@@ -244,7 +244,9 @@ class Engine:
         check_id("worker", worker)
         check_metadata(static)
         check_text("actor", actor)
-        return await self._step(lambda work: workers.set_static(work, worker, static, actor))
+        done = await self._step(lambda work: workers.set_static(work, worker, static, actor))
+        self.wakeups.end(worker)  # it waits for what its old metadata could run
+        return done
 
     async def remove_worker(
         self, worker: int, force: bool = False, actor: str | None = None

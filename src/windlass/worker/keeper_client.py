@@ -267,6 +267,8 @@ class KeeperClient:
             return
         except OSError:
             data, fds = b"", []
+        for fd in fds:
+            os.set_inheritable(fd, False)
         self._received.extend(fds)
         if not data:
             self._died()

@@ -12,6 +12,8 @@ import shutil
 import signal
 from typing import Any, Final, NamedTuple
 
+from windlass.executors.ffmpeg import find_ffmpeg
+
 LONGEST_S = 10
 VERSION: Final = re.compile(r"(?<![\w.-])[vn]?(\d+(?:\.\d+)+[\w.+~-]*)")
 ENCODER: Final = re.compile(r"^ [VAS][A-Z.]{5} (\S+)", re.MULTILINE)
@@ -72,7 +74,8 @@ async def gather() -> dict[str, Any]:
     # One after the other: a fleet that starts must not burden its machines.
     dpkg = await _ask("dpkg", "--print-architecture")
     gpus = await _ask("nvidia-smi", "-L")
-    encoders = await _ask("ffmpeg", "-hide_banner", "-encoders")
+    ffmpeg = find_ffmpeg()
+    encoders = await _ask(ffmpeg, "-hide_banner", "-encoders") if ffmpeg else None
     if dpkg:
         facts["system:architectures"] = [dpkg.strip()]
     facts["system:gpus"] = len(re.findall(r"^GPU \d+:", gpus or "", re.MULTILINE))
@@ -85,6 +88,8 @@ async def gather() -> dict[str, Any]:
 
 
 def _find(tool: Tool) -> str | None:
+    if tool.name == "ffmpeg":  # it may also come with a package
+        return find_ffmpeg()
     return next((path for program in tool.programs if (path := shutil.which(program))), None)
 
 

@@ -64,11 +64,16 @@ class StateDirectory:
         self.memory = memory
 
     def _recall(self) -> Memory:
-        try:
-            return msgspec.json.decode((self.path / "memory").read_bytes(), type=Memory)
-        except (OSError, msgspec.DecodeError):
-            return Memory()
+        return recall(self.path)
 
     def close(self) -> None:
         """Let go of the lock."""
         os.close(self._lock)
+
+
+def recall(path: Path) -> Memory:
+    """What the last agent of a directory left; nothing if there was none."""
+    try:
+        return msgspec.json.decode((path / "memory").read_bytes(), type=Memory)
+    except (OSError, msgspec.DecodeError):
+        return Memory()
