@@ -7,7 +7,7 @@ SHELL := /bin/bash
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed-for
-CODE := $(wildcard src tests benchmarks)
+CODE := $(wildcard src tests benchmarks examples)
 # One PostgreSQL for each process, so a big machine gets no more than four.
 PARALLEL := --numprocesses=logical --maxprocesses=4 --dist=loadgroup
 PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check
@@ -70,6 +70,10 @@ test: $(STAMP) ## run all tests (ARGS='-k name' selects)
 .PHONY: system-packages
 system-packages: ## install from Debian what has no wheel (GStreamer), for the tests that need it
 	@python3 tests/support/debian.py
+
+.PHONY: demo
+demo: $(STAMP) ## start everything on this machine, run real work, kill a worker, check the result
+	$(PY) -m examples.demo
 
 .PHONY: bench-core
 bench-core: $(STAMP) ## measure the engine on each store beside raw loops and pgqueuer

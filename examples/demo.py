@@ -1,0 +1,173 @@
+"""`make demo`: a whole installation on this machine, with real work and a real fault.
+
+It starts `windlass up` on a fresh data directory, runs shell jobs, Python functions and
+an ffmpeg transcode, a job that fails at first, and kills a worker in the middle of a job;
+then it checks that everything ended as it should, and leaves nothing behind.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from examples.demo_tasks import greet, primes_below
+from windlass.client.client import Client, JobHandle
+from windlass.tasks import request
+from windlass.wire.jobs import Job, JobRequest
+from windlass.wire.system import Verified
+
+ROOT = Path(__file__).parent.parent
+SHELL_JOBS = 20
+PATIENCE_SECONDS = 120.0
+
+console = Console()
+
+
+class Installation:
+    """`windlass up` as a process of its own."""
+
+    def __init__(self, data: Path) -> None:
+        environment = {
+            **os.environ,
+            "WINDLASS_DATA": str(data),
+            "PYTHONPATH": str(ROOT),
+            "PYTHONUNBUFFERED": "1",
+        }
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "windlass", "up", "--port", "0", "--workers", "2",
+             "--slots", "2", "--data", str(data)],
+            env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        )  # fmt: skip
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            console.print(line.rstrip(), style="dim")
+            if "try:" in line:
+                return
+        raise SystemExit("windlass up ended before it was ready")
+
+    def stop(self) -> None:
+        """As an operator would: SIGTERM, and wait."""
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(timeout=90)
+
+
+def shell(name: str, *argv: str, **options: object) -> JobRequest:
+    """A job that runs a program."""
+    args = {"argv": list(argv), **options}
+    return JobRequest(task="shell", name=name, args=args)
+
+
+def workload() -> list[JobRequest]:
+    """What the demo runs, but for the job whose worker is killed."""
+    jobs = [shell(f"step-{n}", "sh", "-c", f"echo step {n} of job $WINDLASS_JOB")
+            for n in range(SHELL_JOBS)]  # fmt: skip
+    jobs += [request(primes_below, 200_000 * n) for n in range(1, 4)]
+    jobs.append(request(greet, "fleet"))
+    jobs.append(
+        JobRequest(
+            task="ffmpeg",
+            name="transcode",
+            args={
+                "inputs": [{"url": "testsrc=duration=3:size=320x240:rate=25", "format": "lavfi"}],
+                "output": "clip.mp4",
+                "codec": "libx264",
+                "duration": 3,
+            },
+        )
+    )
+    jobs.append(
+        JobRequest(
+            task="shell",
+            name="fails-once",
+            args={"argv": ["sh", "-c", "test $WINDLASS_ATTEMPT -ge 2"]},
+            retry_on=["execution"],
+        )
+    )
+    return jobs
+
+
+def kill_worker_of(job: JobHandle) -> None:
+    """Wait until the job runs, then kill −9 the agent that runs it, not the job itself."""
+    for chunk in job.logs(follow=True):
+        marker, _, pid = chunk.decode().strip().partition(" ")
+        if marker != "parent":
+            continue
+        agent = agent_of(int(pid))
+        console.print(f"killing worker process {agent} while it runs job {job.id}", style="red")
+        os.kill(agent, signal.SIGKILL)
+        return
+
+
+def agent_of(keeper: int) -> int:
+    """The agent that started a keeper."""
+    stat = Path(f"/proc/{keeper}/stat").read_text()
+    return int(stat.rpartition(")")[2].split()[1])
+
+
+def watch(jobs: Sequence[JobHandle]) -> list[Job]:
+    """Wait for all jobs, with a bar."""
+    ended: list[Job] = []
+    with Progress(console=console) as progress:
+        bar = progress.add_task("jobs", total=len(jobs))
+        for job in jobs:
+            ended.append(job.wait(PATIENCE_SECONDS))
+            progress.advance(bar)
+    return ended
+
+
+def summary(jobs: Sequence[Job]) -> None:
+    """A table of what happened."""
+    table = Table(title="What happened")
+    for column in ("job", "task", "state", "attempts", "worker", "result"):
+        table.add_column(column)
+    for job in jobs[SHELL_JOBS - 1 :]:
+        result = str(job.result)[:40] if job.result is not None else ""
+        table.add_row(
+            f"{job.id} {job.name or ''}", job.task, job.state, str(job.attempt),
+            job.worker or "", result,
+        )  # fmt: skip
+    console.print(table)
+
+
+def check(client: Client, jobs: Sequence[Job], killed: Job) -> None:
+    """Fail loudly if anything is not as promised."""
+    bad = [job for job in jobs if job.state != "completed"]
+    if bad:
+        raise SystemExit(f"not completed: {[(j.id, j.state, j.reason) for j in bad]}")
+    if killed.attempt < 2 or not killed.lost_count:
+        raise SystemExit("the job whose worker was killed should have been tried again")
+    transport = client.asynchronous.transport
+    found = client.run(transport.call("POST", "/api/v1/verify", Verified))
+    if found.violations:
+        raise SystemExit(f"verify: {found.violations}")
+    console.print("verify: the log replays to the state, the invariants hold", style="green")
+
+
+def main() -> None:
+    """Run the demo."""
+    with tempfile.TemporaryDirectory(prefix="windlass-demo-") as folder:
+        data = Path(folder) / "data"
+        installation = Installation(data)
+        try:
+            with Client(data=data) as client:
+                jobs = client.submit_many(workload())
+                script = "echo parent $PPID; test $WINDLASS_ATTEMPT -ge 2 || sleep 60"
+                doomed = client.submit(shell("loses-its-worker", "sh", "-c", script))
+                kill_worker_of(doomed)
+                ended = watch([*jobs, doomed])
+                summary(ended)
+                check(client, ended, ended[-1])
+        finally:
+            installation.stop()
+    console.print("done: nothing lost, nothing doubled, nothing left running", style="bold green")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""A server in the test's own loop, on a free port of this machine, spoken to by HTTP."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import httpx
+
+from windlass.client.gateway import HttpGateway
+from windlass.client.transport import Transport
+from windlass.domain.config import Config
+from windlass.domain.roles import Role
+from windlass.server.app import create_app
+from windlass.server.serve import Listen, Serving, address_of, bind
+from windlass.server.services import Services
+from windlass.wire.sync import SyncReply, SyncRequest
+from windlass.wire.workers import EnrolReply, EnrolRequest
+from windlass.wiring import ServerOptions, running_services
+
+
+class FakeWorker:
+    """What an agent says over HTTP, one call at a time."""
+
+    def __init__(self, gateway: HttpGateway, enrolled: EnrolReply) -> None:
+        self.gateway = gateway
+        self.id = enrolled.worker
+        self.incarnation = enrolled.incarnation
+        self._seq = 0
+
+    @property
+    def token(self) -> str:
+        """The worker's own."""
+        assert self.gateway.token is not None
+        return self.gateway.token
+
+    async def sync(self, **said: Any) -> SyncReply:
+        """The next sync, saying this."""
+        self._seq += 1
+        request = SyncRequest(incarnation=self.incarnation, seq=self._seq, **said)
+        return await self.gateway.sync(self.id, request)
+
+    def path(self, job: int, attempt: int = 1) -> str:
+        """Where this worker writes about an attempt."""
+        return f"/api/v1/workers/{self.id}/jobs/{job}/attempts/{attempt}"
+
+
+class RunningServer:
+    """`services` behind `address`, and ways to speak to it in different roles."""
+
+    def __init__(self, services: Services, address: str, stack: AsyncExitStack) -> None:
+        self.services = services
+        self.address = address
+        self._stack = stack
+        self._made = 0
+        self.admin = httpx.AsyncClient()
+
+    async def token(self, role: Role, *namespaces: str) -> str:
+        """The secret of a new token."""
+        self._made += 1
+        access = self.services.access
+        return (await access.create_token(f"{role}-{self._made}", role, namespaces)).secret
+
+    async def http(self, token: str | None) -> httpx.AsyncClient:
+        """A client that presents this token; it is closed with the server."""
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        client = httpx.AsyncClient(base_url=self.address, headers=headers, timeout=30)
+        return await self._stack.enter_async_context(client)
+
+    async def role(self, role: Role, *namespaces: str) -> httpx.AsyncClient:
+        """A client with a new token of this role."""
+        return await self.http(await self.token(role, *namespaces))
+
+    async def worker(self, name: str = "w1", **said: Any) -> FakeWorker:
+        """A worker that enrolled with a code."""
+        code, _ = await self.services.access.create_code(60_000)
+        gateway = HttpGateway(Transport(self.address))
+        self._stack.push_async_callback(gateway.close)
+        return FakeWorker(gateway, await gateway.enrol(EnrolRequest(name=name, code=code, **said)))
+
+    async def submit(self, *jobs: Mapping[str, Any], by: httpx.AsyncClient | None = None) -> int:
+        """Submit jobs, by default one that does nothing; returns the first one's id."""
+        body = {"jobs": list(jobs) or [job()]}
+        reply = await (by or self.admin).post("/api/v1/jobs", json=body)
+        assert reply.status_code == 201, reply.text
+        return int(reply.json()["ids"][0])
+
+    async def show(self, number: int) -> dict[str, Any]:
+        """A job as an admin sees it."""
+        reply = await self.admin.get(f"/api/v1/jobs/{number}")
+        assert reply.status_code == 200, reply.text
+        shown: dict[str, Any] = reply.json()
+        return shown
+
+
+def job(**fields: Any) -> dict[str, Any]:
+    """A shell job that does nothing, with these fields."""
+    return {"task": "shell", "args": {"argv": ["true"]}, **fields}
+
+
+@asynccontextmanager
+async def running_server(
+    store: str = "memory:", config: Config | None = None
+) -> AsyncIterator[RunningServer]:
+    """A server over `store`; everything is closed in the end."""
+    listen = Listen()
+    bound = bind(listen)
+    options = ServerOptions(store, "memory:", config or Config())
+    async with running_services(options) as services:
+        serving = Serving(create_app(services), listen, bound)
+        serving.start()
+        async with AsyncExitStack() as stack:
+            server = RunningServer(services, address_of(listen, bound), stack)
+            await server.admin.aclose()
+            server.admin = await server.role(Role.ADMIN)
+            yield server
+        services.engine.wakeups.wake_all()
+        await serving.stop()
+
+
+def error_of(reply: httpx.Response) -> dict[str, Any]:
+    """The error in an answer, which has the documented form."""
+    body = reply.json()
+    assert set(body) == {"error"}, body
+    error: dict[str, Any] = body["error"]
+    assert {"code", "message"} <= set(error), error
+    assert set(error) <= {
+        "code", "message", "field", "expected", "got", "retry_after_ms", "outcome_unknown"
+    }  # fmt: skip
+    return error
