@@ -163,6 +163,7 @@ def _read_secret(path: Path) -> str | None:
 def _write_secret(path: Path, secret: str) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:
+        os.fchmod(descriptor, 0o600)  # also where the file was there before
         file.write(secret + "\n")
 
 

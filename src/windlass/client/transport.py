@@ -45,12 +45,15 @@ class Transport:
     ) -> None:
         self.server = server.rstrip("/")
         self.token = token
-        self._http = httpx.AsyncClient(
-            base_url=self.server,
-            timeout=httpx.Timeout(60.0, connect=CONNECT_SECONDS),
-            limits=httpx.Limits(max_connections=100, max_keepalive_connections=20),
-            verify=trust if trust is not None else True,
-        )
+        try:
+            self._http = httpx.AsyncClient(
+                base_url=self.server,
+                timeout=httpx.Timeout(60.0, connect=CONNECT_SECONDS),
+                limits=httpx.Limits(max_connections=100, max_keepalive_connections=20),
+                verify=trust if trust is not None else True,
+            )
+        except httpx.InvalidURL:
+            raise InvalidInput("server", "an address such as http://host:7420", server) from None
 
     async def call(
         self,

@@ -19,12 +19,14 @@ from windlass.domain.shape import Shape
 from windlass.domain.workers import WorkerStatus
 from windlass.engine import priority, queues, supersede, unblock, workers
 from windlass.engine.activity import Activity, note_activity
+from windlass.engine.alarm import Alarm
 from windlass.engine.bounds import Bounds
 from windlass.engine.cancel import Canceled, cancel
 from windlass.engine.cascades import advance
 from windlass.engine.catalog import Catalog
 from windlass.engine.checks import check_id, check_metadata, check_sync, check_text, check_whole
 from windlass.engine.committer import A, Committer, Lane, Q, Run
+from windlass.engine.endings import Endings
 from windlass.engine.enqueue import promote_due
 from windlass.engine.lookups import fail_unresolved
 from windlass.engine.metrics import Counters, Metrics
@@ -38,8 +40,6 @@ from windlass.ports.tasks import TaskKind
 from windlass.wire.sync import SyncReply, SyncRequest
 
 T = TypeVar("T")
-
-POLL_SECONDS = 0.5
 Step = Callable[[Work], Awaitable[T]]
 
 
@@ -72,12 +72,11 @@ class Engine:
         self._bounds = Bounds(store.shared)
         self._committer = Committer(store, config, self._begin, self._committed, self._failed)
         self._told: dict[int, frozenset[tuple[int, int]]] = {}
-        self._alarm: asyncio.TimerHandle | None = None
-        self._alarm_at = 0
+        self._alarm = Alarm(self.now, self._promote)
+        self._endings = Endings(store)
         self._working_off: asyncio.Task[None] | None = None
         self._unsubscribe: Callable[[], None] = lambda: None
         self._background: set[asyncio.Task[Any]] = set()
-        self._waiting_for: dict[int, list[asyncio.Event]] = {}
         self._closed = False
         self._make_lanes()
 
@@ -103,12 +102,9 @@ class Engine:
         """Answer the open syncs, let running transactions end, and stop."""
         self._closed = True
         self._unsubscribe()
-        if self._alarm is not None:
-            self._alarm.cancel()
+        self._alarm.close()
         self.wakeups.wake_all()
-        for waiting in self._waiting_for.values():
-            for ended in waiting:
-                ended.set()
+        self._endings.close()
         await self._committer.close()
         pending = [*self._background, *([self._working_off] if self._working_off else [])]
         await asyncio.gather(*pending, return_exceptions=True)
@@ -264,29 +260,7 @@ class Engine:
 
     async def wait_ended(self, job: int, timeout_ms: int) -> bool:
         """Wait until a job has ended; whether it has."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + timeout_ms / 1000
-        while True:
-            ended = asyncio.Event()
-            self._waiting_for.setdefault(job, []).append(ended)
-            try:
-                facts = (await self.store.read(lambda tx: tx.jobs.read([job]))).get(job)
-                left = deadline - loop.time()
-                if facts is None or facts.state or left <= 0 or self._closed:
-                    return facts is not None and bool(facts.state)
-                # Other engines do not tell which jobs have ended: look again now and then.
-                most = min(left, POLL_SECONDS) if self.store.shared else left
-                timer = loop.call_later(most, ended.set)
-                await ended.wait()
-                timer.cancel()
-            finally:
-                self._stop_waiting(job, ended)
-
-    def _stop_waiting(self, job: int, ended: asyncio.Event) -> None:
-        waiting = self._waiting_for.get(job, [])
-        waiting.remove(ended)
-        if not waiting:
-            self._waiting_for.pop(job, None)
+        return await self._endings.wait(job, timeout_ms)
 
     async def standing(self, job: int) -> Standing:
         """What a job's score is made of, beside its priorities."""
@@ -363,10 +337,7 @@ class Engine:
             self._bounds.lower(shape, rank, job)
             self.wakeups.arrive(shape, count)
         self.wakeups.poke(effects.pokes)
-        if self._waiting_for:
-            for job in effects.ended:
-                for ended in self._waiting_for.get(job, ()):
-                    ended.set()
+        self._endings.tell(effects.ended)
         self.counters.add(effects.counts)
         self._set_alarm(effects.due_at)
         if effects.cascades:
@@ -413,26 +384,11 @@ class Engine:
 
     def _set_alarm(self, due_at: int) -> None:
         """Look again when the earliest planned job is due."""
-        if not due_at or self._closed or (self._alarm_at and self._alarm_at <= due_at):
-            return
-        if self._alarm is not None:
-            self._alarm.cancel()
-        self._alarm_at = due_at
-        self._spawn(self._arm(due_at))
+        if not self._alarm.is_set_before(due_at):
+            self._spawn(self._alarm.set(due_at))
 
-    async def _arm(self, due_at: int) -> None:
-        now = await self.store.read(_now)
-        if self._alarm_at == due_at and not self._closed:
-            delay = max(0, due_at - now) / 1000
-            self._alarm = asyncio.get_running_loop().call_later(delay, self._ring)
-
-    def _ring(self) -> None:
-        self._alarm_at = 0
-        self._alarm = None
-        self._spawn(self._promote())
-
-    async def _promote(self) -> None:
-        await self.promote_due()
+    def _promote(self) -> None:
+        self._spawn(self.promote_due())
 
     async def promote_due(self) -> int:
         """Move the jobs whose time has come, and set the alarm for the next."""

@@ -168,7 +168,7 @@ async def _move_baseline(work: Work, events: Sequence[Event]) -> None:
         BaselineKind.WORKFLOW: _workflows_in(events, replay),
     }
     rows = [row for kind, ids in wanted.items() for row in await retention.baseline(kind, ids)]
-    load(replay, rows)
+    load(replay, rows, counting=False)
     begun = {event.job for event in events if event.kind == JOB and event.frm == 0}
     open_before = set(replay.past.jobs)
     for event in events:
@@ -177,6 +177,8 @@ async def _move_baseline(work: Work, events: Sequence[Event]) -> None:
     for job in set(replay.past.jobs) - open_before - begun:
         del replay.past.jobs[job]
     past = replay.past
+    existing = await work.tx.workflows.lock(sorted(past.workflows))
+    past.workflows = {n: told for n, told in past.workflows.items() if n in existing}
     past.newest_trimmed_job = max([past.newest_trimmed_job, *begun])
     kept = dump(past)
     await retention.drop_baseline(BaselineKind.JOB, kept.ended)

@@ -32,11 +32,14 @@ class RetentionTx(Protocol):
         ...
 
     async def remove_jobs(self, ids: Sequence[int]) -> None:
-        """Remove every row of these jobs, which the caller has locked; events stay."""
+        """Remove every row of these jobs, which the caller has locked.
+
+        What the log and its baseline know of them stays, until both are trimmed.
+        """
         ...
 
     async def remove_workflows(self, ids: Sequence[int]) -> None:
-        """Remove those of these workflows that have no job left."""
+        """Remove those of these workflows that have no job left, from the baseline too."""
         ...
 
     async def records(self, ids: Sequence[int]) -> list[JobRecord]:

@@ -1,15 +1,17 @@
 """Routes about tokens and enrolment codes."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from litestar import Controller, delete, get, post
+from litestar import Controller, Request, delete, get, post
 from litestar.params import Parameter
 
 from windlass.domain.access import Token
-from windlass.domain.errors import InvalidInput
+from windlass.domain.errors import InvalidInput, NotFound
 from windlass.domain.moments import format_moment
 from windlass.domain.quantities import parse_duration_ms
-from windlass.domain.roles import Role, parse_role
+from windlass.domain.roles import Identity, Role, parse_role
+from windlass.server.errors import Forbidden
+from windlass.server.guard import identity_of
 from windlass.server.services import Services
 from windlass.wire.access import (
     CodeCreated,
@@ -21,6 +23,8 @@ from windlass.wire.access import (
 )
 from windlass.wire.workers import Changed
 
+Ask = Request[Any, Any, Any]
+
 
 class AccessRoutes(Controller):
     """Make, list and revoke tokens; make codes for new workers."""
@@ -29,13 +33,19 @@ class AccessRoutes(Controller):
     tags = ("access",)
 
     @get("/tokens", opt={"role": Role.ADMIN})
-    async def list_tokens(self, services: Services) -> TokenList:
-        """All tokens, without their secrets."""
-        return TokenList([_show(token) for token in await services.access.tokens()])
+    async def list_tokens(self, request: Ask, services: Services) -> TokenList:
+        """All tokens within the asker's namespaces, without their secrets."""
+        who = identity_of(request)
+        found = await services.access.tokens()
+        return TokenList([_show(token) for token in found if _within(who, token.namespaces)])
 
     @post("/tokens", opt={"role": Role.ADMIN})
-    async def create_token(self, data: TokenRequest, services: Services) -> TokenCreated:
+    async def create_token(
+        self, request: Ask, data: TokenRequest, services: Services
+    ) -> TokenCreated:
         """A new token; its secret is shown this once."""
+        if not _within(identity_of(request), data.namespaces):
+            raise Forbidden("a token gives no more namespaces than it has")
         role = parse_role(data.role)
         if role is Role.WORKER:
             raise InvalidInput("role", "one for people: workers get theirs by enrolling", data.role)
@@ -48,9 +58,14 @@ class AccessRoutes(Controller):
 
     @delete("/tokens/{token:int}", opt={"role": Role.ADMIN}, status_code=200)
     async def revoke(
-        self, token: Annotated[int, Parameter(ge=1, le=2**62)], services: Services
+        self, request: Ask, token: Annotated[int, Parameter(ge=1, le=2**62)], services: Services
     ) -> Changed:
         """Revoke a token."""
+        who = identity_of(request)
+        if who.namespaces:
+            found = await services.access.tokens()
+            if not any(t.id == token and _within(who, t.namespaces) for t in found):
+                raise NotFound("token", token)
         return Changed(await services.access.revoke(token))
 
     @post("/codes", opt={"role": Role.OPERATOR})
@@ -59,6 +74,11 @@ class AccessRoutes(Controller):
         ttl = parse_duration_ms(data.expires, "expires")
         code, expires_at = await services.access.create_code(ttl)
         return CodeCreated(code=code, expires_at=format_moment(expires_at))
+
+
+def _within(who: Identity, namespaces: tuple[str, ...]) -> bool:
+    """Whether the asker has all of these; none means every one there is."""
+    return not who.namespaces or (bool(namespaces) and set(namespaces) <= set(who.namespaces))
 
 
 def _show(token: Token) -> TokenInfo:

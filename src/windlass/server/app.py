@@ -4,7 +4,7 @@ from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
-from litestar import Litestar
+from litestar import Litestar, Router
 from litestar.config.response_cache import ResponseCacheConfig
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
@@ -13,9 +13,10 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 
 from windlass.domain.errors import WindlassError
+from windlass.domain.roles import Role
 from windlass.server.access import AccessRoutes
 from windlass.server.asgi import Receive, Scope, Send
-from windlass.server.errors import handle_http, handle_windlass
+from windlass.server.errors import handle_depth, handle_http, handle_unknown, handle_windlass
 from windlass.server.events import EventRoutes
 from windlass.server.files import AttemptRoutes, FileRoutes
 from windlass.server.guard import Authentication, guard
@@ -65,7 +66,12 @@ def _litestar(services: Services) -> Litestar:
         },
         middleware=[Authentication(services.access)],
         guards=[guard],
-        exception_handlers={WindlassError: handle_windlass, HTTPException: handle_http},
+        exception_handlers={
+            WindlassError: handle_windlass,
+            HTTPException: handle_http,
+            RecursionError: handle_depth,
+            Exception: handle_unknown,
+        },
         openapi_config=_openapi(),
         response_cache_config=ResponseCacheConfig(),
         request_max_body_size=services.engine.config.batch_bytes * 8,
@@ -78,8 +84,13 @@ def _openapi() -> OpenAPIConfig:
     return OpenAPIConfig(
         title="Windlass",
         version=version("windlass"),
-        path="/",
-        render_plugins=[JsonRenderPlugin(path="/openapi.json")],
+        openapi_router=Router(
+            "/openapi.json",
+            route_handlers=[],
+            opt={"role": Role.VIEWER},
+            include_in_schema=False,
+        ),
+        render_plugins=[JsonRenderPlugin(path="/")],
         components=Components(
             security_schemes={"token": SecurityScheme(type="http", scheme="bearer")}
         ),

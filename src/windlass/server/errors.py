@@ -1,8 +1,10 @@
 """How errors look over HTTP: a status, and the body every error has."""
 
 import math
+import re
 from typing import Any, Final
 
+import structlog
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 
@@ -24,6 +26,10 @@ _STATUS: Final[dict[type[WindlassError], int]] = {
     Overloaded: 503,
     StoreUnavailable: 503,
 }
+
+_EXPECTED: Final = re.compile(r"Expected (?P<expected>.*?)(, got (?P<got>.*))?")
+
+log = structlog.get_logger("windlass.server")
 
 _CODES: Final = {
     400: "bad_request",
@@ -82,13 +88,30 @@ def handle_windlass(_: "Request[Any, Any, Any]", error: WindlassError) -> Respon
     return Response(error.describe(), status_code=status_of(error), headers=headers_of(error))
 
 
-def handle_http(_: "Request[Any, Any, Any]", error: HTTPException) -> Response[Any]:
+def handle_http(request: "Request[Any, Any, Any]", error: HTTPException) -> Response[Any]:
     """Errors of the framework, in the same form."""
     code = _CODES.get(error.status_code, "error")
     body: dict[str, Any] = {"code": code, "message": str(error.detail)}
     if isinstance(error, ValidationException):
         body |= _misfit(error)
+    elif error.status_code == 400:
+        body["field"] = "body"
+    elif error.status_code == 413:
+        limit = f"at most {request.app.request_max_body_size} bytes"
+        body |= {"field": "body", "expected": limit, "message": f"expected body to be {limit}"}
     return Response({"error": body}, status_code=error.status_code, headers=error.headers)
+
+
+def handle_depth(request: "Request[Any, Any, Any]", _: RecursionError) -> Response[Any]:
+    """JSON nested more deeply than any decoder follows."""
+    return handle_windlass(request, InvalidInput("body", "JSON of moderate depth", "deeper JSON"))
+
+
+def handle_unknown(request: "Request[Any, Any, Any]", error: Exception) -> Response[Any]:
+    """A bug of ours: the log says which, the client learns no more than that."""
+    log.error("unhandled", path=request.url.path, method=request.method, exc_info=error)
+    body = {"code": "internal", "message": "the server failed; its log says why"}
+    return Response({"error": body}, status_code=500)
 
 
 def _misfit(error: ValidationException) -> dict[str, Any]:
@@ -96,8 +119,13 @@ def _misfit(error: ValidationException) -> dict[str, Any]:
     first = extra[0] if isinstance(extra, list) and extra else None
     if not isinstance(first, dict):
         return {"code": "invalid_input"}
+    field = str(first.get("key") or "data")
+    field = "body" if field == "data" else field
     message = str(first.get("message", error.detail))
-    found: dict[str, Any] = {"code": "invalid_input", "message": message}
-    if first.get("key"):
-        found["field"] = str(first["key"])
-    return found
+    if message == "'data'":
+        return InvalidInput(field, "JSON", "nothing").describe()["error"]  # type: ignore[return-value]
+    body = {"code": "invalid_input", "message": f"{field}: {message}", "field": field}
+    said = _EXPECTED.fullmatch(message.replace("`", ""))
+    if said is not None:
+        body |= {name: text for name, text in said.groupdict().items() if text is not None}
+    return body

@@ -1,6 +1,6 @@
 """The event log as a stream: server-sent events from any sequence number."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 import msgspec
@@ -9,14 +9,11 @@ from litestar.params import Parameter
 from litestar.response import ServerSentEvent
 from litestar.response.sse import ServerSentEventMessage
 
-from windlass.domain.events import Event, EventKind
-from windlass.domain.loglines import render
-from windlass.domain.moments import format_moment
+from windlass.domain.events import EventKind
 from windlass.domain.roles import Identity, Role
-from windlass.domain.states import STATE_BY_CODE
 from windlass.server.guard import identity_of
+from windlass.server.render import show_event
 from windlass.server.services import Desk, Services
-from windlass.wire.system import EventInfo
 
 CHUNK = 500
 IDLE_MS = 250
@@ -55,7 +52,9 @@ async def _stream(
         events = await services.feed.read_after(after, CHUNK)
         for event in await desk.visible_events(events, who):
             yield ServerSentEventMessage(
-                id=str(event.seq), event=EventKind(event.kind).name.lower(), data=_show(event)
+                id=str(event.seq),
+                event=EventKind(event.kind).name.lower(),
+                data=_encode(show_event(event)),
             )
         if events:
             after, quiet = events[-1].seq, 0
@@ -66,30 +65,3 @@ async def _stream(
         if quiet % QUIET_ROUNDS == 0:
             yield ServerSentEventMessage(comment="still here")
         await services.clock.sleep_ms(IDLE_MS)
-
-
-def _show(event: Event) -> bytes:
-    return _encode(
-        EventInfo(
-            seq=event.seq,
-            at=format_moment(event.at),
-            kind=EventKind(event.kind).name.lower(),
-            job=event.job or None,
-            attempt=event.attempt or None,
-            worker=event.worker or None,
-            frm=_state(event.frm),
-            to=_state(event.to),
-            reason=event.reason,
-            actor=event.actor,
-            line="\n".join(render(event, {})),
-        )
-    )
-
-
-def _state(code: int) -> str | None:
-    return None if not code else str(STATE_BY_CODE[code])
-
-
-def newest(events: Sequence[Event], default: int) -> int:
-    """The number to go on from."""
-    return events[-1].seq if events else default

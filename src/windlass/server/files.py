@@ -7,7 +7,7 @@ from litestar import Controller, Request, Response, get, post, put
 from litestar.params import Parameter
 from litestar.response import Stream
 
-from windlass.domain.errors import Conflict, InvalidInput
+from windlass.domain.errors import InvalidInput, NotFound
 from windlass.domain.files import LogRow, LogState
 from windlass.domain.roles import Identity, Role
 from windlass.engine.log_files import LogReading
@@ -55,6 +55,7 @@ class FileRoutes(Controller):
         """A job's log from `offset`; with `follow`, until it ends."""
         await desk.check_visible([job], identity_of(request))
         if follow:
+            await services.files.log(job, attempt)  # what does not exist is said at once
             return Stream(_follow(services, job, attempt, offset), media_type="text/plain")
         reading = await services.files.read_log(job, attempt, offset, limit)
         return Stream(reading.chunks, media_type="text/plain", headers=_log_headers(reading))
@@ -184,7 +185,7 @@ class AttemptRoutes(Controller):
         holder = _holder(request, worker, incarnation, job, attempt)
         plain = name.lstrip("/")
         if not plain.endswith("/presign"):
-            raise Conflict("unknown_action", "expected …/presign")
+            raise NotFound("action", plain.rpartition("/")[2])
         url = await services.files.presign_artifact(holder, plain.removesuffix("/presign"))
         return Upload(url)
 

@@ -3,13 +3,15 @@
 from typing import Annotated, Any
 
 from litestar import Controller, Request, get, post
-from litestar.params import Parameter
+from litestar.params import Parameter, QueryParameter
 
-from windlass.domain.errors import Conflict, NotFound
+from windlass.domain.errors import InvalidInput, NotFound
 from windlass.domain.rank import level, score
 from windlass.domain.roles import Role
+from windlass.server.errors import Forbidden
 from windlass.server.guard import identity_of
-from windlass.server.parse import job_filter, job_spec, workflow_spec
+from windlass.server.parse import in_words_of_wire, job_filter, job_spec, workflow_spec
+from windlass.server.render import show_event
 from windlass.server.services import PAGE_LIMIT, Desk, Services
 from windlass.wire.jobs import (
     CanceledJob,
@@ -24,6 +26,7 @@ from windlass.wire.jobs import (
     SubmitRequest,
     UnblockRequest,
 )
+from windlass.wire.system import EventList
 from windlass.wire.workers import Changed
 
 Ask = Request[Any, Any, Any]
@@ -37,11 +40,18 @@ class JobRoutes(Controller):
     tags = ("jobs",)
 
     @post("/", opt={"role": Role.SUBMITTER})
-    async def submit(self, request: Ask, data: SubmitRequest, services: Services) -> SubmitReply:
+    async def submit(
+        self, request: Ask, data: SubmitRequest, desk: Desk, services: Services
+    ) -> SubmitReply:
         """Submit jobs, all or none of them."""
         who = identity_of(request)
         specs = [job_spec(job, who, f"jobs[{n}]") for n, job in enumerate(data.jobs)]
-        done = await services.engine.submit(specs, workflow_spec(data.workflow, who))
+        await desk.check_visible([job.parent for job in data.jobs if job.parent], who)
+        await desk.check_workflows([job.workflow for job in data.jobs if job.workflow], who)
+        try:
+            done = await services.engine.submit(specs, workflow_spec(data.workflow, who))
+        except InvalidInput as error:
+            raise in_words_of_wire(error) from None
         return SubmitReply(list(done.ids), list(done.applied), done.workflow or None)
 
     @get("/", opt={"role": Role.VIEWER})
@@ -49,7 +59,7 @@ class JobRoutes(Controller):
         self,
         request: Ask,
         desk: Desk,
-        states: Annotated[list[str] | None, Parameter(query="state")] = None,
+        states: Annotated[list[str] | None, QueryParameter(name="state")] = None,
         queue: str | None = None,
         namespace: str | None = None,
         task: str | None = None,
@@ -88,6 +98,12 @@ class JobRoutes(Controller):
         await desk.check_visible([job], identity_of(request))
         await services.engine.wait_ended(job, int(timeout * 1000))
         return await desk.job(job, identity_of(request))
+
+    @get("/{job:int}/events", opt={"role": Role.VIEWER})
+    async def events(self, request: Ask, job: Id, desk: Desk) -> EventList:
+        """Everything the event log says of one job."""
+        found = await desk.events(job, identity_of(request))
+        return EventList([show_event(event) for event in found])
 
     @post("/cancel", opt={"role": Role.SUBMITTER}, status_code=200)
     async def cancel_many(
@@ -136,8 +152,10 @@ class JobRoutes(Controller):
         """Set a job's adjustment; submitters may only lower it."""
         who = identity_of(request)
         shown = await desk.job(job, who)
-        if data.adjustment > shown.priority.adjustment and not who.may(Role.OPERATOR):
-            raise Conflict("only_lower", "a submitter may only lower a priority")
+        if not who.may(Role.OPERATOR) and (
+            data.adjustment > shown.priority.adjustment or shown.submitted_by != who.name
+        ):
+            raise Forbidden("a submitter may only lower the priority of its own jobs")
         done = await services.engine.adjust_priority(job, data.adjustment, who.name)
         now = await services.engine.now()
         standing = await services.engine.standing(job)

@@ -44,6 +44,20 @@ def job_spec(request: JobRequest, who: Identity, field: str) -> JobSpec:
     )
 
 
+_WORDS = {
+    "max_retries": "retries",
+    "timeout_ms": "timeout",
+    "idle_timeout_ms": "idle_timeout",
+    "duration_ms": "duration",
+}
+
+
+def in_words_of_wire(error: InvalidInput) -> InvalidInput:
+    """The same error, its field named as clients name it."""
+    before, dot, last = error.field.rpartition(".")
+    return InvalidInput(before + dot + _WORDS.get(last, last), error.expected, error.got)
+
+
 def workflow_spec(request: NewWorkflow | None, who: Identity) -> WorkflowSpec | None:
     """The workflow that a submission makes."""
     if request is None:

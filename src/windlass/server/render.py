@@ -10,6 +10,7 @@ from windlass.domain.events import Event, EventKind
 from windlass.domain.failure import FAILURE_BY_CODE
 from windlass.domain.files import ArtifactRow, LogRow, LogState
 from windlass.domain.job import ALLOW_FAILURE, QUARANTINED, JobSpec
+from windlass.domain.loglines import render
 from windlass.domain.moments import format_moment
 from windlass.domain.records import Attempt
 from windlass.domain.shape import Shape
@@ -18,6 +19,7 @@ from windlass.domain.views import JobView, WorkerView, newest_attempt
 from windlass.domain.workers import shown_status
 from windlass.wire.files import ArtifactInfo, LogInfo
 from windlass.wire.jobs import AttemptInfo, FailureInfo, Job, Priority, Transition
+from windlass.wire.system import EventInfo
 from windlass.wire.workers import WorkerInfo
 
 _spec = msgspec.json.Decoder(JobSpec).decode
@@ -95,6 +97,23 @@ def show_transitions(events: Sequence[Event], names: Mapping[int, str]) -> list[
         for event in events
         if event.kind == EventKind.JOB
     ]
+
+
+def show_event(event: Event) -> EventInfo:
+    """One row of the event log, with the line a person reads."""
+    return EventInfo(
+        seq=event.seq,
+        at=format_moment(event.at),
+        kind=EventKind(event.kind).name.lower(),
+        job=event.job or None,
+        attempt=event.attempt or None,
+        worker=event.worker or None,
+        frm=None if not event.frm else str(STATE_BY_CODE[event.frm]),
+        to=None if not event.to else str(STATE_BY_CODE[event.to]),
+        reason=event.reason,
+        actor=event.actor,
+        line="\n".join(render(event, {})),
+    )
 
 
 def show_artifact(row: ArtifactRow) -> ArtifactInfo:

@@ -13,6 +13,7 @@ import uvicorn
 from windlass.domain.errors import InvalidInput
 
 GRACE_SECONDS = 10
+BACKLOG = 2_048
 
 
 class Listen(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +54,8 @@ def bind(listen: Listen) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((listen.host, listen.port))
+        # From now on clients are kept waiting instead of turned away.
+        bound.listen(BACKLOG)
     except OSError as error:
         bound.close()
         where = f"{listen.host}:{listen.port}"

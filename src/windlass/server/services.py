@@ -93,6 +93,21 @@ class Desk:
             if job not in namespaces or not who.sees(namespaces[job]):
                 raise NotFound("job", job)
 
+    async def check_workflows(self, workflows: Sequence[int], who: Identity) -> None:
+        """Refuse ids of workflows that do not exist for this token."""
+        if not who.namespaces or not workflows:
+            return
+        ids = sorted(set(workflows))
+        rows = await self._engine.store.read(lambda tx: tx.workflows.lock(ids))
+        for workflow in ids:
+            if workflow not in rows or not who.sees(rows[workflow].namespace):
+                raise NotFound("workflow", workflow)
+
+    async def events(self, job: int, who: Identity) -> list[Event]:
+        """Everything the log says of one job."""
+        await self.job(job, who)
+        return list(await self._engine.store.read(lambda tx: tx.log.of_job(job)))
+
     async def jobs(self, wanted: JobFilter, cursor: int, limit: int) -> JobList:
         """A page of jobs; short pages are filled up as far as one call allows."""
 

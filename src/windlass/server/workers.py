@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from litestar import Controller, Request, delete, get, post, put
 from litestar.params import Parameter
 
-from windlass.domain.errors import Conflict
-from windlass.domain.job import check_name
+from windlass.domain.errors import NotFound
+from windlass.domain.job import NAME_LIMIT, check_name
 from windlass.domain.rank import queue_weight
 from windlass.domain.roles import Identity, Role
 from windlass.domain.workers import WorkerStatus
@@ -60,7 +60,7 @@ class WorkerRoutes(Controller):
         token = None
         if who is None or who.worker != done.worker:
             created = await services.access.create_token(
-                f"worker {data.name}", Role.WORKER, worker=done.worker
+                f"worker {data.name}"[:NAME_LIMIT], Role.WORKER, worker=done.worker
             )
             token = created.secret
         config = services.engine.config
@@ -99,7 +99,7 @@ class WorkerRoutes(Controller):
         """Drain, enable, disable or approve a worker."""
         status = _ACTIONS.get(action)
         if status is None:
-            raise Conflict("unknown_action", f"expected one of {', '.join(_ACTIONS)}, got {action}")
+            raise NotFound("action", action)
         actor = identity_of(request).name
         reason = None if status is WorkerStatus.ONLINE else f"{action} by {actor}"
         done = await services.engine.set_worker_status(worker, status, reason, actor)

@@ -40,3 +40,7 @@ class EventInfo(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None
     actor: str | None
     line: str
+
+
+class EventList(msgspec.Struct, frozen=True):
+    events: list[EventInfo]

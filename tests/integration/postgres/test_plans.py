@@ -73,7 +73,7 @@ HOT = {
     "end_jobs": {"jobs_pkey"},
     "set_priority": {"jobs_pkey"},
     "lock_untied_jobs": {"jobs_pkey"},
-    "complete": {"leases_pkey", "dependents_pkey", "jobs_pkey"},
+    "complete": {"leases_pkey", "waits_pkey", "dependents_pkey", "jobs_pkey"},
     "grant": {"jobs_pkey", "ready_pkey"},
     "peek": {"ready_pkey"},
     "heads": {"ready_pkey"},

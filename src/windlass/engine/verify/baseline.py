@@ -41,8 +41,8 @@ class Dump(NamedTuple):
     ended: list[int]
 
 
-def load(replay: Replay, rows: Iterable[BaselineRow]) -> None:
-    """Begin where the removed events ended."""
+def load(replay: Replay, rows: Iterable[BaselineRow], counting: bool = True) -> None:
+    """Begin where the removed events ended; `counting` also brings all counts there."""
     past = replay.past
     for row in rows:
         body: dict[str, Any] = json.loads(row.body)
@@ -61,7 +61,7 @@ def load(replay: Replay, rows: Iterable[BaselineRow]) -> None:
     for job, told in past.jobs.items():
         known = replay.known.jobs.get(job)
         told.tries = [(number, worker, run) for number, worker, run in told.tries]
-        if known is not None:
+        if known is not None and counting:
             _count(past, known, told)
 
 

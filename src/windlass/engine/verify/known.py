@@ -36,6 +36,7 @@ class Known:
         self.jobs: dict[int, JobRecord] = {row.facts.id: row for row in snapshot.jobs}
         self.shapes = {row.id: _shape_decoder.decode(row.body) for row in snapshot.shapes}
         self.workers = {row.id: row for row in snapshot.workers}
+        self.workflows = {row.id for row in snapshot.workflows}
         self._matches: dict[tuple[int, str, str], bool] = {}
 
     def ties(self, job: int) -> Ties:

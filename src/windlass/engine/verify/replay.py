@@ -146,7 +146,8 @@ class Replay:
     def _apply_workflow(self, event: Event) -> None:
         data = _data(event)
         workflow = self.past.workflow(data["workflow"])
-        if workflow.state != data["from"]:
+        known = data["workflow"] in self.known.workflows  # else retention has removed it
+        if known and workflow.state != data["from"]:
             message = f"workflow {data['workflow']} left state {data['from']}, it was in "
             self.found.add("S20", message + str(workflow.state), 0, event.seq)
         if data["from"] in ENDED:

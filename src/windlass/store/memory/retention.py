@@ -50,7 +50,6 @@ class MemoryRetention:
             tables.artifacts.pop(job)
             tables.progress.pop(job)
             tables.dynamic.pop(job)
-            tables.baseline.pop((BaselineKind.JOB, job))
         for key in [row for row in tables.keys if row.job in gone]:
             tables.keys.pop((key.namespace, key.key))
 

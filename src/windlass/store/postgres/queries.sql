@@ -1188,8 +1188,6 @@ WITH gone AS MATERIALIZED (
     DELETE FROM dynamic t USING gone g WHERE t.job = g.job
 ), bad_ends_gone AS (
     DELETE FROM bad_ends t USING gone g WHERE t.job = g.job
-), baseline_gone AS (
-    DELETE FROM baseline t USING gone g WHERE t.kind = 1 AND t.id = g.job
 )
 DELETE FROM jobs t USING gone g WHERE t.id = g.job
 

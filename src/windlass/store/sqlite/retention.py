@@ -46,7 +46,6 @@ class SqliteRetention:
             return
         for removal in _REMOVALS:
             self._execute(removal, (integers(ids),))
-        await self.drop_baseline(BaselineKind.JOB, ids)
 
     async def remove_workflows(self, ids: Sequence[int]) -> None:
         if not ids:

@@ -1,0 +1,54 @@
+"""Whoever waits for jobs to end: told by this engine's commits, else by looking again."""
+
+import asyncio
+from collections.abc import Iterable
+
+from windlass.ports.store import Store
+
+POLL_SECONDS = 0.5  # other engines do not tell which jobs have ended
+
+
+class Endings:
+    """The jobs somebody waits for."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._waiting: dict[int, list[asyncio.Event]] = {}
+        self._closed = False
+
+    async def wait(self, job: int, timeout_ms: int) -> bool:
+        """Wait until a job has ended; whether it has."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_ms / 1000
+        while True:
+            ended = asyncio.Event()
+            self._waiting.setdefault(job, []).append(ended)
+            try:
+                facts = (await self._store.read(lambda tx: tx.jobs.read([job]))).get(job)
+                left = deadline - loop.time()
+                if facts is None or facts.state or left <= 0 or self._closed:
+                    return facts is not None and bool(facts.state)
+                most = min(left, POLL_SECONDS) if self._store.shared else left
+                timer = loop.call_later(most, ended.set)
+                await ended.wait()
+                timer.cancel()
+            finally:
+                self._forget(job, ended)
+
+    def tell(self, jobs: Iterable[int]) -> None:
+        """These jobs have ended."""
+        if self._waiting:
+            for job in jobs:
+                for ended in self._waiting.get(job, ()):
+                    ended.set()
+
+    def close(self) -> None:
+        """End all waits."""
+        self._closed = True
+        self.tell(list(self._waiting))
+
+    def _forget(self, job: int, ended: asyncio.Event) -> None:
+        waiting = self._waiting[job]
+        waiting.remove(ended)
+        if not waiting:
+            del self._waiting[job]

@@ -1,0 +1,112 @@
+"""A token sees its own namespaces only."""
+
+import httpx
+
+from tests.support.running import run
+from tests.support.running_server import RunningServer, error_of, job, running_server
+from windlass.domain.roles import Role
+
+
+async def _two(server: RunningServer) -> tuple[httpx.AsyncClient, httpx.AsyncClient, int, int]:
+    ours = await server.role(Role.OPERATOR, "a")
+    theirs = await server.role(Role.OPERATOR, "b")
+    mine = await server.submit(job(name="mine"), by=ours)
+    other = await server.submit(job(name="other"), by=theirs)
+    return ours, theirs, mine, other
+
+
+def test_jobs_of_others_do_not_exist() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            ours, _, mine, other = await _two(server)
+            assert (await ours.get(f"/api/v1/jobs/{mine}")).json()["namespace"] == "a"
+            for method, rest in (
+                ("GET", ""), ("GET", "/wait?timeout=0"), ("GET", "/log"), ("GET", "/artifacts"),
+                ("GET", "/artifacts/x"), ("GET", "/events"), ("POST", "/cancel"),
+                ("POST", "/retry"), ("GET", "/log?follow=true"),
+            ):  # fmt: skip
+                reply = await ours.request(method, f"/api/v1/jobs/{other}{rest}")
+                assert reply.status_code == 404, (method, rest)
+                assert error_of(reply)["code"] == "not_found"
+            for rest, body in (("unblock", {}), ("priority", {"adjustment": -1})):
+                reply = await ours.post(f"/api/v1/jobs/{other}/{rest}", json=body)
+                assert reply.status_code == 404, rest
+            reply = await ours.post("/api/v1/jobs/cancel", json={"ids": [mine, other]})
+            assert reply.status_code == 404
+            assert (await server.show(mine))["state"] == "queued"
+
+    run(scenario())
+
+
+def test_lists_show_the_own_namespace_only() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            ours, _, mine, _ = await _two(server)
+            listed = (await ours.get("/api/v1/jobs")).json()["jobs"]
+            assert [shown["id"] for shown in listed] == [mine]
+            assert (await ours.get("/api/v1/namespaces")).json() == {"namespaces": ["a"]}
+            reply = await ours.get("/api/v1/jobs", params={"namespace": "b"})
+            assert reply.status_code == 403
+            everything = (await server.admin.get("/api/v1/jobs")).json()["jobs"]
+            assert len(everything) == 2
+
+    run(scenario())
+
+
+def test_events_are_those_of_the_own_namespace() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            ours, _, mine, other = await _two(server)
+            text = (await ours.get("/api/v1/events?follow=false")).text
+            assert f'"job":{mine},' in text
+            assert f'"job":{other},' not in text
+
+    run(scenario())
+
+
+def test_a_token_submits_to_its_own_namespace_only() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            ours, theirs, _, other = await _two(server)
+            new = {"jobs": [job()], "workflow": {"name": "w"}}
+            made = (await theirs.post("/api/v1/jobs", json=new)).json()
+            for body, status in (
+                ({"jobs": [job(namespace="b")]}, 403),
+                ({"jobs": [job()], "workflow": {"name": "w", "namespace": "b"}}, 403),
+                ({"jobs": [job(parent=other)]}, 404),
+                ({"jobs": [job(workflow=made["workflow"])]}, 404),
+                ({"jobs": [job(after=[other])]}, 422),
+            ):
+                reply = await ours.post("/api/v1/jobs", json=body)
+                assert reply.status_code == status, (body, reply.text)
+
+    run(scenario())
+
+
+def test_keys_of_two_namespaces_do_not_meet() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            ours, theirs, _, _ = await _two(server)
+            first = await server.submit(job(key="nightly"), by=ours)
+            second = await server.submit(job(key="nightly"), by=theirs)
+            assert first != second
+
+    run(scenario())
+
+
+def test_an_admin_of_one_namespace_gives_no_more_than_it_has() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            limited = await server.role(Role.ADMIN, "a")
+            for namespaces, status in (([], 403), (["b"], 403), (["a", "b"], 403), (["a"], 201)):
+                body = {"name": "t", "role": "viewer", "namespaces": namespaces}
+                reply = await limited.post("/api/v1/tokens", json=body)
+                assert reply.status_code == status, namespaces
+            listed = (await limited.get("/api/v1/tokens")).json()["tokens"]
+            assert {tuple(token["namespaces"]) for token in listed} == {("a",)}
+            everything = (await server.admin.get("/api/v1/tokens")).json()["tokens"]
+            foreign = next(token for token in everything if not token["namespaces"])
+            reply = await limited.delete(f"/api/v1/tokens/{foreign['id']}")
+            assert reply.status_code == 404
+
+    run(scenario())

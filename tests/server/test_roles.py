@@ -1,0 +1,174 @@
+"""Who may call what: every route of the application, in every role."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import httpx
+import pytest
+from litestar.routes import HTTPRoute
+
+from tests.support.running import run
+from tests.support.running_server import FakeWorker, error_of, running_server
+from windlass.domain.roles import Role
+from windlass.server.app import _litestar
+from windlass.server.services import Services
+
+ANY = "any token"
+OPEN = "open"
+NOBODY = 4_000_000
+ATTEMPT = "/api/v1/workers/{worker:int}/jobs/{job:int}/attempts/{attempt:int}"
+
+# A new route is added here, with the role it needs: a decision, not an accident.
+ROUTES: Final[dict[str, str]] = {
+    "GET /healthz": OPEN,
+    "GET /readyz": OPEN,
+    "POST /api/v1/workers/enrol": OPEN,
+    "GET /metrics": Role.VIEWER,
+    "GET /openapi.json": Role.VIEWER,
+    "GET /openapi.json/openapi.json": Role.VIEWER,
+    "GET /openapi.json/{path:str}": Role.VIEWER,
+    "GET /api/v1/jobs": Role.VIEWER,
+    "GET /api/v1/jobs/{job:int}": Role.VIEWER,
+    "GET /api/v1/jobs/{job:int}/wait": Role.VIEWER,
+    "GET /api/v1/jobs/{job:int}/events": Role.VIEWER,
+    "GET /api/v1/jobs/{job:int}/log": Role.VIEWER,
+    "GET /api/v1/jobs/{job:int}/artifacts": Role.VIEWER,
+    "GET /api/v1/jobs/{job:int}/artifacts/{name:path}": ANY,
+    "GET /api/v1/workers": Role.VIEWER,
+    "GET /api/v1/workers/{worker:int}": Role.VIEWER,
+    "GET /api/v1/queues": Role.VIEWER,
+    "GET /api/v1/namespaces": Role.VIEWER,
+    "GET /api/v1/names": Role.VIEWER,
+    "GET /api/v1/events": Role.VIEWER,
+    "POST /api/v1/jobs": Role.SUBMITTER,
+    "POST /api/v1/jobs/cancel": Role.SUBMITTER,
+    "POST /api/v1/jobs/{job:int}/cancel": Role.SUBMITTER,
+    "POST /api/v1/jobs/{job:int}/retry": Role.SUBMITTER,
+    "POST /api/v1/jobs/{job:int}/priority": Role.SUBMITTER,
+    "PUT /api/v1/names/{name:path}": Role.SUBMITTER,
+    "POST /api/v1/jobs/{job:int}/unblock": Role.OPERATOR,
+    "PUT /api/v1/workers/{worker:int}/static": Role.OPERATOR,
+    "POST /api/v1/workers/{worker:int}/{action:str}": Role.OPERATOR,
+    "DELETE /api/v1/workers/{worker:int}": Role.OPERATOR,
+    "POST /api/v1/queues/{name:str}/pause": Role.OPERATOR,
+    "POST /api/v1/queues/{name:str}/resume": Role.OPERATOR,
+    "POST /api/v1/codes": Role.OPERATOR,
+    "GET /api/v1/tokens": Role.ADMIN,
+    "POST /api/v1/tokens": Role.ADMIN,
+    "DELETE /api/v1/tokens/{token:int}": Role.ADMIN,
+    "POST /api/v1/verify": Role.ADMIN,
+    f"POST {ATTEMPT}/log": Role.WORKER,
+    f"POST {ATTEMPT}/log/end": Role.WORKER,
+    f"POST {ATTEMPT}/progress": Role.WORKER,
+    f"PUT {ATTEMPT}/artifacts/{{name:path}}": Role.WORKER,
+    f"POST {ATTEMPT}/artifacts/{{name:path}}": Role.WORKER,
+}
+LADDER: Final = (Role.VIEWER, Role.SUBMITTER, Role.OPERATOR, Role.ADMIN)
+
+
+def _declared(services: Services) -> Iterator[tuple[str, object]]:
+    for route in _litestar(services).routes:
+        assert isinstance(route, HTTPRoute), route
+        for handler in route.route_handlers:
+            for method in handler.http_methods:
+                if method != "OPTIONS":
+                    yield f"{method} {route.path}", handler.opt.get("role", "none declared")
+
+
+def _is_allowed(needed: str, role: Role | None) -> bool:
+    if needed == OPEN:
+        return True
+    if role is None:
+        return False
+    if needed == ANY or role == needed:
+        return True
+    return role in LADDER and needed in LADDER and LADDER.index(role) > LADDER.index(Role(needed))
+
+
+async def _call(client: httpx.AsyncClient, route: str, worker: FakeWorker) -> httpx.Response:
+    method, path = route.split()
+    path = path.replace("{worker:int}", str(worker.id if "attempts" in path else NOBODY))
+    path = re.sub(r"\{\w+:int\}", str(NOBODY), path)
+    path = path.replace("{action:str}", "drain").replace("{path:str}", "nothing")
+    path = re.sub(r"\{\w+:(str|path)\}", "nothing", path)
+    query = {"follow": "false", "timeout": "0", "incarnation": "1", "offset": "0"}
+    return await client.request(method, path, params=query)
+
+
+def test_every_route_declares_the_role_it_needs() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            declared = dict(_declared(server.services))
+        assert set(declared) == set(ROUTES)
+        for route, role in declared.items():
+            expected = None if ROUTES[route] in (OPEN, ANY) else ROUTES[route]
+            assert role == expected, route
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("role", [None, *Role])
+def test_every_route_is_open_to_its_role_and_closed_to_the_others(role: Role | None) -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            worker = await server.worker()
+            token = worker.token if role is Role.WORKER else None
+            if role in LADDER:
+                assert role is not None
+                token = await server.token(role)
+            client = await server.http(token)
+            for route, needed in ROUTES.items():
+                reply = await _call(client, route, worker)
+                assert reply.status_code < 500, (route, reply.text)
+                if _is_allowed(needed, role):
+                    assert reply.status_code not in (401, 403), (route, reply.text)
+                elif role is None:
+                    assert reply.status_code == 401, (route, reply.text)
+                    assert error_of(reply)["code"] == "unauthorized"
+                    assert reply.headers["WWW-Authenticate"] == "Bearer"
+                else:
+                    assert reply.status_code == 403, (route, reply.text)
+                    assert error_of(reply)["code"] == "forbidden"
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Basic abc", "Bearer wl_nothing"])
+def test_what_is_no_valid_token_is_none(header: str) -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            client = await server.http(None)
+            reply = await client.get("/api/v1/jobs", headers={"Authorization": header})
+            assert reply.status_code == 401
+
+    run(scenario())
+
+
+def test_a_revoked_token_is_refused() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            request = {"name": "ci", "role": "submitter"}
+            made = (await server.admin.post("/api/v1/tokens", json=request)).json()
+            client = await server.http(made["token"])
+            assert (await client.get("/api/v1/jobs")).status_code == 200
+            path = f"/api/v1/tokens/{made['info']['id']}"
+            assert (await server.admin.delete(path)).json() == {"applied": True}
+            assert (await server.admin.delete(path)).json() == {"applied": False}
+            assert (await client.get("/api/v1/jobs")).status_code == 401
+            listed = (await server.admin.get("/api/v1/tokens")).json()["tokens"]
+            assert made["token"] not in str(listed)
+            assert next(t for t in listed if t["name"] == "ci")["revoked_at"] is not None
+
+    run(scenario())
+
+
+def test_tokens_for_workers_come_by_enrolling_only() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            request = {"name": "w", "role": "worker"}
+            reply = await server.admin.post("/api/v1/tokens", json=request)
+            assert reply.status_code == 422
+            assert error_of(reply)["field"] == "role"
+
+    run(scenario())
