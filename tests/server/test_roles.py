@@ -134,7 +134,7 @@ def test_every_route_is_open_to_its_role_and_closed_to_the_others(role: Role | N
     run(scenario())
 
 
-@pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Basic abc", "Bearer wl_nothing"])
+@pytest.mark.parametrize("header", ["", "Bearer", "Basic abc", "Bearer wl_nothing"])
 def test_what_is_no_valid_token_is_none(header: str) -> None:
     async def scenario() -> None:
         async with running_server() as server:

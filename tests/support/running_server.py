@@ -22,16 +22,12 @@ class FakeWorker:
     """What an agent says over HTTP, one call at a time."""
 
     def __init__(self, gateway: HttpGateway, enrolled: EnrolReply) -> None:
+        assert enrolled.token is not None
         self.gateway = gateway
+        self.token = enrolled.token
         self.id = enrolled.worker
         self.incarnation = enrolled.incarnation
         self._seq = 0
-
-    @property
-    def token(self) -> str:
-        """The worker's own."""
-        assert self.gateway.token is not None
-        return self.gateway.token
 
     async def sync(self, **said: Any) -> SyncReply:
         """The next sync, saying this."""

@@ -26,6 +26,14 @@ DECORATED_FOR_TOOLS = [
     "@initialize*",
     "@invariant*",
     "@windlass.task*",
+    # Routes and commands, which a framework calls.
+    "@get*",
+    "@post*",
+    "@put*",
+    "@delete*",
+    "@*.command*",
+    "@*.default",
+    "@queuer.entrypoint*",
 ]
 
 

@@ -326,16 +326,19 @@ class Closing:
         work = self._work
         blocked = await self._blocked_again(waits)
         ready: list[Ticket] = []
+        later: list[Due] = []
         for at, state, ticket in self._again:
             if ticket.job in blocked:
                 self._move_ticket(ticket, state, BLOCKED, "A dependency was retried")
             elif at > work.now:
-                await work.tx.places.add_due([Due(at, ticket.job, state, ticket)])
+                later.append(Due(at, ticket.job, state, ticket))
                 work.effects.fall_due(at)
             else:
                 if state == RETRYING:
                     self._move_ticket(ticket, RETRYING, QUEUED, "Retried at once")
                 ready.append(ticket)
+        if later:
+            await work.tx.places.add_due(later)
         await make_ready(work, ready)
 
     async def _blocked_again(self, waits: Mapping[int, Wait]) -> set[int]:

@@ -112,11 +112,6 @@ class Files(LogFiles):
                 return row, self._blobs.stream(artifact_key(row.sha256))
         raise NotFound("artifact", name)
 
-    async def presign_download(self, job: int, name: str, ttl_ms: int) -> str | None:
-        """An address from which one of them may be fetched, if there is one."""
-        row, _ = await self.open_artifact(job, name)
-        return await self._blobs.presign("GET", artifact_key(row.sha256), ttl_ms)
-
     async def get_artifact(self, job: int, name: str, path: Path) -> None:
         """Write one of them to a file of this machine."""
         _, chunks = await self.open_artifact(job, name)

@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from litestar import Controller, Request, delete, get, post
-from litestar.params import Parameter
+from litestar.params import JSONBody, Parameter
 
 from windlass.domain.access import Token
 from windlass.domain.errors import InvalidInput, NotFound
@@ -12,7 +12,7 @@ from windlass.domain.quantities import parse_duration_ms
 from windlass.domain.roles import Identity, Role, parse_role
 from windlass.server.errors import Forbidden
 from windlass.server.guard import identity_of
-from windlass.server.services import Services
+from windlass.server.services import UseServices
 from windlass.wire.access import (
     CodeCreated,
     CodeRequest,
@@ -33,7 +33,7 @@ class AccessRoutes(Controller):
     tags = ("access",)
 
     @get("/tokens", opt={"role": Role.ADMIN})
-    async def list_tokens(self, request: Ask, services: Services) -> TokenList:
+    async def list_tokens(self, request: Ask, services: UseServices) -> TokenList:
         """All tokens within the asker's namespaces, without their secrets."""
         who = identity_of(request)
         found = await services.access.tokens()
@@ -41,7 +41,7 @@ class AccessRoutes(Controller):
 
     @post("/tokens", opt={"role": Role.ADMIN})
     async def create_token(
-        self, request: Ask, data: TokenRequest, services: Services
+        self, request: Ask, data: JSONBody[TokenRequest], services: UseServices
     ) -> TokenCreated:
         """A new token; its secret is shown this once."""
         if not _within(identity_of(request), data.namespaces):
@@ -58,7 +58,7 @@ class AccessRoutes(Controller):
 
     @delete("/tokens/{token:int}", opt={"role": Role.ADMIN}, status_code=200)
     async def revoke(
-        self, request: Ask, token: Annotated[int, Parameter(ge=1, le=2**62)], services: Services
+        self, request: Ask, token: Annotated[int, Parameter(ge=1, le=2**62)], services: UseServices
     ) -> Changed:
         """Revoke a token."""
         who = identity_of(request)
@@ -69,7 +69,7 @@ class AccessRoutes(Controller):
         return Changed(await services.access.revoke(token))
 
     @post("/codes", opt={"role": Role.OPERATOR})
-    async def create_code(self, data: CodeRequest, services: Services) -> CodeCreated:
+    async def create_code(self, data: JSONBody[CodeRequest], services: UseServices) -> CodeCreated:
         """A code with which one worker may enrol, once."""
         ttl = parse_duration_ms(data.expires, "expires")
         code, expires_at = await services.access.create_code(ttl)

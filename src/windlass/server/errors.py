@@ -55,12 +55,6 @@ class Unauthorized(WindlassError):
     code = "unauthorized"
 
 
-class DiskFull(WindlassError):
-    """Nothing can be written until there is room again."""
-
-    code = "disk_full"
-
-
 def status_of(error: WindlassError) -> int:
     """The HTTP status of an error."""
     if isinstance(error, Forbidden):

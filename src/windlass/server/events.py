@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import msgspec
 from litestar import Controller, Request, get
-from litestar.params import Parameter
+from litestar.params import FromQuery, Parameter
 from litestar.response import ServerSentEvent
 from litestar.response.sse import ServerSentEventMessage
 
@@ -13,7 +13,7 @@ from windlass.domain.events import EventKind
 from windlass.domain.roles import Identity, Role
 from windlass.server.guard import identity_of
 from windlass.server.render import show_event
-from windlass.server.services import Desk, Services
+from windlass.server.services import Desk, Services, UseDesk, UseServices
 
 CHUNK = 500
 IDLE_MS = 250
@@ -32,10 +32,10 @@ class EventRoutes(Controller):
     async def follow(
         self,
         request: Request[Any, Any, Any],
-        services: Services,
-        desk: Desk,
+        services: UseServices,
+        desk: UseDesk,
         after: Annotated[int, Parameter(ge=0, le=2**62)] = 0,
-        follow: bool = True,
+        follow: FromQuery[bool] = True,
     ) -> ServerSentEvent:
         """Events behind `after`, and with `follow` those to come; the id is the seq."""
         who = identity_of(request)

@@ -2,9 +2,10 @@
 
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from litestar import Controller, Request, Response, get, post, put
-from litestar.params import Parameter
+from litestar.params import FromPath, FromQuery, JSONBody, Parameter
 from litestar.response import Stream
 
 from windlass.domain.errors import InvalidInput, NotFound
@@ -15,7 +16,7 @@ from windlass.ports.gateway import Holder
 from windlass.server.errors import Forbidden, Unauthorized
 from windlass.server.guard import IDENTITY, identity_of
 from windlass.server.render import show_artifact
-from windlass.server.services import Desk, Services
+from windlass.server.services import Desk, Services, UseDesk, UseServices
 from windlass.wire.files import ArtifactList, LogEnd, LogNext, Upload
 from windlass.wire.workers import Changed
 
@@ -45,24 +46,25 @@ class FileRoutes(Controller):
         self,
         request: Ask,
         job: Id,
-        desk: Desk,
-        services: Services,
+        desk: UseDesk,
+        services: UseServices,
         attempt: Annotated[int | None, Parameter(ge=1, le=2**53)] = None,
         offset: Size = 0,
         limit: Annotated[int, Parameter(ge=1, le=READ_LIMIT)] = READ_LIMIT,
-        follow: bool = False,
+        follow: FromQuery[bool] = False,
     ) -> Stream:
         """A job's log from `offset`; with `follow`, until it ends."""
         await desk.check_visible([job], identity_of(request))
         if follow:
             await services.files.log(job, attempt)  # what does not exist is said at once
-            return Stream(_follow(services, job, attempt, offset), media_type="text/plain")
+            growing = _follow(services, job, attempt, offset)
+            return Stream(growing, media_type="text/plain", headers=SAFE_HEADERS)
         reading = await services.files.read_log(job, attempt, offset, limit)
         return Stream(reading.chunks, media_type="text/plain", headers=_log_headers(reading))
 
     @get("/artifacts", opt={"role": Role.VIEWER})
     async def artifacts(
-        self, request: Ask, job: Id, desk: Desk, services: Services
+        self, request: Ask, job: Id, desk: UseDesk, services: UseServices
     ) -> ArtifactList:
         """The artifacts of the accepted attempt."""
         await desk.check_visible([job], identity_of(request))
@@ -70,18 +72,24 @@ class FileRoutes(Controller):
 
     @get("/artifacts/{name:path}", opt={"role": None})
     async def artifact(
-        self, request: Ask, job: Id, name: str, desk: Desk, services: Services
+        self, request: Ask, job: Id, name: FromPath[str], desk: UseDesk, services: UseServices
     ) -> Stream:
         """One artifact's bytes, for people and for workers whose jobs need it."""
         await _check_reader(request, job, desk)
         row, chunks = await services.files.open_artifact(job, name.lstrip("/"))
-        file = row.name.rpartition("/")[2].replace('"', "")
         headers = {
             **SAFE_HEADERS,
-            "Content-Disposition": f'attachment; filename="{file}"',
+            "Content-Disposition": _disposition(row.name.rpartition("/")[2]),
             "Windlass-Sha256": row.sha256,
         }
         return Stream(chunks, media_type="application/octet-stream", headers=headers)
+
+
+def _disposition(file: str) -> str:
+    """For saving, under a name that any browser understands."""
+    plain = "".join(c if c.isascii() and c.isprintable() and c not in '"\\' else "_" for c in file)
+    full = "" if plain == file else f"; filename*=UTF-8''{quote(file, safe='')}"
+    return f'attachment; filename="{plain}"{full}'
 
 
 async def _check_reader(request: Ask, job: int, desk: Desk) -> None:
@@ -132,7 +140,7 @@ class AttemptRoutes(Controller):
     @post("/log", status_code=200)
     async def append_log(
         self, request: Ask, worker: Id, job: Id, attempt: Id, incarnation: Id, offset: Size,
-        services: Services,
+        services: UseServices,
     ) -> LogNext:  # fmt: skip
         """Log bytes, written at `offset`."""
         holder = _holder(request, worker, incarnation, job, attempt)
@@ -141,8 +149,8 @@ class AttemptRoutes(Controller):
 
     @post("/log/end", status_code=200)
     async def end_log(
-        self, request: Ask, worker: Id, job: Id, attempt: Id, incarnation: Id, data: LogEnd,
-        services: Services,
+        self, request: Ask, worker: Id, job: Id, attempt: Id, incarnation: Id,
+        data: JSONBody[LogEnd], services: UseServices,
     ) -> Changed:  # fmt: skip
         """The log is complete, or lost."""
         holder = _holder(request, worker, incarnation, job, attempt)
@@ -152,7 +160,7 @@ class AttemptRoutes(Controller):
     @post("/progress", status_code=200)
     async def progress(
         self, request: Ask, worker: Id, job: Id, attempt: Id, incarnation: Id,
-        data: dict[str, Any], services: Services,
+        data: JSONBody[dict[str, Any]], services: UseServices,
     ) -> Changed:  # fmt: skip
         """How far the attempt is."""
         holder = _holder(request, worker, incarnation, job, attempt)
@@ -161,8 +169,9 @@ class AttemptRoutes(Controller):
 
     @put("/artifacts/{name:path}")
     async def put_artifact(
-        self, request: Ask, worker: Id, job: Id, attempt: Id, name: str, incarnation: Id,
-        sha256: str, size: Size, services: Services, content_type: str = "",
+        self, request: Ask, worker: Id, job: Id, attempt: Id, name: FromPath[str], incarnation: Id,
+        sha256: FromQuery[str], size: Size, services: UseServices,
+        content_type: FromQuery[str] = "",
     ) -> Response[Changed]:  # fmt: skip
         """An artifact's bytes, or word that they were put to the address given before."""
         holder = _holder(request, worker, incarnation, job, attempt)
@@ -178,8 +187,8 @@ class AttemptRoutes(Controller):
 
     @post("/artifacts/{name:path}", status_code=200)
     async def presign(
-        self, request: Ask, worker: Id, job: Id, attempt: Id, name: str, incarnation: Id,
-        services: Services,
+        self, request: Ask, worker: Id, job: Id, attempt: Id, name: FromPath[str], incarnation: Id,
+        services: UseServices,
     ) -> Upload:  # fmt: skip
         """Where to put an artifact; without an address, through the server."""
         holder = _holder(request, worker, incarnation, job, attempt)

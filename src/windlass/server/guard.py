@@ -14,6 +14,8 @@ from windlass.server.errors import Forbidden, Unauthorized
 
 IDENTITY = "windlass_identity"
 
+Connection = ASGIConnection[Any, Any, Any, Any]
+
 
 def bearer(headers: list[tuple[bytes, bytes]]) -> str | None:
     """The token of an Authorization header."""
@@ -40,13 +42,13 @@ class Authentication(ASGIMiddleware):
         await next_app(scope, receive, send)
 
 
-def identity_of(connection: "ASGIConnection[Any, Any, Any, Any]") -> Identity:
+def identity_of(connection: Connection) -> Identity:
     """Whoever is asking; only on routes behind the guard."""
     identity: Identity = connection.scope["state"][IDENTITY]
     return identity
 
 
-def guard(connection: "ASGIConnection[Any, Any, Any, Any]", handler: BaseRouteHandler) -> None:
+def guard(connection: Connection, handler: BaseRouteHandler) -> None:
     """Let through who has the role that the route names; `None` is open to all."""
     needed: Role | None = handler.opt.get("role", Role.ADMIN)
     if needed is None:

@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from litestar import Controller, Request, get, post
-from litestar.params import Parameter, QueryParameter
+from litestar.params import FromQuery, JSONBody, Parameter, QueryParameter
 
 from windlass.domain.errors import InvalidInput, NotFound
 from windlass.domain.rank import level, score
@@ -12,7 +12,7 @@ from windlass.server.errors import Forbidden
 from windlass.server.guard import identity_of
 from windlass.server.parse import in_words_of_wire, job_filter, job_spec, workflow_spec
 from windlass.server.render import show_event
-from windlass.server.services import PAGE_LIMIT, Desk, Services
+from windlass.server.services import PAGE_LIMIT, UseDesk, UseServices
 from windlass.wire.jobs import (
     CanceledJob,
     CancelReply,
@@ -41,7 +41,7 @@ class JobRoutes(Controller):
 
     @post("/", opt={"role": Role.SUBMITTER})
     async def submit(
-        self, request: Ask, data: SubmitRequest, desk: Desk, services: Services
+        self, request: Ask, data: JSONBody[SubmitRequest], desk: UseDesk, services: UseServices
     ) -> SubmitReply:
         """Submit jobs, all or none of them."""
         who = identity_of(request)
@@ -58,17 +58,17 @@ class JobRoutes(Controller):
     async def list_jobs(
         self,
         request: Ask,
-        desk: Desk,
+        desk: UseDesk,
         states: Annotated[list[str] | None, QueryParameter(name="state")] = None,
-        queue: str | None = None,
-        namespace: str | None = None,
-        task: str | None = None,
-        name: str | None = None,
-        label: list[str] | None = None,
+        queue: FromQuery[str | None] = None,
+        namespace: FromQuery[str | None] = None,
+        task: FromQuery[str | None] = None,
+        name: FromQuery[str | None] = None,
+        label: FromQuery[list[str] | None] = None,
         workflow: Annotated[int | None, Parameter(ge=1, le=2**62)] = None,
-        submitted_by: str | None = None,
-        key: str | None = None,
-        dead: bool = False,
+        submitted_by: FromQuery[str | None] = None,
+        key: FromQuery[str | None] = None,
+        dead: FromQuery[bool] = False,
         after: Annotated[int, Parameter(ge=0, le=2**62)] = 0,
         limit: Annotated[int, Parameter(ge=1, le=PAGE_LIMIT)] = 100,
     ) -> JobList:
@@ -81,7 +81,7 @@ class JobRoutes(Controller):
         return await desk.jobs(wanted, after, limit)
 
     @get("/{job:int}", opt={"role": Role.VIEWER})
-    async def show(self, request: Ask, job: Id, desk: Desk) -> Job:
+    async def show(self, request: Ask, job: Id, desk: UseDesk) -> Job:
         """One job with attempts and transitions."""
         return await desk.job(job, identity_of(request))
 
@@ -90,8 +90,8 @@ class JobRoutes(Controller):
         self,
         request: Ask,
         job: Id,
-        desk: Desk,
-        services: Services,
+        desk: UseDesk,
+        services: UseServices,
         timeout: Annotated[float, Parameter(ge=0, le=60)] = 30,
     ) -> Job:
         """The job once it has ended, or as it is when the time is up."""
@@ -100,14 +100,14 @@ class JobRoutes(Controller):
         return await desk.job(job, identity_of(request))
 
     @get("/{job:int}/events", opt={"role": Role.VIEWER})
-    async def events(self, request: Ask, job: Id, desk: Desk) -> EventList:
+    async def events(self, request: Ask, job: Id, desk: UseDesk) -> EventList:
         """Everything the event log says of one job."""
         found = await desk.events(job, identity_of(request))
         return EventList([show_event(event) for event in found])
 
     @post("/cancel", opt={"role": Role.SUBMITTER}, status_code=200)
     async def cancel_many(
-        self, request: Ask, data: CancelRequest, desk: Desk, services: Services
+        self, request: Ask, data: JSONBody[CancelRequest], desk: UseDesk, services: UseServices
     ) -> CancelReply:
         """Cancel jobs."""
         who = identity_of(request)
@@ -117,7 +117,12 @@ class JobRoutes(Controller):
 
     @post("/{job:int}/cancel", opt={"role": Role.SUBMITTER}, status_code=200)
     async def cancel(
-        self, request: Ask, job: Id, desk: Desk, services: Services, reason: str = "Canceled"
+        self,
+        request: Ask,
+        job: Id,
+        desk: UseDesk,
+        services: UseServices,
+        reason: FromQuery[str] = "Canceled",
     ) -> CanceledJob:
         """Cancel one job."""
         who = identity_of(request)
@@ -128,7 +133,9 @@ class JobRoutes(Controller):
         return CanceledJob(done.job, done.state, done.applied)
 
     @post("/{job:int}/retry", opt={"role": Role.SUBMITTER}, status_code=200)
-    async def retry(self, request: Ask, job: Id, desk: Desk, services: Services) -> RetryReply:
+    async def retry(
+        self, request: Ask, job: Id, desk: UseDesk, services: UseServices
+    ) -> RetryReply:
         """Supersede an ended job by a new one."""
         who = identity_of(request)
         await desk.check_visible([job], who)
@@ -137,7 +144,12 @@ class JobRoutes(Controller):
 
     @post("/{job:int}/unblock", opt={"role": Role.OPERATOR}, status_code=200)
     async def unblock(
-        self, request: Ask, job: Id, data: UnblockRequest, desk: Desk, services: Services
+        self,
+        request: Ask,
+        job: Id,
+        data: JSONBody[UnblockRequest],
+        desk: UseDesk,
+        services: UseServices,
     ) -> Changed:
         """Accept or reject a job that waits for an operator."""
         who = identity_of(request)
@@ -147,7 +159,12 @@ class JobRoutes(Controller):
 
     @post("/{job:int}/priority", opt={"role": Role.SUBMITTER}, status_code=200)
     async def prioritize(
-        self, request: Ask, job: Id, data: PriorityRequest, desk: Desk, services: Services
+        self,
+        request: Ask,
+        job: Id,
+        data: JSONBody[PriorityRequest],
+        desk: UseDesk,
+        services: UseServices,
     ) -> PriorityReply:
         """Set a job's adjustment; submitters may only lower it."""
         who = identity_of(request)

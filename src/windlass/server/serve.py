@@ -1,6 +1,7 @@
 """Running the application on a socket until a signal comes."""
 
 import asyncio
+import contextlib
 import ipaddress
 import socket
 from collections.abc import Callable
@@ -110,11 +111,5 @@ class Serving:
 class _QuietServer(uvicorn.Server):
     """Signals are the caller's business."""
 
-    def install_signal_handlers(self) -> None:
-        """Older versions ask for this."""
-
     def capture_signals(self) -> Any:
-        """Newer versions ask for this."""
-        import contextlib
-
         return contextlib.nullcontext()

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
+from litestar.di import NamedDependency
 
 from windlass.domain.errors import NotFound
 from windlass.domain.events import Event
@@ -157,3 +158,8 @@ class Desk:
 def _merged(view: WorkerView) -> Mapping[str, Any]:
     dynamic = msgspec.json.decode(view.worker.dynamic)
     return merge_metadata(dynamic, msgspec.json.decode(view.worker.static))
+
+
+# How handlers ask for the two.
+UseServices = NamedDependency[Services]
+UseDesk = NamedDependency[Desk]

@@ -3,13 +3,14 @@
 from typing import Any
 
 from litestar import Controller, Request, Response, get, post, put
+from litestar.params import FromPath, JSONBody
 
 from windlass.domain.errors import WindlassError
 from windlass.domain.moments import format_moment
 from windlass.domain.roles import Role
 from windlass.engine.verify import verify
 from windlass.server.guard import identity_of
-from windlass.server.services import Desk, Services
+from windlass.server.services import UseDesk, UseServices
 from windlass.wire.files import NameInfo, NameList, NameRequest
 from windlass.wire.system import Health, NamespaceList, Verified, ViolationInfo
 
@@ -28,7 +29,7 @@ class SystemRoutes(Controller):
         return Health("ok")
 
     @get("/readyz", opt={"role": None})
-    async def readyz(self, services: Services) -> Response[Health]:
+    async def readyz(self, services: UseServices) -> Response[Health]:
         """The store answers."""
         try:
             await services.engine.now()
@@ -37,25 +38,25 @@ class SystemRoutes(Controller):
         return Response(Health("ok"))
 
     @get("/metrics", opt={"role": Role.VIEWER}, media_type="text/plain")
-    async def metrics(self, services: Services) -> bytes:
+    async def metrics(self, services: UseServices) -> bytes:
         """For Prometheus."""
         pool = getattr(services.engine.store, "pool", None)
         return services.meters.render(await services.engine.metrics(), pool)
 
     @post("/api/v1/verify", opt={"role": Role.ADMIN}, status_code=200)
-    async def verify(self, services: Services) -> Verified:
+    async def verify(self, services: UseServices) -> Verified:
         """Replay the log, compare it with the state, check the invariants."""
         found = await verify(services.engine.store)
         return Verified([ViolationInfo(v.invariant, v.message, v.job, v.seq) for v in found])
 
     @get("/api/v1/namespaces", opt={"role": Role.VIEWER})
-    async def namespaces(self, request: Ask, desk: Desk) -> NamespaceList:
+    async def namespaces(self, request: Ask, desk: UseDesk) -> NamespaceList:
         """Those that have jobs, as far as the token sees them."""
         who = identity_of(request)
         return NamespaceList([name for name in await desk.namespaces() if who.sees(name)])
 
     @get("/api/v1/names", opt={"role": Role.VIEWER})
-    async def names(self, request: Ask, services: Services) -> NameList:
+    async def names(self, request: Ask, services: UseServices) -> NameList:
         """What `$lookup` finds."""
         who = identity_of(request)
         rows = await services.engine.store.read(lambda tx: tx.files.names(None))
@@ -76,7 +77,12 @@ class SystemRoutes(Controller):
 
     @put("/api/v1/names/{name:path}", opt={"role": Role.SUBMITTER})
     async def set_name(
-        self, request: Ask, name: str, data: NameRequest, desk: Desk, services: Services
+        self,
+        request: Ask,
+        name: FromPath[str],
+        data: JSONBody[NameRequest],
+        desk: UseDesk,
+        services: UseServices,
     ) -> NameInfo:
         """Let a name stand for an artifact."""
         who = identity_of(request)

@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from litestar import Controller, Request, delete, get, post, put
-from litestar.params import Parameter
+from litestar.params import FromPath, FromQuery, JSONBody, Parameter
 
 from windlass.domain.errors import NotFound
 from windlass.domain.job import NAME_LIMIT, check_name
@@ -13,7 +13,7 @@ from windlass.domain.workers import WorkerStatus
 from windlass.engine.workers import ANYONE, Enrolment
 from windlass.server.errors import Forbidden
 from windlass.server.guard import IDENTITY, identity_of
-from windlass.server.services import Desk, Services
+from windlass.server.services import Services, UseDesk, UseServices
 from windlass.wire.workers import (
     Changed,
     EnrolReply,
@@ -42,7 +42,9 @@ class WorkerRoutes(Controller):
     tags = ("workers",)
 
     @post("/enrol", opt={"role": None}, status_code=200)
-    async def enrol(self, request: Ask, data: EnrolRequest, services: Services) -> EnrolReply:
+    async def enrol(
+        self, request: Ask, data: JSONBody[EnrolRequest], services: UseServices
+    ) -> EnrolReply:
         """Begin an incarnation, by code, by token, or to wait for approval."""
         who: Identity | None = request.scope["state"].get(IDENTITY)
         approved = await _approved(services, who, data)
@@ -77,25 +79,27 @@ class WorkerRoutes(Controller):
         )
 
     @get("/", opt={"role": Role.VIEWER})
-    async def list_workers(self, desk: Desk) -> WorkerList:
+    async def list_workers(self, desk: UseDesk) -> WorkerList:
         """All workers."""
         return WorkerList(await desk.workers())
 
     @get("/{worker:int}", opt={"role": Role.VIEWER})
-    async def show(self, worker: Id, desk: Desk) -> WorkerInfo:
+    async def show(self, worker: Id, desk: UseDesk) -> WorkerInfo:
         """One worker."""
         return await desk.worker(worker)
 
     @put("/{worker:int}/static", opt={"role": Role.OPERATOR})
     async def set_static(
-        self, request: Ask, worker: Id, data: dict[str, Any], services: Services
+        self, request: Ask, worker: Id, data: JSONBody[dict[str, Any]], services: UseServices
     ) -> Changed:
         """Set the metadata that operators decide."""
         actor = identity_of(request).name
         return Changed(await services.engine.set_static_metadata(worker, data, actor))
 
     @post("/{worker:int}/{action:str}", opt={"role": Role.OPERATOR}, status_code=200)
-    async def act(self, request: Ask, worker: Id, action: str, services: Services) -> Changed:
+    async def act(
+        self, request: Ask, worker: Id, action: FromPath[str], services: UseServices
+    ) -> Changed:
         """Drain, enable, disable or approve a worker."""
         status = _ACTIONS.get(action)
         if status is None:
@@ -107,7 +111,7 @@ class WorkerRoutes(Controller):
 
     @delete("/{worker:int}", opt={"role": Role.OPERATOR}, status_code=200)
     async def remove(
-        self, request: Ask, worker: Id, services: Services, force: bool = False
+        self, request: Ask, worker: Id, services: UseServices, force: FromQuery[bool] = False
     ) -> Changed:
         """Forget a worker; refused while it is busy."""
         actor = identity_of(request).name
@@ -137,7 +141,7 @@ class QueueRoutes(Controller):
     tags = ("queues",)
 
     @get("/", opt={"role": Role.VIEWER})
-    async def list_queues(self, services: Services) -> QueueList:
+    async def list_queues(self, services: UseServices) -> QueueList:
         """All queues that have jobs or settings."""
         rows = await services.engine.store.read(lambda tx: tx.catalog.queues())
         depths = (await services.engine.metrics()).queue_depth
@@ -155,13 +159,13 @@ class QueueRoutes(Controller):
         )
 
     @post("/{name:str}/pause", opt={"role": Role.OPERATOR}, status_code=200)
-    async def pause(self, request: Ask, name: str, services: Services) -> Changed:
+    async def pause(self, request: Ask, name: FromPath[str], services: UseServices) -> Changed:
         """Stop giving out jobs of a queue."""
         check_name("queue", name)
         return Changed((await services.engine.pause(name, identity_of(request).name)).applied)
 
     @post("/{name:str}/resume", opt={"role": Role.OPERATOR}, status_code=200)
-    async def resume(self, request: Ask, name: str, services: Services) -> Changed:
+    async def resume(self, request: Ask, name: FromPath[str], services: UseServices) -> Changed:
         """Give out jobs of a queue again."""
         check_name("queue", name)
         return Changed((await services.engine.resume(name, identity_of(request).name)).applied)

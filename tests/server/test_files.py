@@ -1,0 +1,212 @@
+"""Logs and artifacts over HTTP: written by the holder of an attempt, read by people."""
+
+import asyncio
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from tests.support.running import run
+from tests.support.running_server import FakeWorker, RunningServer, error_of, running_server
+from windlass.domain.errors import Conflict
+from windlass.ports.gateway import Holder
+from windlass.wire.sync import Finished
+
+PAGE = b"<script>alert(1)</script>"
+
+
+async def _running(server: RunningServer) -> tuple[FakeWorker, Holder]:
+    worker = await server.worker()
+    number = await server.submit()
+    (given,) = (await worker.sync(want=1)).jobs
+    return worker, Holder(worker.id, worker.incarnation, number, given.attempt)
+
+
+async def _finish(worker: FakeWorker, holder: Holder) -> None:
+    await worker.sync(finished=(Finished(holder.job, holder.attempt, "completed", 0),))
+
+
+def test_a_log_is_written_at_offsets_and_read_with_its_state() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            worker, holder = await _running(server)
+            assert await worker.gateway.append_log(holder, 0, b"one\n") == 4
+            assert await worker.gateway.append_log(holder, 0, b"one\n") == 4  # sent again
+            assert await worker.gateway.append_log(holder, 4, b"two\n") == 8
+            path = f"/api/v1/jobs/{holder.job}/log"
+            reply = await server.admin.get(path)
+            assert reply.content == b"one\ntwo\n"
+            assert reply.headers["Content-Type"].startswith("text/plain")
+            assert reply.headers["Windlass-Log-State"] == "streaming"
+            assert reply.headers["X-Content-Type-Options"] == "nosniff"
+            part = await server.admin.get(path, params={"offset": 2, "limit": 3})
+            assert part.content == b"e\nt"
+            assert part.headers["Windlass-Log-Next"] == "5"
+            await worker.gateway.end_log(holder, 8, "committed")
+            ended = await server.admin.get(path, params={"attempt": 1})
+            assert ended.headers["Windlass-Log-State"] == "committed"
+            assert ended.headers["Windlass-Log-Bytes"] == "8"
+            assert (await server.show(holder.job))["log"] == {"state": "committed", "bytes": 8}
+
+    run(scenario())
+
+
+def test_a_followed_log_comes_as_it_grows_and_ends_with_the_job() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            worker, holder = await _running(server)
+            await worker.gateway.append_log(holder, 0, b"one\n")
+            path = f"/api/v1/jobs/{holder.job}/log?follow=true"
+            async with server.admin.stream("GET", path) as reply:
+                assert reply.headers["X-Content-Type-Options"] == "nosniff"
+                chunks = reply.aiter_bytes()
+                assert await anext(chunks) == b"one\n"
+                following = asyncio.ensure_future(anext(chunks))
+                await worker.gateway.append_log(holder, 4, b"two\n")
+                assert await following == b"two\n"
+                await worker.gateway.end_log(holder, 8, "committed")
+                await _finish(worker, holder)
+                assert [chunk async for chunk in chunks] == []
+
+    run(scenario())
+
+
+def test_the_log_of_no_job_is_not_found() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            for query in ("", "?follow=true"):
+                reply = await server.admin.get(f"/api/v1/jobs/999/log{query}")
+                assert (reply.status_code, error_of(reply)["field"]) == (404, "job")
+
+    run(scenario())
+
+
+def test_what_a_stale_attempt_writes_is_refused(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            worker, holder = await _running(server)
+            file = tmp_path / "a"
+            file.write_bytes(b"a")
+            digest = hashlib.sha256(b"a").hexdigest()
+            stale = (
+                holder._replace(attempt=holder.attempt + 1),
+                holder._replace(incarnation=holder.incarnation + 1),
+                holder._replace(job=999),
+            )
+            for late in stale:
+                for write in (
+                    worker.gateway.append_log(late, 0, b"x"),
+                    worker.gateway.end_log(late, 1, "committed"),
+                    worker.gateway.progress(late, 1),
+                    worker.gateway.put_artifact(late, "a", file, digest, "text/plain"),
+                ):
+                    with pytest.raises(Conflict) as refused:
+                        await write
+                    assert refused.value.code == "lease_lost"
+            assert (await server.show(holder.job))["log"]["bytes"] == 0
+
+    run(scenario())
+
+
+def test_an_artifact_is_shown_after_acceptance_and_never_run_by_a_browser(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            worker, holder = await _running(server)
+            file = tmp_path / "page.html"
+            file.write_bytes(PAGE)
+            digest = hashlib.sha256(PAGE).hexdigest()
+            await worker.gateway.put_artifact(holder, "out/page.html", file, digest, "text/html")
+            path = f"/api/v1/jobs/{holder.job}/artifacts"
+            assert (await server.admin.get(path)).json() == {"artifacts": []}
+            assert (await server.admin.get(f"{path}/out/page.html")).status_code == 404
+            await _finish(worker, holder)
+            (info,) = (await server.admin.get(path)).json()["artifacts"]
+            assert info == {
+                "name": "out/page.html", "sha256": digest, "size": len(PAGE),
+                "content_type": "text/html",
+            }  # fmt: skip
+            reply = await server.admin.get(f"{path}/out/page.html")
+            assert reply.content == PAGE
+            assert reply.headers["Content-Disposition"] == 'attachment; filename="page.html"'
+            assert reply.headers["Content-Type"] == "application/octet-stream"
+            assert reply.headers["X-Content-Type-Options"] == "nosniff"
+            assert "sandbox" in reply.headers["Content-Security-Policy"]
+            await worker.gateway.get_artifact(holder.job, "out/page.html", tmp_path / "copy")
+            assert (tmp_path / "copy").read_bytes() == PAGE
+
+    run(scenario())
+
+
+def test_an_artifact_that_is_not_what_was_announced_is_refused() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            worker, holder = await _running(server)
+            client = await server.http(worker.token)
+            digest = hashlib.sha256(b"right").hexdigest()
+            path = f"{worker.path(holder.job)}/artifacts"
+            for name, sha256, size, status in (
+                ("a", digest, 5, (409, 422)),
+                ("a", "no digest", 5, (422,)),
+                ("../a", digest, 5, (404, 422)),
+                ("a", digest, -1, (400,)),
+            ):
+                query = {"incarnation": "1", "sha256": sha256, "size": str(size)}
+                reply = await client.put(f"{path}/{name}", params=query, content=b"wrong")
+                assert reply.status_code in status, (name, sha256, size, reply.text)
+            await _finish(worker, holder)
+            assert (await server.show(holder.job))["artifacts"] == []
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("name", ["日本 ü.txt", 'quo"te.txt'])
+def test_any_name_of_an_artifact_makes_a_valid_header(tmp_path: Path, name: str) -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            worker, holder = await _running(server)
+            file = tmp_path / "a"
+            file.write_bytes(b"a")
+            digest = hashlib.sha256(b"a").hexdigest()
+            await worker.gateway.put_artifact(holder, name, file, digest, "")
+            await _finish(worker, holder)
+            reply = await server.admin.get(f"/api/v1/jobs/{holder.job}/artifacts/{name}")
+            assert (reply.status_code, reply.content) == (200, b"a")
+            assert reply.headers["Content-Disposition"].startswith("attachment; filename=")
+
+    run(scenario())
+
+
+def test_names_stand_for_artifacts(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            worker, holder = await _running(server)
+            file = tmp_path / "rootfs"
+            file.write_bytes(b"a")
+            digest = hashlib.sha256(b"a").hexdigest()
+            await worker.gateway.put_artifact(holder, "rootfs.tar", file, digest, "")
+            await _finish(worker, holder)
+            body = {"job": holder.job, "artifact": "rootfs.tar"}
+            reply = await server.admin.put("/api/v1/names/environments/bookworm", json=body)
+            assert reply.status_code == 200
+            (named,) = (await server.admin.get("/api/v1/names")).json()["names"]
+            assert named["name"] == "environments/bookworm"
+            assert (named["job"], named["sha256"]) == (holder.job, digest)
+            missing = {"job": holder.job, "artifact": "nothing"}
+            reply = await server.admin.put("/api/v1/names/x", json=missing)
+            assert reply.status_code == 404
+
+    run(scenario())
+
+
+def test_progress_is_shown_and_bounded() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            worker, holder = await _running(server)
+            await worker.gateway.progress(holder, {"done": 0.5})
+            assert (await server.show(holder.job))["progress"] == {"done": 0.5}
+            client = await server.http(worker.token)
+            path = f"{worker.path(holder.job)}/progress?incarnation=1"
+            reply = await client.post(path, json={"progress": "x" * 5_000})
+            assert (reply.status_code, error_of(reply)["field"]) == (422, "progress")
+
+    run(scenario())
