@@ -9,6 +9,8 @@ from tests.support.running_server import error_of, running_server
 
 DEEP: Final = 50_000
 
+SHELL: Final = b'{"jobs":[{"task":"shell","args":{"argv":["a"]},'
+
 BODIES: Final = {
     "nothing": b"",
     "no JSON": b"{",
@@ -17,21 +19,22 @@ BODIES: Final = {
     "a list": b"[]",
     "a number": b"12",
     "deep lists": b"[" * DEEP + b"]" * DEEP,
-    "deep objects": b'{"jobs":[{"task":"shell","args":' + b'{"a":' * DEEP + b"1" + b"}" * DEEP + b"}]}",
+    "deep objects": SHELL + b'"result":' + b'{"a":' * DEEP + b"1" + b"}" * DEEP + b"}]}",
+    "deep arguments": b'{"jobs":[{"task":"x","args":' + b"[" * DEEP + b"]" * DEEP + b"}]}",
     "half deep": b'{"a":' * DEEP,
     "no jobs": b'{"jobs":[]}',
     "NUL": b'{"jobs":[{"task":"shell","args":{"argv":["a\\u0000"]}}]}',
-    "NUL in a key": b'{"jobs":[{"task":"shell","args":{"argv":["a"]},"labels":{"\\u0000":""}}]}',
+    "NUL in a key": SHELL + b'"labels":{"\\u0000":""}}]}',
     "lone surrogate": b'{"jobs":[{"task":"\\ud800"}]}',
     "late surrogate": b'{"jobs":[{"task":"\\udc00 and more text after it"}]}',
-    "infinite": b'{"jobs":[{"task":"shell","args":{"argv":["a"]},"timeout":1e999}]}',
-    "huge float": b'{"jobs":[{"task":"shell","args":{"argv":["a"]},"timeout":1e300}]}',
-    "huge integer": b'{"jobs":[{"task":"shell","args":{"argv":["a"]},"priority":' + b"9" * 400 + b"}]}",
-    "64 bits": b'{"jobs":[{"task":"shell","args":{"argv":["a"]},"parent":18446744073709551615}]}',
+    "infinite": SHELL + b'"timeout":1e999}]}',
+    "huge float": SHELL + b'"timeout":1e300}]}',
+    "huge integer": SHELL + b'"priority":' + b"9" * 400 + b"}]}",
+    "64 bits": SHELL + b'"parent":18446744073709551615}]}',
     "unknown field": b'{"jobs":[{"task":"shell","colour":"red"}]}',
     "wrong type": b'{"jobs":[{"task":["shell"]}]}',
-    "long name": b'{"jobs":[{"task":"shell","args":{"argv":["a"]},"name":"' + b"x" * 9_999 + b'"}]}',
-    "itself": b'{"jobs":[{"task":"shell","args":{"argv":["a"]},"name":"a","after":["a"]}]}',
+    "long name": SHELL + b'"name":"' + b"x" * 9_999 + b'"}]}',
+    "itself": SHELL + b'"name":"a","after":["a"]}]}',
 }  # fmt: skip
 
 ROUTES: Final = (
@@ -80,7 +83,7 @@ def test_no_body_breaks_a_route(route: str) -> None:
                 reply = await server.admin.request(method, path, content=body)
                 assert reply.status_code < 500, (name, reply.text)
                 if route == ROUTES[0] or reply.status_code >= 400:
-                    assert 400 <= reply.status_code, (name, reply.text)
+                    assert reply.status_code >= 400, (name, reply.text)
                     assert error_of(reply).get("field") or reply.status_code == 404, name
 
     run(scenario())
@@ -110,7 +113,8 @@ def test_misfits_in_the_address_name_their_field() -> None:
                 assert error["code"] == "invalid_input", target
                 assert error["field"], target
             for target in (
-                "/api/v1/jobs/x", "/nothing", "/api/v1/nothing", "/", "/api/v1/jobs/1/artifacts/%00",
+                "/api/v1/jobs/x", "/nothing", "/api/v1/nothing", "/",
+                "/api/v1/jobs/1/artifacts/%00",
             ):  # fmt: skip
                 reply = await server.admin.get(target)
                 assert (reply.status_code, error_of(reply)["code"]) == (404, "not_found"), target

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from cyclopts import Parameter
 
-from windlass.cli.output import FAILED, console, print_json, print_table, say
+from windlass.cli.output import FAILED, NOT_FOUND, console, print_json, print_table, say
 from windlass.client.client import Client
 from windlass.client.handles import ENDS
 from windlass.domain.errors import InvalidInput
@@ -219,14 +219,18 @@ def logs(job: int, *, follow: Annotated[bool, Parameter(name=["--follow", "-f"])
 
 def cancel(*jobs: int, reason: str = "Canceled", json: Json = False) -> None:
     """Cancel jobs."""
+    if not jobs:
+        raise InvalidInput("jobs", "the ids of jobs", "none")
     with Client() as client:
         reply = client.cancel(jobs, reason)
     if json:
         print_json(reply)
-        return
-    for done in reply.jobs:
-        how = "now" if done.applied else "already"
-        say(f"{done.id}: {how} {done.state}" if done.state else f"{done.id}: no such job")
+    else:
+        for done in reply.jobs:
+            how = "now" if done.applied else "already"
+            say(f"{done.id}: {how} {done.state}" if done.state else f"{done.id}: no such job")
+    if any(done.state is None for done in reply.jobs):
+        raise SystemExit(NOT_FOUND)
 
 
 def retry(job: int, *, json: Json = False) -> None:
@@ -314,11 +318,18 @@ def _arguments(text: str | None) -> Any:
     if text is None:
         return None
     if text.startswith("@"):
-        text = Path(text[1:]).read_text()
+        text = _file(Path(text[1:]))
     try:
         return msgspec.json.decode(text)
     except msgspec.MsgspecError as error:
         raise InvalidInput("args", "JSON", str(error)) from None
+
+
+def _file(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput("args", "a readable file of JSON after @", str(error)) from None
 
 
 def _split(texts: list[str] | None) -> list[str]:

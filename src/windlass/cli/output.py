@@ -76,7 +76,7 @@ def _cell(value: object) -> str:
 
 def fail(error: WindlassError) -> NoReturn:
     """Say what went wrong and leave with the fitting code."""
-    errors.print(f"windlass: {error}", style="red", markup=False, highlight=False)
+    errors.print(f"windlass: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
     raise SystemExit(exit_code(error))
 
 

@@ -64,6 +64,11 @@ def shown_ms(ms: float) -> str:
 def _check_value(name: str, value: object, kind: object, meta: Meta) -> None:
     if kind in (int, float) or (value is not None and kind == int | None):
         _check_number(name, value, kind is float, meta)
+    elif get_origin(kind) is dict:
+        if not isinstance(value, dict):
+            raise InvalidInput(name, "a table of numbers by name", value)
+        for key, number in value.items():
+            _check_number(f"{name}.{key}", number, False, meta)
 
 
 def _check_number(name: str, value: object, fraction: bool, meta: Meta) -> None:

@@ -168,6 +168,12 @@ def test_a_number_that_is_none_is_refused_by_name(option: Option) -> None:
     assert f"expected {option.name} to be a" in refused(replace(DEFAULT, **{name: inner}))
 
 
+@pytest.mark.parametrize("value", ["soon", -1, True, 2**70])
+def test_a_table_of_numbers_is_checked_one_by_one(value: object) -> None:
+    refusal = refused(replace(DEFAULT, queue_retention_ms={"batch": 5, "live": value}))
+    assert "expected queue_retention_ms.live to be a" in refusal
+
+
 def test_the_special_values_of_the_design_are_accepted() -> None:
     validate(Config(aging_interval_ms=0))
     validate(Config(capability_grace_ms=0))
