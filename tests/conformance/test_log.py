@@ -58,6 +58,12 @@ def test_reading_begins_after_a_number_and_ends_after_a_count(store: Driver) -> 
     assert read(store, count=0) == []
 
 
+def test_the_newest_number_is_where_the_log_ends(store: Driver) -> None:
+    assert store.read(lambda tx: tx.log.newest()) == 0
+    store.transact(lambda tx: tx.log.append([event(5), event(3)]))
+    assert store.read(lambda tx: tx.log.newest()) == 2
+
+
 def test_the_events_of_one_job_in_order(store: Driver) -> None:
     rows = [event(2), event(1), event(2, frm=QUEUED, to=3), event(3), event(2, frm=3, to=RUNNING)]
     store.transact(lambda tx: tx.log.append(rows))

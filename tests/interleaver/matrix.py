@@ -30,7 +30,7 @@ async def _failures(world: World) -> None:
     await world.take("w1", "root", "pardon")
     root, pardon = world.jobs["root"], world.jobs["pardon"]
     await world.submit(job("leaf", after=(root,)), job("tip", after=(root,), key="tip"))
-    await world.submit(job("runs", after=(pardon,)))
+    await world.submit(job("runs", after=(pardon,)), job("pardoned", after=(pardon,), priority=-50))
     for name in ("root", "pardon"):
         await world.sync("w1", finished=(world.finished(name, "failed", failure="configuration"),))
     await world.cascade()
@@ -39,12 +39,10 @@ async def _failures(world: World) -> None:
     await world.take("w2", "doom")
     doom = world.jobs["doom"]
     await world.submit(job("doomed", after=(doom,)), job("spared", after_any=(doom,)))
-    await world.submit(job("pardoned", after=(pardon,), queue="low"))
 
 
 async def _running(world: World) -> None:
     """Parents, jobs under two keys, a workflow; assigned, canceling, and overdue ones."""
-    await world.sync("idle", want=1)  # takes "pardoned"
     await world.submit(
         job("p1"), job("k1", limit="k"), job("plain"), job("slow", timeout_ms=MINUTE)
     )

@@ -21,6 +21,7 @@ from tests.interleaver.commands import (
     retry,
     submit,
     sync,
+    sync_both,
     unblock,
 )
 from tests.interleaver.explore import Scene
@@ -32,6 +33,8 @@ from tests.interleaver.settings import (
     crossed_claims,
     crossed_limits,
     due_jobs,
+    fallen_silent,
+    kept,
     limited_workflow,
     lost_worker,
     one_running,
@@ -89,6 +92,11 @@ SCENES = (
     Scene("revive-release", retried, (advance, release("w2", "runs"))),
     Scene("revive-cancel", retried, (advance, cancel("queued", "runs"))),
     Scene("revive-cancel-new", retried, (advance, cancel("root'"))),
+    Scene("kept-fail-finish", kept, (fail("w1", "root'"), finish("w2", "runs"))),
+    Scene("kept-fail-release", kept, (fail("w1", "root'"), release("w2", "runs"))),
+    Scene("kept-fail-cancel", kept, (fail("w1", "root'"), cancel("runs", "queued"))),
+    Scene("kept-finish-release", kept, (finish("w1", "root'"), release("w2", "runs"))),
+    Scene("syncs-expire", fallen_silent, (sync_both(("w1", {}), ("w2", {})), expire)),
     Scene("advance-advance", two_failures, (advance, advance), serial=False),
     Scene("turned-finish-cancel", turned_order, (finish("w1", "run"), cancel("early'"))),
     Scene("turned-finish-cancel-both", turned_order,

@@ -1,7 +1,7 @@
 """The worlds in which pairs of commands meet."""
 
-from tests.interleaver.commands import cancel, retry
-from tests.interleaver.world import HOUR, MINUTE, World, job
+from tests.interleaver.commands import cancel, expire, retry
+from tests.interleaver.world import HOUR, MINUTE, SECOND, World, job
 
 
 async def one_running(world: World) -> None:
@@ -93,10 +93,9 @@ async def forgiven(world: World) -> None:
     await world.submit(job("root", allow_failure=True))
     await world.take("w1", "root")
     root = world.jobs["root"]
-    await world.submit(job("runs", after=(root,)))
+    await world.submit(job("runs", after=(root,)), job("queued", after=(root,)))
     await world.sync("w1", finished=(world.finished("root", "failed", failure="configuration"),))
     await world.take("w2", "runs")
-    await world.submit(job("queued", after=(root,)))
     await world.submit(job("later", after=(world.jobs["queued"],)))
 
 
@@ -105,6 +104,22 @@ async def retried(world: World) -> None:
     await forgiven(world)
     await world.run(retry("root"))
     await world.name_newest("root'")
+
+
+async def kept(world: World) -> None:
+    """The retry runs, and so does still a dependent, which keeps a wait for it."""
+    await retried(world)
+    await world.cascade()
+    await world.take("w1", "root'")
+
+
+async def fallen_silent(world: World) -> None:
+    """One worker was marked and is about to be given up, a younger one is about to be marked."""
+    await one_running(world)
+    await world.pass_time(MINUTE)
+    await world.sync("w2")
+    await world.run(expire)
+    await world.pass_time(50 * SECOND)
 
 
 async def two_shapes(world: World) -> None:

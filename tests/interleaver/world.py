@@ -76,8 +76,8 @@ class World:
         return reply
 
     async def take(self, worker: str, *labels: str, prefetch: bool = False) -> None:
-        """A worker is given all that is ready; the test says what that is."""
-        reply = await self.sync(worker, want=100, prefetch=prefetch)
+        """A worker is given the best ready jobs; the test says which these are."""
+        reply = await self.sync(worker, want=len(labels), prefetch=prefetch)
         assert sorted(job.job for job in reply.jobs) == sorted(self.jobs[name] for name in labels)
 
     async def finish(self, worker: str, label: str, outcome: str = "completed") -> None:

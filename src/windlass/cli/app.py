@@ -4,7 +4,7 @@ from importlib.metadata import version
 
 from cyclopts import App
 
-from windlass.cli import fleet, jobs, serve
+from windlass.cli import fleet, jobs
 from windlass.cli.logging import configure
 from windlass.cli.output import fail
 from windlass.domain.errors import WindlassError
@@ -15,9 +15,10 @@ app = App(
     version=version("windlass"),
 )
 
-app.command(serve.up, name="up")
-app.command(serve.server, name="server")
-app.command(serve.worker, name="worker")
+# By name: the server behind these takes longer to import than most commands to run.
+app.command("windlass.cli.serve:up", name="up", help="Start everything here.")
+app.command("windlass.cli.serve:server", name="server", help="Start a server.")
+app.command("windlass.cli.serve:worker", name="worker", help="Start a worker.")
 app.command(jobs.run, name="run")
 app.command(jobs.submit, name="submit")
 app.command(jobs.list_jobs, name="jobs")
@@ -31,9 +32,9 @@ app.command(fleet.workers)
 app.command(fleet.queues)
 app.command(fleet.tokens)
 app.command(fleet.names)
-app.command(serve.database)
-app.command(serve.verify, name="verify")
-app.command(serve.doctor, name="doctor")
+app.command("windlass.cli.serve:database", name="db", help="Look after the database.")
+app.command("windlass.cli.serve:verify", name="verify", help="Replay the log, check it.")
+app.command("windlass.cli.serve:doctor", name="doctor", help="Check this installation.")
 
 
 def main() -> None:

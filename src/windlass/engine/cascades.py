@@ -9,14 +9,7 @@ from windlass.domain.job import ALLOW_FAILURE
 from windlass.domain.rank import age_from_ms, level, rank
 from windlass.domain.records import Cascade, JobEnd, JobFacts
 from windlass.domain.states import STATE_BY_CODE, State
-from windlass.engine.dependents import (
-    KEPT_WHILE_RUNNING,
-    CascadeKind,
-    hold_waits,
-    jobs_ended,
-    meet,
-    release,
-)
+from windlass.engine.dependents import CascadeKind, hold_waits, jobs_ended, meet, release
 from windlass.engine.supersede import revive
 from windlass.engine.work import Work
 
@@ -64,12 +57,8 @@ def _satisfies(facts: JobFacts) -> bool:
 async def _abort(work: Work, cascade: Cascade, jobs: list[int]) -> None:
     """Abort those of these jobs that still wait, and go on to their own dependents."""
     locked = await work.tx.jobs.lock(sorted(jobs))
-    held = await hold_waits(work, (), sorted(locked))
-    # What runs though a dependency was retried goes on; it is judged when it comes back.
-    blocked = [
-        job for job in sorted(locked) if job in held and held[job].manual != KEPT_WHILE_RUNNING
-    ]
-    waits = await work.tx.places.take_waits(blocked)
+    await hold_waits(work, (), sorted(locked))
+    waits = await work.tx.places.take_waits(sorted(locked))
     owner = (await work.tx.jobs.read([cascade.job]))[cascade.job]
     reason = f"Dependency {cascade.job} {STATE_BY_CODE[owner.state]}"
     facts: list[JobFacts] = []

@@ -15,7 +15,6 @@ from windlass.domain.failure import FailureClass
 from windlass.domain.job import QUARANTINED, JobSpec
 from windlass.domain.records import (
     Attempt,
-    Cascade,
     Due,
     JobEnd,
     JobFacts,
@@ -26,9 +25,8 @@ from windlass.domain.records import (
 )
 from windlass.domain.retry import GiveUp, Retry, RetryPolicy, decide_retry, decide_return
 from windlass.domain.states import State
-from windlass.engine.dependents import CascadeKind, hold_waits, jobs_ended
+from windlass.engine.dependents import hold_waits, jobs_ended
 from windlass.engine.enqueue import make_ready
-from windlass.engine.supersede import standing_causes
 from windlass.engine.work import Work
 
 QUEUED = State.QUEUED.code
@@ -349,12 +347,8 @@ class Closing:
             if ticket.job in waits
         ]
         if kept:
-            jobs = [wait.job for wait in kept]
-            await self._work.tx.places.take_waits(jobs)
+            await self._work.tx.places.take_waits([wait.job for wait in kept])
             await self._work.tx.places.add_waits(kept)
-            # What failed meanwhile passed them over while they ran.
-            for cause in await standing_causes(self._work, jobs):
-                self._work.cascades.append(Cascade(0, cause, CascadeKind.ABORT, 0, None))
         return {wait.job for wait in kept}
 
     def _move_ticket(self, ticket: Ticket, frm: int, to: int, reason: str) -> None:

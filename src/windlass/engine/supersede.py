@@ -106,15 +106,6 @@ def _standing_cause(
     return None
 
 
-async def standing_causes(work: Work, jobs: list[int]) -> list[int]:
-    """Failures that stand in the way of these jobs, one for each at most; not locked."""
-    specs = {job: _decode(body) for job, body in (await work.tx.jobs.specs(jobs)).items()}
-    named = await _newest(work, [ref for spec in specs.values() for ref in _ids(spec)])
-    facts = await work.tx.jobs.read(sorted(set(named.values())))
-    causes = [_standing_cause(spec, named, facts) for spec in specs.values()]
-    return sorted({cause.id for cause in causes if cause is not None})
-
-
 async def _replace(
     work: Work, old: JobFacts, spec: JobSpec, named: dict[int, int],
     locked: dict[int, JobFacts], actor: str | None,

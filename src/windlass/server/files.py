@@ -25,7 +25,8 @@ Id = Annotated[int, Parameter(ge=1, le=2**53)]
 Size = Annotated[int, Parameter(ge=0, le=2**53)]
 
 READ_LIMIT = 8 * 1024 * 1024
-FOLLOW_MS = 10_000
+FOLLOW_MS = 1_000
+RECHECK_MS = 100
 LOG_CHUNK_LIMIT = 16 * 1024 * 1024
 
 # Artifacts come from jobs: a browser must neither run nor guess what they are.
@@ -102,17 +103,24 @@ async def _check_reader(request: Ask, job: int, desk: Desk) -> None:
 async def _follow(
     services: Services, job: int, attempt: int | None, offset: int
 ) -> AsyncIterator[bytes]:
-    """The log as it grows, across attempts unless one is named."""
+    """The log as it grows, across attempts unless one is named; each begins anew."""
+    current = attempt
     while True:
-        row = await services.files.follow_log(job, attempt, offset, FOLLOW_MS)
+        row = await services.files.log(job, attempt)
+        if current not in (None, row.attempt):
+            offset = 0
+        current = row.attempt or None
         if row.bytes > offset:
             reading = await services.files.read_log(job, row.attempt, offset, READ_LIMIT)
             async for chunk in reading.chunks:
                 yield chunk
             offset = reading.next
-            continue
-        if await _is_over(services, job, row):
+        elif row.state == LogState.STREAMING:
+            await services.files.follow_log(job, attempt, offset, FOLLOW_MS)
+        elif await _is_over(services, job, row):
             return
+        else:  # It has not begun, or another attempt may come.
+            await services.engine.wait_ended(job, RECHECK_MS)
 
 
 async def _is_over(services: Services, job: int, row: LogRow) -> bool:

@@ -1,0 +1,89 @@
+"""`windlass.Client` and `windlass.AsyncClient` against a running installation."""
+
+from collections.abc import Iterator
+
+import pytest
+
+import windlass
+from tests.cli.program import Program
+from tests.support.running import run
+from windlass.domain.errors import InvalidInput, NotFound, Unreachable
+
+ECHO = windlass.JobRequest(task="shell", args={"argv": ["echo", "hi"]})
+FAIL = windlass.JobRequest(task="shell", args={"argv": ["sh", "-c", "exit 3"]})
+SLEEP = windlass.JobRequest(task="shell", args={"argv": ["sleep", "1000"]})
+
+
+@pytest.fixture
+def client(up: Program) -> Iterator[windlass.Client]:
+    with windlass.Client(data=up.data) as client:
+        yield client
+
+
+def test_submit_wait_result_and_logs(client: windlass.Client) -> None:
+    job = client.submit("shell", argv=["echo", "hi"])
+    assert b"".join(job.logs(follow=True)) == b"hi\n"
+    assert job.wait(timeout=60).state == "completed"
+    assert job.info().exit_code == 0
+    assert b"".join(client.job(job.id).logs()) == b"hi\n"
+
+
+def test_many_jobs_make_a_workflow(client: windlass.Client) -> None:
+    jobs = client.submit_many([ECHO, ECHO, ECHO], workflow="three")
+    ended = [job.wait(timeout=60) for job in jobs]
+    assert {job.state for job in ended} == {"completed"}
+    assert len({job.workflow for job in ended}) == 1
+    listed = client.jobs(workflow=ended[0].workflow)
+    assert [job.id for job in listed] == [job.id for job in reversed(jobs)]
+
+
+def test_a_job_without_a_result_raises_and_says_why(client: windlass.Client) -> None:
+    job = client.submit(FAIL)
+    with pytest.raises(windlass.JobFailed, match=f"job {job.id} failed") as failed:
+        job.result(timeout=60)
+    assert failed.value.job.exit_code == 3
+    again = job.retry()
+    assert again.id != job.id
+    with pytest.raises(windlass.JobFailed):
+        again.result(timeout=60)
+
+
+def test_cancel_ends_a_running_job(client: windlass.Client) -> None:
+    job = client.submit(SLEEP)
+    with pytest.raises(TimeoutError):
+        job.wait(timeout=0.01)
+    assert job.cancel("enough") is True
+    ended = job.wait(timeout=60)
+    assert (ended.state, ended.reason) == ("canceled", "enough")
+    assert job.cancel() is False
+    (known,) = client.cancel([job.id]).jobs
+    assert known.applied is False
+
+
+def test_errors_are_our_own(client: windlass.Client) -> None:
+    with pytest.raises(NotFound, match="job 999999"):
+        client.job(999_999).info()
+    with pytest.raises(NotFound):
+        list(client.job(999_999).logs())
+    with pytest.raises(InvalidInput, match="argv"):
+        client.submit("shell", argv=[])
+    with windlass.Client("http://127.0.0.1:9", "x") as nobody, pytest.raises(Unreachable):
+        nobody.jobs()
+    with pytest.raises(InvalidInput, match="server"):
+        windlass.Client("http://[::1", "x")
+
+
+def test_the_asynchronous_client_does_the_same(up: Program) -> None:
+    async def scenario() -> None:
+        async with windlass.AsyncClient(data=up.data) as client:
+            first, second = await client.submit_many([ECHO, FAIL])
+            assert (await first.wait(60)).state == "completed"
+            assert [chunk async for chunk in first.logs()] == [b"hi\n"]
+            with pytest.raises(windlass.JobFailed):
+                await second.result(60)
+            third = await client.submit(SLEEP)
+            assert await third.cancel()
+            assert (await third.wait(60)).state == "canceled"
+            assert (await client.jobs(limit=1))[0].id == third.id
+
+    run(scenario())
