@@ -85,9 +85,9 @@ class Explorer:
             self._seen.append(outcome)
             found = await complaints_in_the_end(self._stage)
         if found:
-            raise AssertionError(
-                "\n".join([f"{scene.name} [{schedule}]", *found, " ".join(performance.trace)])
-            )
+            again = f'make interleave ARGS=\'--scene "{scene.name}" --schedule "{schedule}"\''
+            told = [f"{scene.name} [{schedule}]", *found, " ".join(performance.trace), again]
+            raise AssertionError("\n".join(told))
         return performance, result_of(performance, outcome)
 
 

@@ -123,10 +123,18 @@ class Agent:
             if gathering is not None:
                 gathering.cancel()
                 await asyncio.wait((gathering,))
+            await self._close_executors()
             self._keeper.close()
-            for executor in self._executors.values():
-                await executor.close()
             self._state.close()
+
+    async def _close_executors(self) -> None:
+        """While the keeper can still answer them; whatever they leave, it ends."""
+        loop = asyncio.get_running_loop()
+        closing = [loop.create_task(e.close()) for e in self._executors.values()]
+        if closing:
+            _, late = await asyncio.wait(closing, timeout=LAST_WORDS_S)
+            for task in late:
+                task.cancel()
 
     async def _live(self, stopping: "asyncio.Task[bool]") -> None:
         """One incarnation."""
