@@ -28,6 +28,7 @@ from windlass.worker.scratch import Scratch
 Why = Literal["canceled", "timed_out", "released", "lost"]
 Report = Finished | Released
 
+KNOWN_MS = 2_000  # for the first bytes of a log to be kept
 DRAIN_MS = 2_000  # how long a pipe may stay open when its job has ended
 EXTRA_S = 5  # beyond the grace, for executors to tidy up after their processes
 MESSAGE_LIMIT = 4_000
@@ -306,6 +307,7 @@ class Attempt:
         self._exited = self._why is None
         if self._log is not None:
             await self._log.drained(DRAIN_MS)
+            await self._log.known(KNOWN_MS)
         return result
 
     def _conclude(self, result: Result) -> Report | None:

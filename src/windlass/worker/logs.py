@@ -53,6 +53,7 @@ class LogPump:
         self._lost = False
         self._ends = asyncio.Event()
         self._ends.set()
+        self._known = asyncio.Event()
         self._task = asyncio.get_running_loop().create_task(self._send())
 
     def feed(self, data: bytes) -> None:
@@ -120,6 +121,16 @@ class LogPump:
             await self._ends.wait()
             timer.cancel()
 
+    async def known(self, patience_ms: int) -> None:
+        """Wait until the server has heard of the log.
+
+        Then nobody who follows the job takes the log's absence for its end.
+        """
+        if (self._head or self._tail) and not self._known.is_set():
+            timer = asyncio.get_running_loop().call_later(patience_ms / 1000, self._known.set)
+            await self._known.wait()
+            timer.cancel()
+
     def _cut_off(self) -> None:
         for fd in list(self._pipes):
             self._detach(fd)
@@ -142,6 +153,7 @@ class LogPump:
     def abandon(self) -> None:
         """Nobody wants this log any more."""
         self._lost = True
+        self._known.set()
         self._head.clear()
         self._cut_off()
         self._closed = True
@@ -187,10 +199,12 @@ class LogPump:
         taken = max(0, min(len(data), position - self._sent))
         del self._head[:taken]
         self._sent += taken
+        self._known.set()
         self._resume()
 
     def _give_up(self, why: str) -> None:
         self._lost = True
+        self._known.set()
         self._head.clear()
         self._resume()
         log.info("log_lost", job=self._holder.job, attempt=self._holder.attempt, reason=why)
