@@ -68,5 +68,5 @@ def _check_word(word: str, field: str) -> None:
 
 
 def command_line(program: str, args: GstreamerArgs) -> list[str]:
-    """The command. An interrupt ends the media properly (`-e`), for formats that need it."""
-    return [program, "-e", "--no-position", *args.pipeline]
+    """The command. Without `-e`, with which it waits for ever for the end of a broken pipeline."""
+    return [program, "--no-position", *args.pipeline]
