@@ -68,5 +68,5 @@ def _check_word(word: str, field: str) -> None:
 
 
 def command_line(program: str, args: GstreamerArgs) -> list[str]:
-    """The command. Without `-e`, with which it waits for ever for the end of a broken pipeline."""
+    """The command. A stopped job leaves no artifact, so its media need no proper end (`-e`)."""
     return [program, "--no-position", *args.pipeline]
