@@ -52,6 +52,7 @@ class Counted:
 
     async def enrol(self) -> None:
         enrolled = await self.engine.enrol(Enrolment(name="w", slots=SLOTS))
+        await self.engine.settled()  # what a start leaves to do is not counted
         self._worker, self._incarnation = enrolled.worker, enrolled.incarnation
 
     async def fill(self, jobs: int) -> None:

@@ -85,7 +85,7 @@ class Loop:
             else:
                 job.pass_on(report)
 
-    def wrote(self, _child: Child, data: bytes) -> None:
+    def wrote(self, _seq: int, data: bytes) -> None:
         # Written past Python: whose it is can be told only if there is one.
         if len(self._jobs) == 1:
             for job in self._jobs.values():

@@ -140,8 +140,8 @@ class Pool:
         else:
             job.pass_on(report)
 
-    def wrote(self, child: Child, data: bytes) -> None:
-        job = self._sent.get(child.current)
+    def wrote(self, seq: int, data: bytes) -> None:
+        job = self._sent.get(seq)
         if job is not None:
             job.context.log(data)
 

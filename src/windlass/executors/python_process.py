@@ -46,7 +46,7 @@ class Owner(Protocol):
 
     def heard(self, child: "Child", reports: list[Report], /) -> None: ...
 
-    def wrote(self, child: "Child", data: bytes, /) -> None: ...
+    def wrote(self, seq: int, data: bytes, /) -> None: ...
 
     def ended(self, child: "Child", /) -> None: ...
 
@@ -221,6 +221,7 @@ class Child(asyncio.Protocol):
 
     def read_output(self) -> bool:
         """Pass on some of what it has written; False if there was nothing."""
+        seq = self.current  # before the read: once all is read, it may go on to the next call
         try:
             data = os.read(self._output, READ)
         except BlockingIOError:
@@ -228,7 +229,7 @@ class Child(asyncio.Protocol):
         if not data:
             self._close_output()
             return False
-        self._owner.wrote(self, data)
+        self._owner.wrote(seq, data)
         return True
 
     def _close_output(self) -> None:
