@@ -67,8 +67,12 @@ format: $(STAMP) ## rewrite the code in the one format, and fix what ruff can fi
 test: $(STAMP) ## run all tests (ARGS='-k name' selects)
 	$(PY) -m pytest $(PARALLEL) $(ARGS)
 
+.PHONY: docs-reference
+docs-reference: $(STAMP) ## write docs/reference anew from the options and commands
+	$(PY) -m windlass.cli.reference docs/reference
+
 .PHONY: system-packages
-system-packages: ## install from Debian what has no wheel (GStreamer), for the tests that need it
+system-packages: ## install from Debian what has no wheel (GStreamer, Redis), for tests and benchmarks
 	@python3 tests/support/debian.py
 
 .PHONY: demo
@@ -78,6 +82,10 @@ demo: $(STAMP) ## start everything on this machine, run real work, kill a worker
 .PHONY: bench-core
 bench-core: $(STAMP) ## measure the engine on each store beside raw loops and pgqueuer
 	$(PY) -m benchmarks.core $(ARGS)
+
+.PHONY: bench-fleet
+bench-fleet: $(STAMP) ## measure servers, workers and clients beside their peers (needs redis-server)
+	$(PY) -m benchmarks.fleet $(ARGS)
 
 .PHONY: simulate
 simulate: $(STAMP) ## run the simulator over many seeds (the long form of what the tests do)

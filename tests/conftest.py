@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.postgres import PostgresMissingError, PostgresServer, start_postgres
+from tests.support.s3 import S3MissingError, S3Server, start_s3
 
 # The same examples on every run, however slow the machine is: a test never passes by luck.
 # HYPOTHESIS_PROFILE=explore looks for new examples, ten times as many.
@@ -38,6 +39,17 @@ def postgres_dsn(postgres_server: PostgresServer) -> Iterator[str]:
     dsn = postgres_server.create_database()
     yield dsn
     postgres_server.drop_database(dsn)
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3Server]:
+    """A real S3 server for the whole run."""
+    try:
+        server = start_s3()
+    except S3MissingError as missing:
+        pytest.skip(str(missing))
+    yield server
+    server.stop()
 
 
 def in_ci() -> bool:

@@ -5,8 +5,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from windlass.client.client import AsyncClient, Client
     from windlass.client.handles import JobFailed
+    from windlass.front import AsyncClient, Client
     from windlass.tasks import current, task
     from windlass.wire.jobs import JobRequest
 
@@ -17,8 +17,8 @@ __version__ = version("windlass")
 # Found when they are asked for: the processes of jobs need `task` and `current` alone, and
 # start in a fraction of the time without the client behind the others.
 _PLACES = {
-    "AsyncClient": "windlass.client.client",
-    "Client": "windlass.client.client",
+    "AsyncClient": "windlass.front",
+    "Client": "windlass.front",
     "JobFailed": "windlass.client.handles",
     "JobRequest": "windlass.wire.jobs",
     "current": "windlass.tasks",

@@ -6,16 +6,22 @@ function travels but its name.
 
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
+from functools import lru_cache
+from pathlib import PurePath
 from typing import Any, Final, Protocol, TypeVar, overload
 
 import msgspec
 
 from windlass.domain.errors import Conflict, InvalidInput
+from windlass.domain.tasks.function import as_arguments
 from windlass.wire.jobs import Duration, JobRequest
 
 MARK: Final = "__windlass_task__"
+PYTHON: Final = "python"  # the task of functions without a name of their own
+
+_NAMED: Final[dict[str, Callable[..., Any]]] = {}
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -23,11 +29,12 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class TaskOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What jobs of a marked function get unless they say otherwise."""
 
-    name: str = "python"
+    name: str = PYTHON
     queue: str = "default"
     retries: int | None = None
     timeout: Duration | None = None
     requires: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
 
 
 @overload
@@ -40,6 +47,7 @@ def task(
     retries: int | None = ...,
     timeout: Duration | None = ...,
     requires: Sequence[str] = ...,
+    secrets: Sequence[str] = ...,
 ) -> Callable[[Function], Function]: ...
 
 
@@ -47,28 +55,56 @@ def task(
     function: Function | None = None,
     /,
     *,
-    name: str = "python",
+    name: str = PYTHON,
     queue: str = "default",
     retries: int | None = None,
     timeout: Duration | None = None,
     requires: Sequence[str] = (),
+    secrets: Sequence[str] = (),
 ) -> Function | Callable[[Function], Function]:
     """Mark a function, plain or async, as one that workers may run.
 
     It stays the function it was; `client.submit(function, 1, 2)` runs it as a job.
-    `name` is the task its jobs go by, for workers that serve some tasks only.
+    `name` makes it a task of its own, which workers run that import it (`--import`);
+    `secrets` names those of the worker's that it needs (`windlass.current().secret`).
     """
     if isinstance(requires, str):
         requires = (requires,)
+    if isinstance(secrets, str):
+        secrets = (secrets,)
     options = TaskOptions(
-        name=name, queue=queue, retries=retries, timeout=timeout, requires=tuple(requires)
+        name=name,
+        queue=queue,
+        retries=retries,
+        timeout=timeout,
+        requires=tuple(requires),
+        secrets=tuple(secrets),
     )
 
     def mark(function: Function) -> Function:
         setattr(function, MARK, options)
+        if name != PYTHON:
+            _register(name, function)
         return function
 
     return mark if function is None else mark(function)
+
+
+def _register(name: str, function: Callable[..., Any]) -> None:
+    known = _NAMED.setdefault(name, function)
+    if _place(known) != _place(function):
+        raise InvalidInput("name", f"another than that of {'.'.join(_place(known))}", name)
+    _NAMED[name] = function
+
+
+def _place(function: Callable[..., Any]) -> tuple[str, str]:
+    module = function.__module__
+    return (_name_of_main() or module) if module == "__main__" else module, function.__qualname__
+
+
+def named_functions() -> dict[str, Callable[..., Any]]:
+    """The functions this process knows that are tasks of their own, by name."""
+    return dict(_NAMED)
 
 
 def options_of(function: object) -> TaskOptions | None:
@@ -82,13 +118,25 @@ def path_of(function: Callable[..., Any]) -> str:
     module = getattr(function, "__module__", None)
     name = getattr(function, "__qualname__", None)
     if module == "__main__":
-        spec = getattr(sys.modules["__main__"], "__spec__", None)
-        module = None if spec is None else spec.name
+        module = _name_of_main()
     if not module or not name or "<" in name:
         raise InvalidInput(
             "function", "a function of a module that workers can import", repr(function)
         )
     return f"{module}:{name}"
+
+
+_signature: Final = lru_cache(maxsize=1_000)(inspect.signature)
+
+
+def _name_of_main() -> str | None:
+    """What the program's own module is called when another process imports it."""
+    main = sys.modules["__main__"]
+    spec = getattr(main, "__spec__", None)
+    if spec is not None:
+        return str(spec.name)
+    stem = PurePath(getattr(main, "__file__", None) or "").stem
+    return stem if stem.isidentifier() else None
 
 
 def request(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> JobRequest:
@@ -98,16 +146,18 @@ def request(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> JobRe
         raise InvalidInput("function", "a function marked with @windlass.task", repr(function))
     path = path_of(function)
     try:
-        inspect.signature(function).bind(*args, **kwargs)
+        bound = _signature(function).bind(*args, **kwargs)
     except TypeError as error:
         raise InvalidInput("args", f"arguments that {path} takes", str(error)) from None
+    call = {"function": path, "args": list(args), "kwargs": kwargs}
     return JobRequest(
         task=options.name,
-        args={"function": path, "args": list(args), "kwargs": kwargs},
+        args=call if options.name == PYTHON else as_arguments(bound),
         queue=options.queue,
         retries=options.retries,
         timeout=options.timeout,
         requires=list(options.requires),
+        secrets=list(options.secrets),
     )
 
 
@@ -133,6 +183,7 @@ class Current(msgspec.Struct, frozen=True):
     workflow: int | None
     seq: int
     channel: Channel
+    secrets: Mapping[str, str] = {}
 
     def progress(self, value: object) -> None:
         """Show how far the job is: a number from 0 to 1, or any JSON value up to 4 KiB."""
@@ -141,6 +192,13 @@ class Current(msgspec.Struct, frozen=True):
     def log(self, text: str) -> None:
         """Write a line to the job's log, whichever thread this is called from."""
         self.channel.log(self.seq, text if text.endswith("\n") else text + "\n")
+
+    def secret(self, name: str) -> str:
+        """A secret that the job declared; it is masked in the log and in results."""
+        if name not in self.secrets:
+            declared = ", ".join(sorted(self.secrets)) or "none"
+            raise InvalidInput("secret", f"one that the job declares ({declared})", name)
+        return self.secrets[name]
 
     @property
     def canceled(self) -> bool:
@@ -157,6 +215,7 @@ class _Process:
     """The one job of a process that runs one at a time: its threads see it too."""
 
     job: Current | None = None
+    importing: str | None = None
 
 
 _CURRENT: Final[ContextVar[Current | None]] = ContextVar("windlass_job", default=None)
@@ -181,3 +240,13 @@ def enter(job: Current | None, *, alone: bool) -> None:
         _Process.job = job
     else:
         _CURRENT.set(job)
+
+
+def importing() -> str | None:
+    """The module that this process imports for the sake of a job's function just now."""
+    return _Process.importing
+
+
+def begin_import(name: str | None) -> None:
+    """Say which module that is; None when it is done."""
+    _Process.importing = name

@@ -1,10 +1,11 @@
 """The only place where implementations are chosen: stores, blobs, clocks, gateways."""
 
 import os
-from collections.abc import AsyncIterator
+import sys
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from windlass.blobs.local import LocalBlobs
@@ -19,11 +20,14 @@ from windlass.engine.access import Access
 from windlass.engine.engine import Engine
 from windlass.engine.files import Files
 from windlass.engine.loops.cleanup import CleanupLoop
+from windlass.engine.loops.duty import Duty, Presence, Standby
 from windlass.engine.loops.health import HealthLoop
 from windlass.engine.loops.retention import RetentionLoop
 from windlass.engine.loops.scheduling import SchedulingLoop
-from windlass.engine.loops.ticker import Ticker
-from windlass.executors import load_executors, load_kinds
+from windlass.engine.loops.ticker import Loop, Ticker
+from windlass.engine.verify import verify
+from windlass.executors import add_named, load_executors, load_kinds
+from windlass.executors.python import PythonExecutor
 from windlass.ports.blobs import Blobs
 from windlass.ports.store import Store
 from windlass.server.feed import Feed
@@ -31,6 +35,7 @@ from windlass.server.metrics import Meters
 from windlass.server.services import Services
 from windlass.store.memory.store import MemoryStore
 from windlass.store.sqlite.store import SqliteStore
+from windlass.wire.system import Verified, ViolationInfo
 from windlass.worker.agent import Agent
 from windlass.worker.direct import DirectGateway
 from windlass.worker.options import WorkerOptions
@@ -43,22 +48,36 @@ class ServerOptions(NamedTuple):
     store: str
     blobs: str
     config: Config = Config()
+    imports: tuple[str, ...] = ()  # modules whose tasks it knows
 
 
-async def open_store(url: str) -> Store:
-    """`sqlite:///path`, `postgresql://…`, or `memory:`."""
+async def open_store(
+    url: str,
+    config: Config = Config(),  # noqa: B008 - frozen
+    blobs: str = "",
+) -> Store:
+    """`sqlite:///path`, `postgresql://…`, or `memory:`; guests are told of `blobs`."""
     parts = urlsplit(url)
     name = f"{os.uname().nodename}-{os.getpid()}-{RealSecrets().secret()[:6]}"
     if parts.scheme in ("postgresql", "postgres"):
         from windlass.store.postgres.store import PostgresStore
 
-        store = await PostgresStore.connect(url, name)
+        store = await PostgresStore.connect(
+            url,
+            name,
+            pool_open=config.pool_open,
+            pool_idle=config.pool_idle,
+            lifetime_ms=config.pool_lifetime_ms,
+            idle_ms=config.pool_idle_time_ms,
+        )
         await store.check_schema()
         return store
     if parts.scheme == "sqlite":
         path = Path(parts.path)
         make_private(path.parent)
-        return SqliteStore.open(path, RealClock(), server="s1")
+        file = SqliteStore.open(path, RealClock(), server="s1", blobs=blobs)
+        await file.join()
+        return file
     if parts.scheme == "memory":
         return MemoryStore(RealClock())
     expected = "sqlite:///path, postgresql://… or memory:"
@@ -79,6 +98,16 @@ async def upgrade_store(url: str) -> None:
     await (await open_store(url)).close()
 
 
+async def verify_store(url: str, config: Config) -> Verified:
+    """Check a store without a server."""
+    store = await open_store(url, config)
+    try:
+        found = await verify(store, config)
+    finally:
+        await store.close()
+    return Verified([ViolationInfo(v.invariant, v.message, v.job, v.seq) for v in found])
+
+
 def open_blobs(url: str) -> Blobs:
     """`file:///directory`, `s3://bucket/prefix`, or `memory:`."""
     parts = urlsplit(url)
@@ -93,37 +122,83 @@ def open_blobs(url: str) -> Blobs:
     raise InvalidInput("blobs", "file:///directory, s3://bucket/prefix or memory:", url)
 
 
+class Works(NamedTuple):
+    """An engine and what it works with; `duty` are its loops."""
+
+    engine: Engine
+    files: Files
+    blobs: Blobs
+    duty: Duty
+
+    async def close(self) -> None:
+        """Stop everything."""
+        await self.duty.lay_down()
+        await self.files.merging.close()
+        await self.engine.close()
+        await self.blobs.close()
+        await self.engine.store.close()
+
+
+def make_works(store: Store, blobs: str, config: Config, imports: Sequence[str] = ()) -> Works:
+    """An engine over an open store; neither it nor its loops are started."""
+    opened = open_blobs(blobs)
+    engine = Engine(store, config, RealChance(), tasks=load_kinds(imports))
+
+    def loops() -> Sequence[Loop[Any]]:
+        return (
+            SchedulingLoop(engine),
+            HealthLoop(engine),
+            CleanupLoop(engine),
+            RetentionLoop(engine, opened),
+        )
+
+    duty = Duty(loops, RealClock(), config.drain_limit_ms)
+    return Works(engine, Files(engine, opened), opened, duty)
+
+
+@asynccontextmanager
+async def running_works(options: ServerOptions) -> AsyncIterator[Works]:
+    """A started engine without its loops; everything is stopped in the end."""
+    store = await open_store(options.store, options.config, options.blobs)
+    works = make_works(store, options.blobs, options.config, options.imports)
+    try:
+        await works.engine.start()
+        yield works
+    finally:
+        await works.close()
+
+
 @asynccontextmanager
 async def running_engine(
     options: ServerOptions, loops: bool = True
 ) -> AsyncIterator[tuple[Engine, Files, Blobs]]:
     """A started engine with its loops; everything is stopped in the end."""
-    clock = RealClock()
-    store = await open_store(options.store)
-    blobs = open_blobs(options.blobs)
-    engine = Engine(store, options.config, RealChance(), tasks=load_kinds())
-    files = Files(engine, blobs)
-    tickers = [
-        Ticker(loop, clock)
-        for loop in (
-            SchedulingLoop(engine),
-            HealthLoop(engine),
-            CleanupLoop(engine),
-            RetentionLoop(engine, blobs),
-        )
-    ]
-    try:
-        await engine.start()
+    async with running_works(options) as works:
         if loops:
-            for ticker in tickers:
-                ticker.start()
-        yield engine, files, blobs
+            works.duty.take_up()
+        yield works.engine, works.files, works.blobs
+
+
+@asynccontextmanager
+async def running_beside(options: ServerOptions) -> AsyncIterator[Works]:
+    """The same for a worker beside its store: the loops run only while no server is alive."""
+    async with running_works(options) as works, standing_by(works):
+        yield works
+
+
+@asynccontextmanager
+async def standing_by(works: Works) -> AsyncIterator[None]:
+    """Look out for servers; on a store that nobody shares there is none."""
+    if not works.engine.store.shared or works.engine.store.inline:
+        works.duty.take_up()
+        yield
+        return
+    standby = Ticker(Standby(works.engine, works.duty), RealClock())
+    standby.start()
+    try:
+        yield
     finally:
-        for ticker in tickers:
-            await ticker.stop(options.config.drain_limit_ms)
-        await engine.close()
-        await blobs.close()
-        await store.close()
+        await standby.stop(works.engine.config.drain_limit_ms)
 
 
 @asynccontextmanager
@@ -133,12 +208,16 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
     async with running_engine(options) as (engine, files, _):
         meters = Meters()
         feed = Feed(engine.store, meters)
-        ticker = Ticker(feed, clock)
-        ticker.start()
+        tickers: list[Ticker[Any]] = [Ticker(feed, clock)]
+        if engine.store.shared and not engine.store.inline:
+            tickers.append(Ticker(Presence(engine), clock))
+        for ticker in tickers:
+            ticker.start()
         try:
             yield Services(engine, files, Access(engine, RealSecrets()), feed, meters, clock)
         finally:
-            await ticker.stop(options.config.drain_limit_ms)
+            for ticker in tickers:
+                await ticker.stop(options.config.drain_limit_ms)
 
 
 def make_private(directory: Path) -> None:
@@ -167,13 +246,24 @@ def _write_secret(path: Path, secret: str) -> None:
         file.write(secret + "\n")
 
 
-def http_agent(server: str, token: str | None, options: WorkerOptions) -> Agent:
-    """An agent that talks to a server."""
-    gateway = HttpGateway(Transport(server, token), recall(options.state).token)
-    return Agent(gateway, options, load_executors(), RealClock(), RealChance())
+def http_agent(transport: Transport, options: WorkerOptions) -> Agent:
+    """An agent that talks to a server; whoever opened the transport closes it."""
+    gateway = HttpGateway(transport, recall(options.state).token)
+    executors = load_executors(imports=options.imports)
+    return Agent(gateway, options, executors, RealClock(), RealChance())
 
 
 def direct_agent(engine: Engine, files: Files, options: WorkerOptions) -> Agent:
     """An agent beside the store, with no server between."""
     gateway = DirectGateway(engine, files)
-    return Agent(gateway, options, load_executors(), RealClock(), RealChance())
+    executors = load_executors(imports=options.imports)
+    return Agent(gateway, options, executors, RealClock(), RealChance())
+
+
+def own_agent(engine: Engine, files: Files, options: WorkerOptions) -> Agent:
+    """An agent inside a user's program: its functions find what the program can import."""
+    path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+    executors = load_executors()
+    executors["python"] = PythonExecutor(env={"PYTHONPATH": path})
+    add_named(executors)
+    return Agent(DirectGateway(engine, files), options, executors, RealClock(), RealChance())

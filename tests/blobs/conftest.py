@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import pytest
 
 from tests.conformance.driver import SettableClock
-from tests.support.s3 import S3MissingError, S3Server, start_s3
+from tests.support.s3 import S3Server
 from windlass.blobs.local import LocalBlobs
 from windlass.blobs.memory import MemoryBlobs
 from windlass.ports.blobs import BlobInfo, Blobs
@@ -54,16 +54,6 @@ async def chunks_of(*parts: bytes, error: Exception | None = None) -> AsyncItera
         yield part
     if error is not None:
         raise error
-
-
-@pytest.fixture(scope="session")
-def s3_server() -> Iterator[S3Server]:
-    try:
-        server = start_s3()
-    except S3MissingError as missing:
-        pytest.skip(str(missing))
-    yield server
-    server.stop()
 
 
 def open_blobs(kind: str, request: pytest.FixtureRequest, folder: Path) -> Blobs:

@@ -11,11 +11,10 @@ from tests.cli.program import Program
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
     """`windlass up` with one worker, and the commands that find it."""
     program = Program(tmp_path_factory.mktemp("up"))
-    process = program.start("up", "--port", "0", "--workers", "1", "--slots", "2")
-    with process:
+    words = ("up", "--port", "0", "--workers", "1", "--slots", "2")
+    with program.running(*words) as process:
         assert process.stdout is not None
         assert "windlass is up at http://127.0.0.1:" in process.stdout.readline()
+        assert program("run", "--", "true").returncode == 0  # so the worker is there
         yield program
-        process.terminate()
-        process.communicate(timeout=60)
     assert process.returncode == 0

@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,20 @@ class Program:
     def json(self, *words: str) -> Any:
         """What a command that succeeds prints as JSON."""
         return json.loads(self.text(*words, "--json"))
+
+    @contextmanager
+    def running(self, *words: str) -> "Iterator[subprocess.Popen[str]]":
+        """A started command, which ends with the block, whatever happens in it."""
+        with self.start(*words) as process:
+            try:
+                yield process
+            finally:
+                if process.poll() is None:
+                    process.terminate()
+                try:
+                    process.communicate(timeout=LONGEST_S)
+                finally:
+                    process.kill()
 
     def start(self, *words: str) -> "subprocess.Popen[str]":
         """Start a command in a session of its own and read its output."""

@@ -1,7 +1,9 @@
 """What a start refuses, what commands say without a server, and what a stop leaves."""
 
+import json
 import os
 import signal
+import stat
 from pathlib import Path
 
 from tests.cli.program import Program
@@ -47,6 +49,73 @@ def test_a_stop_leaves_no_process_behind(tmp_path: Path) -> None:
         for left in _processes(tmp_path):
             os.kill(left, signal.SIGKILL)
         process.communicate()
+
+
+def test_commands_find_the_server_until_it_stops(tmp_path: Path) -> None:
+    program = Program(tmp_path / "data")
+    place = _place(tmp_path)
+    with program.running("server", *place, "--listen", "127.0.0.1:0") as process:
+        assert process.stdout is not None
+        assert "windlass server at http://127.0.0.1:" in process.stdout.readline()
+        assert program.json("jobs") == []
+        assert stat.S_IMODE((program.data / "server.json").stat().st_mode) == 0o600
+    assert not (program.data / "server.json").exists()
+
+
+def test_a_server_that_was_killed_is_said_to_be_away_and_its_store_is_verified(
+    tmp_path: Path,
+) -> None:
+    program = Program(tmp_path)
+    with program.running("up", "--port", "0", "--workers", "0") as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().split()[-1]
+        program.text("submit", "--", "true")
+        process.kill()
+    away = program("jobs")
+    assert away.returncode == 3
+    assert f"no server at {address}" in away.stderr
+    assert "start one with `windlass up`" in away.stderr
+    assert program("doctor").returncode == 1
+    checked = program("verify", "--json")
+    assert (checked.returncode, checked.stdout.split()) == (0, ["{", '"violations":', "[]", "}"])
+    assert "no server runs" in checked.stderr
+    assert program.json("verify", "--store", f"sqlite://{tmp_path}/windlass.db") == {
+        "violations": []
+    }
+    assert program.text("db", "upgrade") == "up to date"
+
+
+def test_what_is_no_store_is_not_made_by_looking_at_it(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    nothing = program("verify", "--store", f"sqlite://{tmp_path}/x.db")
+    assert (nothing.returncode, "an existing database" in nothing.stderr) == (2, True)
+    assert program("verify").returncode == 3
+    assert program("db", "upgrade").returncode == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_option_of_the_core_is_in_force(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    words = ("up", "--port", "0", "--workers", "0", "--payload-limit", "2KiB")
+    with program.running(*words) as process:
+        assert process.stdout is not None
+        assert "is up" in process.stdout.readline()
+        assert program("submit", "--", "echo", "x" * 1_000).returncode == 0
+        large = program("submit", "--", "echo", "x" * 3_000)
+        assert large.returncode == 2, large.stderr
+        assert "2048" in large.stderr
+
+
+def test_a_data_directory_that_others_see_is_a_problem(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    done = Program(tmp_path)("doctor", "--json")
+    assert done.returncode == 1
+    (finding,) = (f for f in json.loads(done.stdout) if f["check"] == "data directory")
+    assert (finding["state"], "chmod 700" in finding["detail"]) == ("problem", True)
+
+
+def _place(folder: Path) -> tuple[str, ...]:
+    return ("--store", f"sqlite://{folder}/windlass.db", "--blobs", f"file://{folder}/blobs")
 
 
 def _processes(data: Path) -> list[int]:

@@ -14,7 +14,7 @@ from tests.conformance.rows import (
     workflow,
 )
 from windlass.domain.events import Moves
-from windlass.domain.records import Completion, Grant, QueueRow
+from windlass.domain.records import QueueRow
 from windlass.ports.store import Snapshot
 
 
@@ -23,7 +23,7 @@ def grant(dice: Dice, held: Snapshot) -> Move:
     submitted = [row.facts.id for row in held.jobs]
     free = {p.job: p for p in held.ready if p.job in submitted and p.job not in leased}
     grants = [
-        Grant(place, dice.one(WORKERS), dice.number(1, 3), dice.number(1, 9))
+        (place, dice.one(WORKERS), dice.number(1, 3), dice.number(1, 9))
         for place in dice.some(list(free.values()))
     ]
     return Move("leases", "grant", (grants, dice.one([ASSIGNED, RUNNING]), dice.one(TIMES), 3))
@@ -31,7 +31,7 @@ def grant(dice: Dice, held: Snapshot) -> Move:
 
 def move_leases(dice: Dice, held: Snapshot) -> Move:
     rows = [(job, dice.one(TIMES), dice.number(0, 30)) for job in dice.some(JOBS)]
-    return Move("leases", dice.one(["start", "touch"]), (rows,))
+    return Move("leases", dice.one(["start", "touch", "allow"]), (rows,))
 
 
 def mark(dice: Dice, held: Snapshot) -> Move:
@@ -162,7 +162,7 @@ def complete(dice: Dice, held: Snapshot) -> Move:
     ended = [row.facts.id for row in held.jobs if row.facts.state]
     leases = [row for row in held.leases if row.job not in ended]
     done = [
-        Completion(
+        (
             row.job,
             row.attempt,
             row.worker,

@@ -76,12 +76,6 @@ def add_dependents(dice: Dice, held: Snapshot) -> Move:
     return Move("jobs", "add_dependents", (edges,))
 
 
-def move_dependents(dice: Dice, held: Snapshot) -> Move:
-    lists = [job for job, _ in held.dependents]
-    empty = [job for job in JOBS if job not in lists] or [99]
-    return Move("jobs", "move_dependents", (dice.one(JOBS), dice.one(empty)))
-
-
 def claim_keys(dice: Dice, held: Snapshot) -> Move:
     names = dice.some(["a", "A", "ä", "b"])
     rows = [KeyRow("team", name, dice.one(JOBS), dice.one("xy")) for name in names]
@@ -205,7 +199,7 @@ MOVES: list[Maker] = [
 ]
 
 # These rely on what was held when the transaction began.
-LONE_MOVES: list[Maker] = [end_jobs, supersede, move_dependents, park]
+LONE_MOVES: list[Maker] = [end_jobs, supersede, park]
 
 # These give the others something to work on.
 OPENING: list[Maker] = [insert_jobs, add_ready, add_parked, add_waits, add_due, claim_keys] * 3

@@ -144,7 +144,7 @@ def attempt(job: int, number: int, **changes: Any) -> Attempt:
 
 
 def grant(place: Ticket, worker: int = 1, incarnation: int = 1, number: int = 1) -> Grant:
-    return Grant(place, worker, incarnation, number)
+    return (place, worker, incarnation, number)
 
 
 def worker(name: str, **changes: Any) -> Worker:

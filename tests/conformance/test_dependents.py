@@ -61,25 +61,3 @@ def test_a_job_with_no_edges_gets_no_list(store: Driver) -> None:
     store.transact(lambda tx: tx.jobs.add_dependents({1: []}))
     assert store.transact(lambda tx: tx.jobs.dependents([1], 0)) == {}
     assert store.snapshot().dependents == ()
-
-
-def test_all_chunks_move_to_another_job(store: Driver) -> None:
-    store.transact(lambda tx: tx.jobs.add_dependents({1: range(2_100), 2: [5]}))
-    store.transact(lambda tx: tx.jobs.move_dependents(1, 3))
-    assert store.snapshot().dependents == ((2, (5,)), (3, tuple(range(2_100))))
-    assert chunks(store, 1) == []
-    assert [len(chunk) for chunk in chunks(store, 3)] == [1_000, 1_000, 100]
-
-
-def test_moved_lists_go_on_growing_on_both_sides(store: Driver) -> None:
-    store.transact(lambda tx: tx.jobs.add_dependents({1: range(999)}))
-    store.transact(lambda tx: tx.jobs.move_dependents(1, 2))
-    store.transact(lambda tx: tx.jobs.add_dependents({1: [7], 2: [999, 1_000]}))
-    assert store.snapshot().dependents == ((1, (7,)), (2, tuple(range(1_001))))
-    assert chunks(store, 2)[1] == (1_000,)
-
-
-def test_moving_nothing_moves_nothing(store: Driver) -> None:
-    store.transact(lambda tx: tx.jobs.add_dependents({1: [2]}))
-    store.transact(lambda tx: tx.jobs.move_dependents(8, 9))
-    assert store.snapshot().dependents == ((1, (2,)),)

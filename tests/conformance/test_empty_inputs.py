@@ -44,6 +44,7 @@ NOTHING: list[tuple[str, str, tuple[Any, ...], Any]] = [
     ("leases", "start", ([],), None),
     ("leases", "mark", ([], CANCELING, "by hand"), None),
     ("leases", "touch", ([],), None),
+    ("leases", "allow", ([],), None),
     ("leases", "drop", ([],), None),
     ("workers", "lock", ([],), {}),
     ("workers", "update", ([],), None),

@@ -31,9 +31,15 @@ def place_of(row: NewJob) -> Ticket:
     return Ticket(row.shape, row.rank, row.id, 0, row.workflow, row.limit, None)
 
 
-def completion(job: int, **changes: Any) -> Completion:
-    row = Completion(job, attempt=5, worker=3, incarnation=4, exit_code=None, result=None)
-    return row._replace(**changes)
+def completion(
+    job: int,
+    attempt: int = 5,
+    worker: int = 3,
+    incarnation: int = 4,
+    exit_code: int | None = None,
+    result: bytes | None = None,
+) -> Completion:
+    return (job, attempt, worker, incarnation, exit_code, result)
 
 
 def lease(store: Driver, rows: Sequence[NewJob], state: int = RUNNING) -> None:

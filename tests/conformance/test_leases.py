@@ -44,7 +44,7 @@ def test_a_granted_job_leaves_ready_for_a_lease(store: Driver) -> None:
     store.transact(lambda tx: tx.places.add_ready([place, ticket(2)]))
     grants = [grant(place, worker=6, incarnation=7, number=4)]
     told = store.transact(lambda tx: tx.leases.grant(grants, RUNNING, NOW, 100))
-    assert told == [Granted(1, 4, 1, 6, 8_000, 6_000, row.spec)]
+    assert told == [(1, 4, 1, 6, 8_000, 6_000, row.spec)]
     assert store.snapshot().ready == (ticket(2),)
     assert store.snapshot().leases == (
         Lease(
@@ -96,14 +96,14 @@ def test_the_smaller_timeout_sets_the_first_deadline(
 
 def test_leases_are_numbered_in_the_order_of_the_grants(store: Driver) -> None:
     told = lease_jobs(store, 3, 1, 2)
-    assert [(row.job, row.lease) for row in told] == [(3, 1), (1, 2), (2, 3)]
-    assert [row.lease for row in lease_jobs(store, 9)] == [4]
+    assert [(row[0], row[2]) for row in told] == [(3, 1), (1, 2), (2, 3)]
+    assert [row[2] for row in lease_jobs(store, 9)] == [4]
 
 
 def test_a_number_is_not_given_again_after_its_lease_ended(store: Driver) -> None:
     lease_jobs(store, 1, 2)
     store.transact(lambda tx: tx.leases.drop([1, 2]))
-    assert [row.lease for row in lease_jobs(store, 3)] == [3]
+    assert [row[2] for row in lease_jobs(store, 3)] == [3]
 
 
 def test_grants_of_one_call_may_go_to_several_workers(store: Driver) -> None:
@@ -113,7 +113,7 @@ def test_grants_of_one_call_may_go_to_several_workers(store: Driver) -> None:
     store.transact(lambda tx: tx.places.add_ready([ticket(1), ticket(2)]))
     grants = [grant(ticket(2), 8, 3, 5), grant(ticket(1), 9, 2, 6)]
     told = store.transact(lambda tx: tx.leases.grant(grants, RUNNING, NOW, 0))
-    assert told == [Granted(2, 5, 1, 8, 20, 0, specs[2]), Granted(1, 6, 2, 9, 10, 0, specs[1])]
+    assert told == [(2, 5, 1, 8, 20, 0, specs[2]), (1, 6, 2, 9, 10, 0, specs[1])]
 
 
 def test_locked_leases_are_told_ascending_and_absent_ones_left_out(store: Driver) -> None:
@@ -185,6 +185,18 @@ def test_a_touch_writes_activity_and_deadline(store: Driver) -> None:
         before[0]._replace(activity_at=NOW + 10, deadline_at=NOW + 100),
         before[1],
         before[2]._replace(activity_at=NOW + 30, deadline_at=NOW + 300),
+    )
+
+
+def test_another_timeout_comes_with_its_deadline(store: Driver) -> None:
+    lease_jobs(store, 1, 2, 3)
+    before = store.snapshot().leases
+    rows = [(3, 30_000, NOW + 300), (9, 1, 1), (1, 10_000, NOW + 100)]
+    store.transact(lambda tx: tx.leases.allow(rows))
+    assert store.snapshot().leases == (
+        before[0]._replace(timeout_ms=10_000, deadline_at=NOW + 100),
+        before[1],
+        before[2]._replace(timeout_ms=30_000, deadline_at=NOW + 300),
     )
 
 

@@ -9,7 +9,7 @@ from windlass.domain.errors import WindlassError
 from windlass.domain.events import Event
 from windlass.domain.job import Concurrency, JobSpec
 from windlass.domain.workers import WorkerStatus
-from windlass.engine.submit import WorkflowSpec
+from windlass.engine.submission import WorkflowSpec
 from windlass.wire.sync import Assignment, Finished, Released, Started, SyncReply
 
 STATUSES = {

@@ -18,7 +18,7 @@ from windlass.engine.engine import Engine
 from windlass.engine.loops.cleanup import CleanupLoop
 from windlass.engine.loops.health import HealthLoop
 from windlass.engine.loops.scheduling import SchedulingLoop
-from windlass.engine.submit import Submitted, WorkflowSpec
+from windlass.engine.submission import Submitted, WorkflowSpec
 from windlass.engine.workers import Enrolment
 from windlass.ports.store import Snapshot, Store
 

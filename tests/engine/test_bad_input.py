@@ -12,7 +12,7 @@ from windlass.domain.config import Config
 from windlass.domain.errors import InvalidInput, WindlassError
 from windlass.domain.job import Concurrency, JobSpec
 from windlass.engine.activity import Activity
-from windlass.engine.submit import WorkflowSpec
+from windlass.engine.submission import WorkflowSpec
 from windlass.wire.sync import Finished, Held, Released, Started, SyncRequest
 
 NAN = float("nan")

@@ -192,3 +192,16 @@ async def test_what_cannot_be_meant_is_refused_by_name(rig: Rig) -> None:
         assert refusal.value.field == field
     with pytest.raises(NotFound):
         await desk.files.read_log(99)
+
+
+async def test_a_long_log_is_kept_in_few_objects_once_it_has_ended(memory_rig: Rig) -> None:
+    desk = Desk(memory_rig)
+    agent, job = await running(memory_rig)
+    holder = holder_of(agent, job)
+    for number in range(50):
+        await desk.files.append_log(holder, 4 * number, b"%3d\n" % number)
+    await desk.files.end_log(holder, 200, "committed")
+    await desk.files.merging.settled()
+    assert len([info async for info in desk.blobs.list("logs")]) == 1
+    assert (await desk.text(job.job)).split() == [b"%d" % number for number in range(50)]
+    await desk.files.merging.close()

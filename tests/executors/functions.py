@@ -95,6 +95,14 @@ def flood(count: int) -> None:
 
 
 @windlass.task
+async def flood_async(count: int) -> None:
+    """Never yields to its loop: nothing but the writing itself can hold it back."""
+    block = "x" * 65_535
+    for _ in range(count):
+        print(block)
+
+
+@windlass.task
 async def print_interleaved(name: str, count: int) -> None:
     for number in range(count):
         print(name, number)
@@ -202,6 +210,33 @@ def return_infinity() -> list[float]:
 @windlass.task
 def return_object() -> object:
     return object()
+
+
+@windlass.task
+def tell_secret(name: str) -> dict[str, Any]:
+    value = windlass.current().secret(name)
+    assert os.environ[name] == value
+    print("it is", value)
+    windlass.current().progress({"of": value})
+    return {"length": len(value), value: [value], "text": f"<{value}>"}
+
+
+@windlass.task
+async def tell_secret_async(name: str) -> dict[str, Any]:
+    value = windlass.current().secret(name)
+    assert name not in os.environ  # other jobs share this process
+    print("it is", value)
+    return {"length": len(value), value: [value], "text": f"<{value}>"}
+
+
+@windlass.task
+def fail_with_secret() -> None:
+    raise ValueError(f"refused {os.environ['TOKEN']}")
+
+
+@windlass.task
+def variables() -> list[str]:
+    return sorted(os.environ)
 
 
 @windlass.task

@@ -69,6 +69,9 @@ def test_the_duration_is_found_in_the_input(on_bench: OnBench, tmp_path: Path) -
             options=["-preset", "slow", "-threads", "1"],
         )
         assert result.outcome == "completed"
+        assert again.durations == [20_000]
+        assert first.durations == []
+        assert b"At least one output file" not in again.written  # of the program that looked
         shares = again.values
         assert all(isinstance(value, float) for value in shares)
         assert all(one < other for one, other in itertools.pairwise(shares))

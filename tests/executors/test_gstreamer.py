@@ -75,6 +75,7 @@ def test_the_element_progressreport_becomes_progress(on_bench: OnBench) -> None:
         ("videotestsrc ! audioconvert ! fakesink", "configuration", "could not link"),
         ("videotestsrc !", "configuration", "syntax error"),
         ("filesrc location=missing ! fakesink", "execution", "No such file"),
+        ("filesrc location=/etc/hostname ! qtdemux ! fakesink", "execution", "no playable"),
     ],
 )
 def test_failures_that_no_retry_would_cure(
@@ -149,6 +150,7 @@ def test_media_jobs_go_to_the_tool_that_suits_them(
         result = await MediaExecutor().run(context)
         assert result.outcome == "completed", context.written.decode()
         assert tool in context.written
+        assert len(context.durations) == (queue == "default")  # live work has no end to know
         assert context.uploaded == ["out.mkv"]
         assert (context.scratch / "out.mkv").stat().st_size > 1_000
 
@@ -176,6 +178,7 @@ def test_a_media_job_streams_to_a_listener(on_bench: OnBench) -> None:
         server.close()
         await server.wait_closed()
         assert b"with gstreamer" in context.written
+        assert 1_900 < context.durations[0] < 2_200
         assert struct.unpack_from("B", received)[0] == 0x47  # an MPEG transport stream
 
     on_bench(body)

@@ -19,12 +19,14 @@ def test_a_call_becomes_a_job_with_the_options_of_the_mark() -> None:
     job = request(functions.greet, "you")
     assert (job.task, job.queue, job.retries, job.timeout) == ("greetings", "batch", 5, "90s")
     assert job.requires == ["memory>=1GiB"]
-    assert job.args == {
-        "function": "tests.executors.functions:greet",
-        "args": ["you"],
-        "kwargs": {},
+    assert job.args == {"name": "you"}
+    plain = request(functions.add, 1, right=2)
+    assert plain.task == "python"
+    assert plain.args == {
+        "function": "tests.executors.functions:add",
+        "args": [1],
+        "kwargs": {"right": 2},
     }
-    assert request(functions.add, 1, right=2).task == "python"
     assert path_of(functions.Service.measure) == "tests.executors.functions:Service.measure"
 
 

@@ -139,7 +139,7 @@ def test_the_duration_sets_the_timeout() -> None:
     door = Door(Config(), KINDS)
 
     def timeout_ms(task: str, **args: object) -> int:
-        return door.prepare(JobSpec(task=task, args={**GOOD[task], **args})).timeout_ms
+        return door.prepare(JobSpec(task=task, args={**GOOD[task], **args})).mould.timeout_ms
 
     assert timeout_ms("ffmpeg", duration=600) == 1_200_000
     assert timeout_ms("ffmpeg", duration="10m") == 1_200_000

@@ -12,7 +12,8 @@ import msgspec
 from tests.interleaver.stage import CONFIG, Stage, Step
 from windlass.domain.job import Concurrency, Door, JobSpec
 from windlass.engine.cascades import advance
-from windlass.engine.submit import Submission, WorkflowSpec, submit
+from windlass.engine.submission import Submission, Submitted, WorkflowSpec
+from windlass.engine.submit import submit
 from windlass.engine.sync import SyncCall, sync
 from windlass.engine.workers import Enrolment, enrol
 from windlass.wire.sync import Assignment, Finished, SyncReply, SyncRequest
@@ -56,6 +57,7 @@ class World:
         """Submit jobs in one go; optionally as a new workflow."""
         submission = submission_of(jobs, workflow)
         done = (await self._stage.hand.run(lambda work, _: submit(work, [submission])))[0]
+        assert isinstance(done, Submitted)
         self.jobs.update(zip(map(label_of, jobs), done.ids, strict=True))
         if workflow:
             self.workflows[workflow] = done.workflow

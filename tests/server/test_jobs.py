@@ -19,7 +19,7 @@ FIELDS = [
     "result", "progress", "log", "artifacts", "supersedes", "superseded_by", "labels", "key",
     "submitted_by", "created_at", "assigned_at", "started_at", "finished_at", "reason",
 ]  # fmt: skip
-BESIDE = {"exit_code", "failure", "worker"}
+BESIDE = {"exit_code", "failure", "worker", "secrets"}
 
 
 async def _fail_one(server: RunningServer) -> int:

@@ -61,6 +61,7 @@ ROUTES: Final[dict[str, str]] = {
     f"POST {ATTEMPT}/log": Role.WORKER,
     f"POST {ATTEMPT}/log/end": Role.WORKER,
     f"POST {ATTEMPT}/progress": Role.WORKER,
+    f"POST {ATTEMPT}/duration": Role.WORKER,
     f"PUT {ATTEMPT}/artifacts/{{name:path}}": Role.WORKER,
     f"POST {ATTEMPT}/artifacts/{{name:path}}": Role.WORKER,
 }

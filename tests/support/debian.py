@@ -17,6 +17,7 @@ PACKAGES = {
         "gstreamer1.0-plugins-bad",
         "gstreamer1.0-plugins-ugly",
     ),
+    "redis-server": ("redis-server",),
 }
 
 

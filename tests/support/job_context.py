@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -61,13 +61,19 @@ class BenchContext:
         self.scratch = bench.folder / f"job-{job}"
         self.scratch.mkdir()
         self.env: Mapping[str, str] = {**bench.keeper.base, "WINDLASS_JOB": str(job)}
+        self.secrets: Mapping[str, str] = {}
         self.stopping = asyncio.Event()
         self.written = b""
         self.values: list[Any] = []
         self.uploaded: list[str] = []
+        self.durations: list[int] = []
         self.processes: list[KeptProcess] = []
         self.news = asyncio.Event()
         self._bench = bench
+
+    @property
+    def workflow(self) -> int | None:
+        return self.spec.get("workflow")
 
     async def spawn(
         self,
@@ -106,9 +112,15 @@ class BenchContext:
                 path.relative_to(self.scratch).as_posix() for path in self.scratch.glob(pattern)
             ]
 
+    async def measured(self, duration_ms: int) -> None:
+        self.durations.append(duration_ms)
+
     def log(self, data: bytes) -> None:
         self.written += data
         self.news.set()
+
+    def log_full(self, resume: Callable[[], None]) -> bool:
+        return False
 
     def progress(self, value: Any) -> None:
         self.values.append(value)

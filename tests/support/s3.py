@@ -49,6 +49,15 @@ class S3Server(NamedTuple):
             "region": "us-east-1",
         }
 
+    def environment(self) -> dict[str, str]:
+        """The same, as the variables that programs take it from."""
+        return {
+            "AWS_ENDPOINT_URL": self.endpoint,
+            "AWS_ACCESS_KEY_ID": self.access_key,
+            "AWS_SECRET_ACCESS_KEY": self.secret_key,
+            "AWS_REGION": "us-east-1",
+        }
+
     def stop(self) -> None:
         self.process.kill()
         self.process.wait()

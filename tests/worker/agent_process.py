@@ -1,4 +1,4 @@
-"""An agent in a process of its own, for tests that kill it: SOCKET STATE NAME SLOTS."""
+"""An agent in a process of its own, for tests that kill it: SOCKET STATE NAME SLOTS TASK…"""
 
 import asyncio
 import sys
@@ -11,9 +11,9 @@ from windlass.worker.agent import Agent
 from windlass.worker.options import WorkerOptions
 
 
-async def main(socket: str, state: str, name: str, slots: str) -> None:
+async def main(socket: str, state: str, name: str, slots: str, *tasks: str) -> None:
     options = WorkerOptions(name=name, state=Path(state), slots=int(slots))
-    executors = load_executors(["shell"])
+    executors = load_executors(tasks)
     gateway = BridgeGateway(Path(socket))
     agent = Agent(gateway, options, executors, RealClock(), RealChance())
     agent.obey_signals()

@@ -31,6 +31,7 @@ _ARGUMENTS: dict[str, Any] = {
     "append_log": tuple[Holder, int, bytes],
     "end_log": tuple[Holder, int, Literal["committed", "lost"]],
     "progress": tuple[Holder, Any],
+    "measured": tuple[Holder, int],
 }
 
 
@@ -118,6 +119,10 @@ class BridgeGateway:
 
     async def progress(self, holder: Holder, value: Any) -> None:
         await self._call(None, "progress", holder, value)
+
+    async def measured(self, holder: Holder, duration_ms: int) -> int:
+        timeout_ms: int = await self._call(int, "measured", holder, duration_ms)
+        return timeout_ms
 
     async def put_artifact(
         self, holder: Holder, name: str, path: Path, sha256: str, content_type: str

@@ -88,6 +88,11 @@ class Rig:
         snapshot = await self.store.snapshot()
         return next(record for record in snapshot.jobs if record.facts.id == job)
 
+    async def store_says(self, job: int, holds: Callable[[JobRecord], bool]) -> None:
+        """Wait until what the store holds of a job is so."""
+        while not holds(await self.record(job)):
+            await self.clock.sleep_ms(10)
+
     async def attempts(self, job: int) -> list[Attempt]:
         """The closed attempts before the newest."""
         found = await self.store.read(lambda tx: tx.jobs.attempts([job]))
@@ -123,11 +128,14 @@ class Rig:
             await task
 
     @asynccontextmanager
-    async def agent_process(self, name: str = "w", slots: int = 1) -> AsyncIterator["AgentProcess"]:
+    async def agent_process(
+        self, name: str = "w", slots: int = 1, task: str = "shell", bridge: Bridge | None = None
+    ) -> AsyncIterator["AgentProcess"]:
         """An agent in a process of its own; it is killed in the end."""
-        command = ["-m", "tests.worker.agent_process", str(self.bridge.path)]
+        path = (bridge or self.bridge).path
+        command = ["-m", "tests.worker.agent_process", str(path)]
         process = await asyncio.create_subprocess_exec(
-            sys.executable, *command, str(self.folder / name), name, str(slots),
+            sys.executable, *command, str(self.folder / name), name, str(slots), task,
             env={**os.environ, "WINDLASS_TOKEN": "secret", "AWS_SECRET_ACCESS_KEY": "secret"},
         )  # fmt: skip
         agent = AgentProcess(process)

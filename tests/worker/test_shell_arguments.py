@@ -91,7 +91,7 @@ def test_what_a_task_says_becomes_part_of_its_jobs() -> None:
     prepared = door.prepare(JobSpec(task="film", args={"a": 1}))
     assert [clause.key for clause in prepared.shape.requires] == ["ffmpeg:available"]
     assert prepared.spec.requires == ()
-    assert prepared.plain
+    assert prepared.mould.plain
     assert not door.prepare(JobSpec(task="other", args=None)).shape.requires
 
 

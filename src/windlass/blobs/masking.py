@@ -32,12 +32,15 @@ class Masker:
 
     def _open_end(self, buffer: bytes) -> int:
         """Where the longest ending begins that may be the beginning of a secret."""
-        longest = max(map(len, self._secrets))
-        for start in range(max(0, len(buffer) - longest + 1), len(buffer)):
-            ending = buffer[start:]
-            if any(len(s) > len(ending) and s.startswith(ending) for s in self._secrets):
-                return start
-        return len(buffer)
+        end = len(buffer)
+        for secret in self._secrets:
+            start = max(0, len(buffer) - len(secret) + 1)
+            # Only where its first byte stands: most chunks end in none of them.
+            while 0 <= (start := buffer.find(secret[:1], start)) < end:
+                if secret.startswith(buffer[start:]):
+                    end = start
+                start += 1
+        return end
 
     def _show(self, buffer: bytes, end: int) -> bytes:
         """Show the buffer up to `end` and hold the rest back."""

@@ -1,5 +1,6 @@
 """Objects in a bucket: S3 and what speaks like it."""
 
+import os
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from typing import Any, Final, Literal
@@ -27,7 +28,7 @@ class S3Blobs:
     """
 
     def __init__(self, bucket: str, prefix: str = "", **options: Any) -> None:
-        endpoint = str(options.get("endpoint") or "")
+        endpoint = str(options.get("endpoint") or _endpoint_of_environment())
         client: Any = {"timeout": "60s", **options.pop("client_options", {})}
         if endpoint.startswith("http://"):
             client["allow_http"] = True
@@ -124,3 +125,8 @@ class S3Blobs:
 
     async def close(self) -> None:
         """Connections end with the object."""
+
+
+def _endpoint_of_environment() -> str:
+    names = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+    return next((os.environ[name] for name in names if os.environ.get(name)), "")

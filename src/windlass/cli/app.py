@@ -1,46 +1,69 @@
 """The root of the command line."""
 
+import os
+import sys
 from importlib.metadata import version
 
-from cyclopts import App
+from cyclopts import App, CycloptsError, Group, Parameter
 
-from windlass.cli import fleet, jobs
+from windlass.cli import config, fleet, jobs
+from windlass.cli.connection import explain_distrust
 from windlass.cli.logging import configure
-from windlass.cli.output import fail
+from windlass.cli.output import FAILED, USAGE, fail
 from windlass.domain.errors import WindlassError
 
 app = App(
     name="windlass",
     help="A job scheduler for fleets of workers.",
     version=version("windlass"),
+    # A flag is off unless it is given; `--no-…` for each would only make lists longer.
+    default_parameter=Parameter(negative=""),
 )
 
+START = Group("Start", sort_key=1)
+JOBS = Group("Jobs", sort_key=2)
+FLEET = Group("Fleet", sort_key=3)
+UPKEEP = Group("Upkeep", sort_key=4)
+
 # By name: the server behind these takes longer to import than most commands to run.
-app.command("windlass.cli.serve:up", name="up", help="Start everything here.")
-app.command("windlass.cli.serve:server", name="server", help="Start a server.")
-app.command("windlass.cli.serve:worker", name="worker", help="Start a worker.")
-app.command(jobs.run, name="run")
-app.command(jobs.submit, name="submit")
-app.command(jobs.list_jobs, name="jobs")
-app.command(jobs.show, name="show")
-app.command(jobs.logs, name="logs")
-app.command(jobs.cancel, name="cancel")
-app.command(jobs.retry, name="retry")
-app.command(jobs.unblock, name="unblock")
-app.command(jobs.prioritize, name="prioritize")
-app.command(fleet.workers)
-app.command(fleet.queues)
-app.command(fleet.tokens)
-app.command(fleet.names)
-app.command("windlass.cli.serve:database", name="db", help="Look after the database.")
-app.command("windlass.cli.serve:verify", name="verify", help="Replay the log, check it.")
-app.command("windlass.cli.serve:doctor", name="doctor", help="Check this installation.")
+app.command("windlass.cli.up:up", name="up", group=START, help="Start everything here.")
+app.command("windlass.cli.serve:server", name="server", group=START, help="Start a server.")
+app.command("windlass.cli.serve:worker", name="worker", group=START, help="Start a worker.")
+app.command(jobs.run, name="run", group=JOBS)
+app.command(jobs.submit, name="submit", group=JOBS)
+app.command(jobs.list_jobs, name="jobs", group=JOBS)
+app.command(jobs.show, name="show", group=JOBS)
+app.command(jobs.logs, name="logs", group=JOBS)
+app.command(jobs.cancel, name="cancel", group=JOBS)
+app.command(jobs.retry, name="retry", group=JOBS)
+app.command(jobs.unblock, name="unblock", group=JOBS)
+app.command(jobs.prioritize, name="prioritize", group=JOBS)
+for part in (fleet.workers, fleet.queues, fleet.tokens, fleet.names):
+    part.group = FLEET
+    app.command(part)
+app.command(
+    "windlass.cli.upkeep:database", name="db", group=UPKEEP, help="Look after the database."
+)
+app.command(
+    "windlass.cli.upkeep:verify", name="verify", group=UPKEEP, help="Replay the log, check it."
+)
+app.command(
+    "windlass.cli.doctor:doctor", name="doctor", group=UPKEEP, help="Check this installation."
+)
+app.command(config.show_config, name="config", group=UPKEEP)
+app.register_install_completion_command()
 
 
 def main() -> None:
     """What the `windlass` program runs."""
     configure()
     try:
-        app()
+        app(exit_on_error=False)
+    except CycloptsError:  # which it has shown
+        raise SystemExit(USAGE) from None
     except WindlassError as error:
-        fail(error)
+        fail(explain_distrust(error) or error)
+    except BrokenPipeError:
+        # Whoever read the output has enough; Python would complain once more at its exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(FAILED) from None

@@ -1,19 +1,22 @@
 """Commands about workers, queues, tokens and names."""
 
-from typing import Any, TypeVar
+from typing import Annotated, Any
 
 import msgspec
-from cyclopts import App
+from cyclopts import App, Parameter
 
-from windlass.cli.jobs import Json
-from windlass.cli.output import console, print_json, print_table, say
-from windlass.client.client import Client
+from windlass.cli.connection import HERE, Connection
+from windlass.cli.output import Flag, Json, console, print_change, print_json, print_table, say
 from windlass.domain.errors import InvalidInput
 from windlass.wire.access import CodeCreated, CodeRequest, TokenCreated, TokenList, TokenRequest
 from windlass.wire.files import NameInfo, NameList, NameRequest
 from windlass.wire.workers import Changed, QueueList, WorkerInfo, WorkerList
 
-T = TypeVar("T")
+BRIEF = 100
+
+Worker = Annotated[str, Parameter(help="The worker's id or name.")]
+Queue = Annotated[str, Parameter(help="The queue's name.")]
+Token = Annotated[int, Parameter(help="The token's id, as `windlass tokens` shows it.")]
 
 workers = App(name="workers", help="Look at and manage workers.")
 queues = App(name="queues", help="Look at, pause and resume queues.")
@@ -21,16 +24,11 @@ tokens = App(name="tokens", help="Make, list and revoke tokens.")
 names = App(name="names", help="Set and list what `$lookup` finds.")
 
 
-def _call(method: str, path: str, answer: type[T], body: Any = None, **query: Any) -> T:
-    with Client() as client:
-        transport = client.asynchronous.transport
-        return client.run(transport.call(method, path, answer, body, query=query))
-
-
+@workers.command(name="list")
 @workers.default
-def list_workers(*, json: Json = False) -> None:
+def list_workers(*, at: Connection = HERE, json: Json = False) -> None:
     """List workers."""
-    found = _call("GET", "/api/v1/workers", WorkerList).workers
+    found = at.call("GET", "/api/v1/workers", WorkerList).workers
     if json:
         print_json(found)
         return
@@ -40,74 +38,95 @@ def list_workers(*, json: Json = False) -> None:
 
 
 @workers.command(name="show")
-def show_worker(worker: str, *, json: Json = False) -> None:
+def show_worker(worker: Worker, /, *, at: Connection = HERE, json: Json = False) -> None:
     """Show one worker and its metadata."""
-    info = _find(worker)
+    info = _find(worker, at)
     if json:
         print_json(info)
         return
     console.print(f"worker {info.id} {info.name}: {info.status}", style="bold")
-    rows = [(key, msgspec.json.encode(value).decode()) for key, value in info.metadata.items()]
+    rows = [(key, _brief(value)) for key, value in info.metadata.items()]
     print_table(("metadata", "value"), sorted(rows), "no metadata")
 
 
 @workers.command
-def approve(worker: str) -> None:
+def approve(worker: Worker, /, *, at: Connection = HERE, json: Json = False) -> None:
     """Let a worker that waits for it have jobs."""
-    _act(worker, "approve")
+    _act(worker, "approve", at, json)
 
 
 @workers.command
-def drain(worker: str) -> None:
+def drain(worker: Worker, /, *, at: Connection = HERE, json: Json = False) -> None:
     """Give a worker no new jobs."""
-    _act(worker, "drain")
+    _act(worker, "drain", at, json)
 
 
 @workers.command
-def enable(worker: str) -> None:
+def enable(worker: Worker, /, *, at: Connection = HERE, json: Json = False) -> None:
     """Let a drained or disabled worker have jobs again."""
-    _act(worker, "enable")
+    _act(worker, "enable", at, json)
 
 
 @workers.command
-def disable(worker: str) -> None:
+def disable(worker: Worker, /, *, at: Connection = HERE, json: Json = False) -> None:
     """Take a worker out of service."""
-    _act(worker, "disable")
+    _act(worker, "disable", at, json)
 
 
 @workers.command
-def remove(worker: str, *, force: bool = False) -> None:
-    """Forget a worker; refused while it holds jobs unless forced."""
-    info = _find(worker)
+def remove(
+    worker: Worker, /, *, force: Flag = False, at: Connection = HERE, json: Json = False
+) -> None:
+    """Forget a worker.
+
+    Parameters
+    ----------
+    force
+        Also while it holds jobs, which are then lost to it.
+    """
+    info = _find(worker, at)
     flag = "true" if force else None
-    _said(_call("DELETE", f"/api/v1/workers/{info.id}", Changed, force=flag))
+    print_change(at.call("DELETE", f"/api/v1/workers/{info.id}", Changed, force=flag), json)
 
 
 @workers.command
-def static(worker: str, metadata: str) -> None:
-    """Set the metadata that operators decide, as a JSON object; it wins over the agent's."""
-    info = _find(worker)
+def static(worker: Worker, metadata: str, /, *, at: Connection = HERE, json: Json = False) -> None:
+    """Set the metadata that operators decide; it wins over the agent's.
+
+    Parameters
+    ----------
+    metadata
+        A JSON object.
+    """
+    info = _find(worker, at)
     try:
         body = msgspec.json.decode(metadata, type=dict[str, Any])
     except msgspec.MsgspecError as error:
         raise InvalidInput("metadata", "a JSON object", str(error)) from None
-    _said(_call("PUT", f"/api/v1/workers/{info.id}/static", Changed, body))
+    print_change(at.call("PUT", f"/api/v1/workers/{info.id}/static", Changed, body), json)
 
 
 @workers.command
-def code(*, expires: str = "1h", json: Json = False) -> None:
-    """Make a code with which one worker may enrol, once."""
-    made = _call("POST", "/api/v1/codes", CodeCreated, CodeRequest(expires=expires))
+def code(*, expires: str = "1h", at: Connection = HERE, json: Json = False) -> None:
+    """Make a code with which one worker may enrol, once.
+
+    Parameters
+    ----------
+    expires
+        How long it is good for.
+    """
+    made = at.call("POST", "/api/v1/codes", CodeCreated, CodeRequest(expires=expires))
     if json:
         print_json(made)
     else:
         say(made.code)
 
 
+@queues.command(name="list")
 @queues.default
-def list_queues(*, json: Json = False) -> None:
+def list_queues(*, at: Connection = HERE, json: Json = False) -> None:
     """List queues."""
-    found = _call("GET", "/api/v1/queues", QueueList).queues
+    found = at.call("GET", "/api/v1/queues", QueueList).queues
     if json:
         print_json(found)
         return
@@ -116,21 +135,22 @@ def list_queues(*, json: Json = False) -> None:
 
 
 @queues.command
-def pause(queue: str) -> None:
+def pause(queue: Queue, /, *, at: Connection = HERE, json: Json = False) -> None:
     """Give out no more jobs of a queue."""
-    _said(_call("POST", f"/api/v1/queues/{queue}/pause", Changed))
+    print_change(at.call("POST", f"/api/v1/queues/{queue}/pause", Changed), json)
 
 
 @queues.command
-def resume(queue: str) -> None:
+def resume(queue: Queue, /, *, at: Connection = HERE, json: Json = False) -> None:
     """Give out jobs of a queue again."""
-    _said(_call("POST", f"/api/v1/queues/{queue}/resume", Changed))
+    print_change(at.call("POST", f"/api/v1/queues/{queue}/resume", Changed), json)
 
 
+@tokens.command(name="list")
 @tokens.default
-def list_tokens(*, json: Json = False) -> None:
+def list_tokens(*, at: Connection = HERE, json: Json = False) -> None:
     """List tokens, without their secrets."""
-    found = _call("GET", "/api/v1/tokens", TokenList).tokens
+    found = at.call("GET", "/api/v1/tokens", TokenList).tokens
     if json:
         print_json(found)
         return
@@ -146,15 +166,29 @@ def list_tokens(*, json: Json = False) -> None:
 @tokens.command
 def create(
     name: str,
+    /,
     *,
     role: str = "submitter",
     namespace: list[str] | None = None,
     expires: str | None = None,
+    at: Connection = HERE,
     json: Json = False,
 ) -> None:
-    """Make a token and print its secret, this once."""
+    """Make a token and print its secret, this once.
+
+    Parameters
+    ----------
+    name
+        What it is called in lists and in the audit.
+    role
+        viewer, submitter, operator, admin or worker.
+    namespace
+        Only what belongs to this namespace. May be given several times. Default: all.
+    expires
+        How long it is good for. Default: until it is revoked.
+    """
     request = TokenRequest(name=name, role=role, namespaces=tuple(namespace or ()), expires=expires)
-    made = _call("POST", "/api/v1/tokens", TokenCreated, request)
+    made = at.call("POST", "/api/v1/tokens", TokenCreated, request)
     if json:
         print_json(made)
     else:
@@ -162,15 +196,16 @@ def create(
 
 
 @tokens.command
-def revoke(token: int) -> None:
+def revoke(token: Token, /, *, at: Connection = HERE, json: Json = False) -> None:
     """Revoke a token; it stops working within one heartbeat."""
-    _said(_call("DELETE", f"/api/v1/tokens/{token}", Changed))
+    print_change(at.call("DELETE", f"/api/v1/tokens/{token}", Changed), json)
 
 
+@names.command(name="list")
 @names.default
-def list_names(*, json: Json = False) -> None:
+def list_names(*, at: Connection = HERE, json: Json = False) -> None:
     """List names and what they stand for."""
-    found = _call("GET", "/api/v1/names", NameList).names
+    found = at.call("GET", "/api/v1/names", NameList).names
     if json:
         print_json(found)
         return
@@ -179,28 +214,41 @@ def list_names(*, json: Json = False) -> None:
 
 
 @names.command(name="set")
-def set_name(name: str, artifact: str) -> None:
-    """Let NAME stand for an artifact, given as JOB/NAME."""
+def set_name(name: str, artifact: str, /, *, at: Connection = HERE, json: Json = False) -> None:
+    """Let a name stand for an artifact.
+
+    Parameters
+    ----------
+    name
+        What jobs look up, such as environments/bookworm.
+    artifact
+        JOB/NAME, such as 12/rootfs.tar.
+    """
     job, separator, file = artifact.partition("/")
     if not separator or not job.isdigit() or not file:
         raise InvalidInput("artifact", "JOB/NAME, such as 12/rootfs.tar", artifact)
     request = NameRequest(job=int(job), artifact=file)
-    made = _call("PUT", f"/api/v1/names/{name}", NameInfo, request)
-    say(f"{made.name} → {made.job}/{made.artifact}")
+    made = at.call("PUT", f"/api/v1/names/{name}", NameInfo, request)
+    if json:
+        print_json(made)
+    else:
+        say(f"{made.name} → {made.job}/{made.artifact}")
 
 
-def _act(worker: str, action: str) -> None:
-    info = _find(worker)
-    _said(_call("POST", f"/api/v1/workers/{info.id}/{action}", Changed))
+def _brief(value: Any) -> str:
+    """A value on a line or two; some lists go on for pages."""
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= BRIEF else f"{text[:BRIEF]}… (--json shows all)"
 
 
-def _said(changed: Changed) -> None:
-    say("done" if changed.applied else "nothing to do")
+def _act(worker: str, action: str, at: Connection, json: bool) -> None:
+    info = _find(worker, at)
+    print_change(at.call("POST", f"/api/v1/workers/{info.id}/{action}", Changed), json)
 
 
-def _find(worker: str) -> WorkerInfo:
+def _find(worker: str, at: Connection) -> WorkerInfo:
     """A worker by id or name."""
-    found = _call("GET", "/api/v1/workers", WorkerList).workers
+    found = at.call("GET", "/api/v1/workers", WorkerList).workers
     for info in found:
         if worker in (str(info.id), info.name):
             return info

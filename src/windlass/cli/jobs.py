@@ -1,78 +1,35 @@
 """Commands about jobs."""
 
 import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 from cyclopts import Parameter
 
-from windlass.cli.output import FAILED, NOT_FOUND, console, print_json, print_table, say
-from windlass.client.client import Client
+from windlass.cli.connection import HERE, Connection
+from windlass.cli.job_options import PLAIN, JobOptions, Many
+from windlass.cli.output import (
+    FAILED,
+    NOT_FOUND,
+    Flag,
+    Json,
+    console,
+    errors,
+    print_change,
+    print_json,
+    print_table,
+    say,
+)
 from windlass.client.handles import ENDS
 from windlass.domain.errors import InvalidInput
-from windlass.wire.jobs import Job, JobRequest, PriorityReply, PriorityRequest, UnblockRequest
+from windlass.wire.jobs import Job, PriorityReply, PriorityRequest, UnblockRequest
 from windlass.wire.workers import Changed
 
-Json = Annotated[bool, Parameter(name="--json", help="Print JSON for programs.")]
-Many = Annotated[list[str] | None, Parameter(consume_multiple=False)]
-
-
-def build_request(
-    command: tuple[str, ...],
-    *,
-    task: str | None,
-    args: str | None,
-    target: str | None,
-    queue: str,
-    priority: str | None,
-    requires: list[str] | None,
-    resources: list[str] | None,
-    after: list[str] | None,
-    timeout: str | None,
-    retries: int | None,
-    key: str | None,
-    label: list[str] | None,
-    name: str | None,
-) -> JobRequest:
-    """The job that a command line describes."""
-    if task is None and not command:
-        raise InvalidInput("command", "a command after --, or --task with --args", "neither")
-    if task is not None and command:
-        raise InvalidInput("command", "either --task or a command after --", "both")
-    return JobRequest(
-        task=task or "shell",
-        args=_arguments(args) if task is not None else {"argv": list(command)},
-        name=name,
-        target=target,
-        queue=queue,
-        priority=priority,
-        requires=requires or [],
-        resources=dict(_pair(text, "resources") for text in _split(resources)),
-        after=[_number(text, "after") for text in after or ()],
-        timeout=timeout,
-        retries=retries,
-        key=key,
-        labels=dict(_pair(text, "label") for text in label or ()),
-    )
+JobId = Annotated[int, Parameter(help="The job's id.")]
 
 
 def submit(
-    *command: str,
-    task: str | None = None,
-    args: str | None = None,
-    target: str | None = None,
-    queue: str = "default",
-    priority: str | None = None,
-    requires: Many = None,
-    resources: Many = None,
-    after: Many = None,
-    timeout: str | None = None,
-    retries: int | None = None,
-    key: str | None = None,
-    label: Many = None,
-    name: str | None = None,
-    json: Json = False,
+    *command: str, job: JobOptions = PLAIN, at: Connection = HERE, json: Json = False
 ) -> None:
     """Submit a job and print its id.
 
@@ -80,81 +37,36 @@ def submit(
     ----------
     command
         The program and its arguments, after `--`.
-    task
-        The kind of work, with its arguments in --args, instead of a command.
-    args
-        The arguments of the task as JSON.
-    target
-        The architecture the worker must have, such as arm64.
-    queue
-        live, default, batch or a queue of your own.
-    priority
-        high, medium, low or a number.
-    requires
-        What the worker must offer, such as 'memory>=4GiB'. May be given several times.
-    resources
-        What the job takes, such as cpus=2.
-    after
-        The id of a job that must complete first. May be given several times.
-    timeout
-        How long it may run: 90, 90s, 15m, 6h.
-    retries
-        How often it is tried again after a failure.
-    key
-        The same key names the same job, however often it is submitted.
-    label
-        name=value, for finding it again.
-    name
-        What to call it.
     """
-    request = build_request(
-        command, task=task, args=args, target=target, queue=queue, priority=priority,
-        requires=requires, resources=resources, after=after, timeout=timeout, retries=retries,
-        key=key, label=label, name=name,
-    )  # fmt: skip
-    with Client() as client:
-        job = client.submit(request)
+    request = job.request(command)
+    with at.client() as client:
+        submitted = client.submit(request)
         if json:
-            print_json(job.info())
+            print_json(submitted.info())
         else:
-            say(job.id)
+            say(submitted.id)
 
 
-def run(
-    *command: str,
-    task: str | None = None,
-    args: str | None = None,
-    target: str | None = None,
-    queue: str = "default",
-    priority: str | None = None,
-    requires: Many = None,
-    resources: Many = None,
-    after: Many = None,
-    timeout: str | None = None,
-    retries: int | None = None,
-    key: str | None = None,
-    label: Many = None,
-    name: str | None = None,
-) -> None:
+def run(*command: str, job: JobOptions = PLAIN, at: Connection = HERE) -> None:
     """Submit a job, follow its log, and exit with its exit code.
 
-    The options are those of `submit`.
+    Parameters
+    ----------
+    command
+        The program and its arguments, after `--`.
     """
-    request = build_request(
-        command, task=task, args=args, target=target, queue=queue, priority=priority,
-        requires=requires, resources=resources, after=after, timeout=timeout, retries=retries,
-        key=key, label=label, name=name,
-    )  # fmt: skip
-    with Client() as client:
-        job = client.submit(request)
+    request = job.request(command)
+    with at.client() as client:
+        submitted = client.submit(request)
         try:
-            _copy(job.logs(follow=True))
-            ended = job.wait()
+            _copy(submitted.logs(follow=True))
+            ended = submitted.wait()
         except KeyboardInterrupt:
-            job.cancel("Interrupted")
-            ended = job.wait()
+            submitted.cancel("Interrupted")
+            ended = submitted.wait()
     if ended.state != "completed":
-        console.print(f"job {ended.id} {ended.state}: {ended.reason or ''}", style="red")
+        said = f"job {ended.id} {ended.state}" + (f": {ended.reason}" if ended.reason else "")
+        errors.print(said, style="red", markup=False, highlight=False, soft_wrap=True)
     raise SystemExit(_code(ended))
 
 
@@ -168,8 +80,9 @@ def list_jobs(
     workflow: int | None = None,
     namespace: str | None = None,
     submitted_by: str | None = None,
-    dead: bool = False,
+    dead: Flag = False,
     limit: int = 50,
+    at: Connection = HERE,
     json: Json = False,
 ) -> None:
     """List jobs, newest first.
@@ -178,12 +91,26 @@ def list_jobs(
     ----------
     state
         Only jobs in this state; words of other schedulers are understood too.
+    queue
+        Only jobs of this queue.
+    task
+        Only jobs of this task.
+    name
+        Only jobs with this name.
+    label
+        Only jobs with this label, name=value.
+    workflow
+        Only jobs of this workflow.
+    namespace
+        Only jobs of this namespace.
+    submitted_by
+        Only jobs that were submitted with the token of this name.
     dead
         The dead letters: jobs that failed for good, the quarantined ones among them.
     limit
         How many at most.
     """
-    with Client() as client:
+    with at.client() as client:
         jobs = client.jobs(
             limit, state=state, queue=queue, task=task, name=name, label=label,
             workflow=workflow, namespace=namespace, submitted_by=submitted_by,
@@ -201,9 +128,9 @@ def list_jobs(
     print_table(columns, rows, "no jobs")
 
 
-def show(job: int, *, json: Json = False) -> None:
+def show(job: JobId, /, *, at: Connection = HERE, json: Json = False) -> None:
     """Show one job with its attempts and transitions."""
-    with Client() as client:
+    with at.client() as client:
         info = client.job(job).info()
     if json:
         print_json(info)
@@ -211,17 +138,37 @@ def show(job: int, *, json: Json = False) -> None:
     _print_job(info)
 
 
-def logs(job: int, *, follow: Annotated[bool, Parameter(name=["--follow", "-f"])] = False) -> None:
-    """Print a job's log; with -f until it ends."""
-    with Client() as client:
+def logs(
+    job: JobId,
+    /,
+    *,
+    follow: Annotated[bool, Parameter(name=["--follow", "-f"], show_default=False)] = False,
+    at: Connection = HERE,
+) -> None:
+    """Print a job's log.
+
+    Parameters
+    ----------
+    follow
+        Go on until the job ends.
+    """
+    with at.client() as client:
         _copy(client.job(job).logs(follow))
 
 
-def cancel(*jobs: int, reason: str = "Canceled", json: Json = False) -> None:
-    """Cancel jobs."""
+def cancel(*jobs: int, reason: str = "Canceled", at: Connection = HERE, json: Json = False) -> None:
+    """Cancel jobs.
+
+    Parameters
+    ----------
+    jobs
+        Their ids.
+    reason
+        Why, as it is shown with them.
+    """
     if not jobs:
         raise InvalidInput("jobs", "the ids of jobs", "none")
-    with Client() as client:
+    with at.client() as client:
         reply = client.cancel(jobs, reason)
     if json:
         print_json(reply)
@@ -233,9 +180,9 @@ def cancel(*jobs: int, reason: str = "Canceled", json: Json = False) -> None:
         raise SystemExit(NOT_FOUND)
 
 
-def retry(job: int, *, json: Json = False) -> None:
+def retry(job: JobId, /, *, at: Connection = HERE, json: Json = False) -> None:
     """Retry an ended job: a new one takes its place. Prints the new id."""
-    with Client() as client:
+    with at.client() as client:
         new = client.job(job).retry()
         if json:
             print_json(new.info())
@@ -243,23 +190,40 @@ def retry(job: int, *, json: Json = False) -> None:
             say(new.id)
 
 
-def unblock(job: int, *, reject: bool = False, reason: str = "Rejected") -> None:
-    """Accept a job that waits for an operator, or reject it."""
+def unblock(
+    job: JobId,
+    /,
+    *,
+    reject: Flag = False,
+    reason: str = "Rejected",
+    at: Connection = HERE,
+    json: Json = False,
+) -> None:
+    """Accept a job that waits for an operator, or reject it.
+
+    Parameters
+    ----------
+    reject
+        Abort it instead.
+    reason
+        Why it is rejected.
+    """
     request = UnblockRequest(accept=not reject, reason=reason)
-    path = f"/api/v1/jobs/{job}/unblock"
-    with Client() as client:
-        transport = client.asynchronous.transport
-        done = client.run(transport.call("POST", path, Changed, request))
-    say("done" if done.applied else "nothing to do")
+    print_change(at.call("POST", f"/api/v1/jobs/{job}/unblock", Changed, request), json)
 
 
-def prioritize(job: int, *, adjustment: int, json: Json = False) -> None:
-    """Set a job's priority adjustment and show what it comes to."""
-    path = f"/api/v1/jobs/{job}/priority"
-    with Client() as client:
-        transport = client.asynchronous.transport
-        request = PriorityRequest(adjustment=adjustment)
-        done = client.run(transport.call("POST", path, PriorityReply, request))
+def prioritize(
+    job: JobId, /, *, adjustment: int, at: Connection = HERE, json: Json = False
+) -> None:
+    """Set a job's priority adjustment and show what it comes to.
+
+    Parameters
+    ----------
+    adjustment
+        Added to the job's base priority; below 0 it comes later.
+    """
+    request = PriorityRequest(adjustment=adjustment)
+    done = at.call("POST", f"/api/v1/jobs/{job}/priority", PriorityReply, request)
     if json:
         print_json(done)
         return
@@ -286,9 +250,10 @@ def _print_job(job: Job) -> None:
         ("superseded by", job.superseded_by),
         ("supersedes", job.supersedes),
     ]
-    console.print(f"job {job.id} {job.name or ''}", style="bold")
+    console.print(f"job {job.id} {job.name or ''}".rstrip(), style="bold", markup=False)
     print_table(("", ""), [(name, value) for name, value in facts if value is not None], "")
     if job.attempts:
+        say("")
         print_table(
             ("attempt", "state", "worker", "started", "finished", "failure"),
             [
@@ -298,6 +263,7 @@ def _print_job(job: Job) -> None:
             ],
             "",
         )  # fmt: skip
+    say("")
     rows = [(t.at, t.frm or "(new)", t.to, t.reason) for t in job.transitions]
     print_table(("at", "from", "to", "reason"), rows, "")
 
@@ -312,38 +278,3 @@ def _code(job: Job) -> int:
     if job.state == "completed":
         return job.exit_code or 0
     return job.exit_code if job.state in ENDS and job.exit_code else FAILED
-
-
-def _arguments(text: str | None) -> Any:
-    if text is None:
-        return None
-    if text.startswith("@"):
-        text = _file(Path(text[1:]))
-    try:
-        return msgspec.json.decode(text)
-    except msgspec.MsgspecError as error:
-        raise InvalidInput("args", "JSON", str(error)) from None
-
-
-def _file(path: Path) -> str:
-    try:
-        return path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput("args", "a readable file of JSON after @", str(error)) from None
-
-
-def _split(texts: list[str] | None) -> list[str]:
-    return [part for text in texts or () for part in text.split(",") if part]
-
-
-def _pair(text: str, field: str) -> tuple[str, str]:
-    name, separator, value = text.partition("=")
-    if not separator or not name:
-        raise InvalidInput(field, "name=value", text)
-    return name, value
-
-
-def _number(text: str, field: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise InvalidInput(field, "the id of a job", text)
-    return int(text)

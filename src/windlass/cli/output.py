@@ -1,22 +1,40 @@
 """What people read and programs parse: tables, JSON, errors, exit codes."""
 
+import re
 import sys
 from collections.abc import Sequence
-from typing import Any, Final, NoReturn
+from typing import Annotated, Any, Final, NoReturn
 
 import msgspec
+from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
 from windlass.domain.errors import InvalidInput, NotFound, Unreachable, WindlassError
+from windlass.wire.workers import Changed
 
-# Exit codes, as the reference documents them; `run` exits with the job's own.
+Flag = Annotated[bool, Parameter(show_default=False)]
+Json = Annotated[
+    bool, Parameter(name="--json", show_default=False, help="Print JSON for programs.")
+]
+
+# Exit codes; `run` exits with the job's own.
 OK: Final = 0
 FAILED: Final = 1
 USAGE: Final = 2
 UNREACHABLE: Final = 3
 NOT_FOUND: Final = 4
 REFUSED: Final = 5
+
+# What the reference says of them.
+EXIT_CODES: Final = {
+    OK: "done",
+    FAILED: "`verify` found violations, `doctor` found problems; `run`: the job failed",
+    USAGE: "an argument, option or setting cannot be accepted; nothing was done",
+    UNREACHABLE: "no server is known, none answers, or its certificate is not trusted",
+    NOT_FOUND: "there is no such job, worker, …",
+    REFUSED: "the server or the store refuses: not allowed, in conflict, busy, unavailable",
+}
 
 STYLES: Final = {
     "completed": "green",
@@ -38,7 +56,13 @@ STYLES: Final = {
     "draining": "yellow",
     "disabled": "dim",
     "pending_approval": "magenta",
+    "ok": "green",
+    "note": "yellow",
+    "problem": "red",
 }
+
+# To the second: a table has to fit, and JSON has the rest.
+_MOMENT: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z")
 
 console = Console()
 errors = Console(stderr=True)
@@ -55,21 +79,38 @@ def print_json(value: Any) -> None:
     sys.stdout.write(text.decode() + "\n")
 
 
+def print_change(changed: Changed, json: bool) -> None:
+    """Whether a command changed anything."""
+    if json:
+        print_json(changed)
+    else:
+        say("done" if changed.applied else "nothing to do")
+
+
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], empty: str) -> None:
-    """Rows for a person; `empty` is said when there are none."""
+    """Rows for a person; `empty` is said when there are none.
+
+    Columns without a single value are left out: a terminal is narrow. Without names of
+    columns there is no line for them.
+    """
     if not rows:
-        console.print(empty, style="dim")
+        if empty:
+            console.print(empty, style="dim")
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*(_cell(value) for value in row))
+    cells = [[_cell(value) for value in row] for row in rows]
+    used = [n for n in range(len(columns)) if any(row[n] for row in cells)]
+    table = Table(box=None, pad_edge=False, header_style="bold", show_header=any(columns))
+    for n in used:
+        table.add_column(columns[n], overflow="fold")
+    for row in cells:
+        table.add_row(*(row[n] for n in used))
     console.print(table)
 
 
 def _cell(value: object) -> str:
     text = "" if value is None else str(value)
+    if moment := _MOMENT.fullmatch(text):
+        return f"{moment[1]} {moment[2]}Z"
     style = STYLES.get(text)
     return f"[{style}]{text}[/]" if style else text.replace("[", "\\[")
 

@@ -7,21 +7,20 @@ import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from windlass.client.handles import AsyncJob, JobFailed
+from windlass.client.service import HttpService, Service
 from windlass.client.settings import find_server
 from windlass.client.transport import Transport
-from windlass.domain.errors import InvalidInput
+from windlass.domain.errors import Conflict, InvalidInput
 from windlass.tasks import request as request_of
 from windlass.wire.jobs import (
     CancelReply,
     CancelRequest,
     Job,
-    JobList,
     JobRequest,
     NewWorkflow,
-    SubmitReply,
     SubmitRequest,
 )
 
@@ -34,19 +33,28 @@ class AsyncClient:
     """One server, seen from a program with an event loop.
 
     Without arguments it finds the server by WINDLASS_SERVER and WINDLASS_TOKEN, else the
-    one that `windlass up` started here.
+    one that `windlass up` started here. A `service` is asked instead of any server.
     """
 
     def __init__(
-        self, server: str | None = None, token: str | None = None, data: Path | None = None
+        self,
+        server: str | None = None,
+        token: str | None = None,
+        data: Path | None = None,
+        *,
+        service: Service | None = None,
     ) -> None:
-        found = find_server(server, token, data)
-        self._transport = Transport(found.server, found.token)
+        if service is None:
+            found = find_server(server, token, data)
+            service = HttpService(Transport(found.server, found.token))
+        self._service = service
 
     @property
     def transport(self) -> Transport:
         """For calls this class has no method for."""
-        return self._transport
+        if not isinstance(self._service, HttpService):
+            raise Conflict("no_server", "this client works without a server")
+        return self._service.transport
 
     async def submit(self, task: Any, *args: Any, **kwargs: Any) -> AsyncJob:
         """Submit a function marked with `@windlass.task`, a task by name, or a `JobRequest`."""
@@ -59,12 +67,12 @@ class AsyncClient:
         """Submit jobs, all or none of them; optionally as a new workflow."""
         new = None if workflow is None else NewWorkflow(name=workflow)
         request = SubmitRequest(jobs=list(jobs), workflow=new)
-        reply = await self._transport.call("POST", "/api/v1/jobs", SubmitReply, request)
-        return [AsyncJob(self._transport, job) for job in reply.ids]
+        reply = await self._service.submit(request)
+        return [AsyncJob(self._service, job) for job in reply.ids]
 
     def job(self, job: int) -> AsyncJob:
         """A handle on a job that was submitted before."""
-        return AsyncJob(self._transport, job)
+        return AsyncJob(self._service, job)
 
     async def jobs(self, limit: int = 100, **filters: Any) -> list[Job]:
         """The newest jobs that pass the filters (`state`, `queue`, `label`…)."""
@@ -72,7 +80,7 @@ class AsyncClient:
         after: str | None = None
         while len(found) < limit:
             query = {**filters, "limit": min(limit - len(found), 1_000), "after": after}
-            page = await self._transport.call("GET", "/api/v1/jobs", JobList, query=query)
+            page = await self._service.jobs(query)
             found += page.jobs
             after = page.next
             if after is None:
@@ -81,14 +89,18 @@ class AsyncClient:
 
     async def cancel(self, jobs: Sequence[int], reason: str = "Canceled") -> CancelReply:
         """Cancel jobs."""
-        request = CancelRequest(ids=list(jobs), reason=reason)
-        return await self._transport.call("POST", "/api/v1/jobs/cancel", CancelReply, request)
+        return await self._service.cancel(CancelRequest(ids=list(jobs), reason=reason))
+
+    async def open(self) -> None:
+        """Make ready; the first call does so as well."""
+        await self._service.open()
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._transport.close()
+        await self._service.close()
 
     async def __aenter__(self) -> Self:
+        await self.open()
         return self
 
     async def __aexit__(
@@ -100,14 +112,31 @@ class AsyncClient:
         await self.close()
 
 
+class Runner(Protocol):
+    """Runs coroutines for a program without an event loop."""
+
+    def run(self, coro: Coroutine[Any, Any, T], /) -> T: ...
+
+    def close(self) -> None: ...
+
+
 class Client:
-    """One server, seen from a program without an event loop."""
+    """One server, seen from a program without an event loop.
+
+    A given `client` lives in the loop of its `runner`.
+    """
 
     def __init__(
-        self, server: str | None = None, token: str | None = None, data: Path | None = None
+        self,
+        server: str | None = None,
+        token: str | None = None,
+        data: Path | None = None,
+        *,
+        client: AsyncClient | None = None,
+        runner: Runner | None = None,
     ) -> None:
-        self._runner = asyncio.Runner()
-        self._client = AsyncClient(server, token, data)
+        self._runner = runner or asyncio.Runner()
+        self._client = client or AsyncClient(server, token, data)
 
     def submit(self, task: Any, *args: Any, **kwargs: Any) -> "JobHandle":
         """Submit a function marked with `@windlass.task`, a task by name, or a `JobRequest`."""

@@ -9,7 +9,7 @@ import httpx
 from windlass.client.transport import ServerError, Transport
 from windlass.domain.errors import Unreachable
 from windlass.ports.gateway import Holder
-from windlass.wire.files import LogEnd, LogNext, Upload
+from windlass.wire.files import LogEnd, LogNext, MediaDuration, RunLimit, Upload
 from windlass.wire.sync import SyncReply, SyncRequest
 from windlass.wire.workers import Changed, EnrolReply, EnrolRequest
 
@@ -62,6 +62,13 @@ class HttpGateway:
         query = {"incarnation": holder.incarnation}
         path = f"{_attempt(holder)}/progress"
         await self._transport.call("POST", path, Changed, {"progress": value}, query=query)
+
+    async def measured(self, holder: Holder, duration_ms: int) -> int:
+        query = {"incarnation": holder.incarnation}
+        path = f"{_attempt(holder)}/duration"
+        body = MediaDuration(duration_ms)
+        reply = await self._transport.call("POST", path, RunLimit, body, query=query)
+        return reply.timeout_ms
 
     async def put_artifact(
         self, holder: Holder, name: str, path: Path, sha256: str, content_type: str

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-from windlass.client.transport import Transport
+from windlass.client.service import Service
 from windlass.domain.errors import WindlassError
-from windlass.wire.jobs import CanceledJob, Job, RetryReply
+from windlass.wire.jobs import Job
 
 WAIT_SECONDS = 30.0
 ENDS = frozenset({"completed", "failed", "canceled", "aborted", "rejected"})
@@ -29,24 +29,19 @@ class JobFailed(WindlassError):
 class AsyncJob:
     """A submitted job."""
 
-    def __init__(self, transport: Transport, job: int) -> None:
-        self._transport = transport
+    def __init__(self, service: Service, job: int) -> None:
+        self._service = service
         self.id = job
 
     async def info(self) -> Job:
         """The job as it stands."""
-        return await self._transport.call("GET", f"/api/v1/jobs/{self.id}", Job)
+        return await self._service.job(self.id)
 
     async def wait(self, timeout: float | None = None) -> Job:
         """Wait until the job has ended; raises `TimeoutError` when the time is up."""
         async with asyncio.timeout(timeout):
             while True:
-                job = await self._transport.call(
-                    "GET",
-                    f"/api/v1/jobs/{self.id}/wait",
-                    Job,
-                    query={"timeout": WAIT_SECONDS},
-                )
+                job = await self._service.wait(self.id, WAIT_SECONDS)
                 if job.state in ENDS:
                     return job
 
@@ -59,20 +54,15 @@ class AsyncJob:
 
     async def cancel(self, reason: str = "Canceled") -> bool:
         """Cancel the job; whether that changed anything."""
-        reply = await self._transport.call(
-            "POST", f"/api/v1/jobs/{self.id}/cancel", CanceledJob, query={"reason": reason}
-        )
-        return reply.applied
+        return (await self._service.cancel_one(self.id, reason)).applied
 
     async def retry(self) -> "AsyncJob":
         """Supersede the ended job by a new one."""
-        reply = await self._transport.call("POST", f"/api/v1/jobs/{self.id}/retry", RetryReply)
-        return AsyncJob(self._transport, reply.id)
+        return AsyncJob(self._service, (await self._service.retry(self.id)).id)
 
     def logs(self, follow: bool = False) -> AsyncIterator[bytes]:
         """The job's log, piece by piece; with `follow` until it ends."""
-        query = {"follow": "true" if follow else None}
-        return self._transport.stream(f"/api/v1/jobs/{self.id}/log", query)
+        return self._service.log(self.id, follow)
 
     def __repr__(self) -> str:
         return f"<job {self.id}>"

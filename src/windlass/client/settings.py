@@ -1,14 +1,18 @@
-"""Where the server is: arguments first, then the environment, then what `up` left here."""
+"""Where the server is, and whom to trust: arguments first, then the environment, then what a
+server that was started here has left in its data directory."""
 
 import os
+import ssl
+import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from windlass.domain.errors import Unreachable
+from windlass.domain.errors import InvalidInput, Unreachable
 
 DEFAULT_PORT = 7420
+MARKER = "server.json"
 
 
 class Found(NamedTuple):
@@ -51,11 +55,51 @@ def find_server(
     return Found(address, secret)
 
 
-def _address(directory: Path) -> str | None:
+def trust_for(server: str, authority: Path | None = None) -> ssl.SSLContext:
+    """Whose certificates count: those of `authority`, else WINDLASS_TLS_CA, else the system's.
+
+    Without TLS nobody's do: reading the system's takes longer than most commands.
+    """
+    if not server.lower().startswith("https:"):
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    named = os.environ.get("WINDLASS_TLS_CA")
+    path = authority or (Path(named) if named else None)
     try:
-        return msgspec.json.decode((directory / "server.json").read_bytes(), type=Running).address
+        return ssl.create_default_context(cafile=path)
+    except (OSError, ssl.SSLError) as error:
+        field = "tls_ca" if authority else "WINDLASS_TLS_CA"
+        why = (
+            error.strerror if isinstance(error, FileNotFoundError | PermissionError) else "not PEM"
+        )
+        raise InvalidInput(field, f"a file of certificates ({why})", str(path)) from None
+
+
+def announce(directory: Path, address: str) -> None:
+    """Leave the address of this process's server for commands of the same user."""
+    content = msgspec.json.encode(Running(address, os.getpid()))
+    # Whoever reads it meets a whole file or none; the temporary one is its owner's alone.
+    with tempfile.NamedTemporaryFile(dir=directory, prefix=MARKER, delete=False) as file:
+        file.write(content)
+    Path(file.name).rename(directory / MARKER)
+
+
+def retract(directory: Path) -> None:
+    """Take back what `announce` left, unless another server has announced itself since."""
+    running = _running(directory)
+    if running is not None and running.pid == os.getpid():
+        (directory / MARKER).unlink(missing_ok=True)
+
+
+def _running(directory: Path) -> Running | None:
+    try:
+        return msgspec.json.decode((directory / MARKER).read_bytes(), type=Running)
     except (OSError, msgspec.MsgspecError):
         return None
+
+
+def _address(directory: Path) -> str | None:
+    running = _running(directory)
+    return None if running is None else running.address
 
 
 def _token(directory: Path) -> str | None:

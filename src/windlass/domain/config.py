@@ -3,9 +3,11 @@
 `validate` refuses values that cannot work together, by name, before anything starts.
 """
 
-from typing import Annotated, Final
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from windlass.domain.errors import InvalidInput
 from windlass.domain.options import Option, check_fields, describe_fields, doc, shown_ms
@@ -56,7 +58,9 @@ class Config(Struct, frozen=True, kw_only=True):
     ] = 300_000
     capability_grace_ms: Annotated[
         int | None,
-        doc("ms", "A job no known worker can run is rejected after it. 0: at once; none: never."),
+        doc(
+            "ms", "A job no known worker can run is rejected after it. 0: at once; never: it waits."
+        ),
     ] = 600_000
 
     retry: RetryPolicy = RetryPolicy()
@@ -136,6 +140,19 @@ class Config(Struct, frozen=True, kw_only=True):
 def describe_options() -> list[Option]:
     """Every option with its unit, default and meaning, in the order of the type."""
     return describe_fields(Config)
+
+
+def assemble(values: Mapping[str, object]) -> Config:
+    """A configuration with these values, by the names of `describe_options`; else defaults."""
+    top: dict[str, Any] = {}
+    nested: dict[str, dict[str, Any]] = {}
+    for path, value in values.items():
+        name, _, inner = path.rpartition(".")
+        (nested.setdefault(name, {}) if name else top)[inner] = value
+    default = Config()
+    for name, inner_values in nested.items():
+        top[name] = replace(getattr(default, name), **inner_values)
+    return replace(default, **top)
 
 
 def validate(config: Config) -> None:

@@ -146,9 +146,16 @@ class StoreUnavailable(WindlassError):
 
 
 class Unreachable(WindlassError):
-    """Nobody answered at an address; whether the request was carried out is not known."""
+    """Nobody answered at an address.
+
+    If the request was `sent`, it is not known whether it was carried out.
+    """
 
     code = "unreachable"
+
+    def __init__(self, message: str, sent: bool = True) -> None:
+        super().__init__(message)
+        self.sent = sent
 
 
 def shorten(value: object, limit: int = GOT_LIMIT) -> str:

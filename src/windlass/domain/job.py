@@ -6,8 +6,8 @@ so that one bad job of a batch is refused by name and nothing is written.
 
 import hashlib
 import math
-from collections.abc import Mapping
-from typing import Any, Final, Literal
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -17,8 +17,10 @@ from windlass.domain.errors import InvalidInput
 from windlass.domain.failure import FAILURE_BY_NAME, FailureClass
 from windlass.domain.rank import parse_priority
 from windlass.domain.resources import canonical_resources
+from windlass.domain.secrets import secret_clauses
 from windlass.domain.shape import Shape, shape_digest
 from windlass.domain.tasks.kind import TaskKind
+from windlass.domain.tasks.media import timed_as
 from windlass.domain.timeouts import RunLimits, limits_for
 
 ALLOW_FAILURE: Final = 1
@@ -46,7 +48,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `after` and `after_any` name jobs: an integer is the id of an existing job, a string
     the name of a job in the same submission. `priority` is the base; without one the
-    job takes its parent's effective priority, else 0.
+    job takes its parent's effective priority, else 0. `secrets` names what workers hold.
     """
 
     task: str
@@ -57,7 +59,9 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     requires: tuple[str, ...] = ()
     resources: dict[str, Any] | None = None
     target: str | None = None
-    # The fields from here on tie a job to something; those without any take a short way.
+    secrets: tuple[str, ...] = ()
+    submitted_by: str | None = None
+    # Most jobs have none of the fields from here on, and need not be looked at closely.
     name: str | None = None
     after: tuple[int | str, ...] = ()
     after_any: tuple[int | str, ...] = ()
@@ -74,29 +78,50 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     labels: dict[str, str] | None = None
     parent: int | None = None
     workflow: int | None = None
-    submitted_by: str | None = None
 
 
 _TIES: Final = JobSpec.__struct_fields__.index("name")
+_AFTER_ARGS: Final = JobSpec.__struct_fields__.index("args") + 1
 _UNTIED: Final = msgspec.structs.astuple(JobSpec(task=""))[_TIES:]
 
 
-class Prepared(msgspec.Struct, frozen=True):
-    """A checked job, with everything that can be computed before the transaction."""
+class Mould(msgspec.Struct, frozen=True):
+    """What is computed before the transaction, and is the same for jobs alike."""
 
-    spec: JobSpec
-    body: bytes
     shape: Shape
     digest: str
     base: int | None
     flags: int
     timeout_ms: int
     idle_ms: int
-    body_digest: str | None  # of jobs with a key only
-    plain: bool  # no dependencies, key, limit, parent, workflow, planned time
+    plain: bool  # no name, dependencies, key, limit, parent, workflow, planned time
 
 
-_encoder: Final = msgspec.json.Encoder(order="deterministic")
+NO_MOULD: Final = Mould(Shape(namespace="", queue="", task=""), "", None, 0, 0, 0, False)
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """A checked job. Those that differ only in their arguments share a mould."""
+
+    spec: JobSpec
+    body: bytes
+    mould: Mould
+    body_digest: str | None = None  # of jobs with a key only
+
+    @property
+    def shape(self) -> Shape:
+        return self.mould.shape
+
+    @property
+    def digest(self) -> str:
+        """Of the shape."""
+        return self.mould.digest
+
+
+_encode: Final = msgspec.json.Encoder(order="deterministic").encode
+NOT_JSON: Final = (UnicodeEncodeError, RecursionError, TypeError, ValueError, OverflowError)
+_BACKSLASH: Final = ord("\\")
+_fields_of: Final = msgspec.structs.astuple
 
 
 class _Known(msgspec.Struct, frozen=True):
@@ -108,6 +133,14 @@ class _Known(msgspec.Struct, frozen=True):
     idle_ms: int
 
 
+class _Last(NamedTuple):
+    """The last job without ties: many come alike, and need be looked at once."""
+
+    task: object = None
+    rest: tuple[object, ...] = ()
+    mould: Mould = NO_MOULD
+
+
 class Door:
     """Checks and prepares jobs. It remembers the shapes it has seen, a bounded number."""
 
@@ -115,33 +148,59 @@ class Door:
         self._config = config
         self._tasks = tasks or {}
         self._known: dict[object, _Known] = {}
+        self._last = _Last()
+        self._short = min(2 * DEPTH_LIMIT, config.payload_limit)  # too short to be too deep
 
     def prepare(self, spec: JobSpec, field: str = "job") -> Prepared:
         """Check `spec`; `field` is how errors name it ("jobs[3]")."""
-        body = self._encode(spec, field)
-        planned = self._plan(spec, field)
+        return self.prepare_all((spec,), field)[0]
+
+    def prepare_all(self, specs: Iterable[JobSpec], field: str = "job") -> list[Prepared]:
+        """Check jobs one after the other; an error does not say which of them it met."""
+        prepared: list[Prepared] = []
+        short, tasks, known = self._short, self._tasks, self._last
+        for spec in specs:
+            try:
+                body = _encode(spec)
+            except NOT_JSON as error:
+                raise _not_json(error, field) from None
+            if len(body) > short or b"null" in body or _BACKSLASH in body:
+                self._check_body(spec, body, field)
+            planned = self._plan(spec, field) if tasks else spec
+            if planned is spec:
+                fields = _fields_of(spec)
+                if fields[0] == known.task and fields[_AFTER_ARGS:] == known.rest:
+                    prepared.append(Prepared(spec, body, known.mould))
+                    continue
+            prepared.append(self._cast(spec, planned, body, field))
+            known = self._last
+        return prepared
+
+    def _cast(self, spec: JobSpec, planned: JobSpec, body: bytes, field: str) -> Prepared:
+        """Make the mould of a job that is not like the one before."""
+        if spec.submitted_by is not None:
+            check_name(f"{field}.submitted_by", spec.submitted_by)
         known = self._look_up(planned, field)
         base = None if spec.priority is None else parse_priority(spec.priority, f"{field}.priority")
+        limits = known.timeout_ms, known.idle_ms
         if _is_untied(planned):
-            return Prepared(
-                spec, body, known.shape, known.digest, base, 0, known.timeout_ms, known.idle_ms,
-                None, True,
-            )  # fmt: skip
+            mould = Mould(known.shape, known.digest, base, 0, *limits, True)
+            if planned is spec and spec.priority is None and spec.resources is None:
+                # Numbers are left out: 1 is equal to 1.0 and True, which are checked.
+                self._last = _Last(spec.task, _fields_of(spec)[_AFTER_ARGS:], mould)
+            return Prepared(spec, body, mould)
         _check_ties(spec, field)
-        limits = self._limits(planned)
+        own = self._limits(planned)
+        limits = own.run_ms or 0, own.idle_ms or 0
         flags = ALLOW_FAILURE if spec.allow_failure else 0
         if spec.unblock == "manual":
             flags |= MANUAL
+        mould = Mould(known.shape, known.digest, base, flags, *limits, _stands_alone(spec))
         digest = None if spec.key is None else hashlib.sha256(body).hexdigest()[:32]
-        return Prepared(
-            spec, body, known.shape, known.digest, base, flags, limits.run_ms or 0,
-            limits.idle_ms or 0, digest, planned is not spec and _is_untied(spec),
-        )  # fmt: skip
+        return Prepared(spec, body, mould, digest)
 
     def _plan(self, spec: JobSpec, field: str) -> JobSpec:
         """The job with what follows from its arguments; those of unknown tasks pass unchecked."""
-        if not self._tasks:
-            return spec
         kind = self._tasks.get(spec.task) if isinstance(spec.task, str) else None
         if kind is None:
             return spec
@@ -156,22 +215,15 @@ class Door:
     def _limits(self, spec: JobSpec) -> RunLimits:
         return limits_for(
             self._config.timeouts,
-            task=spec.task,
+            task=spec.task if spec.duration_ms is None else timed_as(spec.task, spec.args),
             queue=spec.queue,
             duration_ms=spec.duration_ms,
             own_run_ms=spec.timeout_ms,
             own_idle_ms=spec.idle_timeout_ms,
         )
 
-    def _encode(self, spec: JobSpec, field: str) -> bytes:
-        try:
-            body = _encoder.encode(spec)
-        except UnicodeEncodeError:
-            raise InvalidInput(field, "text without lone surrogates", "a lone surrogate") from None
-        except RecursionError:
-            raise InvalidInput(f"{field}.args", "nested less deeply", "a very deep value") from None
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InvalidInput(f"{field}.args", "a JSON value", str(error)) from None
+    def _check_body(self, spec: JobSpec, body: bytes, field: str) -> None:
+        """Look closely at a body that is long or holds something rare."""
         if len(body) > self._config.payload_limit:
             limit = f"at most {self._config.payload_limit} bytes as JSON"
             raise InvalidInput(field, limit, f"{len(body)} bytes")
@@ -181,14 +233,14 @@ class Door:
             _refuse_nul(spec, field)
         if b"null" in body:
             _refuse_not_finite(spec.args, f"{field}.args")
-        return body
 
     def _look_up(self, spec: JobSpec, field: str) -> _Known:
         seen: object = (spec.namespace, spec.queue, spec.task)
-        if spec.requires or spec.resources is not None or spec.target is not None:
+        if spec.requires or spec.resources is not None or spec.target is not None or spec.secrets:
             # Amounts as text: whatever a caller put there, it can be looked up.
             needs = () if spec.resources is None else repr(sorted(spec.resources.items()))
-            seen = (seen, tuple(map(repr, spec.requires)), needs, spec.target)
+            texts = tuple(map(repr, spec.requires)), tuple(map(repr, spec.secrets))
+            seen = (seen, *texts, needs, spec.target)
         known = self._known.get(seen)
         if known is None:
             shape = _build_shape(spec, field)
@@ -202,7 +254,30 @@ class Door:
 
 
 def _is_untied(spec: JobSpec) -> bool:
-    return msgspec.structs.astuple(spec)[_TIES:] == _UNTIED
+    return _fields_of(spec)[_TIES:] == _UNTIED
+
+
+def _stands_alone(spec: JobSpec) -> bool:
+    """Whether a job can be written without looking at any other, or at a limit."""
+    return (
+        spec.name is None
+        and not spec.after
+        and not spec.after_any
+        and spec.unblock == "auto"
+        and spec.not_before is None
+        and spec.concurrency is None
+        and spec.key is None
+        and spec.parent is None
+        and spec.workflow is None
+    )
+
+
+def _not_json(error: Exception, field: str) -> InvalidInput:
+    if isinstance(error, UnicodeEncodeError):
+        return InvalidInput(field, "text without lone surrogates", "a lone surrogate")
+    if isinstance(error, RecursionError):
+        return InvalidInput(f"{field}.args", "nested less deeply", "a very deep value")
+    return InvalidInput(f"{field}.args", "a JSON value", str(error))
 
 
 def _build_shape(spec: JobSpec, field: str) -> Shape:
@@ -215,6 +290,7 @@ def _build_shape(spec: JobSpec, field: str) -> Shape:
     if spec.target is not None:
         check_name(f"{field}.target", spec.target)
         clauses.append(target(spec.target))
+    clauses += secret_clauses(spec.secrets, spec.namespace, field)
     return Shape(
         namespace=spec.namespace,
         queue=spec.queue,
@@ -225,7 +301,7 @@ def _build_shape(spec: JobSpec, field: str) -> Shape:
 
 
 def _check_ties(spec: JobSpec, field: str) -> None:
-    for name in ("name", "key", "submitted_by"):
+    for name in ("name", "key"):
         value = getattr(spec, name)
         if value is not None:
             check_name(f"{field}.{name}", value)

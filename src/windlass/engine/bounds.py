@@ -79,33 +79,35 @@ class Bounds:
         self.refreshed_at = -1
 
     def best(
-        self, profile: Profile, count: int, skip: Callable[[int], bool]
+        self, profile: Profile, count: int, skip: Callable[[int], bool] | None
     ) -> tuple[list[Candidate], Place | None]:
         """The `count` lowest shapes this profile can run, and the bound of the next one.
 
         Stale entries met on the way are mended, so each costs once.
         """
-        heap = self._heap(profile)
+        heap, lowest = self._heap(profile), self._low
+        pop, replace = heapq.heappop, heapq.heapreplace
         found: list[Candidate] = []
         kept: list[Candidate] = []
         seen: set[int] = set()
         following: Place | None = None
         while heap:
             top = heap[0]
-            low = self._low.get(top.shape)
-            if low is None or top.shape in seen:
-                heapq.heappop(heap)
-            elif low > (top.rank, top.job):
-                heapq.heapreplace(heap, Candidate(low[0], low[1], top.shape))
-            elif skip(top.shape):
-                kept.append(heapq.heappop(heap))
-                seen.add(top.shape)
+            rank, job, shape = top
+            low = lowest.get(shape)
+            if low is None or shape in seen:
+                pop(heap)
+            elif low > (rank, job):
+                replace(heap, Candidate(*low, shape))
+            elif skip is not None and skip(shape):
+                kept.append(pop(heap))
+                seen.add(shape)
             elif len(found) == count:
-                following = (top.rank, top.job)
+                following = (rank, job)
                 break
             else:
-                found.append(heapq.heappop(heap))
-                seen.add(top.shape)
+                found.append(pop(heap))
+                seen.add(shape)
         for candidate in (*found, *kept):
             heapq.heappush(heap, candidate)
         return found, following

@@ -55,6 +55,7 @@ class Catalog:
         self.interval_ms = config.aging_interval_ms or AGING_OFF_INTERVAL_MS
         self.shapes: dict[int, Shape] = {}
         self.queues: dict[str, QueueRow] = {}
+        self.any_paused = False
         self.epoch = 0
         self.ids: dict[str, int] = {}
         self._newest = 0
@@ -68,6 +69,7 @@ class Catalog:
             self._learn(row.id, row.digest, _shape_decoder.decode(row.body))
             self._newest = max(self._newest, row.id)
         self.queues = {row.name: row for row in await tx.catalog.queues()}
+        self.any_paused = any(row.paused for row in self.queues.values())
         meta = await tx.catalog.meta()
         self.epoch = meta.get("epoch", 0)
 

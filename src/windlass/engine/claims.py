@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from windlass.domain.claim import Demand
-from windlass.domain.records import Grant, Granted, grant
+from windlass.domain.records import Grant, Granted
 from windlass.domain.states import State
 from windlass.engine.bounds import Bounds
 from windlass.engine.catalog import Profile
@@ -75,9 +75,9 @@ async def _grant(work: Work, given: Given, prefetch: bool) -> list[Granted]:
         return []
     config = work.config
     epoch = work.catalog.epoch * config.epoch_attempts
-    grants = [
-        grant((ticket, demand[0], demand[1], max(epoch, ticket[3]) + 1)) for ticket, demand in given
-    ]
+    grants = [(ticket, demand[0], demand[1], ticket[3] + 1) for ticket, demand in given]
+    if epoch:  # nearly never: only after a backup was restored
+        grants = [(ticket, w, i, max(attempt, epoch + 1)) for ticket, w, i, attempt in grants]
     if prefetch:
         granted = await work.tx.leases.grant(
             grants, ASSIGNED, work.now, config.timeouts.assigned_ms
@@ -86,7 +86,7 @@ async def _grant(work: Work, given: Given, prefetch: bool) -> list[Granted]:
         slack = config.term_grace_ms + config.heartbeat_interval_ms
         granted = await work.tx.leases.grant(grants, RUNNING, work.now, slack)
     _record(work, grants, prefetch)
-    limited = Counter(ticket[5] for ticket, _ in given if ticket[5])
+    limited = Counter([ticket[5] for ticket, _ in given if ticket[5]])
     if limited:
         await work.tx.limits.bump(limited)
     work.effects.count("assignment_successes", len(granted))
@@ -96,9 +96,19 @@ async def _grant(work: Work, given: Given, prefetch: bool) -> list[Granted]:
 def _record(work: Work, grants: Sequence[Grant], prefetch: bool) -> None:
     """Both transitions of a claim; no state is skipped."""
     steps = ((QUEUED, ASSIGNED),) if prefetch else ((QUEUED, ASSIGNED), (ASSIGNED, RUNNING))
-    for worker, incarnation in dict.fromkeys((g[1], g[2]) for g in grants):
-        mine = [g for g in grants if g[1] == worker]
-        work.move_all([g[0][2] for g in mine], [g[3] for g in mine], steps, worker, incarnation)
-    for (shape, workflow), count in Counter((g[0][0], g[0][4]) for g in grants).items():
+    holders: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
+    counts: dict[tuple[int, int], int] = {}
+    last = 0
+    for ticket, worker, incarnation, attempt in grants:
+        if worker != last:
+            last = worker
+            jobs, attempts = holders.setdefault((worker, incarnation), ([], []))
+        jobs.append(ticket[2])
+        attempts.append(attempt)
+        kind = ticket[0], ticket[4]
+        counts[kind] = counts.get(kind, 0) + 1
+    for (worker, incarnation), (jobs, attempts) in holders.items():
+        work.move_all(jobs, attempts, steps, worker, incarnation)
+    for (shape, workflow), count in counts.items():
         for frm, to in steps:
             work.count_moves(shape, workflow, frm, to, count)

@@ -25,6 +25,9 @@ Run = Callable[[Work, Sequence[Q]], Awaitable[Sequence[A | WindlassError]]]
 
 RETRY_AFTER_MS = 1_000
 LANE_TRANSACTIONS = 4  # of one lane at the same time, on a store that runs them side by side
+BUSY = "store_busy"  # the code of a refusal because another process is writing just now
+BUSY_PAUSE_S = 0.001
+BUSY_LIMIT_S = 20.0  # then the callers hear of it
 
 
 class Waiting(NamedTuple):
@@ -186,9 +189,23 @@ class Committer:
             await work.settle()
             return answers
 
-        answers = await self._store.transact(run)
+        answers = await self._outlast(run)
         self._committed(last[0])
         return answers
+
+    async def _outlast(self, run: Callable[[Tx], Awaitable[list[Any]]]) -> list[Any]:
+        """Transact as soon as no other process does."""
+        loop = asyncio.get_running_loop()
+        patience = loop.time() + BUSY_LIMIT_S
+        while True:
+            try:
+                return await self._store.transact(run)
+            except StoreUnavailable as error:
+                if error.code != BUSY or loop.time() >= patience:
+                    raise
+            passed = loop.create_future()
+            loop.call_later(BUSY_PAUSE_S, passed.set_result, None)
+            await passed
 
 
 def _by_lane(batch: list[Waiting]) -> list[tuple[Lane[Any, Any], list[Any]]]:

@@ -64,4 +64,5 @@ class Effects:
             pokes=tuple(self.pokes),
             due_at=self.due_at,
             catalog=self.catalog,
+            ended=tuple(self.ended),
         )

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from windlass.ports.store import Store
 
 POLL_SECONDS = 0.5  # other engines do not tell which jobs have ended
+SLOW_POLL_SECONDS = 5.0  # they do, and word of it was lost
 
 
 class Endings:
@@ -13,6 +14,7 @@ class Endings:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._poll = SLOW_POLL_SECONDS if store.inline else POLL_SECONDS
         self._waiting: dict[int, list[asyncio.Event]] = {}
         self._closed = False
 
@@ -28,7 +30,7 @@ class Endings:
                 left = deadline - loop.time()
                 if facts is None or facts.state or left <= 0 or self._closed:
                     return facts is not None and bool(facts.state)
-                most = min(left, POLL_SECONDS) if self._store.shared else left
+                most = min(left, self._poll) if self._store.shared else left
                 timer = loop.call_later(most, ended.set)
                 await ended.wait()
                 timer.cancel()
@@ -42,10 +44,14 @@ class Endings:
                 for ended in self._waiting.get(job, ()):
                     ended.set()
 
+    def look_again(self) -> None:
+        """Any of them may have ended unheard."""
+        self.tell(list(self._waiting))
+
     def close(self) -> None:
         """End all waits."""
         self._closed = True
-        self.tell(list(self._waiting))
+        self.look_again()
 
     def _forget(self, job: int, ended: asyncio.Event) -> None:
         waiting = self._waiting[job]

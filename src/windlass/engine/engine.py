@@ -30,7 +30,8 @@ from windlass.engine.endings import Endings
 from windlass.engine.enqueue import promote_due
 from windlass.engine.lookups import fail_unresolved
 from windlass.engine.metrics import Counters, Metrics
-from windlass.engine.submit import Submission, Submitted, WorkflowSpec, is_plain, submit
+from windlass.engine.submission import Submission, Submitted, WorkflowSpec
+from windlass.engine.submit import is_plain, submit
 from windlass.engine.sync import SyncCall, sync
 from windlass.engine.wakeups import Waiter, WakeUps
 from windlass.engine.work import Work
@@ -72,6 +73,7 @@ class Engine:
         self._bounds = Bounds(store.shared)
         self._committer = Committer(store, config, self._begin, self._committed, self._failed)
         self._told: dict[int, frozenset[tuple[int, int]]] = {}
+        self._early: dict[int, int] = {}  # shape → waiters woken before its jobs are there
         self._alarm = Alarm(self.now, self._promote)
         self._endings = Endings(store)
         self._working_off: asyncio.Task[None] | None = None
@@ -83,8 +85,8 @@ class Engine:
     def _make_lanes(self) -> None:
         lane = self._committer.lane
         tied = None if self.store.inline else 1
-        self._plain = lane(Lane(submit, size=_submission_bytes))
-        self._tied = lane(Lane(submit, size=_submission_bytes, most=tied))
+        self._plain = lane(Lane(submit, key=lambda s: s.key, size=_submission_bytes))
+        self._tied = lane(Lane(submit, key=lambda s: s.key, size=_submission_bytes, most=tied))
         self._sync: Lane[SyncCall, SyncReply] = lane(
             Lane(self._run_syncs, key=lambda call: call.worker)
         )
@@ -112,26 +114,49 @@ class Engine:
     # Commands
 
     async def submit(
-        self, jobs: Sequence[JobSpec], workflow: WorkflowSpec | None = None
+        self,
+        jobs: Sequence[JobSpec],
+        workflow: WorkflowSpec | None = None,
+        key: str | None = None,
     ) -> Submitted:
-        """Submit jobs, all or nothing; optionally as a new workflow."""
+        """Submit jobs, all or nothing; optionally as a new workflow.
+
+        Said again with the same `key`, it is answered as before, and nothing is repeated.
+        """
         if not jobs and workflow is None:
             raise InvalidInput("jobs", "at least one job", 0)
         if workflow is not None:
             check_name("workflow.name", workflow.name)
             check_name("workflow.namespace", workflow.namespace)
+        if key is not None:
+            check_name("key", key)
+            if not jobs:
+                raise InvalidInput("key", "none without jobs", key)
         checked = self._prepare(jobs)
-        submission = Submission(checked, workflow)
-        lane = self._plain if is_plain(submission) else self._tied
-        return await self._committer.call(lane, submission)
+        submission = Submission(checked, workflow, key)
+        if not is_plain(submission):
+            return await self._committer.call(self._tied, submission)
+        if self.store.inline and not self._plain.pending:
+            self._wake_early(checked)
+        return await self._committer.call(self._plain, submission)
+
+    def _wake_early(self, jobs: Sequence[Prepared]) -> None:
+        """Let waiting syncs join the very transaction that brings jobs for them.
+
+        It saves a commit between submit and start. The syncs are called after the jobs,
+        so they stand behind them in the same batch, or in a later one.
+        """
+        shape = self._catalog.ids.get(jobs[0].mould.digest)
+        if shape in self._catalog.shapes and not self._catalog.paused(shape):
+            woken = self.wakeups.arrive(shape, len(jobs))
+            self._early[shape] = self._early.get(shape, 0) + woken
 
     def _prepare(self, jobs: Sequence[JobSpec]) -> list[Prepared]:
-        prepare = self._door.prepare
         try:
-            return [prepare(job) for job in jobs]
+            return self._door.prepare_all(jobs)
         except InvalidInput:
             # Only now is it worth giving each its name.
-            return [prepare(job, f"jobs[{n}]") for n, job in enumerate(jobs)]
+            return [self._door.prepare(job, f"jobs[{n}]") for n, job in enumerate(jobs)]
 
     async def sync(self, worker: int, request: SyncRequest) -> SyncReply:
         """Answer a worker's sync, at once or when there is something to say."""
@@ -335,7 +360,7 @@ class Engine:
             self._bounds.raise_to(*raised)
         for shape, (rank, job, count) in effects.arrivals.items():
             self._bounds.lower(shape, rank, job)
-            self.wakeups.arrive(shape, count)
+            self.wakeups.arrive(shape, count - self._early.pop(shape, 0))
         self.wakeups.poke(effects.pokes)
         self._endings.tell(effects.ended)
         self.counters.add(effects.counts)
@@ -345,7 +370,11 @@ class Engine:
         if effects.unresolved:
             self._spawn(self.run(partial(fail_unresolved, unresolved=effects.unresolved)))
         if self.store.shared and (
-            effects.arrivals or effects.pokes or effects.due_at or effects.catalog
+            effects.arrivals
+            or effects.pokes
+            or effects.due_at
+            or effects.catalog
+            or (effects.ended and self.store.inline)
         ):
             self._spawn(self.store.announce(effects.news()))
 
@@ -353,6 +382,7 @@ class Engine:
         """A transaction ended in an error: the caches may hold what was rolled back."""
         self._catalog.clear(numbers_return=self.store.inline)
         self._bounds.reset()
+        self._early.clear()
 
     def _hear(self, news: News) -> None:
         """Another engine has committed something."""
@@ -361,6 +391,8 @@ class Engine:
         unknown = any(shape not in self._catalog.shapes for shape, *_ in news.arrivals)
         if news.catalog or unknown:
             self._spawn(self.refresh())
+            self._endings.look_again()
+        self._endings.tell(news.ended)
         for shape, rank, job, count in () if unknown else news.arrivals:
             self._bounds.lower(shape, rank, job)
             self.wakeups.arrive(shape, count)

@@ -24,6 +24,7 @@ from windlass.engine.artifacts import (
     upload_key,
 )
 from windlass.engine.checks import check_id
+from windlass.engine.durations import Measured, measure_all
 from windlass.engine.engine import Engine
 from windlass.engine.file_writes import Write, is_held, lease_lost
 from windlass.engine.log_files import LogFiles, check_holder
@@ -46,6 +47,7 @@ class Files(LogFiles):
     def __init__(self, engine: Engine, blobs: Blobs) -> None:
         super().__init__(engine, blobs)
         self._blobs = blobs
+        self._measure = engine.lane(measure_all)
 
     # Progress
 
@@ -61,6 +63,12 @@ class Files(LogFiles):
             await work.tx.files.put_progress(row)
 
         await self._write(Write(holder, apply))
+
+    async def measured(self, holder: Holder, duration_ms: int) -> int:
+        """How long the attempt may take, now that its media is known to be so long."""
+        check_holder(holder)
+        check_id("duration", duration_ms)
+        return int(await self._measure(Measured(holder, duration_ms)))
 
     # Artifacts
 

@@ -19,6 +19,7 @@ from windlass.engine.file_writes import (
     may_log,
     write_all,
 )
+from windlass.engine.merging import Merging
 from windlass.engine.segments import SEGMENT_LIMIT, Logs, placed
 from windlass.ports.blobs import Blobs
 from windlass.ports.gateway import Holder
@@ -42,6 +43,7 @@ class LogFiles:
     def __init__(self, engine: Engine, blobs: Blobs) -> None:
         self._engine = engine
         self._logs = Logs(blobs)
+        self.merging = Merging(self._logs)
         self._write = engine.lane(write_all)
         self._followers: dict[tuple[int, int], set[asyncio.Event]] = {}
 
@@ -57,6 +59,7 @@ class LogFiles:
             return row.bytes
         await self._logs.write(holder.job, holder.attempt, offset, data)
         before, after = await self._write(Write(holder, extend_log(row, offset, len(data))))
+        self.merging.appended(holder.job, holder.attempt)
         self._wake(holder)
         if after.gap_to > before.gap_to:
             await self._logs.cut(after, self._engine.config.log_limit)
@@ -70,6 +73,8 @@ class LogFiles:
             raise InvalidInput("state", "committed or lost", state)
         await self._write(Write(holder, finish_log(size, LogState[state.upper()])))
         self._wake(holder)
+        if self.merging.is_due(holder.job, holder.attempt):
+            self.merging.ended(await self.log(holder.job, holder.attempt))
 
     async def log(self, job: int, attempt: int | None = None) -> LogRow:
         """What is known of the log of an attempt, or of the newest one."""

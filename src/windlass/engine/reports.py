@@ -5,14 +5,14 @@ the closed attempt: recorded by the same incarnation, it is a repetition and cha
 nothing; otherwise the lease was lost and the worker must kill the process.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
 import msgspec
 
 from windlass.domain.failure import FAILURE_BY_NAME, INFRASTRUCTURE, FailureClass, classify
-from windlass.domain.records import Attempt, Completion, JobFacts, Lease, Worker, completion
+from windlass.domain.records import Attempt, Completion, JobFacts, Lease, Worker
 from windlass.domain.states import State
 from windlass.engine.closing import Closing, Failure
 from windlass.engine.work import Work
@@ -25,6 +25,7 @@ TIMED_OUT = State.TIMED_OUT.code
 
 LARGEST_CODE = 2**31 - 1
 
+_BACKSLASH = ord("\\")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -52,74 +53,84 @@ class Verdicts(NamedTuple):
     troubles: list[tuple[int, int]]
 
 
-def reports_of(worker: Worker, request: SyncRequest) -> Iterable[Report]:
-    """The reports of one sync: at most one per attempt; finished wins, then released."""
+def sort_out(
+    worker: Worker, request: SyncRequest, limit: int, done: dict[int, Completion]
+) -> list[Report]:
+    """Put what may be plain completions of this sync into `done`; its other reports."""
+    others: list[Report] = []
+    who, incarnation = worker.id, worker.incarnation
+    for item in _items_of(request):
+        if type(item) is Finished and item.outcome == "completed" and item.job not in done:
+            result, exit_code = item.result, item.exit_code
+            if exit_code is not None:
+                exit_code = exit_code_of(item)
+            if result is not None:
+                result, problem = _storable(result, limit)
+                if problem is not None:
+                    others.append(Report(worker, item))
+                    continue
+            job = item.job
+            done[job] = (job, item.attempt, who, incarnation, exit_code, result)
+        else:
+            others.append(Report(worker, item))
+    return others
+
+
+def _items_of(request: SyncRequest) -> Iterable[Item]:
+    """What one sync says: at most one item per attempt; finished wins, then released."""
     finished = request.finished
     only = not request.started and not request.released
     if only and len({item.job for item in finished}) == len(finished):
-        return [Report(worker, item) for item in finished]
+        return finished
     items: dict[tuple[int, int], Item] = {}
     said: Iterable[Item] = chain(request.started, request.released, request.finished)
     for item in said:
         items[item.job, item.attempt] = item
-    return [Report(worker, item) for item in items.values()]
+    return items.values()
 
 
-async def apply_reports(work: Work, reports: Sequence[Report]) -> Verdicts:
+async def apply_reports(
+    work: Work, done: dict[int, Completion], reports: list[Report], workers: Mapping[int, Worker]
+) -> Verdicts:
     """Apply those that hold their lease; say of the others whether they were lost."""
-    done = _completions(work, reports)
     if done:
-        if len(done) < len(reports):
+        if reports:
             # Locks are taken once and in order, also when some reports need more thought.
-            await work.tx.jobs.lock(sorted({report.item.job for report in reports}))
-        reports = await _complete_plain(work, done, reports)
+            await work.tx.jobs.lock(sorted({*done, *(report.item.job for report in reports)}))
+        left = await _complete_plain(work, done)
+        reports = [*(_as_report(item, workers) for item in left), *reports]
     if not reports:
         return Verdicts({}, [])
     return await _apply_others(work, reports)
 
 
-def _completions(work: Work, reports: Sequence[Report]) -> dict[int, Completion]:
-    """The reports that may be plain completions, by job; one that is doubled is not."""
-    done: dict[int, Completion] = {}
-    doubled: list[int] = []
-    limit = work.config.result_limit
-    for worker, item in reports:
-        if type(item) is Finished and item.outcome == "completed":
-            result, problem = _storable(item, limit)
-            if problem is None:
-                if item.job in done:
-                    doubled.append(item.job)
-                exit_code = None if item.exit_code is None else exit_code_of(item)
-                done[item.job] = completion(
-                    (item.job, item.attempt, worker.id, worker.incarnation, exit_code, result)
-                )
-    for job in doubled:
-        done.pop(job, None)
-    return done
+def _as_report(item: Completion, workers: Mapping[int, Worker]) -> Report:
+    job, attempt, worker, _, exit_code, result = item
+    value = None if result is None else msgspec.Raw(result)
+    return Report(workers[worker], Finished(job, attempt, exit_code=exit_code, result=value))
 
 
-async def _complete_plain(
-    work: Work, done: dict[int, Completion], reports: Sequence[Report]
-) -> Sequence[Report]:
-    """Complete in bulk what nothing hangs on; the reports that are left."""
+async def _complete_plain(work: Work, done: dict[int, Completion]) -> Sequence[Completion]:
+    """Complete in bulk what nothing hangs on; what is left."""
     ended = await work.tx.flow.complete(work.now, list(done.values()))
     if not ended:
-        return reports
+        return list(done.values())
     holders: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
+    last = 0
     for job in ended:
         _, attempt, worker, incarnation, _, _ = done[job]
-        holder = holders.get((worker, incarnation))
-        if holder is None:
-            holder = holders[worker, incarnation] = ([], [])
-        holder[0].append(job)
-        holder[1].append(attempt)
+        if worker != last:
+            last = worker
+            jobs, attempts = holders.setdefault((worker, incarnation), ([], []))
+        jobs.append(job)
+        attempts.append(attempt)
     for (worker, incarnation), (jobs, attempts) in holders.items():
         work.move_all(jobs, attempts, ((RUNNING, COMPLETED),), worker, incarnation)
     work.effects.ended += ended
-    if len(ended) == len(reports):
+    if len(ended) == len(done):
         return ()
     gone = set(ended)
-    return [r for r in reports if r.item.job not in gone or done.get(r.item.job) is None]
+    return [item for job, item in done.items() if job not in gone]
 
 
 async def _apply_others(work: Work, reports: Sequence[Report]) -> Verdicts:
@@ -179,7 +190,7 @@ async def _apply(
 def _may_retry(item: Item, lease: Lease, limit: int) -> bool:
     if isinstance(item, Finished):
         fine = item.outcome == "completed" and lease.state in (ASSIGNED, RUNNING)
-        return not fine or _storable(item, limit)[1] is not None
+        return not fine or _storable(item.result, limit)[1] is not None
     return isinstance(item, Missing) or (isinstance(item, Released) and lease.state != ASSIGNED)
 
 
@@ -204,7 +215,7 @@ def _finish(
     limit: int,
 ) -> None:
     if item.outcome == "completed" and lease.state != TIMED_OUT:
-        result, problem = _storable(item, limit)
+        result, problem = _storable(item.result, limit)
         if problem is None:
             closing.complete(facts, lease, exit_code_of(item), result)
             return
@@ -238,17 +249,17 @@ def exit_code_of(item: Finished) -> int | None:
     return code if code is None else max(-LARGEST_CODE, min(LARGEST_CODE, code))
 
 
-def _storable(item: Finished, limit: int) -> tuple[bytes | None, str | None]:
+def _storable(value: object, limit: int) -> tuple[bytes | None, str | None]:
     """The result as JSON, or why it cannot be stored."""
-    if item.result is None:
+    if value is None:
         return None, None
     try:
-        result = _encode(item.result)
+        result = _encode(value)
     except (UnicodeEncodeError, TypeError, ValueError, RecursionError, OverflowError) as error:
         return None, f"the result is not a JSON value: {error}"
     if len(result) > limit:
         return None, f"the result has {len(result)} bytes, the limit is {limit}"
-    if b"\\u0000" in result:
+    if _BACKSLASH in result and b"\\u0000" in result:
         return None, "the result holds NUL characters"
     return result, None
 

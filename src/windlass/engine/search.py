@@ -37,28 +37,29 @@ class Search:
 
     async def run(self) -> Given:
         """Find the jobs and plan how far the bounds may rise once they are taken."""
-        width = max(FIRST_SHAPES, self._want)
+        rounds = 0
         while True:
+            # A few more than are wanted, since some bounds are lower than their shape's head.
+            missing = self._want - len(self.given)
+            width = max(FIRST_SHAPES, missing + missing // 8) << rounds
             following, probed_more = await self._fetch(width)
             sure = self._sure(self._certain_up_to(following))
             chose_some = await self._choose(sure)
             if len(self.given) >= self._want or not (probed_more or chose_some):
                 self._plan_raises()
                 return self.given
-            width *= 2
+            rounds += 1
 
     async def _fetch(self, width: int) -> tuple[Place | None, bool]:
         """Probe new shapes, and further into those that are used up."""
         known = len(self._cursors)
-        candidates, following = self._bounds.best(
-            self._profile, known + width, self._work.catalog.paused
-        )
+        catalog = self._work.catalog
+        paused = catalog.paused if catalog.any_paused else None
+        candidates, following = self._bounds.best(self._profile, known + width, paused)
         places = [
-            (found.shape, found.rank, found.job)
-            for found in candidates
-            if found.shape not in self._cursors
+            (shape, rank, job) for rank, job, shape in candidates if shape not in self._cursors
         ]
-        waiting = {ticket.shape for ticket in self._pool}
+        waiting = {ticket[0] for ticket in self._pool}
         places += [
             (shape, *cursor)
             for shape, cursor in self._cursors.items()
@@ -68,7 +69,7 @@ class Search:
             return following, False
         # Of many shapes only the heads are likely to be taken: more would be read in vain.
         missing = self._want - len(self.given)
-        most = missing if len(places) <= FEW else min(missing, 2 * missing // len(places) + 2)
+        most = missing if len(places) <= FEW else min(missing, 2 * missing // len(places) + 1)
         probes = [Probe(*place, most) for place in places]
         new = [probe.shape for probe in probes if probe.shape not in self._generations]
         self._generations.update(self._bounds.generations(new))
@@ -76,9 +77,13 @@ class Search:
         return following, True
 
     async def _take_in(self, probes: list[Probe]) -> None:
+        peeked = await self._work.tx.places.peek(probes)
         found: dict[int, list[Ticket]] = {probe.shape: [] for probe in probes}
-        for ticket in await self._work.tx.places.peek(probes):
-            found[ticket.shape].append(ticket)
+        if len(found) == 1:
+            found = {probes[0].shape: peeked}
+        else:
+            for ticket in peeked:
+                found[ticket[0]].append(ticket)
         for probe in probes:
             tickets = found[probe.shape]
             full = len(tickets) == probe.most
@@ -99,7 +104,7 @@ class Search:
 
     async def _choose(self, sure: list[Ticket]) -> bool:
         """Give out what is sure; whether that changed what is left to choose from."""
-        if len(self._demands) == 1 and not any(t[5] or t[6] for t in sure):
+        if len(self._demands) == 1 and not [t for t in sure if t[5] or t[6]]:
             return self._give_all(sure)
         room = {d.worker: d.want for d in self._demands}
         for _, demand in self.given:

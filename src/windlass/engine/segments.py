@@ -4,6 +4,9 @@ A segment is never changed. One that is written again, whole or cut otherwise, l
 the first and holds the same bytes, so a reader takes whatever leads it farthest. What no
 segment holds is a gap, and the reader is told.
 
+When a log has ended its small segments are joined to few large ones, which lie beside them
+until they are removed: a reader that had chosen one of the small looks again.
+
 A log over its limit keeps its beginning and a window at its end that moves along; the
 segments between are removed, some at a time.
 """
@@ -32,6 +35,7 @@ class Piece(NamedTuple):
 class LogPart(NamedTuple):
     """A stretch of a log; reading goes on at `next`."""
 
+    row: LogRow
     pieces: tuple[Piece, ...]
     next: int
 
@@ -110,7 +114,7 @@ class Logs:
             if end <= position:
                 continue
             if left <= 0:
-                return LogPart(tuple(pieces), position)
+                return LogPart(row, tuple(pieces), position)
             if start > position:
                 pieces.append(Piece("", position, position, start))
                 position = start
@@ -121,21 +125,66 @@ class Logs:
         if left > 0 and position < row.bytes:
             pieces.append(Piece("", position, position, row.bytes))
             position = row.bytes
-        return LogPart(tuple(pieces), position)
+        return LogPart(row, tuple(pieces), position)
 
     async def read(self, part: LogPart) -> AsyncIterator[bytes]:
         """The bytes of a part, with a line in the place of those that are missing."""
         for piece in part.pieces:
-            if not piece.key:
-                yield left_out(piece.end - piece.start)
-                continue
-            span = piece.start - piece.offset, piece.end - piece.offset
+            position = piece.start
             try:
-                async for chunk in self._blobs.stream(piece.key, *span):
+                async for chunk in self._read_piece(piece):
+                    position += len(chunk) if piece.key else 0
                     yield chunk
             except NotFound:
-                # It has just been cut out of the middle.
-                yield left_out(piece.end - piece.start)
+                # It has just been joined to others, or cut out of the middle.
+                again = await self.find(part.row, position, piece.end - position)
+                for other in again.pieces:
+                    if other.start >= piece.end:
+                        break  # Bytes that are missing do not count against a limit.
+                    try:
+                        async for chunk in self._read_piece(other):
+                            yield chunk
+                    except NotFound:
+                        yield left_out(other.end - other.start)
+
+    async def _read_piece(self, piece: Piece) -> AsyncIterator[bytes]:
+        if not piece.key:
+            yield left_out(piece.end - piece.start)
+            return
+        span = piece.start - piece.offset, piece.end - piece.offset
+        async for chunk in self._blobs.stream(piece.key, *span):
+            yield chunk
+
+    async def merge(self, row: LogRow) -> None:
+        """Join the segments of a log that has ended to as few as can be."""
+        run: list[Piece] = []
+        for piece in (await self.find(row, 0, row.bytes)).pieces:
+            full = run and piece.end - run[0].start > SEGMENT_LIMIT
+            if full or not piece.key:
+                await self._join(row, run)
+                run = []
+            if piece.key:
+                run.append(piece)
+        await self._join(row, run)
+
+    async def _join(self, row: LogRow, run: list[Piece]) -> None:
+        """Write a run of pieces as one segment, and remove those that lie whole in it."""
+        if len(run) < 2:
+            return
+        data = bytearray()
+        for piece in run:
+            async for chunk in self._read_piece(piece):
+                data += chunk
+        begin, end = run[0].start, run[-1].end
+        joined = segment_key(row.job, row.attempt, begin, end - begin)
+        await self._blobs.put(joined, bytes(data))
+        inside = [
+            key
+            async for key, start, stop in self._segments(row, begin)
+            if start >= begin and stop <= end and key != joined
+        ]
+        for first in range(0, len(inside), DELETE_AT_ONCE):
+            await self._blobs.delete(inside[first : first + DELETE_AT_ONCE])
 
     async def _segments(self, row: LogRow, start: int) -> AsyncIterator[tuple[str, int, int]]:
         """Key, start and end of the segments that begin at `start` or later, in order."""

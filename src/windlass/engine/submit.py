@@ -5,29 +5,29 @@ way; the others are resolved first: names to ids, keys to jobs, parents to prior
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import msgspec
 
-from windlass.domain.errors import Conflict, InvalidInput
+from windlass.domain.errors import Conflict, InvalidInput, WindlassError
 from windlass.domain.graph import order_by_dependencies
-from windlass.domain.job import ALLOW_FAILURE, MANUAL, JobSpec, Prepared
+from windlass.domain.job import ALLOW_FAILURE, MANUAL, JobSpec, Mould, Prepared
 from windlass.domain.rank import age_from_ms, level, rank
 from windlass.domain.records import (
     Cascade,
     Due,
+    JobColumns,
     JobFacts,
     KeyRow,
     NewJob,
     Ticket,
     Wait,
     WorkflowRow,
-    new_job,
 )
 from windlass.domain.states import State
 from windlass.domain.workflow import COUNTS, ENDED, WorkflowState
 from windlass.engine.dependents import CascadeKind
 from windlass.engine.enqueue import make_ready
+from windlass.engine.submission import Submission, Submitted, said_before
 from windlass.engine.work import Work
 
 BLOCKED = State.BLOCKED.code
@@ -37,80 +37,89 @@ COMPLETED = State.COMPLETED.code
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-class WorkflowSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A group of jobs that finishes as one."""
-
-    name: str
-    namespace: str = "default"
-
-
-class Submission(NamedTuple):
-    """One caller's jobs, checked; `workflow` makes a new group of them."""
-
-    jobs: Sequence[Prepared]
-    workflow: WorkflowSpec | None = None
-
-
-class Submitted(NamedTuple):
-    """The ids, in the order of the jobs; `applied` is False where a key was known."""
-
-    ids: tuple[int, ...]
-    applied: tuple[bool, ...]
-    workflow: int = 0
-
-
 def is_plain(submission: Submission) -> bool:
     """Whether no job of it has ties, so that it can share a transaction with others."""
-    return submission.workflow is None and all(job.plain for job in submission.jobs)
+    if submission.workflow is not None:
+        return False
+    last: Mould | None = None
+    for job in submission.jobs:
+        mould = job.mould
+        if mould is not last:  # alike jobs share one
+            if not mould.plain:
+                return False
+            last = mould
+    return True
 
 
-async def submit(work: Work, submissions: Sequence[Submission]) -> list[Submitted]:
+async def submit(work: Work, submissions: Sequence[Submission]) -> list[Submitted | WindlassError]:
     """Write a batch of submissions, or raise what stands against one of them."""
     plain = [s for s in submissions if is_plain(s)]
-    answers: dict[int, Submitted] = {}
+    answers: dict[int, Submitted | WindlassError] = {}
     if plain:
-        ids = await _submit_plain(work, [job for s in plain for job in s.jobs])
-        start = 0
-        for submission in plain:
-            count = len(submission.jobs)
-            answers[id(submission)] = Submitted(tuple(ids[start : start + count]), (True,) * count)
-            start += count
+        answers = await _submit_all_plain(work, plain)
     for submission in submissions:
         if id(submission) not in answers:
             answers[id(submission)] = await _submit_tied(work, submission)
     return [answers[id(s)] for s in submissions]
 
 
-async def _submit_plain(work: Work, jobs: list[Prepared]) -> Sequence[int]:
+async def _submit_all_plain(
+    work: Work, submissions: Sequence[Submission]
+) -> dict[int, Submitted | WindlassError]:
+    """The answers, by identity: what has been said before is not written again."""
+    ids = await work.tx.jobs.allocate(sum(len(s.jobs) for s in submissions))
+    places: dict[int, Sequence[int]] = {}
+    start = 0
+    for submission in submissions:
+        places[id(submission)] = ids[start : start + len(submission.jobs)]
+        start += len(submission.jobs)
+    answers = await said_before(work, submissions, places)
+    new = [s for s in submissions if id(s) not in answers]
+    if new:
+        taken = [job_id for s in new for job_id in places[id(s)]] if answers else ids
+        await _submit_plain(work, [job for s in new for job in s.jobs], taken)
+    for submission in new:
+        mine = tuple(places[id(submission)])
+        answers[id(submission)] = Submitted(mine, (True,) * len(mine))
+    return answers
+
+
+async def _submit_plain(work: Work, jobs: list[Prepared], ids: Sequence[int]) -> None:
     """Jobs with no ties: their rows in one pass, ready at once."""
     shapes = await work.intern(jobs)
-    ids = await work.tx.jobs.allocate(len(jobs))
     now = work.now
-    rows: list[NewJob] = []
+    rows: list[JobColumns] = []
     groups: dict[tuple[str, int | None], _Group] = {}
+    group: _Group | None = None
     for job_id, job in zip(ids, jobs, strict=True):
-        group = groups.get((job.digest, job.base))
-        if group is None:
-            group = groups[job.digest, job.base] = _group(work, job, shapes[job.digest], job_id)
+        mould = job.mould
+        if group is None or mould is not group.mould:
+            group = groups.get((mould.digest, mould.base))
+            if group is None:
+                group = _group(work, mould, shapes[mould.digest], job_id)
+                groups[mould.digest, mould.base] = group
+            group.mould = mould
+            shape, place, base = group.shape, group.rank, group.base
+            flags, timeout_ms, idle_ms = mould.flags, mould.timeout_ms, mould.idle_ms
         group.count += 1
         rows.append(
-            new_job((job_id, group.shape, 0, job.flags, group.rank, group.base, 0, now, now, 0,
-                     job.timeout_ms, job.idle_ms, 0, job.body))
+            (job_id, shape, 0, flags, place, base, 0, now, now, 0, timeout_ms, idle_ms, 0,
+             job.body)
         )  # fmt: skip
     await work.tx.flow.enter(rows)
     work.move_all(ids, (0,) * len(ids), ((0, QUEUED),))
     for group in groups.values():
         work.effects.arrive_at(group.shape, group.rank, group.first, group.count)
         work.count_moves(group.shape, 0, 0, QUEUED, group.count)
-    return ids
 
 
 class _Group:
     """Jobs of one shape and base priority, which share a rank."""
 
-    __slots__ = ("base", "count", "first", "rank", "shape")
+    __slots__ = ("base", "count", "first", "mould", "rank", "shape")
 
-    def __init__(self, shape: int, base: int, place: int, first: int) -> None:
+    def __init__(self, mould: Mould, shape: int, base: int, place: int, first: int) -> None:
+        self.mould = mould  # of the newest
         self.shape = shape
         self.base = base
         self.rank = place
@@ -118,10 +127,10 @@ class _Group:
         self.count = 0
 
 
-def _group(work: Work, job: Prepared, shape: int, first: int) -> _Group:
-    base = job.base or 0
-    priority = level(work.catalog.weight(job.shape.queue), base, 0)
-    return _Group(shape, base, rank(work.now, priority, work.catalog.interval_ms), first)
+def _group(work: Work, mould: Mould, shape: int, first: int) -> _Group:
+    base = mould.base or 0
+    priority = level(work.catalog.weight(mould.shape.queue), base, 0)
+    return _Group(mould, shape, base, rank(work.now, priority, work.catalog.interval_ms), first)
 
 
 class _Draft:
@@ -145,7 +154,7 @@ class _Draft:
         self.job = job
         self.id = 0
         self.known = 0  # the job that already has this key
-        self.base = job.base or 0
+        self.base = job.mould.base or 0
         self.limit = 0
         self.after: list[int] = []
         self.any_after: list[int] = []
@@ -153,26 +162,49 @@ class _Draft:
         self.workflow = 0
 
 
-async def _submit_tied(work: Work, submission: Submission) -> Submitted:
+async def _submit_tied(work: Work, submission: Submission) -> Submitted | WindlassError:
     """Jobs with names, keys, dependencies, limits, parents or a workflow."""
     drafts = [_Draft(index, job) for index, job in enumerate(submission.jobs)]
     order = order_by_dependencies([draft.job.spec for draft in drafts])
-    await _reserve(work, drafts, order)
+    ids = await work.tx.jobs.allocate(len(drafts))
+    _number(drafts, order, ids)
+    if drafts:
+        said = await said_before(work, [submission], {id(submission): ids})
+        if id(submission) in said:
+            return await _answer_again(work, said[id(submission)], drafts, order)
+    await _reserve(work, drafts)
     fresh = [draft for draft in drafts if not draft.known]
     outside = await _resolve(work, drafts, fresh)
     groups, new = await _open_workflows(work, submission, fresh)
     for draft in fresh:
         draft.workflow = new or draft.job.spec.workflow or 0
     await _write(work, fresh, outside, groups)
-    ids = tuple(draft.known or draft.id for draft in drafts)
-    return Submitted(ids, tuple(not draft.known for draft in drafts), new)
+    found = tuple(draft.known or draft.id for draft in drafts)
+    return Submitted(found, tuple(not draft.known for draft in drafts), new)
 
 
-async def _reserve(work: Work, drafts: list[_Draft], order: list[int]) -> None:
-    """Give ids in the order of dependencies, and find out which keys are known."""
-    ids = await work.tx.jobs.allocate(len(drafts))
+def _number(drafts: list[_Draft], order: list[int], ids: Sequence[int]) -> None:
+    """Give ids in the order of dependencies."""
     for job_id, index in zip(ids, order, strict=True):
         drafts[index].id = job_id
+
+
+async def _answer_again(
+    work: Work, said: Submitted | WindlassError, drafts: list[_Draft], order: list[int]
+) -> Submitted | WindlassError:
+    """What was answered the first time: ids follow from the order, keys from their table."""
+    if not isinstance(said, Submitted):
+        return said
+    _number(drafts, order, sorted(said.ids))
+    await _reserve(work, drafts)
+    ids = tuple(draft.known or draft.id for draft in drafts)
+    facts = await work.tx.jobs.read(ids[:1])
+    workflow = facts[ids[0]].workflow if ids[0] in facts else 0
+    return Submitted(ids, (False,) * len(ids), workflow)
+
+
+async def _reserve(work: Work, drafts: list[_Draft]) -> None:
+    """Find out which keys are known."""
     rows: dict[tuple[str, str], KeyRow] = {}
     for draft in drafts:
         spec = draft.job.spec
@@ -260,7 +292,7 @@ def _check_references(draft: _Draft, outside: dict[int, JobFacts]) -> None:
         if parent not in outside:
             where = f"jobs[{draft.index}].parent"
             raise InvalidInput(where, "the id of an existing job", parent)
-        if draft.job.base is None:
+        if draft.job.mould.base is None:
             draft.base = outside[parent].base + outside[parent].adjustment
 
 
@@ -324,7 +356,7 @@ async def _write(
         work.move(row.id, row.shape, row.workflow, 0, 0, BLOCKED if blocked else QUEUED,
                   data=_tell(draft))  # fmt: skip
         if blocked:
-            manual = 1 if draft.job.flags & MANUAL else 0
+            manual = 1 if draft.job.mould.flags & MANUAL else 0
             waits.append(
                 Wait(row.id, max(draft.unmet, 1), manual, not_before, row.age_from, ticket)
             )
@@ -357,9 +389,10 @@ def _row(work: Work, draft: _Draft, shape: int, workflow: WorkflowRow | None) ->
     age_from = age_from_ms(created, not_before or None, None)
     weight = work.catalog.weight(spec.queue)
     place = rank(age_from, level(weight, draft.base, 0), work.catalog.interval_ms)
+    mould = draft.job.mould
     row = NewJob(
-        draft.id, shape, draft.workflow, draft.job.flags, place, draft.base, 0, age_from, work.now,
-        draft.limit, draft.job.timeout_ms, draft.job.idle_ms, 0, _resolved_body(draft),
+        draft.id, shape, draft.workflow, mould.flags, place, draft.base, 0, age_from, work.now,
+        draft.limit, mould.timeout_ms, mould.idle_ms, 0, _resolved_body(draft),
     )  # fmt: skip
     return row, not_before
 
@@ -392,7 +425,7 @@ def _count_unmet(draft: _Draft, outside: dict[int, JobFacts], edges: dict[int, l
         if fact is None or not fact.state:
             edges.setdefault(job, []).append(draft.id * 2 + 1)
             draft.unmet += 1
-    if draft.job.flags & MANUAL:
+    if draft.job.mould.flags & MANUAL:
         draft.unmet += 1
     return unsatisfied
 

@@ -5,21 +5,22 @@ locks the reports are applied, open leases the agent has not seen are sent again
 count against what it wants, and the rest is claimed. So a lost reply never claims twice.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
 
 from windlass.domain.errors import Conflict, NotFound, WindlassError
 from windlass.domain.events import EventKind
-from windlass.domain.records import Granted, Lease, Worker
+from windlass.domain.records import Completion, Granted, Lease, Worker
 from windlass.domain.states import STATE_BY_CODE, State
 from windlass.domain.workers import WorkerStatus, may_claim, note_trouble
 from windlass.engine.bounds import Bounds
 from windlass.engine.claims import Seeker, claim
 from windlass.engine.enqueue import promote_due
 from windlass.engine.lookups import resolve, resolve_again
-from windlass.engine.reports import Missing, Report, apply_reports, reports_of
+from windlass.engine.reports import Item, Missing, Report, apply_reports, sort_out
 from windlass.engine.work import Work
 from windlass.wire.sync import Assignment, Refusal, Stop, SyncReply, SyncRequest
 
@@ -123,11 +124,16 @@ def _heard(work: Work, turn: _Turn) -> Worker:
 
 
 async def _apply_reports(work: Work, turns: list[_Turn]) -> None:
-    reports = [r for turn in turns for r in reports_of(turn.worker, turn.request)]
-    reports += await _audit(work, turns, reports)
-    if not reports:
+    done: dict[int, Completion] = {}
+    reports: list[Report] = []
+    limit = work.config.result_limit
+    for turn in turns:
+        reports += sort_out(turn.worker, turn.request, limit, done)
+    reports += await _audit(work, turns)
+    if not reports and not done:
         return
-    verdicts = await apply_reports(work, reports)
+    workers = {turn.worker.id: turn.worker for turn in turns}
+    verdicts = await apply_reports(work, done, reports, workers)
     for turn in turns:
         turn.worker = turn.worker._replace(seq=turn.request.seq)
         turn.lost += verdicts.lost.get(turn.worker.id, ())
@@ -180,7 +186,7 @@ async def _send_again(work: Work, turns: list[_Turn]) -> None:
             turn.lost.append(Refusal(job, attempt, "this attempt is not leased to the worker"))
 
 
-async def _audit(work: Work, turns: list[_Turn], reports: list[Report]) -> list[Report]:
+async def _audit(work: Work, turns: list[_Turn]) -> list[Report]:
     """What was given to workers that they neither hold nor report.
 
     These are reports as well, so that all jobs of a sync are locked at once and in order.
@@ -188,13 +194,18 @@ async def _audit(work: Work, turns: list[_Turn], reports: list[Report]) -> list[
     audited = {turn.worker.id: turn for turn in turns if turn.request.held is not None}
     if not audited:
         return []
-    said = {(report.item.job, report.item.attempt) for report in reports}
+    accounted = {turn.worker.id: turn.held | _said(turn.request) for turn in audited.values()}
     missing = []
     for lease in await work.tx.leases.of_workers(list(audited)):
         turn, attempt = audited[lease.worker], (lease.job, lease.attempt)
-        if lease.lease <= turn.request.received and attempt not in turn.held | said:
+        if lease.lease <= turn.request.received and attempt not in accounted[lease.worker]:
             missing.append(Report(turn.worker, Missing(*attempt)))
     return missing
+
+
+def _said(request: SyncRequest) -> set[tuple[int, int]]:
+    items: Iterable[Item] = chain(request.started, request.released, request.finished)
+    return {(item.job, item.attempt) for item in items}
 
 
 def _assignment_again(lease: Lease, spec: bytes) -> Assignment:
@@ -241,17 +252,20 @@ async def _claim(work: Work, bounds: Bounds, turns: list[_Turn]) -> None:
     _see_arrivals(work, bounds)
     granted: dict[int, list[Granted]] = {}
     for grant in await resolve(work, await claim(work, bounds, seekers)):
-        granted.setdefault(grant.worker, []).append(grant)
+        mine = granted.get(grant[3])
+        if mine is None:
+            mine = granted[grant[3]] = []
+        mine.append(grant)
     for turn in turns:
         mine = granted.get(turn.worker.id)
         if mine:
             state = "assigned" if turn.request.prefetch else "running"
             raw = msgspec.Raw
             turn.claims = [
-                Assignment(g.job, g.attempt, g.lease, state, g.timeout_ms, g.idle_ms, raw(g.spec))
-                for g in mine
+                Assignment(job, attempt, lease, state, timeout_ms, idle_ms, raw(spec))
+                for job, attempt, lease, _, timeout_ms, idle_ms, spec in mine
             ]
-            turn.worker = turn.worker._replace(seq=turn.request.seq, last_lease=mine[-1].lease)
+            turn.worker = turn.worker._replace(seq=turn.request.seq, last_lease=mine[-1][2])
 
 
 def _see_arrivals(work: Work, bounds: Bounds) -> None:

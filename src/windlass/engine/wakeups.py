@@ -89,17 +89,22 @@ class WakeUps:
         if waiter.woken and waiter.shape is not None:
             self.arrive(waiter.shape, 1)
 
-    def arrive(self, shape: int, jobs: int) -> None:
-        """Wake at most `jobs` waiters that can run this shape and were not woken yet."""
+    def arrive(self, shape: int, jobs: int) -> int:
+        """Wake at most `jobs` waiters that can run this shape and were not woken yet.
+
+        Answers how many were woken.
+        """
+        woken = 0
         for alike in list(self._seeking.values()):
             if not alike or not next(iter(alike)).profile.runs(shape):
                 continue
             for waiter in alike:
-                if jobs <= 0:
-                    return
+                if woken >= jobs:
+                    return woken
                 if not waiter.woken:
                     waiter.wake(shape)
-                    jobs -= 1
+                    woken += 1
+        return woken
 
     def poke(self, workers: Iterable[int]) -> None:
         """Wake the syncs of these workers: there is something to tell them."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from windlass.domain.config import Config
 from windlass.domain.errors import InvalidTransition
 from windlass.domain.events import Event, EventKind, Moves, expand
-from windlass.domain.job import Prepared
+from windlass.domain.job import Mould, Prepared
 from windlass.domain.records import Cascade
 from windlass.domain.states import STATE_BY_CODE, TRANSITION_CODES, State
 from windlass.domain.workflow import ENDED, WorkflowState, next_state
@@ -49,9 +49,18 @@ class Work:
     async def intern(self, jobs: Sequence[Prepared]) -> Mapping[str, int]:
         """The ids of these jobs' shapes, by digest."""
         known = self.catalog.ids
-        new = {job.digest: job for job in jobs if job.digest not in known}
-        # Read before waiting: meanwhile another transaction may fail and clear the cache.
-        ids = {job.digest: known[job.digest] for job in jobs if job.digest not in new}
+        new: dict[str, Prepared] = {}
+        ids: dict[str, int] = {}
+        last: Mould | None = None
+        for job in jobs:
+            mould = job.mould
+            if mould is not last:  # alike jobs share one
+                last = mould
+                # Copied before waiting: meanwhile another transaction may fail and clear it.
+                if mould.digest in known:
+                    ids[mould.digest] = known[mould.digest]
+                else:
+                    new[mould.digest] = job
         if not new:
             return ids
         self.shapes.update(new)

@@ -1,12 +1,15 @@
 """How workers run jobs: the built-in tasks, and those that other packages bring.
 
-A package adds a task through the entry point group `windlass.tasks`: a class or function
-that makes an `Executor` (`windlass/ports/executor.py`). If it has an attribute `kind`, a
-`TaskKind`, servers check the arguments of such jobs with it at submit.
+A package adds tasks through the entry point group `windlass.tasks`. An entry point names
+either functions marked with `@windlass.task(name=…)`, by one of them or by their module, or
+a class or function that makes an `Executor` (`windlass/ports/executor.py`). If the latter
+has an attribute `kind`, a `TaskKind`, servers check the arguments of such jobs with it at
+submit; for marked functions their signature does the same.
 """
 
 from collections.abc import Callable, Iterable
 from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
 from typing import Any, Final
 
 import structlog
@@ -18,6 +21,7 @@ from windlass.domain.tasks.python import PythonTask
 from windlass.domain.tasks.shell import ShellTask
 from windlass.ports.executor import Executor
 from windlass.ports.tasks import TaskKind
+from windlass.tasks import PYTHON, options_of
 
 GROUP: Final = "windlass.tasks"
 
@@ -32,30 +36,57 @@ KINDS: Final[tuple[TaskKind, ...]] = (
 log = structlog.get_logger()
 
 
-def load_kinds() -> dict[str, TaskKind]:
-    """What servers know of tasks, by name: the built-in ones and those of other packages."""
+def load_kinds(imports: Iterable[str] = ()) -> dict[str, TaskKind]:
+    """What servers know of tasks, by name: the built-in ones and those of other packages.
+
+    `imports` are modules whose named functions are known as well.
+    """
+    from windlass.executors.python_named import import_modules, named_kinds
+
+    import_modules(imports)
     kinds = {kind.name: kind for kind in KINDS}
     for point in entry_points(group=GROUP):
         kind = getattr(_load(point), "kind", None)
         if kind is not None:
             kinds[point.name] = kind
-    return kinds
+    return {**kinds, **named_kinds(kinds)}
 
 
-def load_executors(tasks: Iterable[str] | None = None) -> dict[str, Executor]:
+def load_executors(
+    tasks: Iterable[str] | None = None, imports: Iterable[str] = ()
+) -> dict[str, Executor]:
     """Executors by task: those named, else all there are.
 
     One from another package that cannot be loaded is left out, and the log says so.
+    `imports` are modules whose named functions are run as well, where `python` is.
     """
+    from windlass.executors.python_named import import_modules
+
     wanted = None if tasks is None else set(tasks)
+    modules = tuple(imports)
+    import_modules(modules)
     executors: dict[str, Executor] = {}
     for task, make in BUILT_IN.items():
         if wanted is None or task in wanted:
-            executors[task] = make()
+            executors[task] = make() if task != PYTHON else _python(modules)
     for point in entry_points(group=GROUP):
-        if (wanted is None or point.name in wanted) and (brought := _load(point)) is not None:
+        brought = _load(point) if wanted is None or point.name in wanted else None
+        marks = isinstance(brought, ModuleType) or options_of(brought) is not None
+        if brought is not None and not marks:
             executors[point.name] = brought()
+    add_named(executors)
     return executors
+
+
+def add_named(executors: dict[str, Executor]) -> None:
+    """Beside `python`, run the named functions that this process has imported."""
+    from windlass.executors.python import PythonExecutor
+    from windlass.executors.python_named import NamedFunction, named_executors
+
+    python = executors.get(PYTHON)
+    if isinstance(python, PythonExecutor):
+        others = [task for task, e in executors.items() if not isinstance(e, NamedFunction)]
+        executors.update(named_executors(python, others))
 
 
 def _load(point: EntryPoint) -> Any:
@@ -88,10 +119,10 @@ def _media() -> Executor:
     return MediaExecutor()
 
 
-def _python() -> Executor:
+def _python(preload: tuple[str, ...] = ()) -> Executor:
     from windlass.executors.python import PythonExecutor
 
-    return PythonExecutor()
+    return PythonExecutor(preload=preload)
 
 
 def _shell() -> Executor:

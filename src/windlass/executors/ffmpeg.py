@@ -11,16 +11,18 @@ from windlass.domain.tasks.ffmpeg import (
     FfmpegArgs,
     command_line,
     duration_ms,
+    input_options,
     kept_files,
     read_args,
 )
+from windlass.domain.tasks.sources import Source
+from windlass.executors.probe import find_duration, learn_duration
 from windlass.executors.tool import STOPPED, failed, missing, place_source, run_tool, tail_of
 from windlass.ports.executor import JobContext, Result
 
 REPORT: Final = ".windlass-ffmpeg.log"
 INFO: Final = 32  # of ffmpeg's log levels
 HEAD: Final = 65_536
-_DURATION: Final = re.compile(r"^  Duration: (\d+):(\d\d):(\d\d(?:\.\d+)?)", re.MULTILINE)
 _PROGRESS: Final = re.compile(rb"[a-z_0-9]+=\s*\S*\s*")
 
 
@@ -61,7 +63,15 @@ async def transcode(context: JobContext, args: FfmpegArgs) -> Result:
     report = context.scratch / REPORT
     output = context.scratch / args.output
     output.parent.mkdir(parents=True, exist_ok=True)
-    meter = Meter(context, report, duration_ms(args) or _limit_ms(args.options))
+    inputs = [
+        input_options(source, place)
+        for source, place in zip(args.inputs, sources, strict=True)
+        if not (isinstance(source, Source) and source.format == "lavfi")  # made as it is read
+    ]
+    declared = duration_ms(args) or _limit_ms(args.options)
+    meter = Meter(context, report, await learn_duration(context, declared, program, inputs))
+    if context.stopping.is_set():
+        return STOPPED
     env = {"FFREPORT": f"file={REPORT}:level={INFO}", "AV_LOG_FORCE_NOCOLOR": "1"}
     end = await run_tool(context, command_line(program, args, sources), env, meter.hear)
     if end is None:
@@ -124,15 +134,6 @@ class Meter:
         if share > self._shown:
             self._shown = share
             self._context.progress(share)
-
-
-def find_duration(report: str) -> int | None:
-    """How long the longest input is, in milliseconds, as ffmpeg found it."""
-    found = [
-        int((int(hours) * 3600 + int(minutes) * 60 + float(seconds)) * 1000)
-        for hours, minutes, seconds in _DURATION.findall(report)
-    ]
-    return max(found, default=None) or None
 
 
 def _head_of(path: Path) -> str:

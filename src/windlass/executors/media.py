@@ -1,5 +1,6 @@
 """Runs `media` jobs with ffmpeg or GStreamer, whichever suits the work and is there."""
 
+from windlass.domain.tasks.declared import read_duration
 from windlass.domain.tasks.media import (
     MediaArgs,
     as_ffmpeg,
@@ -9,9 +10,10 @@ from windlass.domain.tasks.media import (
     read_args,
 )
 from windlass.domain.tasks.sources import scheme_of
-from windlass.executors.ffmpeg import transcode
+from windlass.executors.ffmpeg import find_ffmpeg, transcode
 from windlass.executors.gstreamer import find_gstreamer, launch
-from windlass.executors.tool import place_source
+from windlass.executors.probe import learn_duration
+from windlass.executors.tool import STOPPED, place_source
 from windlass.ports.executor import JobContext, Result
 
 
@@ -31,7 +33,12 @@ class MediaExecutor:
         context.log(f"[windlass] converting with {tool}\n".encode())
         if tool == "ffmpeg":
             return await transcode(context, as_ffmpeg(args))
-        return await launch(context, as_pipeline(args, await _uri(context, args)))
+        uri = await _uri(context, args)
+        declared = read_duration(args.duration, "args.duration")
+        await learn_duration(context, declared, find_ffmpeg(), [["-i", uri]])
+        if context.stopping.is_set():
+            return STOPPED
+        return await launch(context, as_pipeline(args, uri))
 
     async def close(self) -> None:
         """There is nothing to let go of."""

@@ -6,9 +6,8 @@ and no event of their own here: only those that outlive a few ticks are watched 
 """
 
 import asyncio
-from collections import deque
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from windlass.domain.errors import InvalidInput
 from windlass.domain.failure import FailureClass
@@ -51,8 +50,7 @@ class PythonExecutor:
         self._loop: Loop
         self._async: set[str] = set()
         self._seq = 0
-        self._born: list[Job] = []  # since the last tick
-        self._young: deque[list[Job]] = deque([[] for _ in range(YOUNG_TICKS)])
+        self._ticks = 0
         self._ticking = False
         self._stops: set[asyncio.Task[None]] = set()
 
@@ -75,8 +73,28 @@ class PythonExecutor:
 
     async def run(self, context: JobContext) -> Result:
         """Call the function that the job names."""
+        return await self._follow(context, self._admit)
+
+    async def call(
+        self, context: JobContext, function: str, args: list[Any], kwargs: dict[str, Any]
+    ) -> Result:
+        """Call a function whose path does not come from the job."""
+        return await self._follow(
+            context, lambda context: self._begin(context, function, args, kwargs)
+        )
+
+    def begin(self, context: JobContext, done: Callable[[Result], None]) -> None:
+        """The same as `run`, without a task for each job."""
         try:
-            job = self._admit(context)
+            self._admit(context).done = done
+        except InvalidInput as error:
+            done(_unfit(error.message))
+        except OverflowError as error:
+            done(_unfit(f"expected arguments of at most 64 bits: {error}"))
+
+    async def _follow(self, context: JobContext, admit: Callable[[JobContext], Job]) -> Result:
+        try:
+            job = admit(context)
         except InvalidInput as error:
             return _unfit(error.message)
         except OverflowError as error:
@@ -86,9 +104,6 @@ class PythonExecutor:
         except asyncio.CancelledError:
             self._stop_apart(job)
             raise
-        finally:
-            if job.watch is not None:
-                job.watch.cancel()
 
     async def close(self) -> None:
         """End all processes, and with them what they run."""
@@ -102,17 +117,21 @@ class PythonExecutor:
 
     def _admit(self, context: JobContext) -> Job:
         args = read_args(context.args, "args")
+        return self._begin(context, args.function, args.args, args.kwargs)
+
+    def _begin(
+        self, context: JobContext, function: str, args: list[Any], kwargs: dict[str, Any]
+    ) -> Job:
         self._seq += 1
-        workflow = context.spec.get("workflow")
         call = Call(
-            self._seq, context.job, context.attempt, workflow, args.function, args.args, args.kwargs
-        )
-        job = Job(call, context, asyncio.get_running_loop().create_future())
-        if args.function in self._async:
+            self._seq, context.job, context.attempt, context.workflow, function, args, kwargs,
+            dict(context.secrets),
+        )  # fmt: skip
+        job = Job(call, context, self._ticks)
+        if function in self._async:
             self._loop.add(job)
         else:
             self._pool.add(job)
-        self._born.append(job)
         if not self._ticking:
             self._ticking = True
             asyncio.get_running_loop().call_later(TICK_S, self._tick)
@@ -128,13 +147,13 @@ class PythonExecutor:
 
     def _tick(self) -> None:
         """What has lived this long is watched; what waited this long gets another process."""
-        self._young.append(self._born)
-        self._born = []
+        self._ticks += 1
         loop = asyncio.get_running_loop()
-        for job in self._young.popleft():
-            if not job.future.done():
-                job.old = True
-                job.watch = loop.create_task(self._watch(job))
+        if self._ticks % YOUNG_TICKS == 0:
+            for job in (*self._pool.jobs(), *self._loop.jobs()):
+                if not job.old and self._ticks - job.born >= YOUNG_TICKS:
+                    job.old = True
+                    job.watch = loop.create_task(self._watch(job))
         self._pool.grow()
         self._ticking = self._pool.busy or self._loop.busy
         if self._ticking:

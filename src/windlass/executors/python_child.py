@@ -24,6 +24,7 @@ import msgspec
 from windlass.executors.python_functions import Functions, ended, raised
 from windlass.executors.python_messages import (
     CURRENT,
+    HELD,
     PACKET_LIMIT,
     PAGE_BYTES,
     STOPPED,
@@ -91,6 +92,7 @@ class Server:
         self._pid = os.getpid()
         self._waiting = self._working = self._ending = False
         self._workflow: int | None = None
+        self._shadowed: dict[str, str | None] = {}  # what secrets took the place of
 
     def serve(self) -> None:
         """Take calls until the queue is closed or this process is to end."""
@@ -146,10 +148,16 @@ class Server:
             return raised(call, error)
         finally:
             enter(None, alone=True)
+            if self._shadowed:
+                self._forget_secrets()
         return ended(call, value)
 
     def _enter(self, call: Call) -> None:
-        enter(Current(call.job, call.attempt, call.workflow, call.seq, self), alone=True)
+        job = Current(call.job, call.attempt, call.workflow, call.seq, self, call.secrets)
+        enter(job, alone=True)
+        if call.secrets:
+            self._shadowed = {name: os.environ.get(name) for name in call.secrets}
+            os.environ.update(call.secrets)
         os.environ["WINDLASS_JOB"] = str(call.job)
         os.environ["WINDLASS_ATTEMPT"] = str(call.attempt)
         if call.workflow != self._workflow:
@@ -157,6 +165,14 @@ class Server:
             os.environ.pop("WINDLASS_WORKFLOW", None)
             if call.workflow is not None:
                 os.environ["WINDLASS_WORKFLOW"] = str(call.workflow)
+
+    def _forget_secrets(self) -> None:
+        """The next job of this process sees nothing of this one's."""
+        for name, value in self._shadowed.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+        self._shadowed = {}
 
     def _flush(self) -> None:
         """Wait until the executor has read this job's output: what follows is another's."""
@@ -170,7 +186,8 @@ class Server:
             if fcntl.ioctl(self._output, termios.FIONREAD, _EMPTY) == _EMPTY:
                 return
             time.sleep(FLUSH_PAUSE_S)
-            waited += FLUSH_PAUSE_S
+            if not self._page[HELD]:  # Else it is read when the log has room again.
+                waited += FLUSH_PAUSE_S
 
     def _terminate(self, *_: object) -> None:
         self._ending = True

@@ -2,9 +2,11 @@
 
 import asyncio
 import io
+import select
 import socket
 import sys
-from typing import cast
+import threading
+from typing import Final
 
 import msgspec
 
@@ -21,6 +23,10 @@ from windlass.executors.python_messages import (
     frame,
 )
 from windlass.tasks import Canceled, Current, enter, find_current
+
+FLUSH_AT: Final = 65_536  # characters that a job may write before they are sent
+OUTBOX_LIMIT: Final = 1_048_576  # bytes that may wait for the agent before writers wait too
+PIECE: Final = 262_144
 
 
 def serve(connection: socket.socket) -> None:
@@ -41,7 +47,7 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 async def _serve(connection: socket.socket) -> None:
     loop = asyncio.get_running_loop()
     connection.setblocking(False)
-    server = Server(loop)
+    server = Server(loop, Outbox(loop, connection.dup()))
     await loop.create_unix_connection(lambda: server, sock=connection)
     await server.closed
 
@@ -49,7 +55,7 @@ async def _serve(connection: socket.socket) -> None:
 class Server(asyncio.Protocol):
     """Runs async functions, each in a task of its own."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, outbox: "Outbox") -> None:
         self.closed = loop.create_future()
         self._loop = loop
         self._frames = Frames()
@@ -58,12 +64,12 @@ class Server(asyncio.Protocol):
         self._stopped: set[int] = set()
         self._reports: list[Report] = []
         self._written: dict[int, list[str]] = {}
+        self._size = 0  # of what was written
         self._flushing = False
-        self._transport: asyncio.WriteTransport | None = None
+        self._outbox = outbox
+        self._lock = threading.RLock()  # functions may write from threads of their own
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-
-        self._transport = cast(asyncio.WriteTransport, transport)  # uvloop has its own types
+    def connection_made(self, _transport: asyncio.BaseTransport) -> None:
         sys.stdout = Output(self, 1)
         sys.stderr = Output(self, 2)
         self._say(Ready())
@@ -84,7 +90,8 @@ class Server(asyncio.Protocol):
 
     async def _run(self, call: Call) -> None:
         seq = call.seq
-        enter(Current(call.job, call.attempt, call.workflow, seq, self), alone=False)
+        job = Current(call.job, call.attempt, call.workflow, seq, self, call.secrets)
+        enter(job, alone=False)
         try:
             found = self._functions.find(call.function)
             if not found.is_async:
@@ -106,16 +113,16 @@ class Server(asyncio.Protocol):
 
     def _flush(self) -> None:
         self._flushing = False
-        if self._written:
+        with self._lock:
+            written, self._written = self._written, {}
+            reports, self._reports = self._reports, []
+            self._size = 0
             logs: list[Report] = [
                 Log(seq, "".join(texts).encode("utf-8", "backslashreplace"))
-                for seq, texts in self._written.items()
+                for seq, texts in written.items()
             ]
-            self._written = {}
-            self._reports = logs + self._reports
-        if self._transport is not None and self._reports:
-            self._transport.write(frame(self._reports))
-        self._reports = []
+            if logs or reports:
+                self._outbox.send(frame(logs + reports))
 
     # What a running job calls
 
@@ -123,13 +130,59 @@ class Server(asyncio.Protocol):
         self._say(Progress(seq, msgspec.json.encode(value)))
 
     def log(self, seq: int, text: str) -> None:
-        self._written.setdefault(seq, []).append(text)
+        with self._lock:
+            self._written.setdefault(seq, []).append(text)
+            self._size += len(text)
+            if self._size >= FLUSH_AT:
+                self._flush()
+                return
         if not self._flushing:
             self._flushing = True
             self._loop.call_soon_threadsafe(self._flush)
 
     def canceled(self, seq: int) -> bool:
         return seq in self._stopped
+
+
+class Outbox:
+    """What the agent is told. When it does not listen, writers wait: memory stays bounded."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, sock: socket.socket) -> None:
+        self._loop = loop
+        self._sock = sock
+        self._waiting = bytearray()
+        self._watching = False
+        self._lock = threading.Lock()
+
+    def send(self, data: bytes) -> None:
+        """Send this, at once or as soon as it can be; blocks while too much waits."""
+        with self._lock:
+            self._waiting += data
+            self._push()
+            while len(self._waiting) > OUTBOX_LIMIT:
+                select.select((), (self._sock,), ())
+                self._push()
+            watch = bool(self._waiting) and not self._watching
+            self._watching = self._watching or watch
+        if watch:
+            self._loop.call_soon_threadsafe(self._loop.add_writer, self._sock, self._go_on)
+
+    def _go_on(self) -> None:
+        with self._lock:
+            self._push()
+            if not self._waiting:
+                self._watching = False
+                self._loop.remove_writer(self._sock)
+
+    def _push(self) -> None:
+        try:
+            while self._waiting:
+                sent = self._sock.send(bytes(self._waiting[:PIECE]))
+                del self._waiting[:sent]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._waiting.clear()  # The agent is gone, and this process soon after it.
 
 
 class Output(io.TextIOBase):

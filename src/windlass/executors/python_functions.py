@@ -13,7 +13,7 @@ import msgspec
 
 from windlass.domain.failure import FailureClass
 from windlass.executors.python_messages import Call, Done, Failed
-from windlass.tasks import Canceled, options_of
+from windlass.tasks import Canceled, begin_import, options_of
 
 MESSAGE_LIMIT: Final = 2_000
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
@@ -58,11 +58,14 @@ def _find(path: str) -> Found:
 
 
 def _import(name: str) -> object:
+    begin_import(name)
     try:
         return importlib.import_module(name)
     except BaseException as error:
         traceback.print_exception(_below(error, "importlib"))
         raise Unfit(f"expected {name} to be importable on this worker: {describe(error)}") from None
+    finally:
+        begin_import(None)
 
 
 def describe(error: BaseException) -> str:

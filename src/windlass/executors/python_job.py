@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -20,20 +21,39 @@ _decode: Final = msgspec.json.decode
 class Job:
     """One call and who waits for it."""
 
-    __slots__ = ("call", "context", "future", "old", "stopped", "watch")
+    __slots__ = ("_future", "born", "call", "context", "done", "old", "result", "stopped", "watch")
 
-    def __init__(self, call: Call, context: JobContext, future: asyncio.Future[Result]) -> None:
+    def __init__(self, call: Call, context: JobContext, born: int) -> None:
         self.call = call
         self.context = context
-        self.future = future
+        self.born = born  # at which tick
+        self.result: Result | None = None  # once it has ended
+        self.done: Callable[[Result], None] | None = None  # called then
+        self._future: asyncio.Future[Result] | None = None
         self.old = False  # it has lived through a few ticks
         self.stopped = False  # it was told to stop
         self.watch: asyncio.Task[None] | None = None
 
+    @property
+    def future(self) -> asyncio.Future[Result]:
+        """For those who wait for its end."""
+        if self._future is None:
+            self._future = asyncio.get_running_loop().create_future()
+            if self.result is not None:
+                self._future.set_result(self.result)
+        return self._future
+
     def settle(self, result: Result) -> None:
         """It has ended."""
-        if not self.future.done():
-            self.future.set_result(result)
+        if self.result is not None:
+            return
+        self.result = result
+        if self._future is not None and not self._future.done():
+            self._future.set_result(result)
+        if self.watch is not None:
+            self.watch.cancel()
+        if self.done is not None:
+            self.done(result)
 
     def pass_on(self, report: Report) -> None:
         """It goes on, and has something to say."""

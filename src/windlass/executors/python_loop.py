@@ -1,6 +1,7 @@
 """Async functions: one process whose loop runs them all."""
 
 import asyncio
+from collections.abc import Collection
 from typing import Final
 
 from windlass.executors.python_job import (
@@ -11,7 +12,7 @@ from windlass.executors.python_job import (
     failed_result,
     lost,
 )
-from windlass.executors.python_messages import Done, Failed, Report, Stop
+from windlass.executors.python_messages import Done, Failed, Log, Report, Stop
 from windlass.executors.python_process import Child, NotStarted, Surroundings
 
 SHARED: Final = "its process had to be ended, because another job in it did not stop"
@@ -33,6 +34,10 @@ class Loop:
     @property
     def busy(self) -> bool:
         return bool(self._jobs)
+
+    def jobs(self) -> Collection[Job]:
+        """Those that have not ended."""
+        return self._jobs.values()
 
     def add(self, job: Job) -> None:
         """Run this call."""
@@ -68,8 +73,9 @@ class Loop:
 
     # The owner of its process
 
-    def heard(self, _child: Child, reports: list[Report]) -> None:
+    def heard(self, child: Child, reports: list[Report]) -> None:
         jobs = self._jobs
+        wrote: set[Job] = set()
         for report in reports:
             if type(report) is Done:
                 job = jobs.pop(report.seq, None)
@@ -84,12 +90,19 @@ class Loop:
                 job.settle(failed_result(job, report))
             else:
                 job.pass_on(report)
+                if isinstance(report, Log):
+                    wrote.add(job)
+        for job in wrote:
+            if job.context.log_full(child.resume_reports):
+                child.hold_reports()
 
-    def wrote(self, _seq: int, data: bytes) -> None:
+    def wrote(self, child: Child, _seq: int, data: bytes) -> None:
         # Written past Python: whose it is can be told only if there is one.
         if len(self._jobs) == 1:
             for job in self._jobs.values():
                 job.context.log(data)
+                if job.context.log_full(child.resume_output):
+                    child.hold_output()
 
     def ended(self, child: Child) -> None:
         child.release()

@@ -12,7 +12,8 @@ import msgspec
 PACKET_LIMIT: Final = 32_768  # larger calls go through a file
 CURRENT: Final = 0  # of a process's page: the call it runs, 0 when idle
 STOPPED: Final = 1  # of a process's page: the call it is to give up
-PAGE_BYTES: Final = 16
+HELD: Final = 2  # of a process's page: whether its output is left unread for now
+PAGE_BYTES: Final = 24
 
 
 class Call(msgspec.Struct, array_like=True, frozen=True, tag=1):
@@ -25,6 +26,7 @@ class Call(msgspec.Struct, array_like=True, frozen=True, tag=1):
     function: str
     args: list[Any]
     kwargs: dict[str, Any]
+    secrets: dict[str, str] = {}
 
 
 class Spilled(msgspec.Struct, array_like=True, frozen=True, tag=2):

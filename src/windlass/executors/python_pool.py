@@ -4,7 +4,7 @@ import asyncio
 import os
 import socket
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Final
 
@@ -47,13 +47,17 @@ class Pool:
         self._burying: set[asyncio.Task[None]] = set()
         self._waiting: deque[Job] = deque()
         self._sent: dict[int, Job] = {}  # in the queue or running, in the order of the queue
-        self._pumping = False
         self._moved = False  # a call has ended since the last tick
         self._closed = False
 
     @property
     def busy(self) -> bool:
         return bool(self._waiting or self._sent)
+
+    def jobs(self) -> Iterator[Job]:
+        """Those that have not ended."""
+        yield from self._sent.values()
+        yield from self._waiting
 
     @property
     def processes(self) -> int:
@@ -62,9 +66,7 @@ class Pool:
     def add(self, job: Job) -> None:
         """Run this call as soon as a process is free."""
         self._waiting.append(job)
-        if not self._pumping:
-            self._pumping = True
-            asyncio.get_running_loop().call_soon(self._pump)
+        self._pump()
         if not self._children:
             self.warm()
 
@@ -140,10 +142,12 @@ class Pool:
         else:
             job.pass_on(report)
 
-    def wrote(self, seq: int, data: bytes) -> None:
+    def wrote(self, child: Child, seq: int, data: bytes) -> None:
         job = self._sent.get(seq)
         if job is not None:
             job.context.log(data)
+            if job.context.log_full(child.resume_output):
+                child.hold_output()
 
     def ended(self, child: Child) -> None:
         task = asyncio.get_running_loop().create_task(self._bury(child))
@@ -164,7 +168,6 @@ class Pool:
     # The queue
 
     def _pump(self) -> None:
-        self._pumping = False
         window = WINDOW + len(self._children)
         waiting, sent, send = self._waiting, self._sent, self._around.calls.send
         while waiting and len(sent) < window:

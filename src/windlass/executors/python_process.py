@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, Protocol, cast
 from windlass.domain.errors import WindlassError
 from windlass.executors.python_messages import (
     CURRENT,
+    HELD,
     PAGE_BYTES,
     STOPPED,
     Frames,
@@ -46,7 +47,7 @@ class Owner(Protocol):
 
     def heard(self, child: "Child", reports: list[Report], /) -> None: ...
 
-    def wrote(self, seq: int, data: bytes, /) -> None: ...
+    def wrote(self, child: "Child", seq: int, data: bytes, /) -> None: ...
 
     def ended(self, child: "Child", /) -> None: ...
 
@@ -176,7 +177,8 @@ class Child(asyncio.Protocol):
         self._output = output
         self._frames = Frames()
         self._orders: list[Any] = []
-        self._transport: asyncio.WriteTransport | None = None
+        self._transport: asyncio.Transport | None = None
+        self._holds = 0  # logs that must be sent before more reports are read
         self._loop = asyncio.get_running_loop()
 
     @classmethod
@@ -229,8 +231,31 @@ class Child(asyncio.Protocol):
         if not data:
             self._close_output()
             return False
-        self._owner.wrote(seq, data)
+        self._owner.wrote(self, seq, data)
         return True
+
+    def hold_output(self) -> None:
+        """Leave its output unread: whoever writes more has to wait."""
+        if self._output >= 0 and not self._page[HELD]:
+            self._page[HELD] = 1
+            self._loop.remove_reader(self._output)
+
+    def resume_output(self) -> None:
+        """Read on."""
+        if self._output >= 0 and self._page[HELD]:
+            self._page[HELD] = 0
+            self._loop.add_reader(self._output, self.read_output)
+
+    def hold_reports(self) -> None:
+        """Read nothing of what it says until as many `resume_reports` have come."""
+        self._holds += 1
+        if self._holds == 1 and self._transport is not None:
+            self._transport.pause_reading()
+
+    def resume_reports(self) -> None:
+        self._holds -= 1
+        if self._holds == 0 and self._transport is not None:
+            self._transport.resume_reading()
 
     def _close_output(self) -> None:
         if self._output >= 0:
@@ -248,7 +273,7 @@ class Child(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
 
-        self._transport = cast(asyncio.WriteTransport, transport)  # uvloop has its own types
+        self._transport = cast(asyncio.Transport, transport)  # uvloop has its own types
 
     def data_received(self, data: bytes) -> None:
         for body in self._frames.feed(data):

@@ -15,7 +15,10 @@ from windlass.ports.executor import Exit, JobContext, Process, Result
 READ: Final = 65_536
 LINE_LIMIT: Final = 1 << 20
 DRAIN_S: Final = 2.0  # for the last words of a program that has ended
+LINGER_S: Final = 2.0  # for a program to end by itself once it has said that it failed
 REPORT_TAIL: Final = 65_536
+# Puts both streams of a program into one, so that its lines are heard in their order.
+AS_ONE: Final = ("/bin/sh", "-c", 'exec "$0" "$@" 2>&1')
 STOPPED: Final = Result(outcome="canceled", failure=FailureClass.CANCELED, message="stopped")
 _KILLED: Final = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGHUP})
 
@@ -25,28 +28,41 @@ async def run_tool(
     argv: Sequence[str],
     env: Mapping[str, str],
     hear: Callable[[bytes], None],
+    doomed: asyncio.Event | None = None,
 ) -> Exit | None:
-    """Run a program and hand each line it prints to `hear`; None if it was stopped."""
+    """Run a program and hand each line it prints to `hear`; None if it was stopped.
+
+    Once `doomed` is set it has said that it failed: if it does not end by itself, it is ended.
+    """
     process = await context.spawn(argv, env={**context.env, **env}, capture=True)
     loop = asyncio.get_running_loop()
-    reading = loop.create_task(_read_lines(process, hear))
+    reading = loop.create_task(_read_lines(context, process, hear))
     ended = loop.create_task(process.wait())
     stopping = loop.create_task(context.stopping.wait())
+    failing = loop.create_task((doomed or asyncio.Event()).wait())
     try:
-        await asyncio.wait((ended, stopping), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((ended, stopping, failing), return_when=asyncio.FIRST_COMPLETED)
+        if failing.done() and not ended.done():
+            await asyncio.wait(
+                (ended, stopping), timeout=LINGER_S, return_when=asyncio.FIRST_COMPLETED
+            )
         if context.stopping.is_set():
             ended.cancel()
             await process.stop()
             return None
+        if not ended.done():
+            ended.cancel()
+            await process.stop()
+            return Exit(1)
         # What it left behind may hold its output open: that is not waited for.
         await asyncio.wait((reading,), timeout=DRAIN_S)
         return ended.result()
     finally:
-        for task in (reading, ended, stopping):
+        for task in (reading, ended, stopping, failing):
             task.cancel()
 
 
-async def _read_lines(process: Process, hear: Callable[[bytes], None]) -> None:
+async def _read_lines(context: JobContext, process: Process, hear: Callable[[bytes], None]) -> None:
     assert process.stdout is not None
     rest = b""
     while data := await process.stdout.read(READ):
@@ -56,6 +72,9 @@ async def _read_lines(process: Process, hear: Callable[[bytes], None]) -> None:
         if len(rest) > LINE_LIMIT:
             hear(rest)
             rest = b""
+        room = asyncio.Event()
+        if context.log_full(room.set):
+            await room.wait()
     if rest:
         hear(rest)
 

@@ -1,7 +1,7 @@
 """How a worker runs jobs of one task: an executor gets a context and answers an outcome."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -64,6 +64,8 @@ class JobContext(Protocol):
     @property
     def attempt(self) -> int: ...
     @property
+    def workflow(self) -> int | None: ...
+    @property
     def args(self) -> Any: ...
     @property
     def spec(self) -> Mapping[str, Any]: ...
@@ -75,6 +77,11 @@ class JobContext(Protocol):
     @property
     def env(self) -> Mapping[str, str]:
         """The environment of its processes: nothing of the agent's credentials."""
+        ...
+
+    @property
+    def secrets(self) -> Mapping[str, str]:
+        """What the job declared, by name; `env` has them too."""
         ...
 
     @property
@@ -105,7 +112,15 @@ class JobContext(Protocol):
         """Hash and upload the files of the scratch directory that match these globs."""
         ...
 
+    async def measured(self, duration_ms: int) -> None:
+        """The media of the job is so long: the server says which timeout follows."""
+        ...
+
     def log(self, data: bytes) -> None: ...
+
+    def log_full(self, resume: Callable[[], None]) -> bool:
+        """Whether more output should wait; then `resume` is called once when it need not."""
+        ...
 
     def progress(self, value: Any) -> None: ...
 
@@ -117,7 +132,11 @@ class Executor(Protocol):
     def task(self) -> str: ...
 
     async def run(self, context: JobContext) -> Result:
-        """Run one attempt to its end; when `stopping` is set, end it soon."""
+        """Run one attempt to its end; when `stopping` is set, end it soon.
+
+        An executor of very short jobs may have a method `begin(context, done)` beside it,
+        which does the same without a task for each job: `done` is called with the result.
+        """
         ...
 
     async def close(self) -> None: ...

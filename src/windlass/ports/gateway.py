@@ -33,6 +33,10 @@ class Gateway(Protocol):
 
     async def progress(self, holder: Holder, value: Any) -> None: ...
 
+    async def measured(self, holder: Holder, duration_ms: int) -> int:
+        """The media is so long: how long the attempt may take from its start, 0: no limit."""
+        ...
+
     async def put_artifact(
         self, holder: Holder, name: str, path: Path, sha256: str, content_type: str
     ) -> None: ...

@@ -20,6 +20,7 @@ from windlass.domain.records import (
     Due,
     Grant,
     Granted,
+    JobColumns,
     JobEnd,
     JobFacts,
     JobTry,
@@ -76,13 +77,15 @@ class News(NamedTuple):
 
     `arrivals` are new ready jobs, `pokes` workers whose sync has something to answer,
     `due_at` the earliest new entry in `due` (0: none), `catalog` whether queues,
-    shapes or workers' metadata changed.
+    shapes or workers' metadata changed, `ended` jobs that have ended, where the store
+    passes that on.
     """
 
     arrivals: tuple[tuple[int, int, int, int], ...] = ()  # shape, rank, job, how many
     pokes: tuple[int, ...] = ()
     due_at: int = 0
     catalog: bool = False
+    ended: tuple[int, ...] = ()
 
 
 class JobsTx(Protocol):
@@ -128,10 +131,6 @@ class JobsTx(Protocol):
 
     async def dependents(self, ids: Sequence[int], chunk: int) -> dict[int, tuple[int, ...]]:
         """The edges in chunk number `chunk` of each job that has one."""
-        ...
-
-    async def move_dependents(self, old: int, new: int) -> None:
-        """Give all chunks of `old` to `new`, which has none."""
         ...
 
     async def claim_keys(self, rows: Sequence[KeyRow]) -> dict[tuple[str, str], KeyRow]:
@@ -269,6 +268,10 @@ class LeasesTx(Protocol):
         """(job, activity_at, deadline_at)."""
         ...
 
+    async def allow(self, rows: Sequence[tuple[int, int, int]]) -> None:
+        """(job, timeout_ms, deadline_at): these attempts may take another time."""
+        ...
+
     async def drop(self, jobs: Sequence[int]) -> None: ...
 
 
@@ -404,7 +407,7 @@ class LogTx(Protocol):
 class FlowTx(Protocol):
     """The way of jobs with no ties, in bulk: what most of the work of a store is."""
 
-    async def enter(self, rows: Sequence[NewJob]) -> None:
+    async def enter(self, jobs: Sequence[JobColumns]) -> None:
         """Insert jobs that are ready at once, into `jobs` and `ready`; ids ascend."""
         ...
 

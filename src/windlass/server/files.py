@@ -1,6 +1,5 @@
 """Routes about logs and artifacts: written by workers, read by people."""
 
-from collections.abc import AsyncIterator
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -9,24 +8,22 @@ from litestar.params import FromPath, FromQuery, JSONBody, Parameter
 from litestar.response import Stream
 
 from windlass.domain.errors import InvalidInput, NotFound
-from windlass.domain.files import LogRow, LogState
+from windlass.domain.files import LogState
 from windlass.domain.roles import Identity, Role
+from windlass.engine.following import READ_LIMIT, follow_growing
 from windlass.engine.log_files import LogReading
 from windlass.ports.gateway import Holder
 from windlass.server.errors import Forbidden, Unauthorized
 from windlass.server.guard import IDENTITY, identity_of
 from windlass.server.render import show_artifact
-from windlass.server.services import Desk, Services, UseDesk, UseServices
-from windlass.wire.files import ArtifactList, LogEnd, LogNext, Upload
+from windlass.server.services import Desk, UseDesk, UseServices
+from windlass.wire.files import ArtifactList, LogEnd, LogNext, MediaDuration, RunLimit, Upload
 from windlass.wire.workers import Changed
 
 Ask = Request[Any, Any, Any]
 Id = Annotated[int, Parameter(ge=1, le=2**53)]
 Size = Annotated[int, Parameter(ge=0, le=2**53)]
 
-READ_LIMIT = 8 * 1024 * 1024
-FOLLOW_MS = 1_000
-RECHECK_MS = 100
 LOG_CHUNK_LIMIT = 16 * 1024 * 1024
 
 # Artifacts come from jobs: a browser must neither run nor guess what they are.
@@ -58,7 +55,7 @@ class FileRoutes(Controller):
         await desk.check_visible([job], identity_of(request))
         if follow:
             await services.files.log(job, attempt)  # what does not exist is said at once
-            growing = _follow(services, job, attempt, offset)
+            growing = follow_growing(services.engine, services.files, job, attempt, offset)
             return Stream(growing, media_type="text/plain", headers=SAFE_HEADERS)
         reading = await services.files.read_log(job, attempt, offset, limit)
         return Stream(reading.chunks, media_type="text/plain", headers=_log_headers(reading))
@@ -98,35 +95,6 @@ async def _check_reader(request: Ask, job: int, desk: Desk) -> None:
     if who is None:
         raise Unauthorized("this needs a valid token: Authorization: Bearer …")
     await desk.check_visible([job], who)
-
-
-async def _follow(
-    services: Services, job: int, attempt: int | None, offset: int
-) -> AsyncIterator[bytes]:
-    """The log as it grows, across attempts unless one is named; each begins anew."""
-    current = attempt
-    while True:
-        row = await services.files.log(job, attempt)
-        if current not in (None, row.attempt):
-            offset = 0
-        current = row.attempt or None
-        if row.bytes > offset:
-            reading = await services.files.read_log(job, row.attempt, offset, READ_LIMIT)
-            async for chunk in reading.chunks:
-                yield chunk
-            offset = reading.next
-        elif row.state == LogState.STREAMING:
-            await services.files.follow_log(job, attempt, offset, FOLLOW_MS)
-        elif await _is_over(services, job, row):
-            return
-        else:  # It has not begun, or another attempt may come.
-            await services.engine.wait_ended(job, RECHECK_MS)
-
-
-async def _is_over(services: Services, job: int, row: LogRow) -> bool:
-    """Whether nothing more can come: the job has ended, and its log with it."""
-    facts = (await services.engine.store.read(lambda tx: tx.jobs.read([job])))[job]
-    return bool(facts.state) and row.state != LogState.STREAMING
 
 
 def _log_headers(reading: LogReading) -> dict[str, str]:
@@ -174,6 +142,15 @@ class AttemptRoutes(Controller):
         holder = _holder(request, worker, incarnation, job, attempt)
         await services.files.progress(holder, data.get("progress"))
         return Changed(True)
+
+    @post("/duration", status_code=200)
+    async def measured(
+        self, request: Ask, worker: Id, job: Id, attempt: Id, incarnation: Id,
+        data: JSONBody[MediaDuration], services: UseServices,
+    ) -> RunLimit:  # fmt: skip
+        """How long the attempt's media is; its timeout follows."""
+        holder = _holder(request, worker, incarnation, job, attempt)
+        return RunLimit(await services.files.measured(holder, data.duration_ms))
 
     @put("/artifacts/{name:path}")
     async def put_artifact(

@@ -7,7 +7,7 @@ from windlass.domain.moments import parse_moment
 from windlass.domain.quantities import parse_duration_ms
 from windlass.domain.roles import Identity
 from windlass.domain.views import JobFilter
-from windlass.engine.submit import WorkflowSpec
+from windlass.engine.submission import WorkflowSpec
 from windlass.server.errors import Forbidden
 from windlass.wire.jobs import JobRequest, NewWorkflow
 
@@ -24,6 +24,7 @@ def job_spec(request: JobRequest, who: Identity, field: str) -> JobSpec:
         requires=tuple(request.requires),
         resources=request.resources or None,
         target=request.target,
+        secrets=tuple(request.secrets),
         name=request.name,
         after=tuple(request.after),
         after_any=tuple(request.after_any),

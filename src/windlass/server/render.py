@@ -44,6 +44,7 @@ def show_job(
         priority=Priority(facts.base, facts.adjustment, facts.base + facts.adjustment),
         requires=[clause.text for clause in shape.requires],
         resources=dict(shape.resources),
+        secrets=list(spec.secrets),
         after=[ref for ref in spec.after if isinstance(ref, int)],
         after_any=[ref for ref in spec.after_any if isinstance(ref, int)],
         allow_failure=bool(facts.flags & ALLOW_FAILURE),

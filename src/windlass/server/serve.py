@@ -51,7 +51,9 @@ def is_loopback(host: str) -> bool:
 def bind(listen: Listen) -> socket.socket:
     """Take the address, before anything else is started."""
     family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
-    bound = socket.socket(family, socket.SOCK_STREAM)
+    # The protocol is named because event loops turn Nagle's algorithm off only on sockets
+    # that name it; with it on, an answer in two parts waits 40 ms for an acknowledgement.
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((listen.host, listen.port))
@@ -82,6 +84,8 @@ class Serving:
             log_config=None,
             access_log=False,
             server_header=False,
+            # Nothing here asks where a request came from, so nobody is believed about it.
+            proxy_headers=False,
             ssl_certfile=listen.certificate,
             ssl_keyfile=listen.key,
             timeout_graceful_shutdown=GRACE_SECONDS,

@@ -7,7 +7,7 @@ from windlass.domain.errors import Conflict, NotFound, StoreUnavailable, Windlas
 from windlass.domain.job import Concurrency, JobSpec
 from windlass.domain.records import JobRecord
 from windlass.domain.states import State
-from windlass.engine.submit import Submitted, WorkflowSpec
+from windlass.engine.submission import Submitted, WorkflowSpec
 from windlass.simulator.network import Network, UnreachableError
 from windlass.simulator.server import Server
 from windlass.simulator.stores import Stores
@@ -79,8 +79,22 @@ class Client:
     # Submitting
 
     async def _submit_batch(self) -> None:
+        """Some jobs; half of the batches have a key, and are sent until they are acknowledged."""
         jobs = [self._spec() for _ in range(self._take(6))]
-        await self._submit(jobs, None)
+        if self._world.chance.random() < 0.5:
+            await self._submit(jobs, None)
+            return
+        self._numbered += 1
+        key = f"{self.name}-{self._numbered}"
+        told: tuple[int, ...] = ()
+        for _ in range(TRIES):
+            answer = await self._submit(jobs, None, key)
+            if answer is not None:
+                if told and told != answer.ids:
+                    self._world.found("S2", f"submission {key} was told other jobs", told[0])
+                told = answer.ids
+                if self._world.chance.random() < 0.5:
+                    return
 
     async def _submit_workflow(self) -> None:
         chance = self._world.chance
@@ -149,8 +163,10 @@ class Client:
         except StoreUnavailable:
             return ()
 
-    async def _submit(self, jobs: list[JobSpec], workflow: WorkflowSpec | None) -> Submitted | None:
-        answer = await self.ask(lambda engine: engine.submit(jobs, workflow))
+    async def _submit(
+        self, jobs: list[JobSpec], workflow: WorkflowSpec | None, key: str | None = None
+    ) -> Submitted | None:
+        answer = await self.ask(lambda engine: engine.submit(jobs, workflow, key))
         if not isinstance(answer, Submitted):
             return None
         self.acknowledged += answer.ids

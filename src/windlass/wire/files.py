@@ -1,6 +1,6 @@
 """Messages about logs, artifacts and names, version 1."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -59,3 +59,15 @@ class NameInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 class NameList(msgspec.Struct, frozen=True):
     names: list[NameInfo]
+
+
+class MediaDuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How long the media of a job is, as its worker found."""
+
+    duration_ms: Annotated[int, msgspec.Meta(ge=1, le=2**53)]
+
+
+class RunLimit(msgspec.Struct, frozen=True):
+    """How long an attempt may take from its start; 0: no limit."""
+
+    timeout_ms: int

@@ -31,6 +31,7 @@ class JobRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     requires: list[str] = []
     resources: dict[str, int | str] = {}
     target: str | None = None
+    secrets: list[str] = []
     after: list[int | str] = []
     after_any: list[int | str] = []
     allow_failure: bool = False
@@ -54,10 +55,14 @@ class NewWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class SubmitRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All of these jobs, or none."""
+    """All of these jobs, or none.
+
+    `key` names the submission: sent again, it is answered as before and nothing is repeated.
+    """
 
     jobs: list[JobRequest]
     workflow: NewWorkflow | None = None
+    key: str | None = None
 
 
 class SubmitReply(msgspec.Struct, frozen=True):
@@ -117,6 +122,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     priority: Priority
     requires: list[str]
     resources: dict[str, int]
+    secrets: list[str]  # their names; nobody but the worker knows more
     after: list[int]
     after_any: list[int]
     allow_failure: bool

@@ -11,14 +11,14 @@ import msgspec
 Outcome = Literal["completed", "failed", "canceled", "timed_out"]
 
 
-class Started(msgspec.Struct, frozen=True):
+class Started(msgspec.Struct, frozen=True, gc=False):
     """A process is about to be launched for this attempt."""
 
     job: int
     attempt: int
 
 
-class Finished(msgspec.Struct, frozen=True):
+class Finished(msgspec.Struct, frozen=True, gc=False):
     """An attempt ended on the worker, and its results are uploaded.
 
     `failure` names the class; without it, the text of `message` decides.
@@ -33,7 +33,7 @@ class Finished(msgspec.Struct, frozen=True):
     result: Any = None
 
 
-class Released(msgspec.Struct, frozen=True):
+class Released(msgspec.Struct, frozen=True, gc=False):
     """The worker gives this attempt back, for no fault of the job.
 
     A reason on an attempt that never started is a refusal: the job backs off and stays
@@ -45,7 +45,7 @@ class Released(msgspec.Struct, frozen=True):
     reason: str | None = None
 
 
-class Held(msgspec.Struct, frozen=True):
+class Held(msgspec.Struct, frozen=True, gc=False):
     """An attempt the agent believes it holds; the audit of mechanics."""
 
     job: int
@@ -73,7 +73,7 @@ class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
     metadata: dict[str, Any] | None = None
 
 
-class Assignment(msgspec.Struct, frozen=True):
+class Assignment(msgspec.Struct, frozen=True, gc=False):
     """A job given to this incarnation, under a lease."""
 
     job: int
@@ -85,7 +85,7 @@ class Assignment(msgspec.Struct, frozen=True):
     spec: msgspec.Raw
 
 
-class Stop(msgspec.Struct, frozen=True):
+class Stop(msgspec.Struct, frozen=True, gc=False):
     """A process the agent is to end; it keeps the lease until it reports."""
 
     job: int
@@ -93,7 +93,7 @@ class Stop(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class Refusal(msgspec.Struct, frozen=True, gc=False):
     """`lease_lost`: this attempt is not the agent's any more; kill its process."""
 
     job: int

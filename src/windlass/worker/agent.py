@@ -9,12 +9,20 @@ from typing import Any, Protocol, runtime_checkable
 
 import structlog
 
-from windlass.domain.errors import Conflict, Overloaded, StoreUnavailable, Unreachable
+from windlass.domain.errors import (
+    Conflict,
+    InvalidInput,
+    Overloaded,
+    StoreUnavailable,
+    Unreachable,
+)
 from windlass.ports.clock import Chance, Clock
 from windlass.ports.executor import Executor, Limits
 from windlass.ports.gateway import Gateway
 from windlass.wire.workers import EnrolReply, EnrolRequest
 from windlass.worker.attempt import Surroundings
+from windlass.worker.budget import Budget
+from windlass.worker.cgroups import find_cgroup
 from windlass.worker.deadline import Deadline, Rules
 from windlass.worker.environment import job_environment
 from windlass.worker.keeper_client import MARKER, KeeperClient, KeptProcess
@@ -62,7 +70,8 @@ class Agent:
         self._chance = chance
         self._state = StateDirectory(options.state)
         base = job_environment(os.environ, {MARKER: self._state.marker}, options.passes)
-        self._keeper = KeeperClient(self._state.record, base, self._keeper_died)
+        cgroup = _find_cgroup(options.cgroup)
+        self._keeper = KeeperClient(self._state.record, base, self._keeper_died, cgroup)
         self._scratch = Scratch(self._state.scratch, self._keeper)
         self._loop: SyncLoop | None = None
         self._deadline: Deadline | None = None
@@ -216,8 +225,10 @@ class Agent:
         around = Surroundings(
             self._gateway, self._keeper, self._scratch, self._clock, reply.worker,
             reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline.has_passed,
+            self._options.secrets,
         )  # fmt: skip
-        loop.slots = Slots(self._options.slots, self._executors, around, loop.wake)
+        budget = Budget(self._options.resources)
+        loop.slots = Slots(self._options.slots, self._executors, around, loop.wake, budget)
         deadline.extend(sent_at)
         self._deadline = deadline
         self._extended()
@@ -291,4 +302,13 @@ class Agent:
 
     def _describe(self, found: dict[str, Any]) -> dict[str, Any]:
         tasks = sorted(self._executors)
-        return {**self._metadata, "tasks_allowlist": tasks, **found, **self._options.metadata}
+        told = {**self._options.secrets.metadata, **self._options.metadata}
+        return {**self._metadata, "tasks_allowlist": tasks, **found, **told}
+
+
+def _find_cgroup(setting: str) -> str | None:
+    try:
+        return find_cgroup(setting)
+    except ValueError as error:
+        expected = "auto, off, or a folder of cgroup v2 that this user may write to"
+        raise InvalidInput("cgroup", expected, setting) from error

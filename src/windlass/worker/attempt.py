@@ -5,6 +5,7 @@ lease, or the end of its own process.
 """
 
 import asyncio
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -22,17 +23,22 @@ from windlass.wire.sync import Assignment, Finished, Released
 from windlass.worker import artifacts
 from windlass.worker.keeper_client import Fenced, KeeperClient, KeptProcess, SpawnFailed
 from windlass.worker.logs import LogPump
+from windlass.worker.masking import Mask
 from windlass.worker.progress import Progress
 from windlass.worker.scratch import Scratch
+from windlass.worker.secrets import Secrets
 
 Why = Literal["canceled", "timed_out", "released", "lost"]
 Report = Finished | Released
+Begin = Callable[["Attempt", Callable[[Result], None]], None]
 
 KNOWN_MS = 2_000  # for the first bytes of a log to be kept
 DRAIN_MS = 2_000  # how long a pipe may stay open when its job has ended
+COARSE_MS = 10_000  # timeouts above this are looked at now and then
 EXTRA_S = 5  # beyond the grace, for executors to tidy up after their processes
 MESSAGE_LIMIT = 4_000
 UNANSWERED = "no server answered"
+UNSTOPPED = Result(outcome="failed", message="did not stop in time")
 STARVED = frozenset({11, 12, 23, 24, 28})  # EAGAIN, ENOMEM, ENFILE, EMFILE, ENOSPC
 
 log = structlog.get_logger()
@@ -42,6 +48,9 @@ class _Spec(msgspec.Struct):
     task: str
     args: msgspec.Raw = msgspec.Raw(b"null")
     workflow: int | None = None
+    namespace: str = "default"
+    secrets: tuple[str, ...] = ()
+    resources: dict[str, Any] | None = None
 
 
 class Surroundings(NamedTuple):
@@ -56,6 +65,7 @@ class Surroundings(NamedTuple):
     log_limit: int
     grace_ms: int
     fenced: Callable[[], bool]  # whether the deadline has passed
+    secrets: Secrets
 
 
 read_spec = msgspec.json.Decoder(_Spec).decode
@@ -69,12 +79,15 @@ class Attempt:
         "_assignment",
         "_dirty",
         "_done",
+        "_due_at",
         "_env",
         "_exited",
         "_idle_timer",
         "_last_resort",
         "_log",
+        "_mask",
         "_message",
+        "_over",
         "_processes",
         "_progress",
         "_scratch",
@@ -82,11 +95,13 @@ class Attempt:
         "_spec",
         "_stopping",
         "_task",
+        "_timeout_ms",
         "_timer",
         "_why",
         "attempt",
         "job",
         "key",
+        "secrets",
     )  # fmt: skip
 
     def __init__(
@@ -106,6 +121,7 @@ class Attempt:
         self._why: Why | None = None
         self._message: str | None = None
         self._exited = False  # its process ended by itself, before anything stopped it
+        self._over = False
         self._processes: list[KeptProcess] = []
         self._scratch: Path | None = None
         self._dirty = False
@@ -116,6 +132,8 @@ class Attempt:
         self._idle_timer: asyncio.TimerHandle | None = None
         self._last_resort: asyncio.TimerHandle | None = None
         self._seen_at = 0.0
+        self._timeout_ms = assignment.timeout_ms
+        self._due_at = math.inf
         self._task: asyncio.Task[None] | None = None
         self._env: dict[str, str] = {
             "WINDLASS_JOB": str(self.job),
@@ -123,16 +141,33 @@ class Attempt:
         }
         if spec.workflow is not None:
             self._env["WINDLASS_WORKFLOW"] = str(spec.workflow)
+        self.secrets: Mapping[str, str] = {}
+        self._mask: Mask | None = None
+        if spec.secrets:
+            self._hold_secrets(spec)
+
+    def _hold_secrets(self, spec: _Spec) -> None:
+        secrets = self._around.secrets
+        self.secrets = secrets.pick(spec.secrets, spec.namespace)
+        self._mask = secrets.mask(spec.secrets, spec.namespace)
+        self._env.update(self.secrets)
 
     def start(self, executor: Executor) -> None:
         """Run it."""
         loop = asyncio.get_running_loop()
-        self._task = loop.create_task(self._run(executor))
-        if self.timeout_ms:
-            self._timer = loop.call_later(self.timeout_ms / 1000, self._time_out)
+        timeout = self._assignment.timeout_ms
+        if timeout > COARSE_MS:
+            self._due_at = loop.time() + timeout / 1000
+        elif timeout:
+            self._timer = loop.call_later(timeout / 1000, self._time_out)
         if self._assignment.idle_timeout_ms:
             self._seen_at = loop.time()
             self._look_idle()
+        begin: Begin | None = getattr(executor, "begin", None)
+        if begin is None:
+            self._task = loop.create_task(self._run(executor))
+        else:
+            begin(self, self._settle)
 
     @property
     def flushing(self) -> "asyncio.Task[None] | None":
@@ -140,6 +175,10 @@ class Attempt:
         return None if self._log is None else self._task
 
     # What executors see
+
+    @property
+    def workflow(self) -> int | None:
+        return self._spec.workflow
 
     @property
     def args(self) -> Any:
@@ -164,7 +203,7 @@ class Attempt:
 
     @property
     def timeout_ms(self) -> int:
-        return self._assignment.timeout_ms
+        return self._timeout_ms
 
     @property
     def stopping(self) -> asyncio.Event:
@@ -207,11 +246,33 @@ class Attempt:
         await process.changed()
         return process
 
+    async def measured(self, duration_ms: int) -> None:
+        """Tell how long the media is; if nobody answers, the old timeout stays."""
+        try:
+            timeout_ms = await self._around.gateway.measured(self._holder(), duration_ms)
+        except WindlassError as error:
+            log.info("duration_not_told", job=self.job, reason=error.message)
+            return
+        due_at = self._due_at if self._timer is None else self._timer.when()
+        if not timeout_ms or self._why is not None or due_at == math.inf:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        started_at = due_at - self._timeout_ms / 1000
+        self._timeout_ms, self._due_at = timeout_ms, math.inf
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_at(started_at + timeout_ms / 1000, self._time_out)
+
     def log(self, data: bytes) -> None:
         self._pump().feed(data)
 
+    def log_full(self, resume: Callable[[], None]) -> bool:
+        return self._log is not None and self._log.full(resume)
+
     def progress(self, value: Any) -> None:
         self._note_activity()
+        if self._mask is not None:
+            value = self._mask.value(value)
         if self._progress is None:
             self._progress = Progress(self._around.gateway, self._holder(), self._around.clock)
         self._progress.tell(value)
@@ -244,10 +305,22 @@ class Attempt:
             process.ask_to_stop(grace)
         if self._stopping is not None:
             self._stopping.set()
-        if self._task is not None and self._last_resort is None:
+        if not self._over and self._last_resort is None:
             wait = grace / 1000 + EXTRA_S
             loop = asyncio.get_running_loop()
-            self._last_resort = loop.call_later(wait, self._task.cancel)
+            self._last_resort = loop.call_later(wait, self._give_up)
+
+    def _give_up(self) -> None:
+        """Its executor did not stop it."""
+        if self._task is not None:
+            self._task.cancel()
+        else:
+            self._settle(UNSTOPPED)
+
+    def check_time(self, now: float) -> None:
+        """Time out if it is late: for long timeouts, which need no timer each."""
+        if now >= self._due_at:
+            self._time_out()
 
     def _time_out(self) -> None:
         self.stop("timed_out", f"Timed out after {format_duration(self.timeout_ms)}")
@@ -268,16 +341,45 @@ class Attempt:
         try:
             report = self._conclude(await self._attempt(executor))
         except asyncio.CancelledError:
-            report = self._conclude(Result(outcome="failed", message="did not stop in time"))
+            report = self._conclude(UNSTOPPED)
         finally:
-            for timer in (self._timer, self._idle_timer, self._last_resort):
-                if timer is not None:
-                    timer.cancel()
-            for process in self._processes:
-                process.ask_to_stop(0)
-            if self._scratch is not None:
-                self._give_back_scratch()
-            self._done(self, report)
+            self._end(report)
+        await self._finish_log()
+
+    def _settle(self, result: Result) -> None:
+        """An executor that needs no task for each job has ended this one."""
+        if self._over or self._task is not None:
+            return
+        self._exited = self._why is None
+        if self._log is None:
+            self._end(self._conclude(result))
+        else:
+            self._task = asyncio.get_running_loop().create_task(self._settle_logged(result))
+
+    async def _settle_logged(self, result: Result) -> None:
+        try:
+            await self._log_known()
+        finally:
+            self._end(self._conclude(result))
+        await self._finish_log()
+
+    def _end(self, report: Report | None) -> None:
+        self._over = True
+        for timer in (self._timer, self._idle_timer, self._last_resort):
+            if timer is not None:
+                timer.cancel()
+        for process in self._processes:
+            process.ask_to_stop(0)
+        if self._scratch is not None:
+            self._give_back_scratch()
+        self._done(self, report)
+
+    async def _log_known(self) -> None:
+        if self._log is not None:
+            await self._log.drained(DRAIN_MS)
+            await self._log.known(KNOWN_MS)
+
+    async def _finish_log(self) -> None:
         if self._log is not None:
             if self._why == "lost":
                 self._log.abandon()
@@ -305,9 +407,7 @@ class Attempt:
             name = type(error).__name__
             return Result(outcome="failed", failure="execution", message=f"{name}: {error}")
         self._exited = self._why is None
-        if self._log is not None:
-            await self._log.drained(DRAIN_MS)
-            await self._log.known(KNOWN_MS)
+        await self._log_known()
         return result
 
     def _conclude(self, result: Result) -> Report | None:
@@ -318,7 +418,7 @@ class Attempt:
             self._exited = False
             self.stop("released", UNANSWERED)
         if self._why is None or self._exited:
-            return _finished(self.key, result)
+            return _finished(self.key, result, self._mask)
         if self._why == "lost":
             return None
         if self._why == "released":
@@ -348,8 +448,9 @@ class Attempt:
         if self._log is None:
             around = self._around
             self._log = LogPump(
-                around.gateway, self._holder(), around.log_limit, around.clock, self._note_activity
-            )
+                around.gateway, self._holder(), around.log_limit, around.clock, self._note_activity,
+                None if self._mask is None else self._mask.stream(),
+            )  # fmt: skip
         return self._log
 
     def _attach(self, fd: int) -> None:
@@ -360,9 +461,12 @@ class Attempt:
             self._seen_at = asyncio.get_running_loop().time()
 
 
-def _finished(key: tuple[int, int], result: Result) -> Finished:
-    message = None if result.message is None else result.message[:MESSAGE_LIMIT]
-    value, outcome, failure = result.result, result.outcome, result.failure
+def _finished(key: tuple[int, int], result: Result, mask: Mask | None) -> Finished:
+    message, value, outcome, failure = result.message, result.result, result.outcome, result.failure
+    if mask is not None:
+        message, value = mask.value(message), mask.value(value)
+    if message is not None:
+        message = message[:MESSAGE_LIMIT]
     if value is not None:
         try:
             msgspec.json.encode(value)

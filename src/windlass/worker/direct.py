@@ -21,6 +21,8 @@ class Files(Protocol):
 
     async def progress(self, holder: Holder, value: Any) -> None: ...
 
+    async def measured(self, holder: Holder, duration_ms: int) -> int: ...
+
     async def put_artifact(
         self, holder: Holder, name: str, path: Path, sha256: str, content_type: str
     ) -> None: ...
@@ -37,6 +39,7 @@ class DirectGateway:
         self.append_log = files.append_log
         self.end_log = files.end_log
         self.progress = files.progress
+        self.measured = files.measured
         self.put_artifact = files.put_artifact
         self.get_artifact = files.get_artifact
 
@@ -65,6 +68,10 @@ class DirectGateway:
     async def sync(self, worker: int, request: SyncRequest) -> SyncReply:
         """Speak with the engine."""
         return await self._engine.sync(worker, request)
+
+    def interrupt(self, worker: int) -> None:
+        """Let the worker's open sync be answered now."""
+        self._engine.wakeups.end(worker)
 
     async def close(self) -> None:
         """The engine is closed by whoever opened it."""

@@ -5,8 +5,12 @@ stop, then kills them, when its deadline passes without a word from the agent: a
 or stopped agent leaves nothing behind. Deadlines are readings of CLOCK_BOOTTIME, which
 both sides share and which counts while the machine sleeps.
 
-It imports the standard library, `processes.py` and `record.py` only, so that it is there within
-milliseconds and stays small. Agent and keeper speak in frames: a length, then a
+A process that leaves its group (a session of its own, a double fork) is found as well: the
+keeper becomes the parent of orphans and kills those whose job has ended. Where it was given
+a cgroup, each job has a box of its own there, and all in it end with the job.
+
+It imports the standard library, `processes.py`, `cgroups.py` and `record.py` only, so that it
+is there within milliseconds and stays small. Agent and keeper speak in frames: a length, then a
 marshalled list of messages; file descriptors travel beside them, in order.
 """
 
@@ -18,9 +22,11 @@ import signal
 import socket
 import sys
 from collections import deque
+from contextlib import nullcontext
 from typing import Any
 
 from windlass.worker import processes
+from windlass.worker.cgroups import Box, Boxes
 from windlass.worker.processes import boottime, signal_group
 from windlass.worker.record import Record
 
@@ -36,29 +42,39 @@ class Group:
     """One job's process group; the pid of its leader is its number."""
 
     __slots__ = (
-        "cwd", "fenced", "inline", "kill_at", "memory", "number", "over", "pid", "pipe", "tag",
+        "box", "cwd", "fenced", "inline", "kill_at", "memory", "number", "over", "pid", "pipe",
+        "tag",
     )  # fmt: skip
 
     def __init__(
-        self, number: int, pid: int, pipe: int, cwd: str | None, memory: int, tag: bytes
-    ) -> None:
+        self, number: int, pid: int, pipe: int, cwd: str | None, memory: int, tag: bytes,
+        box: Box | None,
+    ) -> None:  # fmt: skip
         self.number = number
         self.pid = pid
         self.pipe = pipe
         self.cwd = cwd
         self.memory = memory
         self.tag = tag  # what its processes carry in their environment
+        self.box = box
         self.inline = 0
         self.kill_at = 0.0
         self.fenced = False
         self.over = False  # it was killed for using more memory than it may
 
+    def kill(self) -> None:
+        signal_group(self.pid, signal.SIGKILL)
+        if self.box is not None:
+            self.box.kill()
+
 
 class Keeper:
     """Serves one agent over `sock`; `record` is the file that names the live groups."""
 
-    def __init__(self, sock: socket.socket, record: str) -> None:
+    def __init__(self, sock: socket.socket, record: str, boxes: Boxes | None = None) -> None:
         self._sock = sock
+        self._boxes = boxes
+        self._untidy = False  # something of ended jobs may be left
         sock.setblocking(False)
         self._groups: dict[int, Group] = {}  # by pid
         self._numbers: dict[int, Group] = {}
@@ -73,7 +89,7 @@ class Keeper:
         self._soft = self._hard = 0.0  # nothing is started before the agent has set them
         self._ended = False
         self._oom_kills = processes.out_of_memory_kills()
-        self._swept_at = self._watched_at = 0.0
+        self._swept_at = self._watched_at = self._tidied_at = 0.0
         self._null = os.open(os.devnull, os.O_RDWR)
         self._wake = _wake_on_children()
         self._epoll = select.epoll()
@@ -88,7 +104,7 @@ class Keeper:
         give_up = boottime() + 5
         while boottime() < give_up:
             for group in self._groups.values():
-                signal_group(group.pid, signal.SIGKILL)
+                group.kill()
             for child in processes.children_of(os.getpid()):
                 if child not in self._helpers:
                     _kill(child)
@@ -96,6 +112,8 @@ class Keeper:
             if not self._groups and not processes.children_of(os.getpid()):
                 break
             self._epoll.poll(0.01)
+        if self._boxes is not None:
+            self._boxes.close()
 
     def _turn(self) -> None:
         for fd, _ in self._epoll.poll(self._patience()):
@@ -108,12 +126,16 @@ class Keeper:
         self._reap()
         if self._groups:
             self._look_at_time(boottime())
+        if self._untidy:
+            self._tidy(boottime())
         if self._messages:
             self._say([])
         if self._outbox:
             self._flush()
 
     def _patience(self) -> float:
+        if self._untidy:
+            return WATCH_S
         if not self._groups:
             return -1
         groups = self._groups.values()
@@ -189,7 +211,10 @@ class Keeper:
             full = self._base if env is None else env if whole else {**self._base, **env}
             stdin = given[0] if fds & 1 else self._null
             stdout = given[-1] if fds & 2 else write
-            pid = processes.launch(argv, full, (stdin, stdout, write), memory, cpu)
+            with nullcontext() if self._boxes is None else self._boxes.inside() as box:
+                pid = processes.launch(argv, full, (stdin, stdout, write), memory, cpu)
+            if box is not None and memory:
+                box.limit_memory(memory)
         except (OSError, ValueError) as error:
             code = error.errno if isinstance(error, OSError) else errno.EINVAL
             text = error.strerror if isinstance(error, OSError) else str(error)
@@ -197,7 +222,7 @@ class Keeper:
             given += opened
         else:
             given.append(write)
-            self._keep(Group(number, pid, pipe, cwd if make else None, memory, tag))
+            self._keep(Group(number, pid, pipe, cwd if make else None, memory, tag, box))
         for fd in given:
             os.close(fd)
 
@@ -257,7 +282,8 @@ class Keeper:
             group = self._groups.pop(pid, None)
             if group is not None:
                 # The leader's pid is taken until it is reaped: this hits no stranger.
-                signal_group(pid, signal.SIGKILL)
+                group.kill()
+                self._untidy = True
             _, status, usage = os.wait4(pid, 0)
             self._helpers.discard(pid)
             if group is not None:
@@ -268,7 +294,9 @@ class Keeper:
         if group.pipe >= 0:
             self._drain(group)
         dirty = group.cwd is not None and _holds_something(group.cwd)
-        starved = group.over
+        starved = group.over or (group.box is not None and group.box.starved)
+        if group.box is not None and self._boxes is not None:
+            self._boxes.end(group.box)
         if code == -signal.SIGKILL and not group.kill_at:
             before, self._oom_kills = self._oom_kills, processes.out_of_memory_kills()
             starved = starved or self._oom_kills > before
@@ -287,13 +315,13 @@ class Keeper:
             self._fence()
         for group in self._groups.values():
             if group.kill_at and now >= group.kill_at:
-                signal_group(group.pid, signal.SIGKILL)
+                group.kill()
         if now - self._watched_at >= WATCH_S:
             self._watched_at = now
             self._watch_memory()
         if now - self._swept_at >= TICK_S:
             self._swept_at = now
-            self._sweep()
+            self._untidy = True
 
     def _fence(self) -> None:
         """No server has answered for too long: what runs here may soon run elsewhere."""
@@ -307,18 +335,30 @@ class Keeper:
         for group in self._groups.values():
             if group.memory and processes.resident_bytes(group.pid) > group.memory:
                 group.over = True
-                signal_group(group.pid, signal.SIGKILL)
+                group.kill()
 
-    def _sweep(self) -> None:
-        """Kill orphans that left their group, once their job has ended."""
+    def _tidy(self, now: float) -> None:
+        """Leave nothing of ended jobs; looked at again until that is so, but not too often."""
+        if self._groups and now - self._tidied_at < WATCH_S:
+            return
+        self._tidied_at = now
+        self._untidy = self._sweep() if self._boxes is None else self._boxes.tidy()
+
+    def _sweep(self) -> bool:
+        """Kill orphans that left their group, once their job has ended; whether there were any."""
         strays = [c for c in processes.children_of(os.getpid()) if c not in self._groups]
-        tags = {group.tag for group in self._groups.values()}
+        tags = {group.tag for group in self._groups.values()} if strays else set()
+        found = False
         for pid in strays:
             seen = processes.look_at(pid)
             if seen is None or pid in self._helpers or seen.session in self._groups:
                 continue
             if not tags.intersection(processes.environ_of(pid)):
-                _kill(pid)
+                # What these leave in turn becomes the keeper's, and is found the next time.
+                for member in processes.tree_of(pid):
+                    _kill(member)
+                found = True
+        return found
 
     # Talking
 
@@ -390,9 +430,17 @@ def main() -> None:
     processes.become_subreaper()
     sock = socket.socket(fileno=int(sys.argv[1]))
     sock.set_inheritable(False)  # No job shall speak in the keeper's name.
-    keeper = Keeper(sock, sys.argv[2])
+    keeper = Keeper(sock, sys.argv[2], _open_boxes(sys.argv[5]))
     os.chdir("/")
     keeper.run()
+
+
+def _open_boxes(root: str) -> Boxes | None:
+    """Boxes below this folder; jobs run without if that is not allowed after all."""
+    try:
+        return Boxes(root) if root else None
+    except OSError:
+        return None
 
 
 if __name__ == "__main__":

@@ -129,10 +129,17 @@ class KeptProcess:
 class KeeperClient:
     """Starts the keeper's process and speaks with it."""
 
-    def __init__(self, record: Path, base: Mapping[str, str], on_death: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        record: Path,
+        base: Mapping[str, str],
+        on_death: Callable[[], None],
+        cgroup: str | None = None,
+    ) -> None:
         self.grace_ms = 10_000
         self.base = dict(base)
         self._record = record
+        self._cgroup = cgroup or ""  # the folder below which jobs get boxes
         self._on_death = on_death
         self._sock: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -159,8 +166,8 @@ class KeeperClient:
         # No site packages and no environment of ours: it starts fast and knows no secrets.
         command = [sys.executable, "-I", "-S", "-c", _START, fd, str(self._record)]
         self._process = subprocess.Popen(
-            [*command, str(here.parent), str(here)], pass_fds=[theirs.fileno()], env=self.base,
-            stdin=subprocess.DEVNULL, start_new_session=True, cwd="/",
+            [*command, str(here.parent), str(here), self._cgroup], pass_fds=[theirs.fileno()],
+            env=self.base, stdin=subprocess.DEVNULL, start_new_session=True, cwd="/",
         )  # fmt: skip
         theirs.close()
         self._sock = ours

@@ -11,6 +11,7 @@ from typing import Literal
 
 import structlog
 
+from windlass.blobs.masking import Masker
 from windlass.domain.errors import Conflict, WindlassError
 from windlass.ports.clock import Clock
 from windlass.ports.gateway import Gateway, Holder
@@ -33,12 +34,14 @@ class LogPump:
 
     def __init__(
         self, gateway: Gateway, holder: Holder, limit: int, clock: Clock,
-        active: Callable[[], None],
+        active: Callable[[], None], masker: Masker | None = None,
     ) -> None:  # fmt: skip
         self._gateway = gateway
         self._holder = holder
         self._clock = clock
         self._active = active
+        self._masker = masker  # what it holds back may be the beginning of a secret
+        self._held_up: list[Callable[[], None]] = []  # who waits for room
         self._tail_room = min(TAIL, limit // 2) if limit else 0
         # With the marker in between it all stays within the limit. -1: there is none.
         self._head_room = max(0, limit - self._tail_room - MARKER_ROOM) if limit else -1
@@ -59,6 +62,11 @@ class LogPump:
     def feed(self, data: bytes) -> None:
         """Output that came in a message."""
         self._active()
+        if self._masker is not None:
+            data = self._masker.feed(data)
+        self._add(data)
+
+    def _add(self, data: bytes) -> None:
         if self._lost:
             return
         if self._head_room >= 0:
@@ -75,6 +83,13 @@ class LogPump:
         if over > self._tail_room or (over > 0 and len(data) > READ):
             self._cut += over
             del self._tail[:over]
+
+    def full(self, resume: Callable[[], None]) -> bool:
+        """Whether enough waits to be sent; then `resume` is called once when there is room."""
+        if len(self._head) < HIGH or self._lost or self._closed:
+            return False
+        self._held_up.append(resume)
+        return True
 
     def attach(self, fd: int) -> None:
         """Read from this pipe from now on."""
@@ -106,6 +121,12 @@ class LogPump:
                 if not reading:
                     asyncio.get_running_loop().add_reader(pipe, self._read, pipe)
                     self._pipes[pipe] = True
+            self._let_go()
+
+    def _let_go(self) -> None:
+        held_up, self._held_up = self._held_up, []
+        for resume in held_up:
+            resume()
 
     def _detach(self, fd: int) -> None:
         if self._pipes.pop(fd):
@@ -138,6 +159,8 @@ class LogPump:
     async def finish(self) -> None:
         """No more output comes: send the rest and end the log."""
         self._cut_off()
+        if self._masker is not None:
+            self._add(self._masker.flush())
         if self._tail_room and len(self._tail) > self._tail_room:
             over = len(self._tail) - self._tail_room
             self._cut += over
@@ -146,6 +169,7 @@ class LogPump:
             self._head += b"\n[... %d bytes left out: the log's limit ...]\n" % self._cut
         self._head += self._tail
         self._closed = True
+        self._let_go()
         self._news.set()
         self._rush.set()
         await self._task
@@ -157,6 +181,7 @@ class LogPump:
         self._head.clear()
         self._cut_off()
         self._closed = True
+        self._let_go()
         self._news.set()
         self._rush.set()
 

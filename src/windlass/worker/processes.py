@@ -70,6 +70,13 @@ def children_of(pid: int) -> list[int]:
         return []
 
 
+def tree_of(pid: int) -> Iterator[int]:
+    """A process and all that descend from it."""
+    yield pid
+    for child in children_of(pid):
+        yield from tree_of(child)
+
+
 def resident_bytes(pid: int) -> int:
     """Memory in use by a process and all that descend from it."""
     total = 0

@@ -17,9 +17,12 @@ from windlass.wire.sync import (
     Stop,
 )
 from windlass.worker.attempt import Attempt, Report, Surroundings, Why, read_spec
+from windlass.worker.budget import Amounts, Budget
 
 Key = tuple[int, int]  # job, attempt
 
+HOLD_S = 240  # a job that does not fit so long is given back, before the server takes it
+LOOK_S = 0.5
 LOGS_BEHIND = 64  # logs of ended attempts, beyond the slots, that may wait to be sent
 
 log = structlog.get_logger()
@@ -34,9 +37,10 @@ class Slots:
         executors: Mapping[str, Executor],
         around: Surroundings,
         news: Callable[[], None],
+        budget: Budget,
     ) -> None:
         self.received = 0  # the highest lease number seen
-        self.careful = False  # a job had to be declined: from now on look before starting
+        self.careful = bool(budget)  # a job had to be declined: from now on look before starting
         self._count = count
         self._executors = executors
         self._around = around
@@ -46,6 +50,9 @@ class Slots:
         self._running: dict[Key, Attempt] = {}
         self._flushing: set[asyncio.Task[None]] = set()
         self._reports: dict[Key, Report] = {}
+        self._timing = False
+        self._budget = budget
+        self._needs: dict[Key, Amounts] = {}  # of what is held, where there is a budget
 
     # What a sync says
 
@@ -55,7 +62,15 @@ class Slots:
         held = len(self._waiting) + len(self._starting) + len(self._running)
         # Logs that nobody takes must not pile up, however short their jobs are.
         behind = max(0, len(self._flushing) - self._count - LOGS_BEHIND)
-        return max(0, self._count - held - behind)
+        free = max(0, self._count - held - behind)
+        if self._budget:  # One ahead: what it needs shows when it is here.
+            none = self._waiting or not self._budget.fits(self._budget.needs(None), self._taken())
+            return 0 if none else min(free, 1)
+        return free
+
+    def _taken(self) -> list[Amounts]:
+        held = (*self._starting, *self._running)
+        return [self._needs[key] for key in held if key in self._needs]
 
     @property
     def busy(self) -> bool:
@@ -69,9 +84,21 @@ class Slots:
 
     def ask_to_start(self) -> dict[Key, Assignment]:
         """Assigned jobs that a sync names as started; they are launched when it is answered."""
-        self._starting.update(self._waiting)
-        self._waiting.clear()
+        if self._budget:
+            self._move_fitting()
+        else:
+            self._starting.update(self._waiting)
+            self._waiting.clear()
         return dict(self._starting)
+
+    def _move_fitting(self) -> None:
+        """Start what fits beside what runs already."""
+        known = (*self._waiting, *self._starting, *self._running)
+        self._needs = {key: self._needs[key] for key in known if key in self._needs}
+        for key, assignment in list(self._waiting.items()):
+            if self._budget.fits(self._needs[key], self._taken()):
+                self._starting[key] = assignment
+                del self._waiting[key]
 
     def reports(self) -> dict[Key, Report]:
         """Everything that was not answered yet."""
@@ -147,12 +174,25 @@ class Slots:
         reason = self._misfit(assignment)
         if reason is None:
             self._waiting[key] = assignment
+            if self._budget:
+                self._needs[key] = self._budget.needs(read_spec(assignment.spec).resources)
+                asyncio.get_running_loop().call_later(HOLD_S, self._give_up_waiting, key)
+                self._news()
         else:
             self._reports[key] = Released(*key, reason=reason)
 
+    def _give_up_waiting(self, key: Key) -> None:
+        if self._waiting.pop(key, None) is not None:
+            self._reports[key] = Released(*key)
+            self._news()
+
     def _misfit(self, assignment: Assignment) -> str | None:
-        task = read_spec(assignment.spec).task
-        return None if task in self._executors else f"this worker does not run {task} jobs"
+        """Why this agent cannot run a job, whatever the server took it for."""
+        spec = read_spec(assignment.spec)
+        if spec.task not in self._executors:
+            return f"this worker does not run {spec.task} jobs"
+        missing = self._around.secrets.missing(spec.secrets, spec.namespace)
+        return f"this worker lacks the secrets {', '.join(missing)}" if missing else None
 
     def _launch(self, assignment: Assignment) -> None:
         key = assignment.job, assignment.attempt
@@ -164,17 +204,32 @@ class Slots:
             )
             return
         executor = self._executors.get(spec.task)
-        if executor is None:
+        lacking = spec.secrets and self._around.secrets.missing(spec.secrets, spec.namespace)
+        if executor is None or lacking:
             # It counts as running, so it cannot be declined: give it back, and look at
             # what comes before it is started, for then it can.
             self.careful = True
             self._reports[key] = Released(*key)
             return
         attempt = self._running[key] = Attempt(self._around, assignment, spec, self._ended)
+        if not self._timing:
+            self._timing = True
+            asyncio.get_running_loop().call_later(LOOK_S, self._look_at_times)
         attempt.start(executor)
+
+    def _look_at_times(self) -> None:
+        """One timer for all long timeouts, while anything runs."""
+        loop = asyncio.get_running_loop()
+        self._timing = bool(self._running)
+        if self._timing:
+            loop.call_later(LOOK_S, self._look_at_times)
+            now = loop.time()
+            for attempt in list(self._running.values()):
+                attempt.check_time(now)
 
     def _ended(self, attempt: Attempt, report: Report | None) -> None:
         self._running.pop(attempt.key, None)
+        self._needs.pop(attempt.key, None)
         task = attempt.flushing
         if task is not None:
             self._flushing.add(task)

@@ -53,6 +53,9 @@ class SyncLoop:
         self._seq = 0
         self._audited_at = boottime()
         self._failures = 0
+        # A gateway without a network between can be told to answer: then one sync follows
+        # another, and none is given up for a newer one.
+        self._interrupt: Callable[[int], None] | None = getattr(gateway, "interrupt", None)
         self._news: asyncio.Event = asyncio.Event()
         self._rested: asyncio.Event = asyncio.Event()
         self._older: set[asyncio.Task[SyncReply]] = set()
@@ -63,12 +66,15 @@ class SyncLoop:
 
     def wake(self) -> None:
         """There is something to say."""
-        self._news.set()
+        if not self._news.is_set():
+            self._news.set()
+            if self._interrupt is not None:
+                self._interrupt(self._worker)
 
     def end(self) -> None:
         """Stop after the next answer with nothing left to report."""
         self._ending = True
-        self._news.set()
+        self.wake()
         self._rested.set()
 
     async def run(self) -> None:
@@ -117,7 +123,7 @@ class SyncLoop:
         if audit:
             self._audited_at = now
         # What a server knows of a worker counts from the next sync on: no wait with it.
-        said = bool(started or reports or self.metadata)
+        said = bool(started or reports or self.metadata or self._seq == 1)
         wait = int(self._rules.heartbeat_ms * (0.6 + 0.2 * self._chance.fraction()))
         return SyncRequest(
             incarnation=self._incarnation,
@@ -136,9 +142,12 @@ class SyncLoop:
 
     async def _call(self, request: SyncRequest) -> SyncReply | None:
         """The reply, or None if there is something newer to say before it came."""
+        limit = request.wait_ms / 1000 + self._patience_s
+        if self._interrupt is not None:
+            async with asyncio.timeout(limit):
+                return await self._gateway.sync(self._worker, request)
         loop = asyncio.get_running_loop()
         task = loop.create_task(self._gateway.sync(self._worker, request))
-        limit = request.wait_ms / 1000 + self._patience_s
         if not request.wait_ms:
             return await asyncio.wait_for(task, limit)
         news = loop.create_task(self._news.wait())

@@ -97,6 +97,7 @@ HOT = {
     "start_leases": {"leases_pkey"},
     "mark_leases": {"leases_pkey"},
     "touch_leases": {"leases_pkey"},
+    "allow_leases": {"leases_pkey"},
     "drop_leases": {"leases_pkey"},
     "lock_workers": {"workers_pkey"},
     "lock_worker_name": {"workers_name_key"},

@@ -13,7 +13,7 @@ from tests.integration.postgres.conftest import OpenStore
 from tests.support.running import run
 from windlass.domain.errors import StoreUnavailable
 from windlass.domain.events import Moves
-from windlass.domain.records import Completion, Grant, Granted, QueueRow
+from windlass.domain.records import Granted, QueueRow
 from windlass.ports.store import Probe, Tx
 from windlass.store.postgres.session import QUERIES, UNLOCKED
 from windlass.store.postgres.store import PostgresStore
@@ -29,9 +29,9 @@ async def submit(tx: Tx) -> None:
 
 async def claim(tx: Tx) -> list[Granted]:
     tickets = await tx.places.peek([Probe(1, 0, 0, 300)])
-    grants = [Grant(row, 1, 1, 1) for row in tickets]
+    grants = [(row, 1, 1, 1) for row in tickets]
     granted = await tx.leases.grant(grants, 4, tx.now, 1_000)
-    jobs = [row.job for row in granted]
+    jobs = [row[0] for row in granted]
     await tx.flow.log(Moves(tx.now, 1, 1, ((2, 3), (3, 4)), jobs, [1] * len(jobs)))
     return granted
 
@@ -51,7 +51,7 @@ def test_each_command_takes_six_round_trips(open_store: OpenStore) -> None:
             assert (trips, len(granted)) == (6, 300)  # BEGIN, now, peek, grant, log, COMMIT
 
             async def finish(tx: Tx) -> list[int]:
-                done = [Completion(row.job, 1, 1, 1, 0, b"{}") for row in granted]
+                done = [(row[0], 1, 1, 1, 0, b"{}") for row in granted]
                 ids = await tx.flow.complete(tx.now, done)
                 await tx.flow.log(Moves(tx.now, 1, 1, ((4, 8),), ids, [1] * len(ids)))
                 return ids

@@ -8,7 +8,7 @@ import pytest
 
 from tests.integration.sqlite.driving import START_MS, close, open_store, transact
 from windlass.domain.events import Event
-from windlass.domain.records import Attempt, Grant, JobEnd, NewJob, Ticket
+from windlass.domain.records import Attempt, JobEnd, NewJob, Ticket
 from windlass.ports.store import Tx
 from windlass.store.sqlite.history import is_whole
 from windlass.store.sqlite.statements import QUERIES
@@ -51,7 +51,7 @@ async def lose_one_attempt(tx: Tx) -> None:
 
 
 async def start(tx: Tx) -> None:
-    await tx.leases.grant([Grant(Ticket(1, 1, JOB, 1, 0, 0, None), 5, 1, 2)], 4, START_MS + 30, 0)
+    await tx.leases.grant([(Ticket(1, 1, JOB, 1, 0, 0, None), 5, 1, 2)], 4, START_MS + 30, 0)
     both = [move(30, QUEUED, ASSIGNED), move(30, ASSIGNED, RUNNING)]
     await tx.log.append([*noise(30), *both, *noise(30), *noise(31)])
 

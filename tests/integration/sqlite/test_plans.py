@@ -7,7 +7,6 @@ import apsw
 import pytest
 
 from tests.integration.sqlite.driving import Steps, close, fill, open_store, transact
-from windlass.domain.records import Grant
 from windlass.ports.store import Probe, Tx
 from windlass.store.sqlite.connection import open_reader, open_writer
 from windlass.store.sqlite.rows import integers
@@ -130,7 +129,7 @@ def claim_steps(path: Path, jobs: int) -> int:
 async def _claim_ten(tx: Tx) -> None:
     tickets = await tx.places.peek([Probe(3, 0, 0, 10)])
     await tx.leases.drop([ticket.job for ticket in tickets])
-    grants = [Grant(ticket, worker=7, incarnation=1, attempt=1) for ticket in tickets]
+    grants = [(ticket, 7, 1, 1) for ticket in tickets]
     assert len(await tx.leases.grant(grants, 4, tx.now, 1_000)) == 10
 
 

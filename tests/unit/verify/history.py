@@ -10,7 +10,7 @@ from windlass.domain.events import Event
 from windlass.domain.failure import FailureClass
 from windlass.domain.job import Concurrency, JobSpec
 from windlass.engine.engine import Engine
-from windlass.engine.submit import WorkflowSpec
+from windlass.engine.submission import WorkflowSpec
 from windlass.engine.verify import verify
 from windlass.ports.store import Snapshot
 from windlass.store.memory.store import MemoryStore

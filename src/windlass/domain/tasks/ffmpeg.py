@@ -112,11 +112,7 @@ def command_line(program: str, args: FfmpegArgs, sources: Sequence[str]) -> list
     """The command; `sources` says where each input is found on the worker."""
     argv = [program, "-hide_banner", "-nostdin", "-nostats", "-y", "-progress", "pipe:1"]
     for source, place in zip(args.inputs, sources, strict=True):
-        if isinstance(source, Source):
-            if source.format is not None:
-                argv += ["-f", source.format]
-            argv += source.options
-        argv += ["-i", place]
+        argv += input_options(source, place)
     if args.codec is not None:
         argv += ["-c:v", args.codec]
     if args.audio_codec is not None:
@@ -126,6 +122,14 @@ def command_line(program: str, args: FfmpegArgs, sources: Sequence[str]) -> list
     if form is not None:
         argv += ["-f", form]
     return [*argv, args.output if is_stream(args.output) else f"./{args.output}"]
+
+
+def input_options(source: str | Source, place: str) -> list[str]:
+    """How one input is named on the command line."""
+    if not isinstance(source, Source):
+        return ["-i", place]
+    form = [] if source.format is None else ["-f", source.format]
+    return [*form, *source.options, "-i", place]
 
 
 def kept_files(args: FfmpegArgs) -> list[str]:

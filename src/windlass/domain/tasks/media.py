@@ -102,6 +102,13 @@ def choose_tool(queue: str, output: str, gstreamer_present: bool) -> Tool:
     return "ffmpeg"
 
 
+def timed_as(task: str, args: object) -> str:
+    """The task whose timeout a job has: that of the tool, where a `media` job leaves no other."""
+    if task != MediaTask.name:
+        return task
+    return "gstreamer" if _needs_gstreamer(read_args(args)) else "ffmpeg"
+
+
 def requirements(args: MediaArgs) -> tuple[str, ...]:
     """What a worker must have. A live file needs ffmpeg, and takes GStreamer if it is there."""
     if _needs_gstreamer(args):

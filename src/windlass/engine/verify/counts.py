@@ -7,6 +7,7 @@ from windlass.domain.records import JobFacts, Wait
 from windlass.domain.states import State
 from windlass.domain.workflow import COUNTS
 from windlass.engine.dependents import CascadeKind
+from windlass.engine.submission import MARK as SUBMISSION
 from windlass.engine.verify.findings import Findings
 from windlass.engine.verify.known import Known
 from windlass.engine.verify.past import Past
@@ -110,7 +111,11 @@ def _check_keys(known: Known, found: Findings) -> None:
         ties = known.ties(row.facts.id)
         if ties.key is not None:
             newest.setdefault((ties.namespace, ties.key), []).append(row.facts.id)
-    named = {(row.namespace, row.key): row.job for row in known.snapshot.keys}
+    named = {
+        (row.namespace, row.key): row.job
+        for row in known.snapshot.keys
+        if not row.key.startswith(SUBMISSION)
+    }
     for key in sorted({*newest, *named}):
         if newest.get(key) != [named.get(key)]:
             said = f"key {key[1]} names job {named.get(key)}, jobs {newest.get(key)} have it"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from windlass.domain.events import Moves, expand
-from windlass.domain.records import Completion, JobEnd, JobFacts, Lease, NewJob, Ticket
+from windlass.domain.records import Completion, JobColumns, JobEnd, JobFacts, Lease, NewJob, Ticket
 from windlass.domain.states import State
 from windlass.store.memory.jobs import MemoryJobs
 from windlass.store.memory.leases import MemoryLeases
@@ -25,23 +25,24 @@ class MemoryFlow:
         self._leases = leases
         self._log = log
 
-    async def enter(self, rows: Sequence[NewJob]) -> None:
+    async def enter(self, jobs: Sequence[JobColumns]) -> None:
+        rows = [NewJob(*columns) for columns in jobs]
         await self._jobs.insert(rows)
         await self._places.add_ready(
             [Ticket(r.shape, r.rank, r.id, 0, r.workflow, r.limit, None) for r in rows]
         )
 
     async def complete(self, now: int, done: Sequence[Completion]) -> list[int]:
-        jobs = sorted(item.job for item in done)
+        jobs = sorted(item[0] for item in done)
         facts = await self._jobs.lock(jobs)
         leases = await self._leases.lock(jobs)
         tied = {*await self._jobs.dependents(jobs, 0), *await self._places.waiting(jobs)}
         ends = [
-            _end(facts[item.job], leases[item.job], item, now)
+            _end(facts[item[0]], leases[item[0]], item, now)
             for item in sorted(done)
-            if item.job in leases
-            and item.job not in tied
-            and _is_plain(facts[item.job], leases[item.job], item)
+            if item[0] in leases
+            and item[0] not in tied
+            and _is_plain(facts[item[0]], leases[item[0]], item)
         ]
         ended = [end.job for end in ends]
         await self._leases.drop(ended)
@@ -54,13 +55,14 @@ class MemoryFlow:
 
 def _is_plain(facts: JobFacts, lease: Lease, item: Completion) -> bool:
     held = lease.attempt, lease.worker, lease.incarnation, lease.state
-    mine = item.attempt, item.worker, item.incarnation, RUNNING
+    mine = *item[1:4], RUNNING
     return held == mine and not facts.workflow and not lease.limit
 
 
 def _end(facts: JobFacts, lease: Lease, item: Completion, now: int) -> JobEnd:
+    *_, exit_code, result = item
     return JobEnd(
         facts.id, COMPLETED, facts.flags, lease.attempt, facts.failed, facts.lost, lease.worker,
-        lease.incarnation, lease.assigned_at, lease.started_at, now, 0, item.exit_code, None, None,
-        item.result,
+        lease.incarnation, lease.assigned_at, lease.started_at, now, 0, exit_code, None, None,
+        result,
     )  # fmt: skip

@@ -80,11 +80,6 @@ class MemoryJobs:
         rows = (self._tables.dependents.get((job, chunk)) for job in sorted(ids))
         return {row.job: row.edges for row in rows if row is not None}
 
-    async def move_dependents(self, old: int, new: int) -> None:
-        for row in self._tables.dependents.between((old,), (old + 1,)):
-            self._tables.dependents.pop((old, row.chunk))
-            self._tables.dependents.insert((new, row.chunk), row._replace(job=new))
-
     async def claim_keys(self, rows: Sequence[KeyRow]) -> dict[tuple[str, str], KeyRow]:
         for row in rows:
             if (row.namespace, row.key) not in self._tables.keys:

@@ -81,26 +81,26 @@ class MemoryLeases:
                 touched = row._replace(activity_at=activity_at, deadline_at=deadline_at)
                 self._leases.put(job, touched)
 
+    async def allow(self, rows: Sequence[tuple[int, int, int]]) -> None:
+        for job, timeout_ms, deadline_at in rows:
+            row = self._leases.get(job)
+            if row is not None:
+                allowed = row._replace(timeout_ms=timeout_ms, deadline_at=deadline_at)
+                self._leases.put(job, allowed)
+
     async def drop(self, jobs: Sequence[int]) -> None:
         for job in jobs:
             self._leases.pop(job)
 
     def _grant(self, grant: Grant, state: int, now: int, slack_ms: int) -> Granted:
-        ticket = grant.ticket
+        ticket = grant[0]
         pick_ready(self._tables, ticket)
         job = self._tables.jobs[ticket.job]
         (number,) = self._tables.number("lease")
         lease = new_lease(grant, number, job.facts, state, now, slack_ms)
         self._leases.insert(lease.job, lease)
-        return Granted(
-            lease.job,
-            lease.attempt,
-            lease.lease,
-            lease.worker,
-            lease.timeout_ms,
-            lease.idle_ms,
-            job.spec,
-        )
+        return (lease.job, lease.attempt, lease.lease, lease.worker, lease.timeout_ms,
+                lease.idle_ms, job.spec)  # fmt: skip
 
     def _is_orphan(self, lease: Lease) -> bool:
         worker = self._tables.workers.get(lease.worker)
@@ -111,12 +111,13 @@ def new_lease(
     grant: Grant, number: int, job: JobFacts, state: int, now: int, slack_ms: int
 ) -> Lease:
     """The row that gives a job to a worker; `activity_at` stays 0 until the first `touch`."""
+    ticket, worker, incarnation, attempt = grant
     return Lease(
         job=job.id,
-        attempt=grant.attempt,
+        attempt=attempt,
         lease=number,
-        worker=grant.worker,
-        incarnation=grant.incarnation,
+        worker=worker,
+        incarnation=incarnation,
         state=state,
         assigned_at=now,
         started_at=now if state == RUNNING else 0,
@@ -124,7 +125,7 @@ def new_lease(
         deadline_at=first_deadline(job, state, now, slack_ms),
         timeout_ms=job.timeout_ms,
         idle_ms=job.idle_ms,
-        limit=grant.ticket.limit,
+        limit=ticket.limit,
         reason=None,
     )
 

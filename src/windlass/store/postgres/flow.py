@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from windlass.domain.events import Moves
-from windlass.domain.records import Completion, NewJob
+from windlass.domain.records import Completion, JobColumns
 from windlass.store.postgres.columns import integers, spread
 from windlass.store.postgres.session import Session
 
@@ -16,7 +16,7 @@ class PostgresFlow:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    async def enter(self, rows: Sequence[NewJob]) -> None:
+    async def enter(self, rows: Sequence[JobColumns]) -> None:
         if rows:
             ids, *columns, specs = zip(*rows, strict=True)
             args = spread("iiiiiiiiiiii", columns)
@@ -27,11 +27,11 @@ class PostgresFlow:
         if not done:
             return []
         ordered = sorted(done, key=_job)
-        ids = integers([item.job for item in ordered])
+        ids = integers([item[0] for item in ordered])
         tied = {row[0] for row in await self._session.fetch("lock_untied_jobs", ids)}
         if tied:
-            ordered = [item for item in ordered if item.job not in tied]
-            ids = integers([item.job for item in ordered])
+            ordered = [item for item in ordered if item[0] not in tied]
+            ids = integers([item[0] for item in ordered])
         if not ordered:
             return []
         _, *columns = zip(*ordered, strict=True)
@@ -56,4 +56,4 @@ class PostgresFlow:
 
 
 def _job(item: Completion) -> int:
-    return item.job
+    return item[0]

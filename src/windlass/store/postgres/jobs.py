@@ -80,9 +80,6 @@ class PostgresJobs:
         rows = await self._session.fetch("dependents", ascending(ids), chunk)
         return {job: tuple(edges) for job, edges in rows}
 
-    async def move_dependents(self, old: int, new: int) -> None:
-        await self._session.execute("move_dependents", old, new)
-
     async def claim_keys(self, rows: Sequence[KeyRow]) -> dict[tuple[str, str], KeyRow]:
         if not rows:
             return {}

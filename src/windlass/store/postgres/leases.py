@@ -29,7 +29,7 @@ class PostgresLeases:
         rows = await self._session.fetch(
             "grant", integers(jobs), *arrays, state, now, *scalars, slack_ms
         )
-        return list(map(Granted._make, rows))
+        return list(map(tuple, rows))
 
     async def lock(self, jobs: Sequence[int]) -> dict[int, Lease]:
         if not jobs:
@@ -73,6 +73,11 @@ class PostgresLeases:
         if rows:
             columns = map(integers, zip(*sorted(rows), strict=True))
             await self._session.execute("touch_leases", *columns)
+
+    async def allow(self, rows: Sequence[tuple[int, int, int]]) -> None:
+        if rows:
+            columns = map(integers, zip(*sorted(rows), strict=True))
+            await self._session.execute("allow_leases", *columns)
 
     async def drop(self, jobs: Sequence[int]) -> None:
         if jobs:

@@ -178,10 +178,6 @@ ON CONFLICT (job, chunk) DO UPDATE SET edges = dependents.edges || excluded.edge
 SELECT job, edges FROM dependents WHERE job = ANY ($1::text::bigint[]) AND chunk = $2
 ORDER BY job
 
--- name: move_dependents
--- Both jobs are locked; the new one has no list.
-UPDATE dependents SET job = $2 WHERE job = $1
-
 -- name: claim_keys
 -- In the order of keys, so that two submits with the same keys do not block each other.
 INSERT INTO keys (namespace, key, job, digest)
@@ -494,6 +490,17 @@ WITH locked AS MATERIALIZED (
     ORDER BY job FOR NO KEY UPDATE
 )
 UPDATE leases l SET state = $2, reason = $3 FROM locked k WHERE l.job = k.job
+
+-- name: allow_leases
+-- How long the media is was found out. The lock comes first and in order.
+WITH locked AS MATERIALIZED (
+    SELECT l.job, u.timeout_ms, u.deadline_at
+    FROM unnest($1::text::bigint[], $2::text::bigint[], $3::text::bigint[])
+         AS u (job, timeout_ms, deadline_at)
+    JOIN leases l ON l.job = u.job ORDER BY l.job FOR NO KEY UPDATE OF l
+)
+UPDATE leases l SET timeout_ms = k.timeout_ms, deadline_at = k.deadline_at
+FROM locked k WHERE l.job = k.job
 
 -- name: touch_leases
 -- The lock comes first and in order.

@@ -13,6 +13,7 @@ from windlass.store.sqlite.statements import QUERIES
 STATEMENTS = 512
 WRITER_CACHE_KIB = 64 * 1024
 READER_CACHE_KIB = 16 * 1024
+READER_PATIENCE_MS = 2_000
 # A WAL that a long reader let grow is cut to this size (bytes) once it begins again.
 WAL_LIMIT = 64 * 1024 * 1024
 # A check of the whole file takes about 0.1 s for this many bytes; larger files are
@@ -20,11 +21,15 @@ WAL_LIMIT = 64 * 1024 * 1024
 CHECKED_SIZE = 32 * 1024 * 1024
 
 
-def open_writer(path: Path) -> apsw.Connection:
-    """The one connection that writes. It creates the file, readable by its owner only."""
+def open_writer(path: Path, patience_ms: int = 0) -> apsw.Connection:
+    """The one connection that writes. It creates the file, readable by its owner only.
+
+    For `patience_ms` it waits for others that have the file locked, also afterwards.
+    """
     try:
         _make_private(path)
         connection = _connect(path, apsw.SQLITE_OPEN_READWRITE)
+        connection.set_busy_timeout(patience_ms)
         connection.pragma("journal_mode", "wal")
         connection.pragma("synchronous", "full")
         connection.pragma("foreign_keys", False)
@@ -39,8 +44,12 @@ def open_writer(path: Path) -> apsw.Connection:
 
 
 def open_reader(path: Path) -> apsw.Connection:
-    """A connection that cannot write, for long reads; it never waits for the writer."""
+    """A connection that cannot write, for long reads; it never waits for the writer.
+
+    Only another process that opens or closes the file can lock it out, for a moment.
+    """
     connection = _connect(path, apsw.SQLITE_OPEN_READONLY)
+    connection.set_busy_timeout(READER_PATIENCE_MS)
     connection.pragma("temp_store", "memory")
     connection.pragma("cache_size", -READER_CACHE_KIB)
     return connection

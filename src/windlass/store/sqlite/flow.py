@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import apsw
 
 from windlass.domain.events import EventKind, Moves, expand
-from windlass.domain.records import Completion, NewJob
+from windlass.domain.records import Completion, JobColumns
 from windlass.domain.states import State
 from windlass.store.sqlite.bulk import BulkInsert
 from windlass.store.sqlite.rows import Row, integers
@@ -21,6 +21,7 @@ _EVENTS = BulkInsert(QUERIES["insert_events"])
 _READY = BulkInsert(QUERIES["insert_ready"])
 _READY_FROM_JOBS = QUERIES["ready_from_jobs"]
 _PLAIN_LEASES = QUERIES["plain_leases"]
+_PLAIN_BETWEEN = QUERIES["plain_leases_between"]
 _DROP = QUERIES["drop_leases"]
 _EQUAL_EVENTS = QUERIES["equal_events"]
 
@@ -32,16 +33,16 @@ class SqliteFlow:
         self._connection = connection
         self._execute = connection.execute
 
-    async def enter(self, rows: Sequence[NewJob]) -> None:
+    async def enter(self, rows: Sequence[JobColumns]) -> None:
         if not rows:
             return
         _JOBS.run(self._connection, rows)
-        first, last = rows[0].id, rows[-1].id
+        first, last = rows[0][0], rows[-1][0]
         # Ids ascend, so that these are all jobs from the first to the last, or there are gaps.
         if last - first == len(rows) - 1:
             self._execute(_READY_FROM_JOBS, (first, last))
         else:
-            tickets = [(r.shape, r.rank, r.id, 0, r.workflow, r.limit, None) for r in rows]
+            tickets = [(r[1], r[4], r[0], 0, r[2], r[9], None) for r in rows]
             _READY.run(self._connection, tickets)
 
     async def complete(self, now: int, done: Sequence[Completion]) -> list[int]:
@@ -49,7 +50,6 @@ class SqliteFlow:
             return []
         reports = {item[0]: item for item in done}
         ends: list[Row] = []
-        plain = self._execute(_PLAIN_LEASES, (integers(sorted(reports)),))
         for (
             job,
             attempt,
@@ -60,18 +60,26 @@ class SqliteFlow:
             flags,
             failed,
             lost,
-        ) in plain:
-            item = reports[job]
-            if item[1:4] == (attempt, worker, incarnation):
+        ) in self._plain(sorted(reports)):
+            _, its_attempt, its_worker, its_incarnation, exit_code, result = reports[job]
+            if attempt == its_attempt and worker == its_worker and incarnation == its_incarnation:
                 ends.append(
                     (job, COMPLETED, flags, attempt, failed, lost, worker, incarnation, assigned_at,
-                     started_at, now, 0, item[4], None, None, item[5])
+                     started_at, now, 0, exit_code, None, None, result)
                 )  # fmt: skip
         ended = [end[0] for end in ends]
         if ended:
             self._execute(_DROP, (integers(ended),))
             _ENDS.run(self._connection, ends)
         return ended
+
+    def _plain(self, jobs: list[int]) -> list[Row]:
+        """Leases of these jobs, ascending, on which nothing else hangs."""
+        wanted = integers(jobs)
+        found: list[Row] = self._execute(_PLAIN_BETWEEN, (wanted, jobs[0], jobs[-1])).fetchall()
+        if len(found) < len(jobs):  # perhaps something hangs on one of them, or on one between
+            found = self._execute(_PLAIN_LEASES, (wanted,)).fetchall()
+        return found
 
     async def log(self, moves: Moves) -> None:
         """One statement a step where all attempts have the same number, as nearly always."""

@@ -84,9 +84,6 @@ class SqliteJobs:
         rows = self._execute(QUERIES["dependents"], (integers(sorted(ids)), chunk))
         return {job: unpack(edges) for job, edges in rows}
 
-    async def move_dependents(self, old: int, new: int) -> None:
-        self._execute(QUERIES["move_dependents"], (old, new))
-
     async def claim_keys(self, rows: Sequence[KeyRow]) -> dict[tuple[str, str], KeyRow]:
         self._executemany(QUERIES["claim_key"], rows)
         names = [row[:2] for row in rows]

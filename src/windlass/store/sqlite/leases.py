@@ -8,8 +8,8 @@ from windlass.domain.records import Grant, Granted, Lease
 from windlass.domain.states import State
 from windlass.ports.store import Stopped
 from windlass.store.sqlite.bulk import BulkInsert
-from windlass.store.sqlite.places import remove_ready
-from windlass.store.sqlite.rows import Row, as_granted, as_lease, as_stopped, integers
+from windlass.store.sqlite.places import SqlitePlaces
+from windlass.store.sqlite.rows import Row, as_lease, as_stopped, integers
 from windlass.store.sqlite.sequences import Sequences
 from windlass.store.sqlite.statements import QUERIES
 
@@ -24,7 +24,10 @@ _JOBS = QUERIES["granted_jobs"]
 class SqliteLeases:
     """`LeasesTx` over one connection. Jobs without a lease are passed over."""
 
-    def __init__(self, connection: apsw.Connection, sequences: Sequences) -> None:
+    def __init__(
+        self, connection: apsw.Connection, sequences: Sequences, places: SqlitePlaces
+    ) -> None:
+        self._places = places
         self._connection = connection
         self._execute = connection.execute
         self._executemany = connection.executemany
@@ -37,21 +40,24 @@ class SqliteLeases:
         if not grants:
             return []
         tickets = [grant[0] for grant in grants]
-        remove_ready(self._connection, tickets)
+        self._places.remove_ready(tickets)
         ids = integers([ticket[2] for ticket in tickets])
         jobs: list[Row] = self._execute(_JOBS, (ids,)).fetchall()
         if len(jobs) != len(grants):
             raise LookupError(f"expected {len(grants)} known jobs, got {len(jobs)}")
         first = self._sequences.take("lease", len(grants)).start
-        whose = {(grant[3], grant[1], grant[2], grant[0][5]) for grant in grants}
-        if len(whose) == 1:
+        whose = {grant[1:] for grant in grants}
+        limits = {ticket[5] for ticket in tickets}
+        if len(whose) == len(limits) == 1:
+            worker, incarnation, attempt = whose.pop()
             started_at = now if state == RUNNING else 0
             times = (state, now, started_at, now + slack_ms)
-            self._execute(_LEASE_TO, (first - 1, *whose.pop(), *times, ids))
+            whom = (attempt, worker, incarnation, limits.pop())
+            self._execute(_LEASE_TO, (first - 1, *whom, *times, ids))
         else:
             _INSERT.run(self._connection, _lease_rows(grants, jobs, first, state, now, slack_ms))
         return [
-            as_granted((job, grant[3], lease, grant[1], timeout_ms, idle_ms, spec))
+            (job, grant[3], lease, grant[1], timeout_ms, idle_ms, spec)
             for lease, grant, (job, timeout_ms, idle_ms, spec) in zip(
                 range(first, first + len(grants)), grants, jobs, strict=True
             )
@@ -99,6 +105,9 @@ class SqliteLeases:
 
     async def touch(self, rows: Sequence[tuple[int, int, int]]) -> None:
         self._executemany(QUERIES["touch_leases"], rows)
+
+    async def allow(self, rows: Sequence[tuple[int, int, int]]) -> None:
+        self._executemany(QUERIES["allow_leases"], rows)
 
     async def drop(self, jobs: Sequence[int]) -> None:
         if jobs:

@@ -43,7 +43,10 @@ def migrate(connection: apsw.Connection, path: Path) -> None:
         )
     connection.execute(QUERIES["begin"])
     try:
-        if version == 0:
+        version = schema_version(connection)  # another process may have been faster
+        if version == latest:
+            pass
+        elif version == 0:
             _refuse_foreign(connection, path)
             create(connection)
         else:

@@ -27,6 +27,9 @@ _PEEK = QUERIES["peek"]
 _COUNT_SPAN = QUERIES["count_ready_span"]
 _REMOVE_SPAN = QUERIES["remove_ready_span"]
 _REMOVE = QUERIES["remove_ready"]
+_REMOVE_ONE = QUERIES["remove_ready_one"]
+
+ALIKE = 4  # jobs of a shape on average from which on their stretches are removed
 
 
 class SqlitePlaces:
@@ -36,6 +39,7 @@ class SqlitePlaces:
         self._connection = connection
         self._execute = connection.execute
         self._executemany = connection.executemany
+        self._peeked: list[Ticket] = []  # by the last probe, one after the other in their shape
 
     async def add_ready(self, tickets: Sequence[Ticket]) -> None:
         _READY.run(self._connection, tickets)
@@ -93,12 +97,53 @@ class SqlitePlaces:
         execute = self._execute
         found: list[Ticket] = []
         for probe in probes:
-            found += map(as_ticket, execute(_PEEK, probe))
+            self._peeked = list(map(as_ticket, execute(_PEEK, probe)))
+            found += self._peeked
         return found
 
     async def park(self, tickets: Sequence[Ticket]) -> None:
-        remove_ready(self._connection, tickets)
+        self.remove_ready(tickets)
         _PARKED.run(self._connection, tickets)
+
+    def begin(self) -> None:
+        """A new transaction: what the last one peeked may have changed since."""
+        self._peeked = []
+
+    def remove_ready(self, tickets: Sequence[Ticket]) -> None:
+        """Remove jobs that were peeked from `ready`; all of them must stand there."""
+        if tickets and tickets == self._peeked[: len(tickets)]:
+            # The first of what was just peeked: nothing else stands between them.
+            shape, *first = tickets[0][:3]
+            self._expect_removed(_REMOVE_SPAN, (shape, *first, *tickets[-1][1:3]), tickets)
+            return
+        by_shape: dict[int, list[Ticket]] = {}
+        for ticket in tickets:
+            by_shape.setdefault(ticket[0], []).append(ticket)
+        if len(tickets) < ALIKE * len(by_shape):
+            self._remove_one_by_one(tickets)
+            return
+        for those in by_shape.values():
+            jobs = [ticket[2] for ticket in those]
+            span = (*min(those)[:3], *max(those)[1:3])
+            between: list[Row] = self._execute(_COUNT_SPAN, span).fetchall()
+            if between[0] == (len(jobs), sum(jobs)):
+                self._expect_removed(_REMOVE_SPAN, span, those)
+            else:
+                self._expect_removed(_REMOVE, (*span, integers(jobs)), those)
+
+    def _remove_one_by_one(self, tickets: Sequence[Ticket]) -> None:
+        before = self._connection.total_changes()
+        self._executemany(_REMOVE_ONE, [ticket[:3] for ticket in tickets])
+        removed = self._connection.total_changes() - before
+        if removed != len(tickets):
+            raise LookupError(f"expected {len(tickets)} ready jobs, got {removed}")
+
+    def _expect_removed(self, query: str, args: Row, tickets: Sequence[Ticket]) -> None:
+        self._execute(query, args)
+        removed = self._connection.changes()
+        if removed != len(tickets):
+            jobs = f"{len(tickets)} ready jobs of shape {tickets[0].shape}"
+            raise LookupError(f"expected {jobs}, got {removed}")
 
     async def heads(self) -> list[Head]:
         return list(map(as_head, self._execute(QUERIES["heads"])))
@@ -121,22 +166,3 @@ class SqlitePlaces:
             return []
         rows = self._execute(QUERIES[query], (integers(ids),))
         return sorted(map(as_wait, rows), key=lambda wait: wait.job)
-
-
-def remove_ready(connection: apsw.Connection, tickets: Sequence[Ticket]) -> None:
-    """Remove jobs that were peeked from `ready`; all of them must stand there."""
-    shapes: dict[int, list[Ticket]] = {}
-    for ticket in tickets:
-        shapes.setdefault(ticket[0], []).append(ticket)
-    for shape, those in shapes.items():
-        jobs = [ticket[2] for ticket in those]
-        span = (*min(those)[:3], *max(those)[1:3])
-        between: list[Row] = connection.execute(_COUNT_SPAN, span).fetchall()
-        # Most often nothing else stands between the first and the last.
-        if between[0] == (len(jobs), sum(jobs)):
-            connection.execute(_REMOVE_SPAN, span)
-        else:
-            connection.execute(_REMOVE, (*span, integers(jobs)))
-        removed = connection.changes()
-        if removed != len(jobs):
-            raise LookupError(f"expected {len(jobs)} ready jobs of shape {shape}, got {removed}")

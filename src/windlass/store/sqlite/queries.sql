@@ -26,8 +26,13 @@ PRAGMA quick_check(1);
 -- A file without our version number must be empty, or it is somebody else's.
 SELECT name FROM sqlite_master LIMIT 1;
 
+-- name: data_version
+-- Another number than the last time if another connection has committed meanwhile.
+PRAGMA data_version;
+
 -- name: sequences
--- The last number each sequence has given, read once when the store opens.
+-- The last number each sequence has given: read when the store opens, and again when
+-- another process has written.
 SELECT name, value FROM sequences;
 
 -- name: save_sequence
@@ -111,10 +116,6 @@ INSERT OR REPLACE INTO dependents (job, chunk, edges) VALUES (?, ?, ?);
 -- One chunk of each job that has it.
 SELECT d.job, d.edges
 FROM carray(?1) AS wanted CROSS JOIN dependents AS d ON d.job = wanted.value AND d.chunk = ?2;
-
--- name: move_dependents
--- The successor takes over all who wait.
-UPDATE dependents SET job = ?2 WHERE job = ?1;
 
 -- name: claim_key
 -- Whoever was first keeps the key; who that was is read back.
@@ -254,6 +255,10 @@ DELETE FROM parked WHERE limit_id = ? AND shape = ? AND rank = ? AND job = ?;
 SELECT count(*), sum(job) FROM ready
 WHERE shape = ?1 AND (rank, job) >= (?2, ?3) AND (rank, job) <= (?4, ?5);
 
+-- name: remove_ready_one
+-- Of many shapes a few jobs each: one by one.
+DELETE FROM ready WHERE shape = ? AND rank = ? AND job = ?;
+
 -- name: remove_ready_span
 -- A range takes a third of the time of single keys.
 DELETE FROM ready WHERE shape = ?1 AND (rank, job) >= (?2, ?3) AND (rank, job) <= (?4, ?5);
@@ -347,6 +352,10 @@ UPDATE leases SET state = ?1, reason = ?2 WHERE job IN carray(?3);
 -- name: touch_leases
 -- Activity moves the deadline of jobs with an idle timeout.
 UPDATE leases SET activity_at = ?2, deadline_at = ?3 WHERE job = ?1;
+
+-- name: allow_leases
+-- How long the media is was found out: the timeout follows it.
+UPDATE leases SET timeout_ms = ?2, deadline_at = ?3 WHERE job = ?1;
 
 -- name: drop_leases
 -- The attempts are over.
@@ -681,6 +690,19 @@ CROSS JOIN jobs AS j ON j.id = l.job
 WHERE l.state = 4 AND l.limit_id = 0 AND j.workflow = 0
     AND NOT EXISTS (SELECT 1 FROM dependents AS d WHERE d.job = l.job)
     AND NOT EXISTS (SELECT 1 FROM waits AS w WHERE w.job = l.job);
+
+-- name: plain_leases_between
+-- The same for a stretch of jobs, if nothing hangs on any job from ?2 to ?3: asked once, not
+-- for each.
+SELECT
+    l.job, l.attempt, l.worker, l.incarnation, l.assigned_at, l.started_at, j.flags, j.failed,
+    j.lost
+FROM carray(?1) AS wanted
+CROSS JOIN leases AS l ON l.job = wanted.value
+CROSS JOIN jobs AS j ON j.id = l.job
+WHERE l.state = 4 AND l.limit_id = 0 AND j.workflow = 0
+    AND NOT EXISTS (SELECT 1 FROM dependents AS d WHERE d.job BETWEEN ?2 AND ?3)
+    AND NOT EXISTS (SELECT 1 FROM waits AS w WHERE w.job BETWEEN ?2 AND ?3);
 
 -- name: equal_events
 -- Equal transitions of many jobs: all columns but the job are the same.

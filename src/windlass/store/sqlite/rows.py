@@ -16,7 +16,6 @@ from windlass.domain.records import (
     Attempt,
     Cascade,
     Due,
-    Granted,
     JobFacts,
     JobRecord,
     KeyRow,
@@ -50,7 +49,6 @@ as_code = maker(Code)
 as_dynamic = maker(Dynamic)
 as_event = maker(Event)
 as_facts = maker(JobFacts)
-as_granted = maker(Granted)
 as_head = maker(Head)
 as_key = maker(KeyRow)
 as_lease = maker(Lease)

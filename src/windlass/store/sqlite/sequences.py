@@ -22,6 +22,10 @@ class Sequences:
         """What the transaction in force must write."""
         return list(self._given.items())
 
+    def reload(self, saved: Iterable[tuple[str, int]]) -> None:
+        """Another process has given numbers too."""
+        self._saved = dict(saved)
+
     def committed(self) -> None:
         self._saved.update(self._given)
         self._given.clear()

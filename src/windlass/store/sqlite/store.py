@@ -3,6 +3,9 @@
 One connection writes, on the event loop's own thread: a transaction runs to its end in
 one step, so nothing comes between its statements. Long reads and checkpoints have
 connections of their own.
+
+One process holds the file; others may work on it as guests. Each transaction sees first
+whether another process has written, and then trusts nothing that it remembers.
 """
 
 from collections.abc import Awaitable, Callable
@@ -15,10 +18,11 @@ from windlass.domain.errors import StoreUnavailable
 from windlass.ports.clock import Clock
 from windlass.ports.store import News, Snapshot, Tx
 from windlass.store.inline import drive
+from windlass.store.sqlite.channel import Hub, Link
 from windlass.store.sqlite.checkpoints import Checkpoints
 from windlass.store.sqlite.connection import open_checkpointer, open_reader, open_writer
 from windlass.store.sqlite.faults import as_unavailable
-from windlass.store.sqlite.guard import Guard
+from windlass.store.sqlite.guard import SERVER, Guard, Holding, holding
 from windlass.store.sqlite.migrate import migrate
 from windlass.store.sqlite.rows import Row
 from windlass.store.sqlite.sequences import Sequences
@@ -28,15 +32,16 @@ from windlass.store.sqlite.transaction import roles_over
 
 T = TypeVar("T")
 
-# Nobody else should be writing, so a few tries at once outlast a passing lock, such as
-# that of a backup; a longer one is the committer's to wait out.
+# A few tries at once outlast a passing lock; a longer one is the committer's to wait out.
 BUSY_TRIES = 20
+OPENING_MS = 10_000  # for another process that opens the same file or writes at that moment
 
 _BEGIN = QUERIES["begin"]
 _BEGIN_READ = QUERIES["begin_read"]
 _COMMIT = QUERIES["commit"]
 _ROLL_BACK = QUERIES["roll_back"]
 _SAVE = QUERIES["save_sequence"]
+_VERSION = QUERIES["data_version"]
 
 
 class SqliteStore:
@@ -52,30 +57,41 @@ class SqliteStore:
         self._reader = open_reader(path)
         self._mover = open_checkpointer(path)
         self._checkpoints = Checkpoints(writer, self._mover)
-        saved: list[Row] = writer.execute(QUERIES["sequences"]).fetchall()
-        self._sequences = Sequences(saved)
+        self._sequences = Sequences()
         self._write_tx = roles_over(writer, self._sequences, server)
         self._read_tx = roles_over(self._reader, Sequences(), server)
-        newest: list[Row] = writer.execute(QUERIES["newest_event"]).fetchall()
-        self._now: int = newest[0][0] if newest else 0
+        self._now = 0
+        self._version = -1
+        self._catch_up()
+        self._channel: Hub | Link | None = None
+        self._hearers: dict[object, Callable[[News], None]] = {}
         self._is_open = True
 
     @classmethod
     def open(
-        cls, path: Path | str, clock: Clock, server: str = "s1", exclusive: bool = True
+        cls,
+        path: Path | str,
+        clock: Clock,
+        server: str = "s1",
+        exclusive: bool = True,
+        blobs: str = "",
     ) -> "SqliteStore":
         """Open or create the file at `path`, and bring its schema up to date.
 
-        `exclusive` refuses a second server on the same file. Raises `StoreUnavailable`
-        if the file is in use, damaged, or made by a newer Windlass.
+        `exclusive` refuses a second server on the same file; without it the store is a
+        guest's, which may become the holder's by `lead`. `blobs` is told to guests.
+        Raises `StoreUnavailable` if the file is in use, damaged, or made by a newer
+        Windlass.
         """
         path = Path(path).absolute()
-        guard = Guard(path) if exclusive else None
+        guard = Guard(path, SERVER, blobs) if exclusive else None
         writer: apsw.Connection | None = None
         try:
-            writer = open_writer(path)
+            writer = open_writer(path, OPENING_MS)
             migrate(writer, path)
-            return cls(path, clock, server, writer, guard)
+            store = cls(path, clock, server, writer, guard)
+            writer.set_busy_timeout(0)
+            return store
         except BaseException as error:
             if writer is not None:
                 writer.close(True)
@@ -85,7 +101,40 @@ class SqliteStore:
 
     @property
     def shared(self) -> bool:
-        return False
+        return self._channel is not None
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process holds the file."""
+        return self._guard is not None
+
+    @property
+    def holding(self) -> Holding:
+        """Who holds the file, or held it last."""
+        return holding(self.path)
+
+    async def join(self, vacant: Callable[[], None] = lambda: None) -> None:
+        """Begin to tell the other processes on this file, and to hear them.
+
+        A guest calls `vacant` whenever nobody seems to hold the file: it may `lead` then.
+        """
+        if self._guard is not None:
+            self._channel = Hub(self.path, self._hear)
+        else:
+            self._channel = Link(self.path, self._hear, vacant)
+        await self._channel.open()
+
+    async def lead(self, kind: str, blobs: str) -> bool:
+        """Become the holder of the file; False while another process is."""
+        try:
+            guard = Guard(self.path, kind, blobs)
+        except StoreUnavailable:
+            return False
+        self._guard = guard
+        if self._channel is not None:
+            await self._channel.close()
+            await self.join()
+        return True
 
     @property
     def inline(self) -> bool:
@@ -93,9 +142,12 @@ class SqliteStore:
 
     async def transact(self, work: Callable[[Tx], Awaitable[T]]) -> T:
         self._begin()
+        self._write_tx.places.begin()
         committing = False
         execute = self._writer.execute
         try:
+            if execute(_VERSION).get != self._version:
+                self._catch_up()
             result = drive(work(self._write_tx._replace(now=self._tell_time())))
             unsaved = self._sequences.unsaved()
             if unsaved:
@@ -121,17 +173,24 @@ class SqliteStore:
         return self._on_reader(lambda: take_snapshot(self._reader))
 
     async def announce(self, news: News) -> None:
-        """Nobody else works on this file."""
+        if self._channel is not None:
+            self._channel.tell(news)
 
     def subscribe(self, hear: Callable[[News], None]) -> Callable[[], None]:
-        """There are no other engines to hear of."""
-        del hear
-        return lambda: None
+        key = object()
+        self._hearers[key] = hear
+
+        def stop() -> None:
+            self._hearers.pop(key, None)
+
+        return stop
 
     async def close(self) -> None:
         """Close all connections, the writer last: it tidies the WAL away."""
         if self._is_open:
             self._is_open = False
+            if self._channel is not None:
+                await self._channel.close()
             self._reader.close(True)
             self._mover.close(True)
             self._writer.close(True)
@@ -155,6 +214,19 @@ class SqliteStore:
                 if tries_left > 1 and isinstance(error, apsw.BusyError):
                     continue
                 raise as_unavailable(error, self.path) or error from error
+
+    def _catch_up(self) -> None:
+        """Another process has written: it has given numbers, and its time counts too."""
+        execute = self._writer.execute
+        self._version = execute(_VERSION).get
+        saved: list[Row] = execute(QUERIES["sequences"]).fetchall()
+        self._sequences.reload(saved)
+        newest: list[Row] = execute(QUERIES["newest_event"]).fetchall()
+        self._now = max(self._now, newest[0][0] if newest else 0)
+
+    def _hear(self, news: News) -> None:
+        for hear in list(self._hearers.values()):
+            hear(news)
 
     def _roll_back(self) -> None:
         self._sequences.rolled_back()

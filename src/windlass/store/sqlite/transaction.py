@@ -42,11 +42,12 @@ class SqliteTx(NamedTuple):
 def roles_over(connection: apsw.Connection, sequences: Sequences, server: str) -> SqliteTx:
     """All roles over one connection."""
     files = SqliteFiles(connection)
+    places = SqlitePlaces(connection)
     return SqliteTx(
         now=0,
         jobs=SqliteJobs(connection, sequences),
-        places=SqlitePlaces(connection),
-        leases=SqliteLeases(connection, sequences),
+        places=places,
+        leases=SqliteLeases(connection, sequences, places),
         workers=SqliteWorkers(connection, sequences),
         workflows=SqliteWorkflows(connection, sequences),
         limits=SqliteLimits(connection, sequences),

@@ -1,0 +1,1 @@
+"""The whole system beside its peers: `python -m benchmarks.fleet`."""

@@ -1,0 +1,122 @@
+"""`windlass up`: server, store and workers in one command."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from windlass.cli.core import NO_FLAGS, ConfigFile, CoreFlags, settings_of
+from windlass.cli.output import console
+from windlass.cli.serve import announced, prepare_data, stop_on_signals
+from windlass.cli.worker_options import IMPORT_VARIABLE, Imports
+from windlass.client.settings import DEFAULT_PORT, data_directory
+from windlass.clock import RealClock
+from windlass.server.app import create_app
+from windlass.server.serve import Listen, Serving, address_of, bind
+from windlass.wiring import ServerOptions, ensure_admin_token, running_services
+
+RESTART_MS = 1_000
+
+
+def up(
+    *,
+    data: Path | None = None,
+    port: int = DEFAULT_PORT,
+    workers: int = 1,
+    slots: int | None = None,
+    store: str | None = None,
+    modules: Imports = None,
+    config: ConfigFile = None,
+    core: CoreFlags = NO_FLAGS,
+) -> None:
+    """Start everything here: server, store and workers, on an embedded database.
+
+    Parameters
+    ----------
+    data
+        The data directory. Default: WINDLASS_DATA, else one in your home.
+    port
+        Where the server listens on this machine; 0 takes a free one.
+    workers
+        How many worker processes to start beside it; 0 starts none.
+    slots
+        Jobs each worker runs at once. Default: the number of processors.
+    store
+        Another store than the embedded one, such as postgresql://….
+    modules
+        A module whose tasks the workers run. May be given several times.
+    """
+    settings = settings_of(core, config)
+    directory = data_directory(data)
+    prepare_data(directory)
+    options = ServerOptions(
+        store or f"sqlite://{(directory / 'windlass.db').absolute()}",
+        f"file://{(directory / 'blobs').absolute()}",
+        settings.config,
+        tuple(modules or ()),
+    )
+    if modules:
+        os.environ[IMPORT_VARIABLE] = " ".join(modules)  # as the workers see it
+    listen = Listen(port=port)
+    asyncio.run(_up(directory, options, listen, workers, slots or os.cpu_count() or 1))
+
+
+async def _up(
+    directory: Path, options: ServerOptions, listen: Listen, workers: int, slots: int
+) -> None:
+    stop = stop_on_signals()
+    bound = bind(listen)
+    address = address_of(listen, bound)
+    async with running_services(options) as services:
+        token = await ensure_admin_token(services, directory / "admin-token")
+        serving = Serving(create_app(services), listen, bound)
+        serving.start()
+        with announced(directory, address):
+            keepers = [
+                asyncio.create_task(_keep_worker(stop, directory, address, token, n, slots))
+                for n in range(workers)
+            ]
+            console.print(f"windlass is up at {address}", style="bold green")
+            console.print(f"  data in {directory}, {_counted(workers, slots)}", soft_wrap=True)
+            console.print("  try: windlass run -- echo hello", highlight=False)
+            sys.stdout.flush()
+            await stop.wait()
+        await asyncio.gather(*keepers)
+        services.engine.wakeups.wake_all()
+        await serving.stop()
+
+
+def _counted(workers: int, slots: int) -> str:
+    many = "worker" if workers == 1 else "workers"
+    return f"{workers} {many} with {slots} slot{'' if slots == 1 else 's'} each"
+
+
+async def _keep_worker(
+    stop: asyncio.Event, directory: Path, address: str, token: str, number: int, slots: int
+) -> None:
+    """Run one worker process until the end; one that dies is started again."""
+    clock = RealClock()
+    stopping = asyncio.create_task(stop.wait())
+    while not stop.is_set():
+        process = await _start_worker(directory, address, token, number, slots)
+        ended = asyncio.create_task(process.wait())
+        await asyncio.wait({ended, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if not ended.done():
+            process.terminate()
+            await ended
+        elif not stop.is_set():
+            console.print(f"worker {number + 1} ended with {process.returncode}", style="yellow")
+            await clock.sleep_ms(RESTART_MS)
+    stopping.cancel()
+
+
+async def _start_worker(
+    directory: Path, address: str, token: str, number: int, slots: int
+) -> asyncio.subprocess.Process:
+    environment = {**os.environ, "WINDLASS_TOKEN": token}
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "windlass", "worker", "--server", address,
+        "--name", f"{os.uname().nodename}-{number + 1}", "--slots", str(slots),
+        "--state", str(directory / "workers" / str(number + 1)),
+        env=environment, start_new_session=True,
+    )  # fmt: skip

@@ -1,0 +1,86 @@
+"""What a worker offers to jobs, as its command says it."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from windlass.domain.errors import InvalidInput
+from windlass.domain.resources import canonical_resources, resource_key
+from windlass.worker.budget import CPUS
+from windlass.worker.options import WorkerOptions
+from windlass.worker.secrets import load_secrets
+
+Many = Annotated[list[str] | None, Parameter(consume_multiple=False)]
+IMPORT_VARIABLE: Final = "WINDLASS_IMPORT"  # modules, divided by spaces
+Imports = Annotated[
+    list[str] | None,
+    Parameter(name="--import", env_var=IMPORT_VARIABLE, consume_multiple=False),
+]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Offers:
+    """What jobs may have here.
+
+    Parameters
+    ----------
+    slots
+        How many jobs it runs at once. Default: 1, or as many as --resources allow.
+    resources
+        Amounts that jobs share, such as cpus=8,gpus=1,licences=4: as many run as fit.
+    modules
+        A module whose tasks (`@windlass.task(name=…)`) it runs. May be given several times.
+    secret
+        NAME=@FILE or NAMESPACE/NAME=@FILE: a secret for jobs. May be given several times.
+    secrets
+        A folder of secrets, one file each; those in NAMESPACE/ are for that one alone.
+    cgroup
+        A cgroup v2 folder of the worker's own for its jobs; auto takes one that was
+        delegated to it, off uses none.
+    """
+
+    slots: int | None = None
+    resources: str | None = None
+    modules: Imports = None
+    secret: Many = None
+    secrets: Path | None = None
+    cgroup: str = "auto"
+
+    def options(self, name: str, state: Path, code: str | None) -> WorkerOptions:
+        """The worker's options; raises `InvalidInput`."""
+        if self.slots is not None and self.slots < 1:
+            raise InvalidInput("slots", "at least 1", self.slots)
+        amounts = _amounts(self.resources)
+        budget = {CPUS: len(os.sched_getaffinity(0)), **amounts} if amounts else {}
+        # One more than can run: the next one is looked at before there is room for it.
+        slots = self.slots or (budget[CPUS] + 1 if budget else 1)
+        return WorkerOptions(
+            name=name,
+            state=state,
+            slots=slots,
+            resources=budget,
+            metadata={resource_key(name): amount for name, amount in amounts.items()},
+            code=code,
+            imports=tuple(self.modules or ()),
+            secrets=load_secrets(os.environ, self.secret or (), self.secrets),
+            cgroup=self.cgroup,
+        )
+
+
+NOTHING: Final = Offers()
+
+
+def _amounts(text: str | None) -> dict[str, int]:
+    given: dict[str, str] = {}
+    for part in (text or "").split(","):
+        if not part:
+            continue
+        name, separator, value = part.partition("=")
+        if not separator:
+            raise InvalidInput("resources", "name=amount, divided by commas", part)
+        given[name.strip()] = value.strip()
+    return dict(canonical_resources(given))

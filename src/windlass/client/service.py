@@ -1,0 +1,129 @@
+"""What clients ask of a scheduler, and how a server is asked for it over HTTP.
+
+An embedded client asks the engine in its own process instead (`windlass/embedded`), in
+the same words: handles and clients do not know which of the two answers.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, Final, Protocol, TypeVar
+
+import msgspec
+
+from windlass.client.transport import Transport
+from windlass.domain.errors import Overloaded, StoreUnavailable, Unreachable
+from windlass.wire.jobs import (
+    CanceledJob,
+    CancelReply,
+    CancelRequest,
+    Job,
+    JobList,
+    RetryReply,
+    SubmitReply,
+    SubmitRequest,
+)
+
+T = TypeVar("T")
+
+PAUSES_S: Final = (0.1, 0.3, 1.0, 3.0, 6.0)  # before a submission is sent again
+
+
+class Service(Protocol):
+    """Raises the errors of `windlass.domain.errors`."""
+
+    async def open(self) -> None:
+        """Make ready; the first call does so as well."""
+        ...
+
+    async def submit(self, request: SubmitRequest) -> SubmitReply: ...
+
+    async def job(self, job: int) -> Job: ...
+
+    async def wait(self, job: int, seconds: float) -> Job:
+        """The job once it has ended, or as it is when the time is up."""
+        ...
+
+    async def jobs(self, query: Mapping[str, Any]) -> JobList:
+        """A page of jobs; `query` has the filters, `after` and `limit`."""
+        ...
+
+    async def cancel(self, request: CancelRequest) -> CancelReply: ...
+
+    async def cancel_one(self, job: int, reason: str) -> CanceledJob: ...
+
+    async def retry(self, job: int) -> RetryReply: ...
+
+    def log(self, job: int, follow: bool) -> AsyncIterator[bytes]: ...
+
+    async def close(self) -> None: ...
+
+
+class HttpService:
+    """Implements `Service`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self.transport = transport
+
+    async def open(self) -> None:
+        """Connections are made as they are needed."""
+
+    async def submit(self, request: SubmitRequest) -> SubmitReply:
+        """A submission always has a key, so that it can be sent again if no answer came."""
+        if request.jobs and request.key is None:
+            request = msgspec.structs.replace(request, key=os.urandom(16).hex())
+        return await self._insist(
+            lambda: self.transport.call("POST", "/api/v1/jobs", SubmitReply, request)
+        )
+
+    async def _insist(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Repeat a call while its outcome is not known; one that nobody heard fails at once."""
+        heard = False
+        for pause_s in PAUSES_S:
+            try:
+                return await call()
+            except Unreachable as error:
+                heard = heard or error.sent
+                if not heard:
+                    raise
+            except (StoreUnavailable, Overloaded):
+                heard = True
+            await _pause(pause_s)
+        return await call()
+
+    async def job(self, job: int) -> Job:
+        return await self.transport.call("GET", f"/api/v1/jobs/{job}", Job)
+
+    async def wait(self, job: int, seconds: float) -> Job:
+        path = f"/api/v1/jobs/{job}/wait"
+        return await self.transport.call("GET", path, Job, query={"timeout": seconds})
+
+    async def jobs(self, query: Mapping[str, Any]) -> JobList:
+        return await self.transport.call("GET", "/api/v1/jobs", JobList, query=query)
+
+    async def cancel(self, request: CancelRequest) -> CancelReply:
+        return await self.transport.call("POST", "/api/v1/jobs/cancel", CancelReply, request)
+
+    async def cancel_one(self, job: int, reason: str) -> CanceledJob:
+        path = f"/api/v1/jobs/{job}/cancel"
+        return await self.transport.call("POST", path, CanceledJob, query={"reason": reason})
+
+    async def retry(self, job: int) -> RetryReply:
+        return await self.transport.call("POST", f"/api/v1/jobs/{job}/retry", RetryReply)
+
+    def log(self, job: int, follow: bool) -> AsyncIterator[bytes]:
+        query = {"follow": "true" if follow else None}
+        return self.transport.stream(f"/api/v1/jobs/{job}/log", query)
+
+    async def close(self) -> None:
+        await self.transport.close()
+
+
+async def _pause(seconds: float) -> None:
+    loop = asyncio.get_running_loop()
+    over = loop.create_future()
+    timer = loop.call_later(seconds, over.set_result, None)
+    try:
+        await over
+    finally:
+        timer.cancel()

@@ -1,0 +1,65 @@
+"""A function that is a task of its own name: its arguments are an object, or a list.
+
+`{"width": 320}` calls it by name, `[320]` by position. What it takes is known wherever it
+could be imported: there a misfit is refused at submit.
+"""
+
+import inspect
+from typing import Any, NamedTuple
+
+from windlass.domain.errors import InvalidInput
+from windlass.domain.tasks.kind import TaskPlan
+
+
+class FunctionCall(NamedTuple):
+    """What a function is called with."""
+
+    args: list[Any]
+    kwargs: dict[str, Any]
+
+
+class FunctionTask:
+    """Implements `TaskKind`."""
+
+    def __init__(self, name: str, signature: inspect.Signature) -> None:
+        self.name = name
+        self._signature = signature
+
+    def check(self, args: object, field: str) -> TaskPlan:
+        """Whether the function takes these arguments."""
+        call = read_call(args, field)
+        try:
+            self._signature.bind(*call.args, **call.kwargs)
+        except TypeError as error:
+            expected = f"arguments of {self.name}{self._signature}"
+            raise InvalidInput(field, expected, str(error)) from None
+        return TaskPlan(args)
+
+
+def read_call(args: object, field: str = "args") -> FunctionCall:
+    """A call, from the arguments of a job."""
+    if args is None:
+        return FunctionCall([], {})
+    if isinstance(args, dict):
+        return FunctionCall([], args)
+    if isinstance(args, list | tuple):
+        return FunctionCall(list(args), {})
+    raise InvalidInput(field, "an object of arguments by name, or a list of them", args)
+
+
+def as_arguments(bound: inspect.BoundArguments) -> dict[str, Any] | list[Any]:
+    """The arguments of a job, from those of a call."""
+    kinds = {name: bound.signature.parameters[name].kind for name in bound.arguments}
+    by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
+    if any(kind in by_place for kind in kinds.values()):
+        if bound.kwargs:
+            expected = "given all by position, as the function takes some only so"
+            raise InvalidInput("args", expected, f"{', '.join(bound.kwargs)} by name")
+        return list(bound.args)
+    named: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        if kinds[name] is inspect.Parameter.VAR_KEYWORD:
+            named.update(value)
+        else:
+            named[name] = value
+    return named

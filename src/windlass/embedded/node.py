@@ -1,0 +1,187 @@
+"""An engine in a program's own process, with a worker beside it.
+
+On a file, one process at a time holds it: it runs the loops and the jobs. The others are
+guests, which submit and read. When the holder ends, however that comes, a guest that has
+workers takes its place. On PostgreSQL every process runs its own worker, and the loops
+while no server is alive.
+"""
+
+import asyncio
+import os
+from contextlib import AsyncExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+from urllib.parse import urlsplit
+
+import msgspec
+import structlog
+
+from windlass.clock import RealClock
+from windlass.domain.config import Config
+from windlass.domain.errors import Conflict, InvalidInput, WindlassError
+from windlass.store.sqlite.guard import EMBEDDED, SERVER
+from windlass.store.sqlite.store import SqliteStore
+from windlass.wiring import Works, make_private, make_works, open_store, own_agent, standing_by
+from windlass.worker.agent import Agent
+from windlass.worker.options import WorkerOptions
+
+# A server that ends may be about to start again: it is waited for so long.
+SERVER_RETURNS_S: Final = 10.0
+AGENT_PAUSE_MS: Final = 1_000
+
+log = structlog.get_logger()
+
+
+class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """`store` is a file, or an address such as postgresql://…; `blobs` an address.
+
+    `workers` is how many jobs run at once (0: none run here), `drain_ms` how long those
+    that run have to end when the node is closed.
+    """
+
+    store: str
+    blobs: str | None = None
+    workers: int
+    drain_ms: int = 10_000
+    config: Config = Config()
+
+
+class Node:
+    """Opened once, closed once."""
+
+    def __init__(self, options: NodeOptions) -> None:
+        if options.workers < 0:
+            raise InvalidInput("workers", "a number from 0", options.workers)
+        self.works: Works | None = None  # while it is open
+        self._options = options
+        self._opening = asyncio.Lock()
+        self._closed = False
+        self._stack = AsyncExitStack()
+        self._agent: Agent | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._taking_over: asyncio.Task[None] | None = None
+        self._vacant_since: float | None = None
+
+    async def open(self) -> Works:
+        """Start the engine, and what else is this process's to run."""
+        async with self._opening:
+            if self._closed:
+                raise Conflict("client_closed", "this embedded client was closed")
+            if self.works is None:
+                parts = urlsplit(self._options.store)
+                if "://" in self._options.store or parts.scheme == "memory":
+                    self.works = await self._open_shared()
+                else:
+                    self.works = await self._open_file(Path(self._options.store).absolute())  # noqa: ASYNC240
+            return self.works
+
+    async def close(self) -> None:
+        """Let running jobs end, hand back those that do not, and stop."""
+        async with self._opening:
+            self._closed = True
+            works, self.works = self.works, None
+            if works is None:
+                return
+            if self._taking_over is not None:
+                await asyncio.wait((self._taking_over,))
+            if self._agent is not None:
+                self._agent.drain()
+            if self._running is not None:
+                await asyncio.wait((self._running,))
+            await self._stack.aclose()
+            await works.close()
+
+    # A file
+
+    async def _open_file(self, path: Path) -> Works:
+        make_private(files_of(path))
+        store = SqliteStore.open(path, RealClock(), exclusive=False)
+        try:
+            own = f"file://{files_of(path) / 'blobs'}"
+            leads = bool(self._options.workers) and await store.lead(
+                EMBEDDED, self._options.blobs or own
+            )
+            blobs = self._options.blobs or (own if leads else store.holding.blobs or own)
+            works = make_works(store, blobs, self._options.config)
+            await store.join(self._note_vacancy)
+            await works.engine.start()
+        except BaseException:
+            await store.close()
+            raise
+        if leads:
+            self._begin(works, files_of(path))
+        return works
+
+    def _note_vacancy(self) -> None:
+        """Nobody seems to hold the file."""
+        loop = asyncio.get_running_loop()
+        if self._vacant_since is None:
+            self._vacant_since = loop.time()
+        if self.works is None or not self._options.workers or self._taking_over is not None:
+            return
+        self._taking_over = loop.create_task(self._take_over(self.works, loop.time()))
+
+    async def _take_over(self, works: Works, now: float) -> None:
+        store = works.engine.store
+        assert isinstance(store, SqliteStore)
+        assert self._vacant_since is not None
+        held = store.holding
+        try:
+            if held.kind == SERVER and now - self._vacant_since < SERVER_RETURNS_S:
+                return
+            blobs = held.blobs or f"file://{files_of(store.path) / 'blobs'}"
+            if not self._closed and await store.lead(EMBEDDED, self._options.blobs or blobs):
+                log.info("took_over", file=str(store.path), after=held.process)
+                await works.engine.refresh()
+                self._begin(works, files_of(store.path))
+        finally:
+            self._taking_over = None
+
+    # A store that others share
+
+    async def _open_shared(self) -> Works:
+        if self._options.blobs is None:
+            raise InvalidInput("blobs", "given together with the address of a store", None)
+        store = await open_store(self._options.store, self._options.config, self._options.blobs)
+        try:
+            works = make_works(store, self._options.blobs, self._options.config)
+            await works.engine.start()
+        except BaseException:
+            await store.close()
+            raise
+        if self._options.workers:
+            await self._stack.enter_async_context(standing_by(works))
+            state = Path(self._stack.enter_context(TemporaryDirectory(prefix="windlass-worker-")))
+            self._running = self._run_agent(works, state, f"{os.uname().nodename}-{os.getpid()}")
+        return works
+
+    # Jobs
+
+    def _begin(self, works: Works, folder: Path) -> None:
+        works.duty.take_up()
+        self._running = self._run_agent(works, folder / "worker", "embedded")
+
+    def _run_agent(self, works: Works, state: Path, name: str) -> asyncio.Task[None]:
+        options = WorkerOptions(
+            name=name,
+            state=state,
+            slots=self._options.workers,
+            drain_limit_ms=self._options.drain_ms,
+        )
+        return asyncio.get_running_loop().create_task(self._keep_agent(works, options))
+
+    async def _keep_agent(self, works: Works, options: WorkerOptions) -> None:
+        """Run the worker until the end; one that fails is started again."""
+        while not self._closed:
+            try:
+                self._agent = own_agent(works.engine, works.files, options)
+                await self._agent.run()
+            except WindlassError as error:
+                log.warning("worker_failed", error=error.message)
+                await RealClock().sleep_ms(AGENT_PAUSE_MS)
+
+
+def files_of(database: Path) -> Path:
+    """Where an embedded client keeps logs, artifacts and its worker's things."""
+    return database.with_name(database.name + ".files")

@@ -1,0 +1,102 @@
+"""What a caller submits and hears, and submissions that are said again.
+
+A caller that got no answer cannot know whether its jobs were written. With a key for the
+submission as a whole it asks again, and is told the same ids. The key stands among those of
+jobs, where no job's own can be: these are printable.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from windlass.domain.errors import Conflict, WindlassError
+from windlass.domain.job import Prepared
+from windlass.domain.records import KeyRow
+from windlass.engine.work import Work
+
+MARK = "\x1f"  # before the key of a submission
+SPLIT = "/"  # between the digest of its jobs and their ids
+
+
+class WorkflowSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A group of jobs that finishes as one."""
+
+    name: str
+    namespace: str = "default"
+
+
+class Submission(NamedTuple):
+    """One caller's jobs, checked; `workflow` makes a new group of them.
+
+    `key` names the submission as a whole: said again, it is answered, not repeated.
+    """
+
+    jobs: Sequence[Prepared]
+    workflow: WorkflowSpec | None = None
+    key: str | None = None
+
+
+class Submitted(NamedTuple):
+    """The ids, in the order of the jobs; `applied` is False where a key was known."""
+
+    ids: tuple[int, ...]
+    applied: tuple[bool, ...]
+    workflow: int = 0
+
+
+async def said_before(
+    work: Work, submissions: Sequence[Submission], places: Mapping[int, Sequence[int]]
+) -> dict[int, Submitted | WindlassError]:
+    """The answers to submissions whose key is known; the keys of the others are taken.
+
+    Answers and `places`, the ids that new jobs would get, are found by the submission's `id`.
+    """
+    rows = {id(s): _key_row(s, places[id(s)]) for s in submissions if s.key is not None}
+    if not rows:
+        return {}
+    ordered = sorted(rows.values(), key=lambda row: (row.namespace, row.key))
+    standing = await work.tx.jobs.claim_keys(ordered)
+    answers: dict[int, Submitted | WindlassError] = {}
+    for number, row in rows.items():
+        found = standing[row.namespace, row.key]
+        digest, _, ids = found.digest.partition(SPLIT)
+        if digest != row.digest.partition(SPLIT)[0]:
+            answers[number] = Conflict(
+                "key_conflict",
+                "expected the submission's key to come with the same jobs each time, got others "
+                f"than those from job {found.job} on",
+            )
+        elif found.job != row.job:
+            same = tuple(_read_ids(ids))
+            answers[number] = Submitted(same, (False,) * len(same))
+    return answers
+
+
+def _key_row(submission: Submission, ids: Sequence[int]) -> KeyRow:
+    digest = hashlib.sha256()
+    for job in submission.jobs:
+        digest.update(b"%d:" % len(job.body))
+        digest.update(job.body)
+    if submission.workflow is not None:
+        digest.update(msgspec.json.encode(submission.workflow))
+    about = f"{digest.hexdigest()[:32]}{SPLIT}{_write_ids(ids)}"
+    return KeyRow(submission.jobs[0].spec.namespace, f"{MARK}{submission.key}", ids[0], about)
+
+
+def _write_ids(ids: Iterable[int]) -> str:
+    """Rising ids as stretches: 7-9,12-12."""
+    stretches: list[list[int]] = []
+    for job in ids:
+        if stretches and stretches[-1][1] == job - 1:
+            stretches[-1][1] = job
+        else:
+            stretches.append([job, job])
+    return ",".join(f"{first}-{last}" for first, last in stretches)
+
+
+def _read_ids(text: str) -> Iterable[int]:
+    for stretch in text.split(","):
+        first, _, last = stretch.partition("-")
+        yield from range(int(first), int(last) + 1)

@@ -1,0 +1,211 @@
+"""How processes on one database file tell each other what they have committed.
+
+The holder of the file listens on a socket beside it, its guests connect to that: what a
+guest makes ready wakes the holder's workers at once, what ends is told to the guests, and
+the end of the holder, however it comes, is the end of the connection. Messages may be
+lost; the scheduling loop and slow polls stand behind them.
+"""
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final, cast
+
+import msgspec
+import structlog
+
+from windlass.ports.store import News
+
+LONGEST_ADDRESS: Final = 100  # bytes of a socket's path; Linux takes 107
+BUFFER_LIMIT: Final = 1024 * 1024  # a neighbour that does not read is not waited for
+FIRST_PAUSE_S: Final = 0.02
+LONGEST_PAUSE_S: Final = 1.0
+
+_decode: Final = msgspec.json.Decoder(News).decode
+_encode: Final = msgspec.json.Encoder().encode
+
+log = structlog.get_logger()
+
+
+def socket_of(database: Path) -> Path:
+    """Where the holder of a file listens."""
+    return database.with_name(database.name + ".socket")
+
+
+class Neighbour(asyncio.Protocol):
+    """One connection, from either side: a line of JSON for each message."""
+
+    def __init__(self, hear: Callable[[News], None], ended: Callable[["Neighbour"], None]) -> None:
+        self._hear = hear
+        self._ended = ended
+        self._rest = b""
+        self._transport: asyncio.WriteTransport | None = None
+
+    def tell(self, line: bytes) -> None:
+        """Send a message, unless the other side does not listen."""
+        transport = self._transport
+        if transport is not None and transport.get_write_buffer_size() < BUFFER_LIMIT:
+            transport.write(line)
+
+    def hang_up(self) -> None:
+        """Close the connection, with what was said before."""
+        if self._transport is not None:
+            self._transport.close()
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.WriteTransport, transport)  # uvloop has its own types
+
+    def data_received(self, data: bytes) -> None:
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            with suppress(msgspec.DecodeError):  # of another version: polls stand behind it
+                self._hear(_decode(line))
+
+    def connection_lost(self, _exc: Exception | None) -> None:
+        self._transport = None
+        self._ended(self)
+
+
+class Hub:
+    """The holder's side."""
+
+    def __init__(self, database: Path, hear: Callable[[News], None]) -> None:
+        self._database = database
+        self._hear = hear
+        self._guests: dict[Neighbour, None] = {}
+        self._server: asyncio.Server | None = None
+
+    async def open(self) -> None:
+        """Begin to listen; a socket that a dead holder left is replaced."""
+        path = socket_of(self._database)
+        path.unlink(missing_ok=True)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            os.fchmod(listener.fileno(), 0o600)  # the file gets this mode when it is bound
+            with _address(path) as address:
+                listener.bind(address)
+        except OSError as error:
+            listener.close()
+            log.warning("no_channel", path=str(path), error=str(error))
+            return
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_unix_server(self._welcome, sock=listener)
+
+    def tell(self, news: News) -> None:
+        """Guests wait for the ends of jobs, and cache queues; nothing else is theirs."""
+        if self._guests and (news.ended or news.catalog):
+            line = _line(News(ended=news.ended, catalog=news.catalog))
+            for guest in self._guests:
+                guest.tell(line)
+
+    async def close(self) -> None:
+        """Hang up on everybody; they see that the place is free."""
+        if self._server is not None:
+            self._server.close()
+            socket_of(self._database).unlink(missing_ok=True)
+        for guest in list(self._guests):
+            guest.hang_up()
+
+    def _welcome(self) -> Neighbour:
+        guest = Neighbour(self._hear, lambda guest: self._guests.pop(guest, None) and None)
+        self._guests[guest] = None
+        return guest
+
+
+class Link:
+    """A guest's side: keeps a connection to whoever holds the file.
+
+    `vacant` is called when there is nobody to connect to, again and again, until there is
+    or `close` was called.
+    """
+
+    def __init__(
+        self, database: Path, hear: Callable[[News], None], vacant: Callable[[], None]
+    ) -> None:
+        self._database = database
+        self._hear = hear
+        self._vacant = vacant
+        self._holder: Neighbour | None = None
+        self._broken = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Connect, or begin to try."""
+        await self._connect()
+        self._task = asyncio.get_running_loop().create_task(self._stay())
+
+    def tell(self, news: News) -> None:
+        """Everything is the holder's business."""
+        if self._holder is not None:
+            self._holder.tell(_line(news))
+
+    async def close(self) -> None:
+        """Hang up and try no more."""
+        if self._task is not None:
+            self._task.cancel()
+        if self._holder is not None:
+            self._holder.hang_up()
+
+    async def _stay(self) -> None:
+        pause = FIRST_PAUSE_S
+        while True:
+            if self._holder is not None:
+                await self._broken.wait()
+                pause = FIRST_PAUSE_S
+            self._vacant()
+            await _pass_time(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_S)
+            if await self._connect():
+                self._hear(News(catalog=True))  # whatever was said meanwhile is lost
+
+    async def _connect(self) -> bool:
+        self._broken.clear()
+        neighbour = Neighbour(self._hear, self._lose)
+        line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        line.setblocking(False)
+        try:
+            with _address(socket_of(self._database)) as address:
+                line.connect(address)
+        except OSError:
+            line.close()
+            return False
+        await asyncio.get_running_loop().create_unix_connection(lambda: neighbour, sock=line)
+        self._holder = neighbour
+        return True
+
+    def _lose(self, neighbour: Neighbour) -> None:
+        if neighbour is self._holder:
+            self._holder = None
+        self._broken.set()
+
+
+def _line(news: News) -> bytes:
+    return _encode(news) + b"\n"
+
+
+@contextmanager
+def _address(path: Path) -> Iterator[str]:
+    """A path that fits into a socket's address, however deep the file lies."""
+    if len(os.fsencode(path)) <= LONGEST_ADDRESS:
+        yield str(path)
+        return
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}"
+    finally:
+        os.close(folder)
+
+
+async def _pass_time(seconds: float) -> None:
+    loop = asyncio.get_running_loop()
+    passed: asyncio.Future[None] = loop.create_future()
+    timer = loop.call_later(seconds, passed.set_result, None)
+    try:
+        await passed
+    finally:
+        timer.cancel()

@@ -1,0 +1,91 @@
+"""What a worker offers by its command: secrets, tasks of imported modules, resources."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+
+MODULE = "tests.executors.named_functions"
+VALUE = "s3cr3t-of-the-command-line"
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    """`windlass up` whose worker has a secret from its environment and imports a module."""
+    program = Program(tmp_path_factory.mktemp("offers"))
+    program.environment["WINDLASS_SECRET_TOKEN"] = VALUE
+    program.environment["PYTHONPATH"] = str(Path.cwd())
+    with program.start("up", "--port", "0", "--workers", "1", "--import", MODULE) as process:
+        assert process.stdout is not None
+        assert "windlass is up" in process.stdout.readline()
+        yield program
+        process.terminate()
+        process.communicate(timeout=60)
+
+
+def test_a_secret_reaches_its_job_and_no_output(program: Program) -> None:
+    words = ("--secret", "TOKEN", "--", "sh", "-c", 'echo "${#TOKEN} $TOKEN"')
+    done = program("run", *words)
+    assert done.returncode == 0
+    assert f"{len(VALUE)} ***" in done.stdout
+    (job,) = program.json("jobs", "--limit", "1")
+    shown = program.text("show", str(job["id"]), "--json")
+    assert job["secrets"] == ["TOKEN"]
+    assert VALUE not in shown
+    assert VALUE.encode() not in b"".join(
+        path.read_bytes() for path in program.data.rglob("*") if path.is_file()
+    )
+
+
+def test_an_imported_task_runs_and_its_misfits_are_refused(program: Program) -> None:
+    ran = program("run", "--task", "thumbs.make", "--args", '{"width": 3}')
+    assert ran.returncode == 0, ran.stderr
+    refused = program("submit", "--task", "thumbs.make", "--args", '{"wide": 3}')
+    assert refused.returncode == 2
+    assert "thumbs.make(width: int" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_a_worker_with_resources_tells_them_and_takes_secrets_from_files(
+    program: Program, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("from-a-file\n")
+    words = ("--name", "big", "--resources", "cpus=3,licences=2", "--secret",
+             f"FILED=@{tmp_path / 'file'}")  # fmt: skip
+    with program.start("worker", *words) as process:
+        try:
+            job = program("run", "--secret", "FILED", "--resources", "licences=2", "--",
+                          "sh", "-c", 'test "$FILED" = from-a-file')  # fmt: skip
+            assert job.returncode == 0
+            shown = program.json("workers", "show", "big")
+            assert shown["slots"] == 4
+            assert shown["metadata"]["resource:licences"] == 2
+            assert shown["metadata"]["system:cpus"] == 3
+            assert shown["metadata"]["secret:FILED"] == ["*"]
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.communicate(timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--secret", "NAME=in-the-open"), "NAME=@FILE"),
+        (("--import", "no_such_module"), "no_such_module"),
+        (("--resources", "cpus"), "name=amount"),
+        (("--slots", "0"), "at least 1"),
+        (("--cgroup", "/no/such/folder"), "cgroup"),
+    ],
+)
+def test_what_cannot_be_offered_is_refused_at_start(
+    program: Program, words: tuple[str, ...], said: str
+) -> None:
+    done = program("worker", "--name", "refused", *words)
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+    assert "in-the-open" not in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,35 @@
+"""The reference pages say what the program says."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from windlass.cli.reference import PAGES
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_reference_page_is_current(name: str) -> None:
+    current = (FOLDER / name).read_text() == PAGES[name]()
+    assert current, f"docs/reference/{name} is not current: run `make docs-reference`"
+
+
+def test_every_command_and_every_option_is_there() -> None:
+    commands, options = PAGES["cli.md"](), PAGES["configuration.md"]()
+    for name in ("up", "server", "worker", "run", "jobs", "names set", "db upgrade", "doctor"):
+        assert f"\n## windlass {name}\n" in commands
+    assert "| `--after` | The id of a job that must complete first." in commands
+    assert "| 3 | no server is known" in commands
+    assert "| `retry.max_retries` | retries | `3` |" in options
+    assert "| `job_retention` | duration | `30d` | Ended jobs are removed after it." in options
+
+
+def test_help_keeps_the_cores_options_apart(tmp_path: Path) -> None:
+    said = Program(tmp_path).text("server", "--help")
+    own, _, core = said.partition("Core options")
+    assert "--listen" in own
+    assert "--heartbeat-interval" not in own
+    assert "--heartbeat-interval" in core
+    assert "Default: 30s." in core

@@ -1,0 +1,98 @@
+"""Server, worker and commands over TLS, with certificates made here."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import trustme
+
+from tests.cli.program import Program
+
+
+class Secured(NamedTuple):
+    """A server over TLS, the authority that vouches for it, and one that does not."""
+
+    program: Program
+    address: str
+    authority: Path
+    stranger: Path
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    folder = tmp_path_factory.mktemp("tls")
+    certificate, key = folder / "server.pem", folder / "server.key"
+    authority, stranger = folder / "ca.pem", folder / "stranger.pem"
+    ca = trustme.CA()
+    issued = ca.issue_cert("127.0.0.1")
+    issued.private_key_pem.write_to_path(key)
+    for number, blob in enumerate(issued.cert_chain_pems):
+        blob.write_to_path(certificate, append=number > 0)
+    ca.cert_pem.write_to_path(authority)
+    trustme.CA().cert_pem.write_to_path(stranger)
+    program = Program(folder / "data")
+    place = ("--store", f"sqlite://{folder}/windlass.db", "--blobs", f"file://{folder}/blobs")
+    tls = ("--tls-cert", str(certificate), "--tls-key", str(key))
+    with program.running("server", *place, "--listen", "127.0.0.1:0", *tls) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().split()[-1]
+        yield Secured(program, address, authority, stranger)
+    assert process.returncode == 0
+
+
+def test_a_worker_and_the_commands_work_over_tls(secured: Secured) -> None:
+    assert secured.address.startswith("https://127.0.0.1:")
+    trusting = {"WINDLASS_TLS_CA": str(secured.authority)}
+    words = ("worker", "--tls-ca", str(secured.authority), "--name", "w1")
+    state = ("--state", str(secured.program.data / "w1"))
+    with secured.program.running(*words, *state) as worker:
+        done = secured.program("run", "--", "echo", "hello", **trusting)
+        assert (done.returncode, done.stdout) == (0, "hello\n"), done.stderr
+        listed = secured.program.text("workers", "--json", "--tls-ca", str(secured.authority))
+        assert '"w1"' in listed
+    assert worker.returncode == 0
+
+
+@pytest.mark.parametrize("words", [("jobs",), ("verify",), ("worker", "--name", "w2")])
+def test_a_certificate_of_another_authority_is_refused(
+    secured: Secured, words: tuple[str, ...]
+) -> None:
+    for given in ((), ("--tls-ca", str(secured.stranger))):
+        done = _refused(secured, *words, *given)
+        assert "certificate is not trusted" in done.stderr
+        assert "--tls-ca" in done.stderr
+        assert "windlass up" not in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_a_certificate_for_another_name_is_refused(secured: Secured) -> None:
+    address = secured.address.replace("127.0.0.1", "localhost")
+    trusted = ("--tls-ca", str(secured.authority))
+    done = _refused(secured, "jobs", "--server", address, *trusted)
+    assert "localhost" in done.stderr
+
+
+def _refused(secured: Secured, *words: str) -> "subprocess.CompletedProcess[str]":
+    done = secured.program(*words)
+    assert done.returncode == 3, (words, done.stdout, done.stderr)
+    return done
+
+
+def test_files_that_are_no_certificates_are_refused(secured: Secured, tmp_path: Path) -> None:
+    program = Program(tmp_path / "data")
+    place = ("--store", f"sqlite://{tmp_path}/x.db", "--blobs", f"file://{tmp_path}/blobs")
+    nonsense = tmp_path / "nonsense.pem"
+    nonsense.write_text("nonsense")
+    known = str(secured.authority)
+    for words, said in (
+        (("server", *place, "--tls-cert", str(nonsense)), "expected tls_key"),
+        (("server", *place, "--tls-cert", str(nonsense), "--tls-key", str(nonsense)), "in PEM"),
+        (("server", *place, "--tls-cert", "/nowhere", "--tls-key", known), "a readable file"),
+        (("jobs", "--server", "https://127.0.0.1:9", "--tls-ca", str(nonsense)), "tls_ca"),
+        (("jobs", "--server", "https://127.0.0.1:9", "--tls-ca", "/nowhere"), "No such file"),
+    ):
+        done = program(*words)
+        assert (done.returncode, said in done.stderr) == (2, True), (words, done.stderr)
+        assert "Traceback" not in done.stderr
