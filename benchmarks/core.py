@@ -14,7 +14,15 @@ from pathlib import Path
 from benchmarks import report
 from benchmarks.options import Options
 from benchmarks.report import Row
-from benchmarks.sections import budgets, claims, group_commit, memory, postgres, sqlite
+from benchmarks.sections import (
+    budgets,
+    claims,
+    group_commit,
+    memory,
+    postgres,
+    sqlite,
+    workflows,
+)
 
 SECTIONS: dict[str, Callable[[Options], list[Row]]] = {
     "sqlite": sqlite.run,
@@ -23,6 +31,7 @@ SECTIONS: dict[str, Callable[[Options], list[Row]]] = {
     "claims": claims.run,
     "budgets": budgets.run,
     "memory": memory.run,
+    "workflows": workflows.run,
 }
 
 

@@ -1,8 +1,9 @@
 """`make demo`: a whole installation on this machine, with real work and a real fault.
 
 It starts `windlass up` on a fresh data directory, runs shell jobs, Python functions and
-an ffmpeg transcode, a job that fails at first, and kills a worker in the middle of a job;
-then it checks that everything ended as it should, and leaves nothing behind.
+an ffmpeg transcode, a job that fails at first, a workflow with an allowed failure and a retry,
+and kills a worker in the middle of a job; then it checks that everything ended as it should,
+and leaves nothing behind.
 """
 
 import os
@@ -18,7 +19,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from examples.demo_tasks import greet, primes_below
-from windlass.client.client import Client, JobHandle
+from windlass.client.client import Client, JobHandle, Workflow
 from windlass.tasks import request
 from windlass.wire.jobs import Job, JobRequest
 from windlass.wire.system import Verified
@@ -93,6 +94,31 @@ def workload() -> list[JobRequest]:
     return jobs
 
 
+def diamond(client: Client) -> Workflow:
+    """Two jobs between a first and a last one: one may fail, the other does so at first."""
+    with client.workflow("diamond") as flow:
+        fetch = flow.submit(shell("fetch", "echo", "fetched"))
+        lint = flow.submit(shell("lint", "false"), after=fetch, allow_failure=True)
+        test = flow.submit(
+            shell("test", "sh", "-c", "test $WINDLASS_ATTEMPT -ge 2"),
+            after=fetch,
+            options={"retry_on": ["execution"]},
+        )
+        flow.submit(shell("publish", "echo", "published"), after=[lint, test])
+    return flow
+
+
+def check_diamond(flow: Workflow) -> None:
+    """It completes, with the failure that it allows and one retry."""
+    info = flow.wait(PATIENCE_SECONDS)
+    jobs = {job.name: job for job in flow.jobs()}
+    states = {name: job.state for name, job in jobs.items()}
+    console.print(f"workflow {info.id} {info.name}: {info.state}, {states}", highlight=False)
+    bad = [name for name, state in states.items() if state != "completed"]
+    if info.state != "complete" or bad != ["lint"] or jobs["test"].attempt < 2:
+        raise SystemExit(f"the diamond should have completed but for lint: {info.state}, {states}")
+
+
 def kill_worker_of(job: JobHandle) -> None:
     """Wait until the job runs, then kill −9 the agent that runs it, not the job itself."""
     for chunk in job.logs(follow=True):
@@ -158,11 +184,13 @@ def main() -> None:
         try:
             with Client(data=data) as client:
                 jobs = client.submit_many(workload())
+                flow = diamond(client)
                 script = "echo parent $PPID; test $WINDLASS_ATTEMPT -ge 2 || sleep 60"
                 doomed = client.submit(shell("loses-its-worker", "sh", "-c", script))
                 kill_worker_of(doomed)
                 ended = watch([*jobs, doomed])
                 summary(ended)
+                check_diamond(flow)
                 check(client, ended, ended[-1])
         finally:
             installation.stop()

@@ -5,12 +5,23 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from windlass.client.blocking import Workflow
     from windlass.client.handles import JobFailed
+    from windlass.client.workflows import WorkflowFailed
     from windlass.front import AsyncClient, Client
     from windlass.tasks import current, task
     from windlass.wire.jobs import JobRequest
 
-__all__ = ["AsyncClient", "Client", "JobFailed", "JobRequest", "current", "task"]
+__all__ = [
+    "AsyncClient",
+    "Client",
+    "JobFailed",
+    "JobRequest",
+    "Workflow",
+    "WorkflowFailed",
+    "current",
+    "task",
+]
 
 __version__ = version("windlass")
 
@@ -21,6 +32,8 @@ _PLACES = {
     "Client": "windlass.front",
     "JobFailed": "windlass.client.handles",
     "JobRequest": "windlass.wire.jobs",
+    "Workflow": "windlass.client.blocking",
+    "WorkflowFailed": "windlass.client.workflows",
     "current": "windlass.tasks",
     "task": "windlass.tasks",
 }

@@ -16,7 +16,7 @@ import msgspec
 
 from windlass.domain.errors import Conflict, InvalidInput
 from windlass.domain.tasks.function import as_arguments
-from windlass.wire.jobs import Duration, JobRequest
+from windlass.wire.jobs import Duration, JobRequest, SubmitReply, SubmitRequest
 
 MARK: Final = "__windlass_task__"
 PYTHON: Final = "python"  # the task of functions without a name of their own
@@ -174,6 +174,20 @@ class Channel(Protocol):
 
     def canceled(self, seq: int) -> bool: ...
 
+    def ask(self, seq: int, body: bytes) -> "Told": ...
+
+    async def ask_async(self, seq: int, body: bytes) -> "Told": ...
+
+
+class Told(Protocol):
+    """What the server said to a request: JSON, which is an error if it was `refused`."""
+
+    @property
+    def body(self) -> bytes: ...
+
+    @property
+    def refused(self) -> bool: ...
+
 
 class Current(msgspec.Struct, frozen=True):
     """The job a function runs for."""
@@ -200,6 +214,26 @@ class Current(msgspec.Struct, frozen=True):
             raise InvalidInput("secret", f"one that the job declares ({declared})", name)
         return self.secrets[name]
 
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> int:
+        """Add a call of a marked function to this job's workflow; the new job's id."""
+        (job,) = self.submit_many([request(function, *args, **kwargs)])
+        return job
+
+    def submit_many(self, jobs: Sequence[JobRequest], key: str | None = None) -> list[int]:
+        """Add jobs to this job's workflow, all or none of them; their ids.
+
+        With a `key` that was used in this workflow before, be it by an earlier attempt, it
+        answers with the jobs that are there. Jobs without a priority take that of this job;
+        “+1” and “-1” raise and lower it.
+        """
+        return _children(self.channel.ask(self.seq, _asked(jobs, key)))
+
+    async def submit_many_async(
+        self, jobs: Sequence[JobRequest], key: str | None = None
+    ) -> list[int]:
+        """The same in async functions."""
+        return _children(await self.channel.ask_async(self.seq, _asked(jobs, key)))
+
     @property
     def canceled(self) -> bool:
         """Whether the job is to stop: canceled, or out of time."""
@@ -209,6 +243,19 @@ class Current(msgspec.Struct, frozen=True):
         """Raise `Canceled` if the job is to stop."""
         if self.canceled:
             raise Canceled
+
+
+def _asked(jobs: Sequence[JobRequest], key: str | None) -> bytes:
+    return msgspec.json.encode(SubmitRequest(jobs=list(jobs), key=key))
+
+
+def _children(told: Told) -> list[int]:
+    if not told.refused:
+        return msgspec.json.decode(told.body, type=SubmitReply).ids
+    error = msgspec.json.decode(told.body)["error"]
+    if "field" in error and "expected" in error:
+        raise InvalidInput(error["field"], error["expected"], error.get("got"))
+    raise Conflict(error["code"], error["message"], error.get("retry_after_ms"))
 
 
 class _Process:

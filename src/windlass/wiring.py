@@ -12,26 +12,37 @@ from windlass.blobs.local import LocalBlobs
 from windlass.blobs.memory import MemoryBlobs
 from windlass.client.gateway import HttpGateway
 from windlass.client.transport import Transport
+from windlass.client.webhooks import HttpCourier
 from windlass.clock import RealChance, RealClock, RealSecrets
 from windlass.domain.config import Config
 from windlass.domain.errors import InvalidInput
 from windlass.domain.roles import Role
+from windlass.domain.webhooks import parse_networks
 from windlass.engine.access import Access
 from windlass.engine.engine import Engine
 from windlass.engine.files import Files
 from windlass.engine.loops.cleanup import CleanupLoop
+from windlass.engine.loops.cron import CronLoop
 from windlass.engine.loops.duty import Duty, Presence, Standby
 from windlass.engine.loops.health import HealthLoop
+from windlass.engine.loops.reactions import ReactionsLoop, WebhooksLoop
 from windlass.engine.loops.retention import RetentionLoop
 from windlass.engine.loops.scheduling import SchedulingLoop
 from windlass.engine.loops.ticker import Loop, Ticker
+from windlass.engine.loops.watchdog import WatchdogLoop
+from windlass.engine.reactions import Reactions
+from windlass.engine.schedules import Schedules
+from windlass.engine.templates import Templates
 from windlass.engine.verify import verify
 from windlass.executors import add_named, load_executors, load_kinds
 from windlass.executors.python import PythonExecutor
 from windlass.ports.blobs import Blobs
 from windlass.ports.store import Store
+from windlass.ports.webhooks import Courier
+from windlass.server.children import Children
 from windlass.server.feed import Feed
 from windlass.server.metrics import Meters
+from windlass.server.planning import WirePlanner
 from windlass.server.services import Services
 from windlass.store.memory.store import MemoryStore
 from windlass.store.sqlite.store import SqliteStore
@@ -129,10 +140,15 @@ class Works(NamedTuple):
     files: Files
     blobs: Blobs
     duty: Duty
+    templates: Templates
+    schedules: Schedules
+    reactions: Reactions
+    courier: Courier
 
     async def close(self) -> None:
         """Stop everything."""
         await self.duty.lay_down()
+        await self.courier.close()
         await self.files.merging.close()
         await self.engine.close()
         await self.blobs.close()
@@ -144,16 +160,28 @@ def make_works(store: Store, blobs: str, config: Config, imports: Sequence[str] 
     opened = open_blobs(blobs)
     engine = Engine(store, config, RealChance(), tasks=load_kinds(imports))
 
+    planner = WirePlanner()
+    networks = parse_networks(config.webhook_networks, "webhook_networks")
+    courier = HttpCourier(RealClock(), config.webhook_timeout_ms, networks)
+    schedules = Schedules(engine, planner)
+    reactions = Reactions(engine, planner, courier)
+
     def loops() -> Sequence[Loop[Any]]:
         return (
             SchedulingLoop(engine),
             HealthLoop(engine),
             CleanupLoop(engine),
             RetentionLoop(engine, opened),
+            WatchdogLoop(engine),
+            CronLoop(engine, schedules.runs),
+            ReactionsLoop(engine, reactions),
+            WebhooksLoop(engine, reactions),
         )
 
     duty = Duty(loops, RealClock(), config.drain_limit_ms)
-    return Works(engine, Files(engine, opened), opened, duty)
+    templates = Templates(engine, planner)
+    files = Files(engine, opened)
+    return Works(engine, files, opened, duty, templates, schedules, reactions, courier)
 
 
 @asynccontextmanager
@@ -169,19 +197,8 @@ async def running_works(options: ServerOptions) -> AsyncIterator[Works]:
 
 
 @asynccontextmanager
-async def running_engine(
-    options: ServerOptions, loops: bool = True
-) -> AsyncIterator[tuple[Engine, Files, Blobs]]:
-    """A started engine with its loops; everything is stopped in the end."""
-    async with running_works(options) as works:
-        if loops:
-            works.duty.take_up()
-        yield works.engine, works.files, works.blobs
-
-
-@asynccontextmanager
 async def running_beside(options: ServerOptions) -> AsyncIterator[Works]:
-    """The same for a worker beside its store: the loops run only while no server is alive."""
+    """What a worker beside its store has: the loops run only while no server is alive."""
     async with running_works(options) as works, standing_by(works):
         yield works
 
@@ -205,7 +222,9 @@ async def standing_by(works: Works) -> AsyncIterator[None]:
 async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
     """Everything a server answers with."""
     clock = RealClock()
-    async with running_engine(options) as (engine, files, _):
+    async with running_works(options) as works:
+        engine = works.engine
+        works.duty.take_up()
         meters = Meters()
         feed = Feed(engine.store, meters)
         tickers: list[Ticker[Any]] = [Ticker(feed, clock)]
@@ -214,7 +233,17 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
         for ticker in tickers:
             ticker.start()
         try:
-            yield Services(engine, files, Access(engine, RealSecrets()), feed, meters, clock)
+            yield Services(
+                engine,
+                works.files,
+                Access(engine, RealSecrets()),
+                feed,
+                meters,
+                clock,
+                works.templates,
+                works.schedules,
+                works.reactions,
+            )
         finally:
             for ticker in tickers:
                 await ticker.stop(options.config.drain_limit_ms)
@@ -255,7 +284,7 @@ def http_agent(transport: Transport, options: WorkerOptions) -> Agent:
 
 def direct_agent(engine: Engine, files: Files, options: WorkerOptions) -> Agent:
     """An agent beside the store, with no server between."""
-    gateway = DirectGateway(engine, files)
+    gateway = DirectGateway(engine, files, submit=Children(engine).submit)
     executors = load_executors(imports=options.imports)
     return Agent(gateway, options, executors, RealClock(), RealChance())
 
@@ -266,4 +295,10 @@ def own_agent(engine: Engine, files: Files, options: WorkerOptions) -> Agent:
     executors = load_executors()
     executors["python"] = PythonExecutor(env={"PYTHONPATH": path})
     add_named(executors)
-    return Agent(DirectGateway(engine, files), options, executors, RealClock(), RealChance())
+    return Agent(
+        DirectGateway(engine, files, submit=Children(engine).submit),
+        options,
+        executors,
+        RealClock(),
+        RealChance(),
+    )

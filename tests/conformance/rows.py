@@ -20,8 +20,10 @@ from windlass.domain.records import (
     Ticket,
     Wait,
     Worker,
+    WorkflowAbout,
     WorkflowRow,
 )
+from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.domain.states import State
 from windlass.domain.workflow import COUNTS
 
@@ -181,6 +183,11 @@ def workflow(number: int, **changes: Any) -> WorkflowRow:
     return row._replace(**changes)
 
 
+def about(number: int, **changes: Any) -> WorkflowAbout:
+    row = WorkflowAbout(number, base=-7, key="nightly", reason=None, body=b'{"labels":{"a":"b"}}')
+    return row._replace(**changes)
+
+
 def cascade(job: int, **changes: Any) -> Cascade:
     return Cascade(id=0, job=job, kind=1, cursor=0, reason=None)._replace(**changes)
 
@@ -234,3 +241,33 @@ def artifact(job: int, name: str, **changes: Any) -> ArtifactRow:
 
 def name_row(name: str, **changes: Any) -> NameRow:
     return NameRow("team", name, 1, "image.tar", f"sha of {name}", set_at=8_000)._replace(**changes)
+
+
+def template(name: str, version: int = 1, **changes: Any) -> TemplateRow:
+    row = TemplateRow("team", name, version, b'{"a":1}', "digest", 801, "ada", 0)
+    return row._replace(**changes)
+
+
+def schedule(name: str, **changes: Any) -> ScheduleRow:
+    row = ScheduleRow(
+        id=0, namespace="team", name=name, cron="0 * * * *", zone="UTC", overlap="skip",
+        catch_up="last", catch_up_limit=811, paused=0, next_at=812, last_slot=813, body=b"{}",
+        created_at=814, created_by="ada", updated_at=815,
+    )  # fmt: skip
+    return row._replace(**changes)
+
+
+def schedule_run(schedule: int, slot: int, **changes: Any) -> RunRow:
+    row = RunRow(
+        id=0, schedule=schedule, slot=slot, state=1, workflow=0, created_at=821, changed_at=822,
+        reason=None, actor="eve",
+    )  # fmt: skip
+    return row._replace(**changes)
+
+
+def reaction(workflow: int, **changes: Any) -> ReactionRow:
+    row = ReactionRow(
+        id=0, workflow=workflow, run=1, trigger=3, place=0, kind=2, state=1, tries=4, next_at=831,
+        created_at=832, finished_at=0, outcome=5, result=833, message="later",
+    )  # fmt: skip
+    return row._replace(**changes)

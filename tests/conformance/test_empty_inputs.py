@@ -75,6 +75,11 @@ NOTHING: list[tuple[str, str, tuple[Any, ...], Any]] = [
     ("retention", "baseline", (1, []), []),
     ("retention", "put_baseline", ([],), None),
     ("retention", "drop_baseline", (1, []), None),
+    ("schedules", "add_runs", ([],), []),
+    ("schedules", "update_runs", ([],), None),
+    ("schedules", "trim_runs", (0, 10), 0),
+    ("reactions", "add", ([],), None),
+    ("reactions", "trim", (0, 10), 0),
     ("log", "append", ([],), None),
     ("log", "bump", ({},), None),
 ]

@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 import windlass
+from windlass.domain.errors import InvalidInput
 
 
 @windlass.task
@@ -35,3 +36,29 @@ def wait_for_file(path: str, seen: str) -> int:
     while not Path(path).exists():
         time.sleep(0.01)
     return windlass.current().attempt
+
+
+@windlass.task
+def plan(count: int) -> list[int]:
+    """An orchestrator: adds jobs to its own workflow, twice under one key."""
+    job = windlass.current()
+    requests = [windlass.JobRequest(task="shell", args={"argv": ["true"]}) for _ in range(count)]
+    first = job.submit_many(requests, key="parts")
+    if job.submit_many(requests, key="parts") != first:
+        raise ValueError("asked again, other jobs were made")
+    return [*first, job.submit(add, 1, 2)]
+
+
+@windlass.task
+async def plan_async(count: int) -> list[int]:
+    requests = [windlass.JobRequest(task="shell", args={"argv": ["true"]}) for _ in range(count)]
+    return await windlass.current().submit_many_async(requests)
+
+
+@windlass.task
+def plan_badly() -> str:
+    try:
+        windlass.current().submit_many([windlass.JobRequest(task="shell", args={"argv": []})])
+    except InvalidInput as error:
+        return f"{type(error).__name__}: {error}"
+    return "accepted"

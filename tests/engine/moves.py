@@ -18,7 +18,8 @@ METADATA: tuple[dict[str, object], ...] = ({}, {"system:cpus": 8}, {"tasks_denyl
 
 class Submit(NamedTuple):
     jobs: list[dict[str, Any]]
-    workflow: bool
+    workflow: dict[str, Any] | None  # the fields of a new one
+    joins: int | None = None  # the position of an existing one
 
 
 class Report(NamedTuple):
@@ -75,7 +76,12 @@ _job = st.fixed_dictionaries(
         "key": st.sampled_from(["k1", "k2"]),
     },
 )
-_submits = st.builds(Submit, st.lists(_job, min_size=1, max_size=3), st.booleans())
+_flow = st.fixed_dictionaries(
+    {"fail_fast": st.booleans()},
+    optional={"priority": st.integers(-2, 2)},
+)
+_submits = st.builds(Submit, st.lists(_job, min_size=1, max_size=3), st.none() | _flow)
+_joins = st.builds(Submit, st.lists(_job, min_size=1, max_size=2), st.none(), st.integers(0, 5))
 _failures = st.sampled_from([None, "execution", "network", "worker_lost", "resource"])
 _kinds = st.sampled_from(
     ["completed", "completed", "failed", "canceled", "timed_out", "started", "released", "refused"]
@@ -93,6 +99,7 @@ def _command(names: list[str], most: int, values: st.SearchStrategy[Any]) -> Any
 
 _commands = st.one_of(
     _command(["cancel", "retry", "unblock", "reject"], 30, st.none()),
+    _command(["cancel_flow", "retry_flow", "repeat_flow"], 5, st.none()),
     _command(["adjust"], 30, st.integers(-3, 3)),
     _command(["pause", "resume"], 0, st.sampled_from(QUEUES)),
     _command(["enrol", "takeover"], 2, st.integers(0, 2)),
@@ -100,6 +107,6 @@ _commands = st.one_of(
     _command(["activity"], 2, st.integers(0, 5)),
 )
 _times = st.builds(Advance, st.sampled_from([1, 5 * SECOND, 20 * SECOND, 95 * SECOND, 2 * HOUR]))
-_loops = st.builds(Loop, st.sampled_from(["health", "cleanup", "scheduling"]))
+_loops = st.builds(Loop, st.sampled_from(["health", "cleanup", "scheduling", "watchdog"]))
 
-moves = st.one_of(_submits, _syncs, _syncs, _syncs, _commands, _times, _loops)
+moves = st.one_of(_submits, _joins, _syncs, _syncs, _syncs, _commands, _times, _loops)

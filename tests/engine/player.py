@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from tests.engine.agent import Agent
 from tests.engine.moves import METADATA, WORKERS, Advance, Command, Loop, Move, Report, Submit, Sync
 from tests.engine.rig import Rig
@@ -9,6 +11,7 @@ from windlass.domain.errors import WindlassError
 from windlass.domain.events import Event
 from windlass.domain.job import Concurrency, JobSpec
 from windlass.domain.workers import WorkerStatus
+from windlass.domain.workflow import is_failing
 from windlass.engine.submission import WorkflowSpec
 from windlass.wire.sync import Assignment, Finished, Released, Started, SyncReply
 
@@ -25,6 +28,7 @@ class Player:
     def __init__(self, rig: Rig) -> None:
         self._rig = rig
         self._jobs: list[int] = []
+        self._flows: list[int] = []
         self._agents: dict[str, Agent] = {}
         self._held: dict[str, list[Assignment]] = {}
 
@@ -57,10 +61,21 @@ class Player:
 
     async def _submit(self, move: Submit) -> object:
         specs = [self._spec(fields) for fields in move.jobs]
-        group = WorkflowSpec(name="w") if move.workflow else None
+        group = None if move.workflow is None else WorkflowSpec(name="w", **move.workflow)
+        if move.joins is not None and self._flows:
+            flow = self._flows[move.joins % len(self._flows)]
+            if not await self._takes_jobs(flow):
+                return None  # numbers of what is refused are lost on one store only
+            specs = [msgspec.structs.replace(spec, workflow=flow, key=None) for spec in specs]
         submitted = await self._rig.engine.submit(specs, group)
         self._jobs += submitted.ids
+        if submitted.workflow:
+            self._flows.append(submitted.workflow)
         return submitted
+
+    async def _takes_jobs(self, flow: int) -> bool:
+        row = (await self._rig.store.read(lambda tx: tx.workflows.lock([flow])))[flow]
+        return row.state in (1, 2) and not is_failing(row.flags, row.counts)
 
     def _spec(self, fields: dict[str, Any]) -> JobSpec:
         if "key" in fields:  # one key, one body
@@ -102,8 +117,20 @@ class Player:
             held += [job for job in reply.jobs if job not in held]
         return _plain(reply)
 
+    async def _on_flow(self, move: Command) -> object:
+        engine = self._rig.engine
+        flow = self._flows[move.position % len(self._flows)] if self._flows else 1
+        if move.name == "cancel_flow":
+            return await engine.cancel_workflow(flow, actor="ann")
+        retried = await engine.retry_workflow(flow, failed=move.name == "retry_flow")
+        if retried.workflow not in self._flows:
+            self._flows.append(retried.workflow)
+        return retried
+
     async def _command(self, move: Command) -> object:
         engine, job = self._rig.engine, self._job(move.position)
+        if move.name.endswith("_flow"):
+            return await self._on_flow(move)
         if move.name == "cancel":
             return await engine.cancel([job])
         if move.name == "retry":

@@ -18,6 +18,7 @@ from windlass.engine.engine import Engine
 from windlass.engine.loops.cleanup import CleanupLoop
 from windlass.engine.loops.health import HealthLoop
 from windlass.engine.loops.scheduling import SchedulingLoop
+from windlass.engine.loops.watchdog import WatchdogLoop
 from windlass.engine.submission import Submitted, WorkflowSpec
 from windlass.engine.workers import Enrolment
 from windlass.ports.store import Snapshot, Store
@@ -81,6 +82,7 @@ class Rig:
     async def _start(self, config: Config) -> None:
         self.store = await self._base.open("s1")
         self.engine = await self._add(self.store, config)
+        self._watchdog = WatchdogLoop(self.engine)
 
     async def _add(self, store: Store, config: Config) -> Engine:
         engine = Engine(store, config, NoChance())
@@ -147,6 +149,9 @@ class Rig:
 
     async def scheduling(self) -> Any:
         return await SchedulingLoop(self.engine).run_once(self.now)
+
+    async def watchdog(self) -> Any:
+        return await self._watchdog.run_once(self.now)
 
     # Jobs
 

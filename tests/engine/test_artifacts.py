@@ -192,3 +192,63 @@ async def test_names_of_another_namespace_are_not_found(rig: Rig) -> None:
     assert (await agent.sync(want=1)).jobs == ()
     assert await rig.engine.wait_ended(mine, 30_000)
     assert await rig.state(mine) == "failed"
+
+
+async def test_files_of_the_jobs_before_are_found_by_their_names(rig: Rig) -> None:
+    desk = Desk(rig)
+    agent = await rig.agent()
+    lookup = {"$lookup": "@parts/build/out/image.tar"}
+    done = await rig.submit_all(
+        {"name": "parts"},
+        {"name": "parts/build"},
+        {"name": "use", "args": lookup, "after": ("parts", "parts/build")},
+        workflow="w",
+    )
+    (other, build) = await agent.take(want=2)
+    await desk.leave(holder_of(agent, other), "build/out/image.tar", b"the longer name wins")
+    await agent.finish(other)
+    digest = await desk.leave(holder_of(agent, build), "out/image.tar", b"image")
+    await agent.finish(build)
+    (use,) = await agent.take()
+    assert args_of(use) == {
+        "name": lookup["$lookup"], "job": done.ids[1], "artifact": "out/image.tar",
+        "sha256": digest,
+    }  # fmt: skip
+
+
+async def test_the_file_of_the_job_that_took_the_place_of_another_is_used(rig: Rig) -> None:
+    desk = Desk(rig)
+    agent = await rig.agent()
+    done = await rig.submit_all(
+        {"name": "build"},
+        {"name": "use", "args": {"$lookup": "@build/a"}, "after": ("build",)},
+        workflow="w",
+    )
+    (build,) = await agent.take()
+    await desk.leave(holder_of(agent, build), "a", b"bad")
+    await agent.fail(build)
+    again = await rig.engine.retry(done.ids[0], "me")
+    (build,) = await agent.take()
+    assert build.job == again.job
+    digest = await desk.leave(holder_of(agent, build), "a", b"good")
+    await agent.finish(build)
+    (use,) = await agent.take()
+    assert (args_of(use)["job"], args_of(use)["sha256"]) == (again.job, digest)
+
+
+async def test_a_file_that_no_job_before_has_left_fails_the_job(rig: Rig) -> None:
+    desk = Desk(rig)
+    stranger, _ = await built(rig, desk, b"image", name="stranger")
+    agent = await rig.agent()
+    before = await rig.submit(name="before", retry_on=("execution",), max_retries=1)
+    (job,) = await agent.take()
+    await desk.leave(holder_of(agent, job), "image.tar", b"of an attempt that failed")
+    await agent.fail(job)
+    await agent.finish(await take_soon(rig, agent))
+    for lookup in ("@before/image.tar", "@stranger/image.tar"):
+        number = await rig.submit(args={"$lookup": lookup}, after=(before,))
+        assert (await agent.sync(want=1)).jobs == ()
+        assert await rig.engine.wait_ended(number, 30_000)
+        assert await rig.state(number) == "failed"
+        assert lookup in ((await rig.record(number)).reason or "")
+    assert await rig.state(stranger) == "completed"

@@ -122,6 +122,7 @@ async def test_everything_else_has_a_line_too(rig: Rig) -> None:
     new = (await rig.engine.retry(job, actor="ann")).job
     other = [line for line in await lines(rig) if not line.startswith("[FSM]")]
     assert other == [
+        f"[Workflow] Workflow {submitted.workflow}: submitted as w",
         f"[Priority] Job {job}: Adjustment 0 → 2 (by ann)",
         "[Queue] Queue batch paused (by ann)",
         f"[Workflow] Workflow {submitted.workflow}: queued → failed",

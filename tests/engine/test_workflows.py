@@ -83,7 +83,7 @@ async def test_its_states_are_events(rig: Rig) -> None:
     await rig.submit_all({}, workflow="w")
     await finish_next(await rig.agent())
     said = [e.reason for e in await rig.events() if e.kind == EventKind.WORKFLOW]
-    assert said == ["queued → dispatching", "dispatching → complete"]
+    assert said == ["submitted as w", "queued → dispatching", "dispatching → complete"]
 
 
 async def test_two_workflows_in_one_batch_of_reports_are_counted_apart(rig: Rig) -> None:

@@ -11,11 +11,10 @@ from tests.interleaver.stage import Performance, Stage
 from tests.interleaver.world import HOUR
 from windlass.domain.errors import WindlassError
 from windlass.domain.job import ALLOW_FAILURE
-from windlass.domain.records import Lease, Worker
+from windlass.domain.records import KEPT_WHILE_RUNNING, Lease, Worker
 from windlass.domain.states import STATE_BY_CODE, State
 from windlass.engine import queues, unblock, workers
 from windlass.engine.cascades import advance
-from windlass.engine.dependents import KEPT_WHILE_RUNNING
 from windlass.engine.reports import Report, apply_reports
 from windlass.engine.sync import SyncCall, sync
 from windlass.engine.verify import judge

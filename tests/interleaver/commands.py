@@ -12,7 +12,17 @@ from windlass.domain.errors import WindlassError
 from windlass.domain.job import JobSpec
 from windlass.domain.workers import WorkerStatus
 from windlass.engine import cancel as canceling
-from windlass.engine import cascades, enqueue, priority, queues, supersede, upkeep, workers
+from windlass.engine import (
+    cascades,
+    enqueue,
+    priority,
+    queues,
+    retrying,
+    stopping,
+    supersede,
+    upkeep,
+    workers,
+)
 from windlass.engine import unblock as unblocking
 from windlass.engine.activity import Activity, note_activity
 from windlass.engine.bounds import Bounds
@@ -160,6 +170,19 @@ def cancel(*labels: str) -> Command:
 
 def retry(label: str) -> Command:
     return lambda world: _alone(lambda work: supersede.retry(work, world.jobs[label], None))
+
+
+def cancel_flow(name: str) -> Command:
+    """The command alone; its intent is worked off by `advance`."""
+    return lambda world: _alone(
+        lambda work: stopping.cancel_workflow(work, world.workflows[name], "Canceled", None)
+    )
+
+
+def retry_flow(name: str) -> Command:
+    return lambda world: _alone(
+        lambda work: retrying.retry_failed(work, world.workflows[name], None)
+    )
 
 
 def unblock(label: str, accept: bool = True) -> Command:

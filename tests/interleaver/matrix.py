@@ -107,6 +107,8 @@ COMMANDS: dict[str, Command] = {
     "retry-root": c.retry("root"),
     "retry-pardon": c.retry("pardon"),
     "retry-doom": c.retry("doom"),
+    "cancel-workflow": c.cancel_flow("flow"),
+    "retry-workflow": c.retry_flow("flow"),
     "unblock": c.unblock("gated"),
     "reject": c.unblock("gated", accept=False),
     "adjust-ready": c.adjust("r1"),

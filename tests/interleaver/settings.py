@@ -1,6 +1,6 @@
 """The worlds in which pairs of commands meet."""
 
-from tests.interleaver.commands import cancel, expire, retry
+from tests.interleaver.commands import cancel, cancel_flow, expire, retry, retry_flow
 from tests.interleaver.world import HOUR, MINUTE, SECOND, World, job
 
 
@@ -193,6 +193,33 @@ async def workflow(world: World) -> None:
     await world.worker("w2")
     await world.submit(job("last"), workflow="flow")
     await world.take("w1", "last")
+
+
+async def flow_under_way(world: World) -> None:
+    """A workflow with jobs in most places, one that failed, and one outside that waits for it."""
+    await world.worker("w1")
+    await world.worker("w2")
+    await world.submit(job("runs"), job("failed"), workflow="flow")
+    await world.take("w1", "runs", "failed")
+    await world.sync("w1", finished=(world.finished("failed", "failed", failure="configuration"),))
+    flow, runs = world.workflows["flow"], world.jobs["runs"]
+    await world.submit(job("ready", workflow=flow), job("limited", workflow=flow, limit="k"))
+    await world.submit(job("parked", workflow=flow, limit="k"))
+    await world.submit(job("blocked", workflow=flow, after=(runs,)))
+    await world.submit(job("outside", after=(runs, world.jobs["ready"])))
+    await world.submit(job("any", after_any=(world.jobs["blocked"],)))
+
+
+async def flow_canceling(world: World) -> None:
+    """The same when the command has committed, and nothing has been stopped yet."""
+    await flow_under_way(world)
+    await world.run(cancel_flow("flow"))
+
+
+async def flow_retried(world: World) -> None:
+    """The same when its failed jobs are to be tried again."""
+    await flow_under_way(world)
+    await world.run(retry_flow("flow"))
 
 
 async def two_failures(world: World) -> None:

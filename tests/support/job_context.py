@@ -8,7 +8,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from windlass.domain.errors import InvalidInput
 from windlass.ports.executor import Limits
+from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.worker.environment import job_environment
 from windlass.worker.keeper_client import MARKER, KeeperClient, KeptProcess
 from windlass.worker.processes import boottime
@@ -67,6 +69,7 @@ class BenchContext:
         self.values: list[Any] = []
         self.uploaded: list[str] = []
         self.durations: list[int] = []
+        self.requests: list[SubmitRequest] = []
         self.processes: list[KeptProcess] = []
         self.news = asyncio.Event()
         self._bench = bench
@@ -111,6 +114,12 @@ class BenchContext:
             self.uploaded += [
                 path.relative_to(self.scratch).as_posix() for path in self.scratch.glob(pattern)
             ]
+
+    async def submit(self, request: SubmitRequest) -> SubmitReply:
+        self.requests.append(request)
+        if not request.jobs:
+            raise InvalidInput("jobs", "at least one job", 0)
+        return SubmitReply([100 + n for n in range(len(request.jobs))], [True] * len(request.jobs))
 
     async def measured(self, duration_ms: int) -> None:
         self.durations.append(duration_ms)

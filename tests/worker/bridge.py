@@ -9,6 +9,7 @@ import msgspec
 
 from windlass.domain.errors import Conflict, NotFound, Unreachable, WindlassError
 from windlass.ports.gateway import Gateway, Holder
+from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.sync import SyncReply, SyncRequest
 from windlass.wire.workers import EnrolReply, EnrolRequest
 
@@ -32,6 +33,7 @@ _ARGUMENTS: dict[str, Any] = {
     "end_log": tuple[Holder, int, Literal["committed", "lost"]],
     "progress": tuple[Holder, Any],
     "measured": tuple[Holder, int],
+    "submit": tuple[Holder, SubmitRequest],
 }
 
 
@@ -123,6 +125,10 @@ class BridgeGateway:
     async def measured(self, holder: Holder, duration_ms: int) -> int:
         timeout_ms: int = await self._call(int, "measured", holder, duration_ms)
         return timeout_ms
+
+    async def submit(self, holder: Holder, request: SubmitRequest) -> SubmitReply:
+        reply: SubmitReply = await self._call(SubmitReply, "submit", holder, request)
+        return reply
 
     async def put_artifact(
         self, holder: Holder, name: str, path: Path, sha256: str, content_type: str

@@ -38,6 +38,24 @@ app.command(jobs.cancel, name="cancel", group=JOBS)
 app.command(jobs.retry, name="retry", group=JOBS)
 app.command(jobs.unblock, name="unblock", group=JOBS)
 app.command(jobs.prioritize, name="prioritize", group=JOBS)
+app.command(
+    "windlass.cli.workflows:workflow",
+    name="workflow",
+    group=JOBS,
+    help="Submit, watch and manage workflows.",
+)
+app.command(
+    "windlass.cli.schedules:templates",
+    name="templates",
+    group=JOBS,
+    help="Put, look at, start and remove templates of workflows.",
+)
+app.command(
+    "windlass.cli.schedules:schedules",
+    name="schedules",
+    group=JOBS,
+    help="Put, look at, pause, run and remove schedules.",
+)
 for part in (fleet.workers, fleet.queues, fleet.tokens, fleet.names):
     part.group = FLEET
     app.command(part)

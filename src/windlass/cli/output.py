@@ -37,9 +37,11 @@ EXIT_CODES: Final = {
 }
 
 STYLES: Final = {
+    "complete": "green",
     "completed": "green",
     "running": "cyan",
     "assigned": "cyan",
+    "dispatching": "cyan",
     "queued": "yellow",
     "blocked": "magenta",
     "retrying": "yellow",

@@ -4,6 +4,7 @@
 """
 
 import inspect
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from windlass.cli.connection import CONNECTION
 from windlass.cli.core import CORE
 from windlass.cli.output import EXIT_CODES
 from windlass.domain.options import Option
+from windlass.workflows.schema import published
 
 GENERATED: Final = "<!-- Written by `make docs-reference`. Changes by hand are lost. -->\n\n"
 
@@ -146,7 +148,16 @@ def _sentence(text: str | None) -> str:
     return " ".join((text or "").split()).replace("|", "\\|")
 
 
-PAGES: Final = {"configuration.md": configuration_page, "cli.md": commands_page}
+def workflow_schema() -> str:
+    """docs/reference/workflow.schema.json."""
+    return json.dumps(published(), indent=2) + "\n"
+
+
+PAGES: Final = {
+    "configuration.md": configuration_page,
+    "cli.md": commands_page,
+    "workflow.schema.json": workflow_schema,
+}
 
 
 def main() -> None:

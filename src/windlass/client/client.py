@@ -4,29 +4,35 @@
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar, overload
 
+from windlass.client.blocking import JobHandle, Workflow, WorkflowHandle
+from windlass.client.builder import AsyncWorkflowBlock, new_workflow
 from windlass.client.handles import AsyncJob, JobFailed
+from windlass.client.requests import request_for
+from windlass.client.schedules import Planning, split_reference
 from windlass.client.service import HttpService, Service
 from windlass.client.settings import find_server
 from windlass.client.transport import Transport
-from windlass.domain.errors import Conflict, InvalidInput
-from windlass.tasks import request as request_of
+from windlass.client.workflows import AsyncWorkflow
+from windlass.domain.errors import Conflict
 from windlass.wire.jobs import (
     CancelReply,
     CancelRequest,
     Job,
     JobRequest,
     NewWorkflow,
+    SubmitReply,
     SubmitRequest,
 )
+from windlass.wire.schedules import StartRequest
 
 T = TypeVar("T")
 
-__all__ = ["AsyncClient", "AsyncJob", "Client", "JobFailed", "JobHandle"]
+__all__ = ["AsyncClient", "AsyncJob", "Client", "JobFailed", "JobHandle", "Workflow"]
 
 
 class AsyncClient:
@@ -58,7 +64,7 @@ class AsyncClient:
 
     async def submit(self, task: Any, *args: Any, **kwargs: Any) -> AsyncJob:
         """Submit a function marked with `@windlass.task`, a task by name, or a `JobRequest`."""
-        (job,) = await self.submit_many([_request(task, args, kwargs)])
+        (job,) = await self.submit_many([request_for(task, args, kwargs)])
         return job
 
     async def submit_many(
@@ -70,9 +76,52 @@ class AsyncClient:
         reply = await self._service.submit(request)
         return [AsyncJob(self._service, job) for job in reply.ids]
 
+    async def submit_workflow(
+        self, workflow: NewWorkflow, jobs: Sequence[JobRequest]
+    ) -> SubmitReply:
+        """Submit a workflow as a whole, as descriptions are expanded to."""
+        return await self._service.submit(SubmitRequest(jobs=list(jobs), workflow=workflow))
+
     def job(self, job: int) -> AsyncJob:
         """A handle on a job that was submitted before."""
         return AsyncJob(self._service, job)
+
+    @overload
+    def workflow(self, workflow: int, /) -> AsyncWorkflow: ...
+    @overload
+    def workflow(self, workflow: str, /, **options: Any) -> AsyncWorkflowBlock: ...
+
+    def workflow(self, workflow: int | str, /, **options: Any) -> AsyncWorkflow:
+        """A handle on a workflow by its id; or, by name, a new one for an `async with` block.
+
+        `options` are those of a workflow: `priority`, `key`, `fail_fast`, `labels`,
+        `namespace`, `on_success`, `on_failure`, `on_end`.
+        """
+        if isinstance(workflow, int):
+            return AsyncWorkflow(self._service, workflow)
+        return AsyncWorkflowBlock(self._service, new_workflow(workflow, options))
+
+    async def start_template(
+        self,
+        template: str,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        priority: int | str | None = None,
+        key: str | None = None,
+        namespace: str | None = None,
+    ) -> AsyncWorkflow:
+        """Start a workflow from a template, `name` or `name@version`."""
+        name, version = split_reference(template)
+        request = StartRequest(
+            parameters=dict(parameters or {}), priority=priority, key=key, version=version
+        )
+        reply = await self.planning.start_template(name, request, namespace)
+        return AsyncWorkflow(self._service, reply.workflow)
+
+    @property
+    def planning(self) -> Planning:
+        """Templates and schedules: put, look at, pause, run, remove."""
+        return self._service.planning
 
     async def jobs(self, limit: int = 100, **filters: Any) -> list[Job]:
         """The newest jobs that pass the filters (`state`, `queue`, `label`…)."""
@@ -138,20 +187,42 @@ class Client:
         self._runner = runner or asyncio.Runner()
         self._client = client or AsyncClient(server, token, data)
 
-    def submit(self, task: Any, *args: Any, **kwargs: Any) -> "JobHandle":
+    def submit(self, task: Any, *args: Any, **kwargs: Any) -> JobHandle:
         """Submit a function marked with `@windlass.task`, a task by name, or a `JobRequest`."""
         return JobHandle(self, self.run(self._client.submit(task, *args, **kwargs)))
 
     def submit_many(
         self, jobs: Sequence[JobRequest], workflow: str | None = None
-    ) -> "list[JobHandle]":
+    ) -> list[JobHandle]:
         """Submit jobs, all or none of them; optionally as a new workflow."""
         made = self.run(self._client.submit_many(jobs, workflow))
         return [JobHandle(self, job) for job in made]
 
-    def job(self, job: int) -> "JobHandle":
+    def job(self, job: int) -> JobHandle:
         """A handle on a job that was submitted before."""
         return JobHandle(self, self._client.job(job))
+
+    @overload
+    def workflow(self, workflow: int, /) -> WorkflowHandle: ...
+    @overload
+    def workflow(self, workflow: str, /, **options: Any) -> Workflow: ...
+
+    def workflow(self, workflow: int | str, /, **options: Any) -> WorkflowHandle:
+        """A handle on a workflow by its id; or, by name, a new one for a `with` block.
+
+        `options` are those of a workflow: `priority`, `key`, `fail_fast`, `labels`,
+        `namespace`, `on_success`, `on_failure`, `on_end`.
+        """
+        if isinstance(workflow, int):
+            return WorkflowHandle(self, self._client.workflow(workflow))
+        return Workflow(self, self._client.workflow(workflow, **options))
+
+    def start_template(
+        self, template: str, parameters: Mapping[str, Any] | None = None, **options: Any
+    ) -> WorkflowHandle:
+        """Start a workflow from a template; `options` are `priority`, `key`, `namespace`."""
+        made = self.run(self._client.start_template(template, parameters, **options))
+        return WorkflowHandle(self, made)
 
     def jobs(self, limit: int = 100, **filters: Any) -> list[Job]:
         """The newest jobs that pass the filters (`state`, `queue`, `label`…)."""
@@ -185,67 +256,3 @@ class Client:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-class JobHandle:
-    """A submitted job."""
-
-    def __init__(self, client: Client, job: AsyncJob) -> None:
-        self._client = client
-        self._job = job
-
-    @property
-    def id(self) -> int:
-        """The job's number."""
-        return self._job.id
-
-    def info(self) -> Job:
-        """The job as it stands."""
-        return self._client.run(self._job.info())
-
-    def wait(self, timeout: float | None = None) -> Job:
-        """Wait until the job has ended; raises `TimeoutError` when the time is up."""
-        return self._client.run(self._job.wait(timeout))
-
-    def result(self, timeout: float | None = None) -> Any:
-        """The job's result; raises `JobFailed` if it did not complete."""
-        return self._client.run(self._job.result(timeout))
-
-    def cancel(self, reason: str = "Canceled") -> bool:
-        """Cancel the job; whether that changed anything."""
-        return self._client.run(self._job.cancel(reason))
-
-    def retry(self) -> "JobHandle":
-        """Supersede the ended job by a new one."""
-        return JobHandle(self._client, self._client.run(self._job.retry()))
-
-    def logs(self, follow: bool = False) -> Iterator[bytes]:
-        """The job's log, piece by piece; with `follow` until it ends."""
-        stream = self._job.logs(follow)
-        while True:
-            chunk = self._client.run(_next(stream))
-            if chunk is None:
-                return
-            yield chunk
-
-    def __repr__(self) -> str:
-        return f"<job {self.id}>"
-
-
-def _request(task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JobRequest:
-    """The job that a call of `submit` means."""
-    if isinstance(task, JobRequest):
-        if args or kwargs:
-            raise InvalidInput("args", "inside the request", "more beside it")
-        return task
-    if isinstance(task, str):
-        if args:
-            raise InvalidInput("args", "given by name", "arguments by position")
-        return JobRequest(task=task, args=kwargs)
-    return request_of(task, *args, **kwargs)
-
-
-async def _next(stream: AsyncIterator[bytes]) -> bytes | None:
-    async for chunk in stream:
-        return chunk
-    return None

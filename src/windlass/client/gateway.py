@@ -10,6 +10,7 @@ from windlass.client.transport import ServerError, Transport
 from windlass.domain.errors import Unreachable
 from windlass.ports.gateway import Holder
 from windlass.wire.files import LogEnd, LogNext, MediaDuration, RunLimit, Upload
+from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.sync import SyncReply, SyncRequest
 from windlass.wire.workers import Changed, EnrolReply, EnrolRequest
 
@@ -92,6 +93,11 @@ class HttpGateway:
         with path.open("wb") as file:
             async for chunk in self._transport.stream(f"/api/v1/jobs/{job}/artifacts/{name}"):
                 file.write(chunk)
+
+    async def submit(self, holder: Holder, request: SubmitRequest) -> SubmitReply:
+        query = {"incarnation": holder.incarnation}
+        path = f"{_attempt(holder)}/jobs"
+        return await self._transport.call("POST", path, SubmitReply, request, query=query)
 
     async def close(self) -> None:
         await self._transport.close()

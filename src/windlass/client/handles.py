@@ -31,7 +31,12 @@ class AsyncJob:
 
     def __init__(self, service: Service, job: int) -> None:
         self._service = service
-        self.id = job
+        self._number = job
+
+    @property
+    def id(self) -> int:
+        """The job's number."""
+        return self._number
 
     async def info(self) -> Job:
         """The job as it stands."""

@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
+from windlass.client.schedules import HttpPlanning, Planning
 from windlass.client.transport import Transport
 from windlass.domain.errors import Overloaded, StoreUnavailable, Unreachable
 from windlass.wire.jobs import (
@@ -22,6 +23,13 @@ from windlass.wire.jobs import (
     RetryReply,
     SubmitReply,
     SubmitRequest,
+)
+from windlass.wire.workflows import (
+    CanceledWorkflow,
+    CancelWorkflow,
+    RetriedWorkflow,
+    RetryWorkflow,
+    Workflow,
 )
 
 T = TypeVar("T")
@@ -54,6 +62,21 @@ class Service(Protocol):
 
     async def retry(self, job: int) -> RetryReply: ...
 
+    async def workflow(self, workflow: int) -> Workflow: ...
+
+    async def wait_workflow(self, workflow: int, seconds: float) -> Workflow:
+        """The workflow once it has ended, or as it is when the time is up."""
+        ...
+
+    async def cancel_workflow(self, workflow: int, reason: str) -> CanceledWorkflow: ...
+
+    async def retry_workflow(self, workflow: int, failed: bool) -> RetriedWorkflow: ...
+
+    @property
+    def planning(self) -> Planning:
+        """Templates and schedules."""
+        ...
+
     def log(self, job: int, follow: bool) -> AsyncIterator[bytes]: ...
 
     async def close(self) -> None: ...
@@ -64,6 +87,7 @@ class HttpService:
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
+        self.planning = HttpPlanning(transport)
 
     async def open(self) -> None:
         """Connections are made as they are needed."""
@@ -110,6 +134,25 @@ class HttpService:
 
     async def retry(self, job: int) -> RetryReply:
         return await self.transport.call("POST", f"/api/v1/jobs/{job}/retry", RetryReply)
+
+    async def workflow(self, workflow: int) -> Workflow:
+        return await self.transport.call("GET", f"/api/v1/workflows/{workflow}", Workflow)
+
+    async def wait_workflow(self, workflow: int, seconds: float) -> Workflow:
+        path = f"/api/v1/workflows/{workflow}/wait"
+        return await self.transport.call("GET", path, Workflow, query={"timeout": seconds})
+
+    async def cancel_workflow(self, workflow: int, reason: str) -> CanceledWorkflow:
+        path = f"/api/v1/workflows/{workflow}/cancel"
+        return await self.transport.call(
+            "POST", path, CanceledWorkflow, CancelWorkflow(reason=reason)
+        )
+
+    async def retry_workflow(self, workflow: int, failed: bool) -> RetriedWorkflow:
+        path = f"/api/v1/workflows/{workflow}/retry"
+        return await self.transport.call(
+            "POST", path, RetriedWorkflow, RetryWorkflow(failed=failed)
+        )
 
     def log(self, job: int, follow: bool) -> AsyncIterator[bytes]:
         query = {"follow": "true" if follow else None}

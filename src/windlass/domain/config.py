@@ -14,6 +14,7 @@ from windlass.domain.options import Option, check_fields, describe_fields, doc, 
 from windlass.domain.rank import AGING_OFF_INTERVAL_MS
 from windlass.domain.retry import RetryPolicy
 from windlass.domain.timeouts import TimeoutPolicy
+from windlass.domain.webhooks import parse_networks
 
 # Between the moment an agent's keeper must have killed its jobs and the end of the lease.
 LEASE_MARGIN_MS: Final = 5_000
@@ -45,6 +46,12 @@ class Config(Struct, frozen=True, kw_only=True):
     cleanup_interval_ms: Annotated[
         int, doc("ms", "Pace of the cleanup loop: orphans, retries, cascades.", least=1)
     ] = 10_000
+    cron_interval_ms: Annotated[
+        int, doc("ms", "Pace of the cron loop: slots of schedules that have come.", least=1)
+    ] = 1_000
+    reactions_interval_ms: Annotated[
+        int, doc("ms", "Pace of what follows the ends of workflows.", least=1)
+    ] = 1_000
     heard_gap_ms: Annotated[
         int,
         doc("ms", "If no server heard workers for longer, every lease is extended.", least=1),
@@ -120,6 +127,14 @@ class Config(Struct, frozen=True, kw_only=True):
         int, doc("ms", "Files that nothing speaks of are removed after it.", least=1)
     ] = 86_400_000
 
+    webhook_timeout_ms: Annotated[
+        int, doc("ms", "A receiver of a webhook has this long to answer.", least=1)
+    ] = 10_000
+    webhook_networks: Annotated[
+        tuple[str, ...],
+        doc("networks", "Networks that webhooks may reach although they are not public."),
+    ] = ()
+
     pool_open: Annotated[
         int, doc("connections", "PostgreSQL connections open at once.", least=1)
     ] = 25
@@ -165,6 +180,7 @@ def validate(config: Config) -> None:
     if config.aging_interval_ms > AGING_OFF_INTERVAL_MS:
         limit = shown_ms(AGING_OFF_INTERVAL_MS)
         raise InvalidInput("aging_interval", f"at most {limit}", shown_ms(config.aging_interval_ms))
+    parse_networks(config.webhook_networks, "webhook_networks")
     if config.pool_idle > config.pool_open:
         raise InvalidInput("pool_idle", f"at most pool_open ({config.pool_open})", config.pool_idle)
 

@@ -22,6 +22,9 @@ class EventKind(IntEnum):
     PRIORITY = 8  # a job's adjustment
     LOOP = 9  # what a maintenance loop found, such as orphans
     SUPERSEDE = 10  # a job took another's place
+    SCHEDULE = 11  # put, paused, removed; a slot was started, skipped or missed
+    TEMPLATE = 12  # a version was put, or all were removed
+    REACTION = 13  # what followed the end of a workflow
 
 
 class Event(NamedTuple):
@@ -57,6 +60,9 @@ class Moves(NamedTuple):
     steps: tuple[tuple[int, int], ...]
     jobs: Sequence[int]
     attempts: Sequence[int]
+    reason: str | None = None
+    actor: str | None = None
+    data: str | None = None
 
 
 def expand(moves: Moves) -> Iterator[Event]:
@@ -66,5 +72,5 @@ def expand(moves: Moves) -> Iterator[Event]:
         for job, attempt in zip(moves.jobs, moves.attempts, strict=True):
             yield Event(
                 0, moves.at, kind, job, attempt, moves.worker, moves.incarnation, frm, to,
-                None, None, None,
+                moves.reason, moves.actor, moves.data,
             )  # fmt: skip

@@ -1,48 +1,92 @@
 """Dependencies inside one submission: unique names, no cycles, an order to write them in."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from windlass.domain.errors import InvalidInput
 from windlass.domain.job import JobSpec
 
 
-def order_by_dependencies(specs: Sequence[JobSpec]) -> list[int]:
+class Named(NamedTuple):
+    """References by name as places in the submission, and the order to write its jobs in.
+
+    `after` and `after_any` stand for each job; `numbered` tells whether some job names others
+    by id as well.
+    """
+
+    order: Sequence[int]
+    after: list[Sequence[int]]
+    after_any: list[Sequence[int]]
+    numbered: bool
+
+
+def order_by_dependencies(specs: Sequence[JobSpec]) -> Sequence[int]:
     """Indexes such that every job comes after those it names; ties keep their order.
 
     Raises `InvalidInput` for a name given twice, an unknown name, or a cycle, which is
     named in full.
     """
+    return find_names(specs).order
+
+
+def find_names(specs: Sequence[JobSpec]) -> Named:
+    """Look up all names; raises as `order_by_dependencies` does."""
     index = _names(specs)
-    if not index:
-        return list(range(len(specs)))
-    waits_for: list[set[int]] = []
+    after: list[Sequence[int]] = []
+    after_any: list[Sequence[int]] = []
+    numbered, in_order = False, True
     for number, spec in enumerate(specs):
-        named = {ref for ref in (*spec.after, *spec.after_any) if isinstance(ref, str)}
-        for name in sorted(named):
-            if name not in index:
-                known = ", ".join(sorted(index)[:5])
-                expected = f"the name of a job in this submission ({known})"
-                raise InvalidInput(f"jobs[{number}].after", expected, name)
-        waits_for.append({index[name] for name in named})
-    return _sorted(specs, waits_for)
+        for references, places, field in (
+            (spec.after, after, "after"), (spec.after_any, after_any, "after_any"),
+        ):  # fmt: skip
+            if not references:
+                places.append(())
+                continue
+            try:
+                found = [index[name] for name in references]  # type: ignore[index]
+            except KeyError:
+                found = _places(index, references, f"jobs[{number}].{field}")
+                numbered = numbered or _has_numbers(references)
+            places.append(found)
+            in_order = in_order and (not found or max(found) < number)
+    # Descriptions mostly have each job behind those it names.
+    order = range(len(specs)) if in_order else _sorted(specs, after, after_any)
+    return Named(order, after, after_any, numbered)
+
+
+def _places(index: Mapping[str, int], references: Sequence[int | str], field: str) -> list[int]:
+    """Those of the references that are names."""
+    named = {ref for ref in references if isinstance(ref, str)}
+    for name in sorted(named):
+        if name not in index:
+            known = ", ".join(sorted(index)[:5]) or "none"
+            expected = f"the name of a job in this submission ({known})"
+            raise InvalidInput(field, expected, name)
+    return [index[name] for name in named]
+
+
+def _has_numbers(references: Sequence[int | str]) -> bool:
+    return any(isinstance(reference, int) for reference in references)
 
 
 def _names(specs: Sequence[JobSpec]) -> dict[str, int]:
     index: dict[str, int] = {}
+    twice: dict[str, int] = {}
     for number, spec in enumerate(specs):
-        if spec.name is None:
-            continue
-        if spec.name in index and _is_referenced(specs, spec.name):
-            raise InvalidInput(f"jobs[{number}].name", "unique in its submission", spec.name)
-        index.setdefault(spec.name, number)
+        if spec.name is not None and index.setdefault(spec.name, number) != number:
+            twice.setdefault(spec.name, number)
+    if twice:
+        named = {ref for spec in specs for ref in (*spec.after, *spec.after_any)}
+        for name, number in twice.items():
+            if name in named:
+                raise InvalidInput(f"jobs[{number}].name", "unique in its submission", name)
     return index
 
 
-def _is_referenced(specs: Sequence[JobSpec], name: str) -> bool:
-    return any(name in spec.after or name in spec.after_any for spec in specs)
-
-
-def _sorted(specs: Sequence[JobSpec], waits_for: list[set[int]]) -> list[int]:
+def _sorted(
+    specs: Sequence[JobSpec], after: list[Sequence[int]], after_any: list[Sequence[int]]
+) -> list[int]:
+    waits_for = [{*these, *those} for these, those in zip(after, after_any, strict=True)]
     dependents: list[list[int]] = [[] for _ in specs]
     missing = [len(wanted) for wanted in waits_for]
     for number, wanted in enumerate(waits_for):

@@ -190,8 +190,13 @@ class Door:
                 self._last = _Last(spec.task, _fields_of(spec)[_AFTER_ARGS:], mould)
             return Prepared(spec, body, mould)
         _check_ties(spec, field)
-        own = self._limits(planned)
-        limits = own.run_ms or 0, own.idle_ms or 0
+        if (
+            planned.timeout_ms is not None
+            or planned.idle_timeout_ms is not None
+            or planned.duration_ms is not None
+        ):
+            own = self._limits(planned)
+            limits = own.run_ms or 0, own.idle_ms or 0
         flags = ALLOW_FAILURE if spec.allow_failure else 0
         if spec.unblock == "manual":
             flags |= MANUAL
@@ -225,14 +230,20 @@ class Door:
     def _check_body(self, spec: JobSpec, body: bytes, field: str) -> None:
         """Look closely at a body that is long or holds something rare."""
         if len(body) > self._config.payload_limit:
-            limit = f"at most {self._config.payload_limit} bytes as JSON"
-            raise InvalidInput(field, limit, f"{len(body)} bytes")
+            self._check_size(spec, field)
         if body.count(b"[") + body.count(b"{") > DEPTH_LIMIT:
             _refuse_deep(spec.args, f"{field}.args")
         if b"\\u0000" in body:
             _refuse_nul(spec, field)
         if b"null" in body:
             _refuse_not_finite(spec.args, f"{field}.args")
+
+    def _check_size(self, spec: JobSpec, field: str) -> None:
+        """Names of dependencies do not count: they have a limit of their own."""
+        size = len(_encode(msgspec.structs.replace(spec, after=(), after_any=())))
+        if size > self._config.payload_limit:
+            limit = f"at most {self._config.payload_limit} bytes as JSON"
+            raise InvalidInput(field, limit, f"{size} bytes")
 
     def _look_up(self, spec: JobSpec, field: str) -> _Known:
         seen: object = (spec.namespace, spec.queue, spec.task)
@@ -300,18 +311,27 @@ def _build_shape(spec: JobSpec, field: str) -> Shape:
     )
 
 
+_NUMBERS: Final = (
+    ("timeout_ms", 1, LONGEST_MS),
+    ("idle_timeout_ms", 1, LONGEST_MS),
+    ("duration_ms", 1, LONGEST_MS),
+    ("not_before", 0, LONGEST_MS),
+    ("max_retries", 0, RETRY_LIMIT),
+    ("parent", 1, 2**62),
+    ("workflow", 1, 2**62),
+)
+
+
 def _check_ties(spec: JobSpec, field: str) -> None:
-    for name in ("name", "key"):
+    if spec.name is not None:
+        check_name(f"{field}.name", spec.name)
+    if spec.key is not None:
+        check_name(f"{field}.key", spec.key)
+    for name, low, high in _NUMBERS:
         value = getattr(spec, name)
         if value is not None:
-            check_name(f"{field}.{name}", value)
-    for name in ("timeout_ms", "idle_timeout_ms", "duration_ms"):
-        _check_number(f"{field}.{name}", getattr(spec, name), 1, LONGEST_MS)
-    _check_number(f"{field}.not_before", spec.not_before, 0, LONGEST_MS)
-    _check_number(f"{field}.max_retries", spec.max_retries, 0, RETRY_LIMIT)
-    _check_number(f"{field}.parent", spec.parent, 1, 2**62)
-    _check_number(f"{field}.workflow", spec.workflow, 1, 2**62)
-    _check_labels(spec.labels, field)
+            _check_number(f"{field}.{name}", value, low, high)
+    check_labels(spec.labels, field)
     _check_dependencies(spec, field)
     if spec.concurrency is not None:
         check_name(f"{field}.concurrency.key", spec.concurrency.key)
@@ -322,7 +342,8 @@ def _check_ties(spec: JobSpec, field: str) -> None:
             raise InvalidInput(f"{field}.retry_on", f"some of {known}", name)
 
 
-def _check_labels(labels: Mapping[str, str] | None, field: str) -> None:
+def check_labels(labels: Mapping[str, str] | None, field: str) -> None:
+    """Refuse too many, and what cannot be a label."""
     if labels is None:
         return
     if len(labels) > LABEL_LIMIT:
@@ -340,12 +361,11 @@ def _check_dependencies(spec: JobSpec, field: str) -> None:
         if len(references) > DEPENDENCY_LIMIT:
             limit = f"at most {DEPENDENCY_LIMIT} jobs"
             raise InvalidInput(f"{field}.{name}", limit, len(references))
+        if spec.name is not None and spec.name in references:
+            raise InvalidInput(f"{field}.{name}", "other jobs", f"its own name {spec.name}")
+        # A text that is no name is not the name of a job either, and is refused for that.
         for reference in references:
-            if isinstance(reference, str):
-                check_name(f"{field}.{name}", reference)
-                if reference == spec.name:
-                    raise InvalidInput(f"{field}.{name}", "other jobs", f"its own name {reference}")
-            else:
+            if type(reference) is not str:
                 _check_number(f"{field}.{name}", reference, 1, 2**62)
 
 

@@ -57,6 +57,9 @@ _TAGS: Final[Mapping[int, str]] = {
     EventKind.PRIORITY: "Priority",
     EventKind.LOOP: "Cleanup",
     EventKind.SUPERSEDE: "Retry",
+    EventKind.SCHEDULE: "Schedule",
+    EventKind.TEMPLATE: "Template",
+    EventKind.REACTION: "Reaction",
 }
 
 

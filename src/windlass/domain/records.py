@@ -5,7 +5,10 @@ milliseconds; 0 stands for "none" in every integer column, so that the three sto
 compare equal.
 """
 
-from typing import NamedTuple, TypeAlias
+from enum import IntEnum
+from typing import Final, NamedTuple, TypeAlias
+
+KEPT_WHILE_RUNNING: Final = 2  # Wait.manual of a job that runs: a dependency was superseded
 
 
 class Ticket(NamedTuple):
@@ -213,13 +216,29 @@ class KeyRow(NamedTuple):
     digest: str
 
 
+class CascadeKind(IntEnum):
+    """What is to be done to the dependents of a job, to itself, or to those of a workflow."""
+
+    SATISFY = 1
+    ABORT = 2
+    REVIVE = 3  # supersede what was aborted because of the job
+    RELEASE = 4  # the job's own last condition was met, but its age must be set anew
+    CANCEL = 5  # all open jobs of a workflow
+    STOP = 6  # the same, because one of them failed
+    RETRY = 7  # supersede what failed in a workflow
+    FAIL = 8  # abort the dependents of the job, and satisfy those that take any end
+
+
 class Cascade(NamedTuple):
-    """An intent to abort or revive the dependents of `job`, kept until it is done."""
+    """An intent to abort or revive the dependents of `job`, kept until it is done.
+
+    Those about all jobs of a workflow have minus its number as `job`.
+    """
 
     id: int
     job: int
     kind: int
-    cursor: int  # chunks of dependents below this number are done
+    cursor: int  # chunks of dependents below this number, or jobs up to this id, are done
     reason: str | None
 
 
@@ -233,6 +252,36 @@ class WorkflowRow(NamedTuple):
     created_at: int
     finished_at: int
     counts: tuple[int, ...]  # indexed by state code; element 0 counts forgiven failures
+
+
+class WorkflowAbout(NamedTuple):
+    """What a workflow was submitted with, which is only read when it is shown or joined."""
+
+    workflow: int
+    base: int  # the priority of jobs that have none of their own
+    key: str | None
+    reason: str | None  # why it was canceled
+    body: bytes  # the rest, JSON: `domain.workflow.Details`
+
+
+class Waited(NamedTuple):
+    """A job that ended while it waited, and the state it was in until then."""
+
+    job: int
+    state: int
+    shape: int
+    workflow: int
+    limit: int
+    flags: int
+    attempt: int
+
+
+class Completed(NamedTuple):
+    """A job that did its work, and what counts it."""
+
+    job: int
+    shape: int
+    workflow: int
 
 
 class Dependents(NamedTuple):

@@ -10,9 +10,12 @@ from typing import Any
 from windlass.domain.errors import InvalidInput, NotFound
 from windlass.domain.roles import Identity, Role
 from windlass.embedded.node import Node
+from windlass.embedded.planning import EmbeddedPlanning
 from windlass.engine.following import follow_growing
 from windlass.server.parse import in_words_of_wire, job_filter, job_spec, workflow_spec
+from windlass.server.planning_desk import PlanningDesk
 from windlass.server.services import Desk
+from windlass.server.workflow_desk import WorkflowDesk
 from windlass.wire.jobs import (
     CanceledJob,
     CancelReply,
@@ -23,6 +26,7 @@ from windlass.wire.jobs import (
     SubmitReply,
     SubmitRequest,
 )
+from windlass.wire.workflows import CanceledWorkflow, RetriedWorkflow, Workflow
 from windlass.wiring import Works
 
 FILTERS = {
@@ -39,6 +43,7 @@ class EngineService:
         self._node = node
         self._who = Identity(0, "embedded", Role.ADMIN)
         self._shown: Desk | None = None
+        self.planning = EmbeddedPlanning(self._plan)
 
     async def open(self) -> None:
         await self._works()
@@ -49,7 +54,7 @@ class EngineService:
         specs = [job_spec(job, who, f"jobs[{n}]") for n, job in enumerate(request.jobs)]
         try:
             done = await works.engine.submit(
-                specs, workflow_spec(request.workflow, who), request.key
+                specs, workflow_spec(request.workflow, who), request.key, request.reopen
             )
         except InvalidInput as error:
             raise in_words_of_wire(error) from None
@@ -91,6 +96,25 @@ class EngineService:
         done = await works.engine.retry(job, self._who.name)
         return RetryReply(done.job, done.applied)
 
+    async def workflow(self, workflow: int) -> Workflow:
+        works = await self._works()
+        return await WorkflowDesk(works.engine).workflow(workflow, self._who)
+
+    async def wait_workflow(self, workflow: int, seconds: float) -> Workflow:
+        works = await self._works()
+        await works.engine.wait_workflow_ended(workflow, int(seconds * 1000))
+        return await self.workflow(workflow)
+
+    async def cancel_workflow(self, workflow: int, reason: str) -> CanceledWorkflow:
+        works = await self._works()
+        done = await works.engine.cancel_workflow(workflow, reason, self._who.name)
+        return CanceledWorkflow(done.workflow, done.state, done.applied)
+
+    async def retry_workflow(self, workflow: int, failed: bool) -> RetriedWorkflow:
+        works = await self._works()
+        done = await works.engine.retry_workflow(workflow, failed, self._who.name)
+        return RetriedWorkflow(done.workflow, done.applied)
+
     async def log(self, job: int, follow: bool) -> AsyncIterator[bytes]:
         works = await self._works()
         if follow:
@@ -106,6 +130,10 @@ class EngineService:
     async def _works(self) -> Works:
         works = self._node.works
         return await self._node.open() if works is None else works
+
+    async def _plan(self) -> PlanningDesk:
+        works = await self._works()
+        return PlanningDesk(works.templates, works.schedules, works.reactions, self._who)
 
     async def _desk(self) -> Desk:
         if self._shown is None:

@@ -3,12 +3,19 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from windlass.domain.records import JobEnd, JobFacts, Lease
+from windlass.domain.job import ALLOW_FAILURE
+from windlass.domain.records import KEPT_WHILE_RUNNING, JobEnd, JobFacts, Lease
 from windlass.domain.states import STATE_BY_CODE, State
-from windlass.engine.cascades import end_without_attempt
-from windlass.engine.closing import Closing
-from windlass.engine.dependents import KEPT_WHILE_RUNNING, hold_waits, jobs_ended
+from windlass.engine.closing import Closing, end_without_attempt
+from windlass.engine.dependents import (
+    Ended,
+    hold_dependents,
+    hold_waits,
+    jobs_ended,
+    tell_dependents,
+)
 from windlass.engine.locate import Withdrawn, withdraw
+from windlass.engine.waited import note_ended
 from windlass.engine.work import Work
 
 RUNNING = State.RUNNING.code
@@ -16,6 +23,8 @@ ASSIGNED = State.ASSIGNED.code
 CANCELING = State.CANCELING.code
 TIMED_OUT = State.TIMED_OUT.code
 CANCELED = State.CANCELED.code
+
+MANY = 100  # jobs from which on it is worth looking for those that wait
 
 
 class Canceled(NamedTuple):
@@ -28,6 +37,33 @@ class Canceled(NamedTuple):
 
 async def cancel(work: Work, jobs: Sequence[int], reason: str, actor: str | None) -> list[Canceled]:
     """Cancel these jobs; each answer stands in the order of the ids."""
+    if len(jobs) < MANY:
+        return await _cancel(work, jobs, reason, actor)
+    ended = await _end_in_bulk(work, sorted(set(jobs)), reason, actor)
+    others = await _cancel(work, [job for job in jobs if job not in ended], reason, actor)
+    found = {done.job: done for done in others}
+    return [found.get(job) or Canceled(job, "canceled", True) for job in jobs]
+
+
+async def _end_in_bulk(
+    work: Work, jobs: Sequence[int], reason: str, actor: str | None
+) -> frozenset[int]:
+    """End those that wait or are ready, which many jobs mostly are."""
+    await work.tx.jobs.hold(jobs)
+    edges = await work.tx.jobs.dependents(jobs, 0)
+    await hold_dependents(work, jobs, edges)
+    ended = await work.tx.flow.end_waiting(jobs, CANCELED, work.now, reason, queued=True)
+    await note_ended(work, ended, CANCELED, reason, actor)
+    told = [
+        Ended(row.job, bool(row.flags & ALLOW_FAILURE), reason) for row in ended if row.job in edges
+    ]
+    await tell_dependents(work, told, edges)
+    return frozenset(row.job for row in ended)
+
+
+async def _cancel(
+    work: Work, jobs: Sequence[int], reason: str, actor: str | None
+) -> list[Canceled]:
     facts = await work.tx.jobs.lock(sorted(set(jobs)))
     await work.catalog.know(work.tx, {fact.shape for fact in facts.values()})
     open_jobs = [fact for fact in facts.values() if not fact.state]

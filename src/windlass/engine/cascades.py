@@ -7,75 +7,92 @@ row, and the scheduling loop picks it up again.
 
 from windlass.domain.job import ALLOW_FAILURE
 from windlass.domain.rank import age_from_ms, level, rank
-from windlass.domain.records import Cascade, JobEnd, JobFacts
+from windlass.domain.records import Cascade, CascadeKind, JobFacts
 from windlass.domain.states import STATE_BY_CODE, State
-from windlass.engine.dependents import CascadeKind, hold_waits, jobs_ended, meet, release
+from windlass.engine.dependents import CHUNK, Ended, hold_dependents, meet, release, tell_dependents
+from windlass.engine.retrying import retry_chunk
+from windlass.engine.stopping import stop_chunk
 from windlass.engine.supersede import revive
+from windlass.engine.waited import note_ended
 from windlass.engine.work import Work
 
-BLOCKED = State.BLOCKED.code
 ABORTED = State.ABORTED.code
 
 
-async def advance(work: Work) -> bool:
-    """Do one step of the oldest intent; whether there was one."""
-    cascade = await work.tx.workflows.pull_cascade()
-    if cascade is None:
-        return False
+async def advance(work: Work, most: int = 1) -> bool:
+    """Do steps of the oldest intents until they touched `most` jobs; whether there was one.
+
+    More than one step makes sense where transactions run one after another: elsewhere each
+    has locks to take in order.
+    """
+    done = 0
+    while done < most:
+        cascade = await work.tx.workflows.pull_cascade()
+        if cascade is None:
+            break
+        cursor, touched = await _advance(work, cascade)
+        await work.tx.workflows.advance_cascade(cascade.id, cursor)
+        if work.cascades:
+            await work.tx.workflows.add_cascades(work.cascades)
+            work.cascades = []
+        done += max(touched, 1)
+    return done > 0
+
+
+async def _advance(work: Work, cascade: Cascade) -> tuple[int | None, int]:
+    """One step: where the next one begins (None at the end), and how many jobs it touched."""
+    if cascade.kind in (CascadeKind.CANCEL, CascadeKind.STOP):
+        return await stop_chunk(work, cascade), CHUNK
+    if cascade.kind == CascadeKind.RETRY:
+        return await retry_chunk(work, cascade), CHUNK
     if cascade.kind == CascadeKind.RELEASE:
         await _release_with_new_age(work, cascade.job)
-        await work.tx.workflows.advance_cascade(cascade.id, None)
-        return True
+        return None, 1
     chunks = await work.tx.jobs.dependents([cascade.job], cascade.cursor)
     edges = chunks.get(cascade.job)
     if edges is None:
-        await work.tx.workflows.advance_cascade(cascade.id, None)
-        return True
+        return None, 1
     await _step(work, cascade, edges)
-    await work.tx.workflows.advance_cascade(cascade.id, cascade.cursor + 1)
-    return True
+    return (cascade.cursor + 1 if len(edges) >= CHUNK else None), len(edges)
 
 
 async def _step(work: Work, cascade: Cascade, edges: tuple[int, ...]) -> None:
-    if cascade.kind == CascadeKind.ABORT:
-        await _abort(work, cascade, [edge >> 1 for edge in edges if not edge & 1])
-    elif cascade.kind == CascadeKind.SATISFY:
-        owner = (await work.tx.jobs.read([cascade.job]))[cascade.job]
-        met: dict[int, int] = {}
-        for edge in edges:
-            if edge & 1 or _satisfies(owner):
-                met[edge >> 1] = met.get(edge >> 1, 0) + 1
-        await meet(work, met)
-    else:
+    if cascade.kind == CascadeKind.REVIVE:
         await revive(work, cascade, edges)
+        return
+    owner = (await work.tx.jobs.read([cascade.job]))[cascade.job]
+    met: dict[int, int] = {}
+    if cascade.kind in (CascadeKind.SATISFY, CascadeKind.FAIL):
+        satisfied = cascade.kind == CascadeKind.SATISFY and _satisfies(owner)
+        for edge in edges:
+            if edge & 1 or satisfied:
+                met[edge >> 1] = met.get(edge >> 1, 0) + 1
+    if cascade.kind == CascadeKind.SATISFY:
+        await meet(work, met)
+        return
+    await _abort(work, owner, [edge >> 1 for edge in edges if not edge & 1], met)
 
 
 def _satisfies(facts: JobFacts) -> bool:
     return facts.state == State.COMPLETED.code or bool(facts.flags & ALLOW_FAILURE)
 
 
-async def _abort(work: Work, cascade: Cascade, jobs: list[int]) -> None:
-    """Abort those of these jobs that still wait, and go on to their own dependents."""
-    locked = await work.tx.jobs.lock(sorted(jobs))
-    await hold_waits(work, (), sorted(locked))
-    waits = await work.tx.places.take_waits(sorted(locked))
-    owner = (await work.tx.jobs.read([cascade.job]))[cascade.job]
-    reason = f"Dependency {cascade.job} {STATE_BY_CODE[owner.state]}"
-    facts: list[JobFacts] = []
-    ends: list[JobEnd] = []
-    await work.catalog.know(work.tx, (locked[wait.job].shape for wait in waits))
-    for wait in waits:
-        fact = locked[wait.job]
-        facts.append(fact)
-        ends.append(end_without_attempt(fact, ABORTED, work.now, reason))
-        work.move(
-            fact.id, fact.shape, fact.workflow, fact.attempt, BLOCKED, ABORTED, reason,
-            data={"cause": cascade.job},
-        )  # fmt: skip
-    if ends:
-        await work.tx.jobs.end(ends)
-        await jobs_ended(work, facts, ends)
-        work.effects.ended += [end.job for end in ends]
+async def _abort(work: Work, owner: JobFacts, jobs: list[int], met: dict[int, int]) -> None:
+    """Abort those of these jobs that still wait, and go on to their own dependents.
+
+    Those in `met` are satisfied by any end.
+    """
+    jobs = sorted(set(jobs))
+    await work.tx.jobs.hold(jobs)
+    edges = await work.tx.jobs.dependents(jobs, 0)
+    await hold_dependents(work, [*jobs, *met], edges)
+    reason = f"Dependency {owner.id} {STATE_BY_CODE[owner.state]}"
+    ended = await work.tx.flow.end_waiting(jobs, ABORTED, work.now, reason, queued=False)
+    await note_ended(work, ended, ABORTED, reason)
+    told = [Ended(row.job, bool(row.flags & ALLOW_FAILURE), reason) for row in ended]
+    await tell_dependents(work, told, edges)
+    if met:
+        await meet(work, met)
 
 
 async def _release_with_new_age(work: Work, job: int) -> None:
@@ -92,11 +109,3 @@ async def _release_with_new_age(work: Work, job: int) -> None:
         )
         await work.tx.jobs.set_priority(job, facts.adjustment, age_from, place)
         await release(work, [wait._replace(ticket=wait.ticket._replace(rank=place))])
-
-
-def end_without_attempt(facts: JobFacts, state: int, now: int, reason: str) -> JobEnd:
-    """A job ends while no attempt is in force."""
-    return JobEnd(
-        facts.id, state, facts.flags, facts.attempt, facts.failed, facts.lost,
-        0, 0, 0, 0, now, 0, None, None, reason, None,
-    )  # fmt: skip

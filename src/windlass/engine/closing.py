@@ -355,6 +355,14 @@ class Closing:
         self._work.move(ticket.job, ticket.shape, ticket.workflow, ticket.attempt, frm, to, reason)
 
 
+def end_without_attempt(facts: JobFacts, state: int, now: int, reason: str) -> JobEnd:
+    """A job ends while no attempt is in force."""
+    return JobEnd(
+        facts.id, state, facts.flags, facts.attempt, facts.failed, facts.lost,
+        0, 0, 0, 0, now, 0, None, None, reason, None,
+    )  # fmt: skip
+
+
 WORKER_LOST_CODE = FailureClass.WORKER_LOST.code
 
 

@@ -7,12 +7,21 @@ transaction may not take any more: for those an intent is recorded here and work
 right after by `engine/cascades.py`, also after a crash.
 """
 
-from collections.abc import Iterable, Sequence
-from enum import IntEnum
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
 
 from windlass.domain.job import ALLOW_FAILURE
 from windlass.domain.rank import age_from_ms
-from windlass.domain.records import Cascade, JobEnd, JobFacts, Wait
+from windlass.domain.records import (
+    KEPT_WHILE_RUNNING,
+    Cascade,
+    CascadeKind,
+    JobEnd,
+    JobFacts,
+    Wait,
+)
 from windlass.domain.states import State
 from windlass.domain.workflow import FORGIVEN
 from windlass.engine.enqueue import make_ready, plan_for
@@ -23,16 +32,6 @@ QUEUED = State.QUEUED.code
 COMPLETED = State.COMPLETED.code
 
 CHUNK = 1_000
-KEPT_WHILE_RUNNING = 2  # Wait.manual of a job that runs though a dependency was superseded
-
-
-class CascadeKind(IntEnum):
-    """What is to be done to the dependents of a job, or to the job itself."""
-
-    SATISFY = 1
-    ABORT = 2
-    REVIVE = 3  # supersede what was aborted because of the job
-    RELEASE = 4  # the job's own last condition was met, but its age must be set anew
 
 
 async def hold_waits(work: Work, jobs: Iterable[int], ending: Sequence[int]) -> dict[int, Wait]:
@@ -42,46 +41,62 @@ async def hold_waits(work: Work, jobs: Iterable[int], ending: Sequence[int]) -> 
     on the way from a job to its dependents would not ascend.
     """
     edges = await work.tx.jobs.dependents(ending, 0) if ending else {}
+    own = sorted({*jobs, *ending})
+    await hold_dependents(work, own, edges)
+    return await work.tx.places.waiting(own)
+
+
+async def hold_dependents(
+    work: Work, jobs: Sequence[int], edges: Mapping[int, Sequence[int]]
+) -> None:
+    """Lock the waits of these jobs and, in the same order, of those behind these edges."""
     heard = {edge >> 1 for some in edges.values() if len(some) < CHUNK for edge in some}
-    return await work.tx.places.waiting(sorted({*jobs, *ending, *heard}))
+    await work.tx.places.hold(sorted({*jobs, *heard}))
+
+
+class Ended(NamedTuple):
+    """A job that has just ended, and whether that satisfies those who wait for it."""
+
+    job: int
+    satisfies: bool
+    reason: str | None
 
 
 async def jobs_ended(work: Work, facts: Sequence[JobFacts], ends: Sequence[JobEnd]) -> None:
     """Tell the dependents of these jobs, which have just ended."""
     edges = await work.tx.jobs.dependents([fact.id for fact in facts], 0)
-    met: dict[int, int] = {}
+    ended: list[Ended] = []
     for fact, end in zip(facts, ends, strict=True):
         forgiven = bool(fact.flags & ALLOW_FAILURE)
         if fact.workflow and forgiven and end.state != COMPLETED:
             work.count_in_workflow(fact.workflow, FORGIVEN, 1)
-        waiting = edges.get(fact.id)
+        ended.append(Ended(fact.id, end.state == COMPLETED or forgiven, end.reason))
+    await tell_dependents(work, ended, edges)
+
+
+async def tell_dependents(
+    work: Work, ended: Iterable[Ended], edges: Mapping[int, Sequence[int]]
+) -> None:
+    """What is met is met at once; `edges` are the first chunks of dependents."""
+    satisfied: list[Sequence[int]] = []
+    for job, satisfies, reason in ended:
+        waiting = edges.get(job)
         if waiting is None:
             continue
         if len(waiting) >= CHUNK:
-            work.cascades += _intents(fact.id, end.state == COMPLETED or forgiven, end.reason)
-            continue
-        if _spread(waiting, end.state == COMPLETED or forgiven, met):
-            work.cascades.append(Cascade(0, fact.id, CascadeKind.ABORT, 0, end.reason))
+            kind = CascadeKind.SATISFY if satisfies else CascadeKind.FAIL
+            work.cascades.append(Cascade(0, job, kind, 0, reason))
+        elif satisfies:
+            satisfied.append(waiting)
+        else:
+            satisfied.append([edge for edge in waiting if edge & 1])
+            if len(satisfied[-1]) < len(waiting):
+                work.cascades.append(Cascade(0, job, CascadeKind.ABORT, 0, reason))
+    met: dict[int, int] = {}
+    for edge, times in Counter(chain.from_iterable(satisfied)).items():
+        met[edge >> 1] = met.get(edge >> 1, 0) + times
     if met:
         await meet(work, met)
-
-
-def _intents(job: int, satisfied: bool, reason: str | None) -> list[Cascade]:
-    intents = [Cascade(0, job, CascadeKind.SATISFY, 0, reason)]
-    if not satisfied:
-        intents.append(Cascade(0, job, CascadeKind.ABORT, 0, reason))
-    return intents
-
-
-def _spread(edges: Iterable[int], satisfied: bool, met: dict[int, int]) -> bool:
-    """Count the edges that are met; whether there are others, to be aborted."""
-    unsatisfied = False
-    for edge in edges:
-        if satisfied or edge & 1:
-            met[edge >> 1] = met.get(edge >> 1, 0) + 1
-        else:
-            unsatisfied = True
-    return unsatisfied
 
 
 async def meet(work: Work, met: dict[int, int], manual: bool = False) -> None:
@@ -109,14 +124,19 @@ async def release(work: Work, waits: Sequence[Wait]) -> None:
         return
     await work.catalog.know(work.tx, (wait.ticket.shape for wait in waits))
     ready = []
+    counts: dict[tuple[int, int], int] = {}
     for wait in waits:
         ticket = wait.ticket
-        work.move(
-            wait.job, ticket.shape, ticket.workflow, ticket.attempt, BLOCKED, QUEUED,
-            "Dependencies met",
-        )  # fmt: skip
+        kind = ticket.shape, ticket.workflow
+        counts[kind] = counts.get(kind, 0) + 1
         if wait.not_before > work.now:
             await plan_for(work, wait.not_before, QUEUED, ticket)
         else:
             ready.append(ticket)
+    work.move_all(
+        [wait.job for wait in waits], [wait.ticket.attempt for wait in waits],
+        ((BLOCKED, QUEUED),), reason="Dependencies met",
+    )  # fmt: skip
+    for (shape, workflow), jobs in counts.items():
+        work.count_moves(shape, workflow, BLOCKED, QUEUED, jobs)
     await make_ready(work, ready)

@@ -3,14 +3,24 @@
 import asyncio
 from collections.abc import Iterable
 
-from windlass.ports.store import Store
+from windlass.domain.workflow import ENDED, WorkflowState
+from windlass.ports.store import Store, Tx
 
 POLL_SECONDS = 0.5  # other engines do not tell which jobs have ended
 SLOW_POLL_SECONDS = 5.0  # they do, and word of it was lost
 
 
+async def _has_ended(tx: Tx, job: int) -> bool | None:
+    """Whether a job, or the workflow with minus this number, has; None: there is none."""
+    if job < 0:
+        row = (await tx.workflows.lock([-job])).get(-job)
+        return None if row is None else WorkflowState(row.state) in ENDED
+    facts = (await tx.jobs.read([job])).get(job)
+    return None if facts is None else bool(facts.state)
+
+
 class Endings:
-    """The jobs somebody waits for."""
+    """The jobs somebody waits for; workflows have minus their number here."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -26,10 +36,10 @@ class Endings:
             ended = asyncio.Event()
             self._waiting.setdefault(job, []).append(ended)
             try:
-                facts = (await self._store.read(lambda tx: tx.jobs.read([job]))).get(job)
+                over = await self._store.read(lambda tx: _has_ended(tx, job))
                 left = deadline - loop.time()
-                if facts is None or facts.state or left <= 0 or self._closed:
-                    return facts is not None and bool(facts.state)
+                if over is None or over or left <= 0 or self._closed:
+                    return bool(over)
                 most = min(left, self._poll) if self._store.shared else left
                 timer = loop.call_later(most, ended.set)
                 await ended.wait()

@@ -17,24 +17,33 @@ from windlass.domain.errors import InvalidInput, NotFound
 from windlass.domain.job import Door, JobSpec, Prepared, check_name
 from windlass.domain.shape import Shape
 from windlass.domain.workers import WorkerStatus
-from windlass.engine import priority, queues, supersede, unblock, workers
+from windlass.engine import queues, workers
 from windlass.engine.activity import Activity, note_activity
 from windlass.engine.alarm import Alarm
 from windlass.engine.bounds import Bounds
-from windlass.engine.cancel import Canceled, cancel
+from windlass.engine.calm import MANY, undisturbed
 from windlass.engine.cascades import advance
 from windlass.engine.catalog import Catalog
-from windlass.engine.checks import check_id, check_metadata, check_sync, check_text, check_whole
+from windlass.engine.checks import check_id, check_metadata, check_sync, check_text
 from windlass.engine.committer import A, Committer, Lane, Q, Run
+from windlass.engine.dependents import CHUNK
 from windlass.engine.endings import Endings
 from windlass.engine.enqueue import promote_due
+from windlass.engine.job_commands import JobCommands
 from windlass.engine.lookups import fail_unresolved
 from windlass.engine.metrics import Counters, Metrics
-from windlass.engine.submission import Submission, Submitted, WorkflowSpec
+from windlass.engine.submission import (
+    Duplicate,
+    Submission,
+    Submitted,
+    WorkflowSpec,
+    check_workflow,
+)
 from windlass.engine.submit import is_plain, submit
 from windlass.engine.sync import SyncCall, sync
 from windlass.engine.wakeups import Waiter, WakeUps
 from windlass.engine.work import Work
+from windlass.engine.workflow_commands import WorkflowCommands
 from windlass.ports.clock import Chance
 from windlass.ports.store import News, Store, Tx
 from windlass.ports.tasks import TaskKind
@@ -51,7 +60,7 @@ class Standing(NamedTuple):
     age_from: int
 
 
-class Engine:
+class Engine(JobCommands, WorkflowCommands):
     """Moves jobs. One per process and store; any number of them on a shared store."""
 
     def __init__(
@@ -118,6 +127,7 @@ class Engine:
         jobs: Sequence[JobSpec],
         workflow: WorkflowSpec | None = None,
         key: str | None = None,
+        reopen: bool = False,
     ) -> Submitted:
         """Submit jobs, all or nothing; optionally as a new workflow.
 
@@ -126,19 +136,32 @@ class Engine:
         if not jobs and workflow is None:
             raise InvalidInput("jobs", "at least one job", 0)
         if workflow is not None:
-            check_name("workflow.name", workflow.name)
-            check_name("workflow.namespace", workflow.namespace)
+            check_workflow(workflow, self.config.payload_limit)
         if key is not None:
             check_name("key", key)
             if not jobs:
                 raise InvalidInput("key", "none without jobs", key)
-        checked = self._prepare(jobs)
-        submission = Submission(checked, workflow, key)
+        if len(jobs) >= MANY:
+            with undisturbed():
+                return await self._submit(jobs, workflow, key, reopen)
+        return await self._submit(jobs, workflow, key, reopen)
+
+    async def _submit(
+        self, jobs: Sequence[JobSpec], workflow: WorkflowSpec | None, key: str | None, reopen: bool
+    ) -> Submitted:
+        checked = self.prepare(jobs)
+        submission = Submission(checked, workflow, key, reopen)
         if not is_plain(submission):
-            return await self._committer.call(self._tied, submission)
+            return await self._submit_checked(submission)
         if self.store.inline and not self._plain.pending:
             self._wake_early(checked)
         return await self._committer.call(self._plain, submission)
+
+    async def _submit_checked(self, submission: Submission) -> Submitted:
+        try:
+            return await self._committer.call(self._tied, submission)
+        except Duplicate as found:
+            return await self._answer_duplicate(found, submission.jobs)
 
     def _wake_early(self, jobs: Sequence[Prepared]) -> None:
         """Let waiting syncs join the very transaction that brings jobs for them.
@@ -151,7 +174,7 @@ class Engine:
             woken = self.wakeups.arrive(shape, len(jobs))
             self._early[shape] = self._early.get(shape, 0) + woken
 
-    def _prepare(self, jobs: Sequence[JobSpec]) -> list[Prepared]:
+    def prepare(self, jobs: Sequence[JobSpec]) -> list[Prepared]:
         try:
             return self._door.prepare_all(jobs)
         except InvalidInput:
@@ -179,46 +202,6 @@ class Engine:
         finally:
             if waiter is not None:
                 self.wakeups.close(waiter)
-
-    async def cancel(
-        self, jobs: Sequence[int], reason: str = "Canceled", actor: str | None = None
-    ) -> list[Canceled]:
-        """Cancel jobs; the answer comes when their dependents have been dealt with."""
-        for job in jobs:
-            check_id("job", job)
-        check_text("reason", reason)
-        check_text("actor", actor)
-        canceled = await self._step(lambda work: cancel(work, jobs, reason, actor))
-        await self.settled()
-        return canceled
-
-    async def retry(self, job: int, actor: str | None = None) -> supersede.Superseded:
-        """Supersede an ended job by a new one."""
-        check_id("job", job)
-        check_text("actor", actor)
-        superseded = await self._step(lambda work: supersede.retry(work, job, actor))
-        await self.settled()
-        return superseded
-
-    async def unblock(
-        self, job: int, accept: bool = True, reason: str = "Rejected", actor: str | None = None
-    ) -> unblock.Unblocked:
-        """Meet a job's manual condition, or abort it."""
-        check_id("job", job)
-        check_text("reason", reason)
-        check_text("actor", actor)
-        done = await self._step(lambda work: unblock.unblock(work, job, accept, reason, actor))
-        await self.settled()
-        return done
-
-    async def adjust_priority(
-        self, job: int, adjustment: int, actor: str | None = None
-    ) -> priority.Adjusted:
-        """Set a job's priority adjustment."""
-        check_id("job", job)
-        check_whole("adjustment", adjustment)
-        check_text("actor", actor)
-        return await self._step(lambda work: priority.adjust(work, job, adjustment, actor))
 
     async def pause(self, queue: str, actor: str | None = None) -> queues.Paused:
         """Stop giving out jobs of a queue."""
@@ -411,7 +394,8 @@ class Engine:
             self._working_off.add_done_callback(_end_quietly)
 
     async def _cascade(self) -> None:
-        while await self.run(advance):
+        step = partial(advance, most=CHUNK if self.store.inline else 1)
+        while await self.run(step):
             pass
 
     def _set_alarm(self, due_at: int) -> None:

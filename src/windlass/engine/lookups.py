@@ -1,5 +1,6 @@
 """Names in arguments: `{"$lookup": NAME}` becomes an artifact when the job is assigned.
 
+`@JOB/ARTIFACT` is an artifact of a job that this one waits for (`upstream.py`).
 What a name stands for is kept with the attempt, so that a lost answer is sent again as it
 was, and a retry looks anew. A name that stands for nothing fails the job; that is done
 by a transaction of its own, after the one that made the lease, because jobs are locked
@@ -15,6 +16,7 @@ from windlass.domain.failure import FailureClass
 from windlass.domain.files import Dynamic, NameRow
 from windlass.domain.records import Granted, Lease
 from windlass.engine.closing import Closing, Failure
+from windlass.engine.upstream import UPSTREAM, find_upstream
 from windlass.engine.work import Work
 
 _MARK: Final = b'"$lookup"'
@@ -39,16 +41,26 @@ async def resolve(work: Work, granted: Sequence[Granted]) -> Sequence[Granted]:
         if not wanted:
             resolved.append(grant)
             continue
-        found = await work.tx.files.lookup(spec.get("namespace", "default"), wanted)
-        missing = [name for name in wanted if name not in found]
+        told = await _find(work, spec, wanted)
+        missing = [name for name in wanted if name not in told]
         if missing:
             _give_up(work, job, attempt, missing)
             continue
-        told = {name: _artifact(row) for name, row in found.items()}
         rows.append(Dynamic(job, attempt, _encode(told)))
         resolved.append((*grant[:6], _encode(filled_in(spec, told))))
     await work.tx.files.put_dynamic(rows)
     return resolved
+
+
+async def _find(work: Work, spec: dict[str, Any], wanted: Sequence[str]) -> dict[str, object]:
+    """What the names stand for, of those that stand for something."""
+    own = [name for name in wanted if not name.startswith(UPSTREAM)]
+    found = await work.tx.files.lookup(spec.get("namespace", "default"), own) if own else {}
+    told: dict[str, object] = {name: _artifact(row) for name, row in found.items()}
+    if len(own) < len(wanted):
+        above = [name for name in wanted if name.startswith(UPSTREAM)]
+        told |= await find_upstream(work.tx, spec, above)
+    return told
 
 
 async def resolve_again(

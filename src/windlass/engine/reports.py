@@ -15,6 +15,7 @@ from windlass.domain.failure import FAILURE_BY_NAME, INFRASTRUCTURE, FailureClas
 from windlass.domain.records import Attempt, Completion, JobFacts, Lease, Worker
 from windlass.domain.states import State
 from windlass.engine.closing import Closing, Failure
+from windlass.engine.dependents import Ended, tell_dependents
 from windlass.engine.work import Work
 from windlass.wire.sync import Finished, Refusal, Released, Started, SyncRequest
 
@@ -98,6 +99,8 @@ async def apply_reports(
             # Locks are taken once and in order, also when some reports need more thought.
             await work.tx.jobs.lock(sorted({*done, *(report.item.job for report in reports)}))
         left = await _complete_plain(work, done)
+        if left and not reports and await _complete_tied(work, left):
+            left = ()
         reports = [*(_as_report(item, workers) for item in left), *reports]
     if not reports:
         return Verdicts({}, [])
@@ -115,6 +118,15 @@ async def _complete_plain(work: Work, done: dict[int, Completion]) -> Sequence[C
     ended = await work.tx.flow.complete(work.now, list(done.values()))
     if not ended:
         return list(done.values())
+    _record_completed(work, ended, done)
+    if len(ended) == len(done):
+        return ()
+    gone = set(ended)
+    return [item for job, item in done.items() if job not in gone]
+
+
+def _record_completed(work: Work, ended: Sequence[int], done: Mapping[int, Completion]) -> None:
+    """Record the transitions of jobs that completed, those of one worker together."""
     holders: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
     last = 0
     for job in ended:
@@ -127,10 +139,24 @@ async def _complete_plain(work: Work, done: dict[int, Completion]) -> Sequence[C
     for (worker, incarnation), (jobs, attempts) in holders.items():
         work.move_all(jobs, attempts, ((RUNNING, COMPLETED),), worker, incarnation)
     work.effects.ended += ended
-    if len(ended) == len(done):
-        return ()
-    gone = set(ended)
-    return [item for job, item in done.items() if job not in gone]
+
+
+async def _complete_tied(work: Work, done: Sequence[Completion]) -> bool:
+    """Complete all of these in bulk and tell their dependents; whether that could be."""
+    ended = await work.tx.flow.complete_tied(work.now, done)
+    if not ended:
+        return False
+    jobs = [row.job for row in ended]
+    _record_completed(work, jobs, {item[0]: item for item in done})
+    counts: dict[tuple[int, int], int] = {}
+    for _, shape, workflow in ended:
+        counts[shape, workflow] = counts.get((shape, workflow), 0) + 1
+    for (shape, workflow), alike in counts.items():
+        work.count_moves(shape, workflow, RUNNING, COMPLETED, alike)
+    edges = await work.tx.jobs.dependents(jobs, 0)
+    if edges:
+        await tell_dependents(work, [Ended(job, True, None) for job in edges], edges)
+    return True
 
 
 async def _apply_others(work: Work, reports: Sequence[Report]) -> Verdicts:

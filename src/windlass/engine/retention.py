@@ -146,6 +146,22 @@ async def trim_events(work: Work) -> int:
     return await work.tx.retention.trim_events(old[-1].seq)
 
 
+async def trim_runs(work: Work) -> int:
+    """Remove the next runs of schedules that ended long ago, kept as long as jobs; how many."""
+    keep_ms = work.config.job_retention_ms
+    if not keep_ms or not await work.tx.retention.try_lock():
+        return 0
+    return await work.tx.schedules.trim_runs(work.now - keep_ms, work.config.chunk_rows)
+
+
+async def trim_reactions(work: Work) -> int:
+    """The same for reactions that were done or given up."""
+    keep_ms = work.config.job_retention_ms
+    if not keep_ms or not await work.tx.retention.try_lock():
+        return 0
+    return await work.tx.reactions.trim(work.now - keep_ms, work.config.chunk_rows)
+
+
 def _oldest(events: Sequence[Event], cutoff: int) -> Sequence[Event]:
     for place, event in enumerate(events):
         if event.at >= cutoff:

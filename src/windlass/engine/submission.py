@@ -11,9 +11,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from windlass.domain.errors import Conflict, WindlassError
-from windlass.domain.job import Prepared
+from windlass.domain.errors import Conflict, InvalidInput, WindlassError
+from windlass.domain.job import NOT_JSON, Prepared, check_labels, check_name
+from windlass.domain.rank import parse_priority
 from windlass.domain.records import KeyRow
+from windlass.domain.workflow import Details
 from windlass.engine.work import Work
 
 MARK = "\x1f"  # before the key of a submission
@@ -21,21 +23,63 @@ SPLIT = "/"  # between the digest of its jobs and their ids
 
 
 class WorkflowSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A group of jobs that finishes as one."""
+    """A group of jobs that finishes as one.
+
+    `priority` is the base of jobs that have none. While a workflow with this `key` has not
+    ended, it is answered instead of making another one.
+    """
 
     name: str
     namespace: str = "default"
+    priority: int | str | None = None
+    key: str | None = None
+    fail_fast: bool = False
+    details: Details = Details()
+
+
+class Duplicate(WindlassError):
+    """A workflow with the same key has not ended: the transaction is taken back for it."""
+
+    code = "duplicate"
+
+    def __init__(self, workflow: int) -> None:
+        super().__init__(workflow)
+        self.workflow = workflow
+
+
+def check_workflow(spec: WorkflowSpec, most_bytes: int) -> None:
+    """Refuse what cannot be kept."""
+    check_name("workflow.name", spec.name)
+    check_name("workflow.namespace", spec.namespace)
+    if spec.key is not None:
+        check_name("workflow.key", spec.key)
+    if spec.priority is not None:
+        parse_priority(spec.priority, "workflow.priority")
+    check_labels(spec.details.labels, "workflow")
+    try:
+        body = msgspec.json.encode(spec.details)
+    except NOT_JSON as error:
+        raise InvalidInput("workflow", "JSON", str(error)) from None
+    if len(body) > most_bytes:
+        limit = f"described in at most {most_bytes} bytes as JSON"
+        raise InvalidInput("workflow", limit, f"{len(body)} bytes")
+    if b"\\u0000" in body:
+        raise InvalidInput("workflow", "described without NUL characters", "a NUL character")
 
 
 class Submission(NamedTuple):
     """One caller's jobs, checked; `workflow` makes a new group of them.
 
-    `key` names the submission as a whole: said again, it is answered, not repeated.
+    `key` names the submission as a whole: said again, it is answered, not repeated. With
+    `reopen` jobs may be added to a workflow that has ended. `origins` are the jobs that
+    these repeat, each with those it has superseded: references to them mean the new ones.
     """
 
     jobs: Sequence[Prepared]
     workflow: WorkflowSpec | None = None
     key: str | None = None
+    reopen: bool = False
+    origins: Mapping[int, int] | None = None  # id → index of the job
 
 
 class Submitted(NamedTuple):
@@ -77,8 +121,11 @@ async def said_before(
 def _key_row(submission: Submission, ids: Sequence[int]) -> KeyRow:
     digest = hashlib.sha256()
     for job in submission.jobs:
-        digest.update(b"%d:" % len(job.body))
-        digest.update(job.body)
+        body = job.body
+        if job.spec.parent is not None:  # a retried orchestrator has another number
+            body = msgspec.json.encode(msgspec.structs.replace(job.spec, parent=None))
+        digest.update(b"%d:" % len(body))
+        digest.update(body)
     if submission.workflow is not None:
         digest.update(msgspec.json.encode(submission.workflow))
     about = f"{digest.hexdigest()[:32]}{SPLIT}{_write_ids(ids)}"

@@ -5,21 +5,30 @@ one are superseded along with it, by a cascade; those that were queued wait agai
 that run go on, and wait only if they come back.
 """
 
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Self
 
 import msgspec
 
-from windlass.domain.errors import Conflict, NotFound
+from windlass.domain.errors import Conflict, NotFound, WindlassError
 from windlass.domain.events import EventKind
 from windlass.domain.job import ALLOW_FAILURE, MANUAL, QUARANTINED, JobSpec
 from windlass.domain.rank import age_from_ms, level, rank
-from windlass.domain.records import Cascade, JobFacts, NewJob, Ticket, Wait
+from windlass.domain.records import (
+    KEPT_WHILE_RUNNING,
+    Cascade,
+    CascadeKind,
+    JobFacts,
+    NewJob,
+    Ticket,
+    Wait,
+)
 from windlass.domain.states import STATE_BY_CODE, State, can_supersede
-from windlass.domain.workflow import FORGIVEN
-from windlass.engine.dependents import KEPT_WHILE_RUNNING, CascadeKind
+from windlass.domain.workflow import FORGIVEN, WorkflowState
 from windlass.engine.enqueue import make_ready, plan_for
 from windlass.engine.locate import withdraw
 from windlass.engine.work import Work
+from windlass.ports.store import Tx
 
 BLOCKED = State.BLOCKED.code
 QUEUED = State.QUEUED.code
@@ -37,32 +46,106 @@ class Superseded(NamedTuple):
     applied: bool
 
 
-async def retry(work: Work, job: int, actor: str | None) -> Superseded:
+async def retry(
+    work: Work, job: int, actor: str | None, not_before: int | None = None
+) -> Superseded:
     """Supersede `job`, or answer with the job that already has."""
-    await _read_one(work, job)
-    spec = _decode((await work.tx.jobs.specs([job]))[job])
-    named = await _newest(work, _ids(spec))
-    locked = await work.tx.jobs.lock(sorted({job, *named.values()}))
-    old = locked[job]
-    await work.catalog.know(work.tx, [old.shape])
-    if old.superseded_by:
-        return Superseded((await _newest(work, [job]))[job], False)
-    state = STATE_BY_CODE[old.state]
-    if state is None or not can_supersede(state):
-        shown = "still open" if state is None else str(state)
-        raise Conflict("not_retryable", f"expected job {job} to have failed, it is {shown}")
-    # Its dependents must have been aborted, and those of its predecessor handed on to it.
-    if await work.tx.workflows.cascades_of([job, old.supersedes] if old.supersedes else [job]):
-        raise Conflict("busy", f"job {job} is still busy with its dependents", 1_000)
-    _refuse_standing_cause(old, spec, named, locked)
-    return Superseded(await _replace(work, old, spec, named, locked, actor), True)
+    (done,) = await retry_many(work, [job], actor, not_before)
+    if isinstance(done, WindlassError):
+        raise done
+    return done
 
 
-async def _read_one(work: Work, job: int) -> JobFacts:
-    facts = (await work.tx.jobs.read([job])).get(job)
-    if facts is None:
-        raise NotFound("job", job)
-    return facts
+async def retry_many(
+    work: Work, jobs: Sequence[int], actor: str | None, not_before: int | None = None
+) -> list[Superseded | WindlassError]:
+    """The same for many at once, each after those of them that it depends on."""
+    known = await work.tx.jobs.read(sorted(jobs))
+    bodies = await work.tx.jobs.specs(sorted(known))
+    specs = {job: _decode(body) for job, body in bodies.items()}
+    if not_before is not None:
+        specs = {j: msgspec.structs.replace(s, not_before=not_before) for j, s in specs.items()}
+    named = await _newest(work, [ref for spec in specs.values() for ref in _ids(spec)])
+    locked = await work.tx.jobs.lock(sorted({*known, *named.values()}))
+    await work.catalog.know(work.tx, (locked[job].shape for job in known))
+    standing = await _Standing.read(work, [locked[job] for job in sorted(known)])
+    answers: list[Superseded | WindlassError] = []
+    for job in jobs:
+        if job not in locked:
+            answers.append(NotFound("job", job))
+            continue
+        old, spec = locked[job], specs[job]
+        its = {ref: _follow(named[ref], locked) for ref in _ids(spec)}
+        refusal = standing.refusal(old) or _standing_cause_of(old, spec, its, locked)
+        if old.superseded_by:
+            answers.append(Superseded((await _newest(work, [job]))[job], False))
+        elif refusal is not None:
+            answers.append(refusal)
+        else:
+            new = await _replace(work, old, spec, its, locked, actor)
+            locked[job] = old._replace(superseded_by=new)
+            locked[new] = old._replace(id=new, state=0, supersedes=job)
+            answers.append(Superseded(new, True))
+    return answers
+
+
+async def newest_of(tx: Tx, jobs: Iterable[int]) -> dict[int, JobFacts]:
+    """The last successor of each of these jobs; those that are gone are left out."""
+    found: dict[int, JobFacts] = {}
+    ahead = {job: job for job in jobs}
+    while ahead:
+        facts = await tx.jobs.read(sorted(set(ahead.values())))
+        moved = {job: facts[last] for job, last in ahead.items() if last in facts}
+        found.update(moved)
+        ahead = {job: fact.superseded_by for job, fact in moved.items() if fact.superseded_by}
+    return found
+
+
+def _follow(job: int, locked: Mapping[int, JobFacts]) -> int:
+    """The newest of a chain, of which the last links were made just now."""
+    while job in locked and locked[job].superseded_by in locked:
+        job = locked[job].superseded_by
+    return job
+
+
+class _Standing:
+    """What stands against superseding jobs, beside their dependencies."""
+
+    def __init__(self, busy: frozenset[int], canceling: frozenset[int]) -> None:
+        self._busy = busy
+        self._canceling = canceling
+
+    @classmethod
+    async def read(cls, work: Work, jobs: Sequence[JobFacts]) -> Self:
+        """Look at intents under way and, under their locks, at the workflows."""
+        await work.slots.hold({fact.limit for fact in jobs if fact.limit})
+        workflows = sorted({fact.workflow for fact in jobs if fact.workflow})
+        rows = await work.tx.workflows.lock(workflows) if workflows else {}
+        canceling = {n for n, row in rows.items() if row.state == WorkflowState.CANCELING}
+        owners = {owner for fact in jobs for owner in (fact.id, fact.supersedes) if owner}
+        cascades = await work.tx.workflows.cascades_of([*owners, *(-n for n in workflows)])
+        busy = {c.job for c in cascades if c.kind != CascadeKind.RETRY}
+        return cls(frozenset(busy), frozenset(canceling))
+
+    def is_canceling(self, fact: JobFacts) -> bool:
+        """Whether nothing of the job's workflow may start any more."""
+        return fact.workflow in self._canceling
+
+    def refusal(self, old: JobFacts) -> Conflict | None:
+        """Why this job cannot be superseded now."""
+        if old.superseded_by:
+            return None
+        state = STATE_BY_CODE[old.state]
+        if state is None or not can_supersede(state):
+            shown = "still open" if state is None else str(state)
+            said = f"expected job {old.id} to have failed, it is {shown}"
+            return Conflict("not_retryable", said)
+        if self.is_canceling(old):
+            return Conflict("workflow_canceling", f"workflow {old.workflow} is being canceled")
+        # Its dependents must have been aborted, and those of its predecessor handed on to it.
+        if self._busy & {old.id, old.supersedes, -old.workflow}:
+            return Conflict("busy", f"job {old.id} is still busy with its dependents", 1_000)
+        return None
 
 
 def _ids(spec: JobSpec) -> list[int]:
@@ -81,21 +164,22 @@ async def _newest(work: Work, ids: list[int]) -> dict[int, int]:
     return newest
 
 
-def _refuse_standing_cause(
-    old: JobFacts, spec: JobSpec, named: dict[int, int], locked: dict[int, JobFacts]
-) -> None:
+def _standing_cause_of(
+    old: JobFacts, spec: JobSpec, named: Mapping[int, int], locked: Mapping[int, JobFacts]
+) -> Conflict | None:
     """Behind a failure that still stands a new job would only be aborted, whatever ended it."""
     cause = _standing_cause(spec, named, locked)
-    if cause is not None:
-        raise Conflict(
-            "cause_stands",
-            f"job {old.id} depends on job {cause.id}, which is {STATE_BY_CODE[cause.state]}: "
-            "retry that one",
-        )
+    if cause is None:
+        return None
+    return Conflict(
+        "cause_stands",
+        f"job {old.id} depends on job {cause.id}, which is {STATE_BY_CODE[cause.state]}: "
+        "retry that one",
+    )
 
 
 def _standing_cause(
-    spec: JobSpec, named: dict[int, int], locked: dict[int, JobFacts]
+    spec: JobSpec, named: Mapping[int, int], locked: Mapping[int, JobFacts]
 ) -> JobFacts | None:
     for ref in spec.after:
         other = locked.get(named[ref]) if isinstance(ref, int) else None
@@ -107,8 +191,8 @@ def _standing_cause(
 
 
 async def _replace(
-    work: Work, old: JobFacts, spec: JobSpec, named: dict[int, int],
-    locked: dict[int, JobFacts], actor: str | None,
+    work: Work, old: JobFacts, spec: JobSpec, named: Mapping[int, int],
+    locked: Mapping[int, JobFacts], actor: str | None,
 ) -> int:  # fmt: skip
     """Write the new job, move edges and key, and put it in its place."""
     (new,) = await work.tx.jobs.allocate(1)
@@ -158,7 +242,7 @@ async def _put(
         await make_ready(work, [ticket])
 
 
-def _unmet(locked: dict[int, JobFacts], after: list[int], after_any: list[int]) -> int:
+def _unmet(locked: Mapping[int, JobFacts], after: list[int], after_any: list[int]) -> int:
     unmet = 0
     for job in after:
         fact = locked.get(job)
@@ -170,7 +254,7 @@ def _unmet(locked: dict[int, JobFacts], after: list[int], after_any: list[int]) 
 
 
 async def _add_edges(
-    work: Work, new: int, states: dict[int, JobFacts], after: list[int], after_any: list[int]
+    work: Work, new: int, states: Mapping[int, JobFacts], after: list[int], after_any: list[int]
 ) -> None:
     """The new job waits for what the old one waited for."""
     edges: dict[int, list[int]] = {}
@@ -210,11 +294,12 @@ async def revive(work: Work, cascade: Cascade, edges: tuple[int, ...]) -> None:
     met = [job for job, any_end in dependents.items() if any_end or forgiven]
     if not locked[new].state:
         await _block_again(work, [locked[job] for job in met if not locked[job].state])
+    standing = await _Standing.read(work, [locked[job] for job in sorted(specs)])
     for job in sorted(dependents):
         fact = locked[job]
         if fact.state != ABORTED or fact.superseded_by or job not in specs:
             continue
-        if _standing_cause(specs[job], named, locked) is None:
+        if not standing.is_canceling(fact) and _standing_cause(specs[job], named, locked) is None:
             await _replace(work, fact, specs[job], named, locked, None)
             dependents.pop(job)
     still = [job * 2 + kind for job, kind in dependents.items() if _may_wait(locked[job])]

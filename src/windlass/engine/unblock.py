@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from windlass.domain.errors import Conflict, NotFound
 from windlass.domain.states import State
-from windlass.engine.cascades import end_without_attempt
+from windlass.engine.closing import end_without_attempt
 from windlass.engine.dependents import hold_waits, jobs_ended, meet
 from windlass.engine.work import Work
 

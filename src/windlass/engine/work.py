@@ -13,11 +13,12 @@ from windlass.domain.config import Config
 from windlass.domain.errors import InvalidTransition
 from windlass.domain.events import Event, EventKind, Moves, expand
 from windlass.domain.job import Mould, Prepared
-from windlass.domain.records import Cascade
+from windlass.domain.records import Cascade, CascadeKind, WorkflowRow
 from windlass.domain.states import STATE_BY_CODE, TRANSITION_CODES, State
-from windlass.domain.workflow import ENDED, WorkflowState, next_state
+from windlass.domain.workflow import ENDED, REACTS, WorkflowState, next_state, stops_now
 from windlass.engine.catalog import Catalog
 from windlass.engine.effects import Effects
+from windlass.engine.ends import note_ends
 from windlass.engine.slots import Slots
 from windlass.ports.clock import Chance
 from windlass.ports.store import Tx
@@ -45,6 +46,7 @@ class Work:
         self._queued: dict[int, int] = {}  # shape → change of depth
         self._workflows: dict[int, dict[int, int]] = {}
         self._reopened: set[int] = set()
+        self._canceling: dict[int, tuple[str, str | None]] = {}  # why, and by whom
 
     async def intern(self, jobs: Sequence[Prepared]) -> Mapping[str, int]:
         """The ids of these jobs' shapes, by digest."""
@@ -130,6 +132,11 @@ class Work:
         self._reopened.add(workflow)
         self.touch_workflow(workflow)
 
+    def cancel_workflow(self, workflow: int, reason: str, actor: str | None) -> None:
+        """Let this workflow be `canceling`, or `canceled` if nothing of it is open."""
+        self._canceling[workflow] = reason, actor
+        self.touch_workflow(workflow)
+
     def say(
         self,
         kind: EventKind,
@@ -184,12 +191,27 @@ class Work:
         steps: tuple[tuple[int, int], ...],
         worker: int = 0,
         incarnation: int = 0,
+        reason: str | None = None,
+        actor: str | None = None,
+        data: Mapping[str, object] | None = None,
     ) -> None:
         """Record the same steps of many jobs; the caller counts them (`count_moves`)."""
         for step in steps:
             if step not in TRANSITION_CODES:
                 refuse(*step)
-        self.events.append(Moves(self.now, worker, incarnation, steps, jobs, attempts))
+        self.events.append(
+            Moves(
+                self.now,
+                worker,
+                incarnation,
+                steps,
+                jobs,
+                attempts,
+                reason,
+                actor,
+                None if data is None else json.dumps(data, separators=(",", ":")),
+            )
+        )
 
     def _depth(self) -> dict[str, int]:
         depth: dict[str, int] = {}
@@ -201,28 +223,61 @@ class Work:
 
     async def _settle_workflows(self) -> None:
         changed = []
+        ends: list[tuple[int, int, WorkflowState]] = []
         for row in await self.tx.workflows.bump(self._workflows):
             before, run = WorkflowState(row.state), row.run
             if row.id in self._reopened and before in ENDED:
                 run += 1
                 before = self._change_workflow(row.id, before, WorkflowState.DISPATCHING)
+            if row.id in self._canceling and before not in ENDED:
+                why = self._canceling[row.id]
+                before = self._change_workflow(row.id, before, WorkflowState.CANCELING, *why)
             after = next_state(before, row.counts)
+            if after not in ENDED and after is not WorkflowState.CANCELING:
+                await self._fail_fast(row)
             if after is not before:
                 self._change_workflow(row.id, before, after)
+                if after in ENDED and row.flags & REACTS:
+                    ends.append((row.id, run, after))
             if (after, run) != (row.state, row.run):
                 finished_at = self.now if after in ENDED else 0
                 changed.append((row.id, int(after), run, finished_at))
         if changed:
             await self.tx.workflows.set_state(changed)
+        if ends:
+            await note_ends(self.tx, ends)
+
+    async def _fail_fast(self, row: WorkflowRow) -> None:
+        """Record the intent to stop what is left, if a failure calls for it."""
+        deltas = self._workflows[row.id]
+        failures = deltas.get(State.FAILED.code, 0) + deltas.get(State.REJECTED.code, 0)
+        if not stops_now(row.flags, row.counts, failures):
+            return
+        under_way = await self.tx.workflows.cascades_of([-row.id])
+        if any(cascade.kind == CascadeKind.STOP for cascade in under_way):
+            return
+        why = json.dumps({"reason": "Another job of the workflow failed"})
+        await self.tx.workflows.add_cascades([Cascade(0, -row.id, CascadeKind.STOP, 0, why)])
+        self.effects.cascades = True
+        self.say(EventKind.WORKFLOW, "stopped by a failure", data={"workflow": row.id})
 
     def _change_workflow(
-        self, workflow: int, before: WorkflowState, after: WorkflowState
+        self,
+        workflow: int,
+        before: WorkflowState,
+        after: WorkflowState,
+        reason: str | None = None,
+        actor: str | None = None,
     ) -> WorkflowState:
+        said = f"{before.name.lower()} → {after.name.lower()}"
         self.say(
             EventKind.WORKFLOW,
-            f"{before.name.lower()} → {after.name.lower()}",
+            said if reason is None else f"{said}: {reason}",
+            actor=actor,
             data={"workflow": workflow, "from": int(before), "to": int(after)},
         )
+        if after in ENDED:
+            self.effects.ended.append(-workflow)
         return after
 
 

@@ -28,12 +28,16 @@ from windlass.executors.python_messages import (
     PACKET_LIMIT,
     PAGE_BYTES,
     STOPPED,
+    Answer,
+    Ask,
     Call,
     Done,
     Failed,
+    Frames,
     Progress,
     Ready,
     Redirect,
+    decode_orders,
     decode_packet,
     frame,
 )
@@ -89,6 +93,9 @@ class Server:
         self._output = output
         self._functions = Functions()
         self._lock = threading.Lock()
+        self._asking = threading.Lock()
+        self._asked = 0
+        self._frames = Frames()
         self._pid = os.getpid()
         self._waiting = self._working = self._ending = False
         self._workflow: int | None = None
@@ -212,6 +219,21 @@ class Server:
 
     def canceled(self, seq: int) -> bool:
         return bool(self._page[STOPPED] == seq)
+
+    def ask(self, seq: int, body: bytes) -> Answer:
+        """Threads of a function ask one after the other; nothing else comes on this way."""
+        with self._asking:
+            self._asked += 1
+            self._send(Ask(seq, self._asked, body))
+            while data := self._connection.recv(PACKET_LIMIT):
+                for found in self._frames.feed(data):
+                    for order in decode_orders(found):
+                        if isinstance(order, Answer) and order.number == self._asked:
+                            return order
+            raise Canceled
+
+    async def ask_async(self, seq: int, body: bytes) -> Answer:
+        return self.ask(seq, body)  # its loop is the function's own, and may wait
 
 
 if __name__ == "__main__":

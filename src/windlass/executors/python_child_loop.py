@@ -10,8 +10,11 @@ from typing import Final
 
 import msgspec
 
+from windlass.domain.errors import Conflict
 from windlass.executors.python_functions import Functions, Unfit, ended, raised
 from windlass.executors.python_messages import (
+    Answer,
+    Ask,
     Call,
     Frames,
     Log,
@@ -64,6 +67,8 @@ class Server(asyncio.Protocol):
         self._stopped: set[int] = set()
         self._reports: list[Report] = []
         self._written: dict[int, list[str]] = {}
+        self._asked = 0
+        self._answers: dict[int, asyncio.Future[Answer]] = {}
         self._size = 0  # of what was written
         self._flushing = False
         self._outbox = outbox
@@ -84,6 +89,10 @@ class Server(asyncio.Protocol):
             for order in decode_orders(body):
                 if isinstance(order, Call):
                     tasks[order.seq] = self._loop.create_task(self._run(order))
+                elif isinstance(order, Answer):
+                    waiting = self._answers.get(order.number)
+                    if waiting is not None and not waiting.done():
+                        waiting.set_result(order)
                 elif isinstance(order, Stop) and (task := tasks.get(order.seq)) is not None:
                     self._stopped.add(order.seq)
                     task.cancel()
@@ -142,6 +151,24 @@ class Server(asyncio.Protocol):
 
     def canceled(self, seq: int) -> bool:
         return seq in self._stopped
+
+    def ask(self, seq: int, body: bytes) -> Answer:
+        """Only threads may wait for an answer; the loop itself has to go on."""
+        if threading.current_thread() is threading.main_thread():
+            raise Conflict("async", "await the async form of this in async functions")
+        asking = asyncio.run_coroutine_threadsafe(self.ask_async(seq, body), self._loop)
+        return asking.result()
+
+    async def ask_async(self, seq: int, body: bytes) -> Answer:
+        self._asked += 1
+        number = self._asked
+        answer: asyncio.Future[Answer] = self._loop.create_future()
+        self._answers[number] = answer
+        self._say(Ask(seq, number, body))
+        try:
+            return await answer
+        finally:
+            del self._answers[number]
 
 
 class Outbox:

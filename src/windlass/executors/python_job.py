@@ -7,10 +7,21 @@ from typing import Final
 
 import msgspec
 
+from windlass.domain.errors import InvalidInput, WindlassError
 from windlass.domain.failure import FailureClass
-from windlass.executors.python_messages import Call, Done, Failed, Log, Progress, Report
-from windlass.executors.python_process import exit_text
+from windlass.executors.python_messages import (
+    Answer,
+    Ask,
+    Call,
+    Done,
+    Failed,
+    Log,
+    Progress,
+    Report,
+)
+from windlass.executors.python_process import Child, exit_text
 from windlass.ports.executor import Exit, JobContext, Result
+from windlass.wire.jobs import SubmitRequest
 
 COMPLETED: Final = Result()
 STOPPED: Final = Result(outcome="canceled", failure=FailureClass.CANCELED, message="stopped")
@@ -21,7 +32,18 @@ _decode: Final = msgspec.json.decode
 class Job:
     """One call and who waits for it."""
 
-    __slots__ = ("_future", "born", "call", "context", "done", "old", "result", "stopped", "watch")
+    __slots__ = (
+        "_asking",
+        "_future",
+        "born",
+        "call",
+        "context",
+        "done",
+        "old",
+        "result",
+        "stopped",
+        "watch",
+    )
 
     def __init__(self, call: Call, context: JobContext, born: int) -> None:
         self.call = call
@@ -30,6 +52,7 @@ class Job:
         self.result: Result | None = None  # once it has ended
         self.done: Callable[[Result], None] | None = None  # called then
         self._future: asyncio.Future[Result] | None = None
+        self._asking: set[asyncio.Task[None]] = set()
         self.old = False  # it has lived through a few ticks
         self.stopped = False  # it was told to stop
         self.watch: asyncio.Task[None] | None = None
@@ -61,6 +84,24 @@ class Job:
             self.context.log(report.data)
         elif isinstance(report, Progress):
             self.context.progress(_decode(report.value))
+
+    def ask(self, ask: Ask, child: Child) -> None:
+        """It wants jobs to be submitted; the answer goes to its process."""
+        task = asyncio.get_running_loop().create_task(self._ask(ask, child))
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
+
+    async def _ask(self, ask: Ask, child: Child) -> None:
+        try:
+            request = msgspec.json.decode(ask.body, type=SubmitRequest)
+            reply = await self.context.submit(request)
+        except WindlassError as error:
+            child.send(Answer(ask.number, msgspec.json.encode(error.describe()), True))
+        except msgspec.MsgspecError as error:
+            misfit = InvalidInput("jobs", "jobs as they are submitted", str(error))
+            child.send(Answer(ask.number, msgspec.json.encode(misfit.describe()), True))
+        else:
+            child.send(Answer(ask.number, msgspec.json.encode(reply)))
 
 
 def done_result(report: Done) -> Result:

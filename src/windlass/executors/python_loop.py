@@ -12,7 +12,7 @@ from windlass.executors.python_job import (
     failed_result,
     lost,
 )
-from windlass.executors.python_messages import Done, Failed, Log, Report, Stop
+from windlass.executors.python_messages import Ask, Done, Failed, Log, Report, Stop
 from windlass.executors.python_process import Child, NotStarted, Surroundings
 
 SHARED: Final = "its process had to be ended, because another job in it did not stop"
@@ -88,6 +88,8 @@ class Loop:
             if isinstance(report, Failed):
                 del jobs[report.seq]
                 job.settle(failed_result(job, report))
+            elif isinstance(report, Ask):
+                job.ask(report, child)
             else:
                 job.pass_on(report)
                 if isinstance(report, Log):

@@ -42,6 +42,14 @@ class Stop(msgspec.Struct, array_like=True, frozen=True, tag=3):
     seq: int
 
 
+class Answer(msgspec.Struct, array_like=True, frozen=True, tag=4):
+    """What came of an `Ask`: a `SubmitReply` as JSON, or the body of an error."""
+
+    number: int
+    body: bytes
+    refused: bool = False
+
+
 class Done(msgspec.Struct, array_like=True, frozen=True, tag=1):
     """It returned; `result` is JSON, or nothing for None."""
 
@@ -82,8 +90,16 @@ class Ready(msgspec.Struct, array_like=True, frozen=True, tag=6):
     """The process takes calls from now on."""
 
 
-Order = Call | Spilled | Stop
-Report = Done | Failed | Progress | Log | Redirect | Ready
+class Ask(msgspec.Struct, array_like=True, frozen=True, tag=7):
+    """It wants jobs to be submitted: a `SubmitRequest` as JSON. `number` comes back."""
+
+    seq: int
+    number: int
+    body: bytes
+
+
+Order = Call | Spilled | Stop | Answer
+Report = Done | Failed | Progress | Log | Redirect | Ready | Ask
 
 encode: Final = msgspec.msgpack.Encoder().encode
 decode_orders: Final = msgspec.msgpack.Decoder(list[Order]).decode

@@ -18,6 +18,7 @@ from windlass.executors.python_job import (
 )
 from windlass.executors.python_messages import (
     PACKET_LIMIT,
+    Ask,
     Call,
     Done,
     Failed,
@@ -116,7 +117,7 @@ class Pool:
 
     # The owner of its processes
 
-    def heard(self, _child: Child, reports: list[Report]) -> None:
+    def heard(self, child: Child, reports: list[Report]) -> None:
         sent = self._sent
         self._moved = True
         for report in reports:
@@ -125,11 +126,11 @@ class Pool:
                 if job is not None:
                     job.settle(done_result(report))
             else:
-                self._hear(report)
+                self._hear(report, child)
         if self._waiting:
             self._pump()
 
-    def _hear(self, report: Report) -> None:
+    def _hear(self, report: Report, child: Child) -> None:
         job = self._sent.get(getattr(report, "seq", 0))
         if job is None:
             return
@@ -139,6 +140,8 @@ class Pool:
         elif isinstance(report, Redirect):
             del self._sent[report.seq]
             self._redirect(job)
+        elif isinstance(report, Ask):
+            job.ask(report, child)
         else:
             job.pass_on(report)
 

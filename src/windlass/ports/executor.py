@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.sync import Outcome
 
 
@@ -114,6 +115,10 @@ class JobContext(Protocol):
 
     async def measured(self, duration_ms: int) -> None:
         """The media of the job is so long: the server says which timeout follows."""
+        ...
+
+    async def submit(self, request: SubmitRequest) -> SubmitReply:
+        """Submit jobs into the workflow of this one."""
         ...
 
     def log(self, data: bytes) -> None: ...

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
+from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.sync import SyncReply, SyncRequest
 from windlass.wire.workers import EnrolReply, EnrolRequest
 
@@ -42,5 +43,9 @@ class Gateway(Protocol):
     ) -> None: ...
 
     async def get_artifact(self, job: int, name: str, path: Path) -> None: ...
+
+    async def submit(self, holder: Holder, request: SubmitRequest) -> SubmitReply:
+        """Submit jobs into the workflow of the one that runs; its key makes it repeatable."""
+        ...
 
     async def close(self) -> None: ...

@@ -18,8 +18,10 @@ from windlass.domain.records import (
     Ticket,
     Wait,
     Worker,
+    WorkflowAbout,
     WorkflowRow,
 )
+from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 
 
 class Snapshot(NamedTuple):
@@ -50,3 +52,9 @@ class Snapshot(NamedTuple):
     progress: tuple[Progress, ...] = ()
     dynamic: tuple[Dynamic, ...] = ()
     baseline: tuple[BaselineRow, ...] = ()
+    templates: tuple[TemplateRow, ...] = ()
+    schedules: tuple[ScheduleRow, ...] = ()
+    schedule_runs: tuple[RunRow, ...] = ()
+    reactions: tuple[ReactionRow, ...] = ()
+    workflow_about: tuple[WorkflowAbout, ...] = ()
+    workflow_keys: tuple[tuple[str, str, int], ...] = ()  # namespace, key, workflow

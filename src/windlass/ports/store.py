@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from windlass.domain.events import Event, Moves
 from windlass.domain.records import (
     Attempt,
-    Cascade,
+    Completed,
     Completion,
     Due,
     Grant,
@@ -28,18 +28,19 @@ from windlass.domain.records import (
     Lease,
     LimitRow,
     NewJob,
-    QueueRow,
-    ShapeRow,
     Ticket,
     Wait,
+    Waited,
     Worker,
-    WorkflowRow,
 )
 from windlass.ports.snapshot import Snapshot as Snapshot  # noqa: PLC0414 - part of this port
 from windlass.ports.store_access import AccessTx
+from windlass.ports.store_catalog import CatalogTx
 from windlass.ports.store_files import FilesTx
 from windlass.ports.store_retention import RetentionTx
+from windlass.ports.store_schedules import ReactionsTx, SchedulesTx, TemplatesTx
 from windlass.ports.store_views import ViewsTx
+from windlass.ports.store_workflows import WorkflowsTx
 
 T = TypeVar("T")
 
@@ -101,6 +102,10 @@ class JobsTx(Protocol):
         """Lock these rows against every other writer, ascending; unknown ids are absent."""
         ...
 
+    async def hold(self, ids: Sequence[int]) -> None:
+        """Lock these rows as `lock` does, and tell nothing."""
+        ...
+
     async def share(self, ids: Sequence[int]) -> dict[int, JobFacts]:
         """Lock these rows against writers only, ascending; unknown ids are absent."""
         ...
@@ -127,6 +132,10 @@ class JobsTx(Protocol):
 
     async def add_dependents(self, edges: Mapping[int, Sequence[int]]) -> None:
         """Append edges (dependent × 2 + any) to each job's list, 1,000 to a chunk."""
+        ...
+
+    async def start_dependents(self, edges: Mapping[int, Sequence[int]]) -> None:
+        """The same for jobs that this transaction has inserted, and that have none yet."""
         ...
 
     async def dependents(self, ids: Sequence[int], chunk: int) -> dict[int, tuple[int, ...]]:
@@ -161,6 +170,10 @@ class PlacesTx(Protocol):
 
     async def waiting(self, ids: Sequence[int]) -> dict[int, Wait]:
         """Lock and read these jobs' rows in `waits`."""
+        ...
+
+    async def hold(self, ids: Sequence[int]) -> None:
+        """Lock these jobs' rows in `waits`, ascending, and tell nothing."""
         ...
 
     async def take_waits(self, ids: Sequence[int]) -> list[Wait]: ...
@@ -308,38 +321,6 @@ class WorkersTx(Protocol):
         ...
 
 
-class WorkflowsTx(Protocol):
-    """Rows of `workflows`, `limits` and `cascades`: what spans several jobs."""
-
-    async def allocate(self, count: int) -> Sequence[int]: ...
-
-    async def insert(self, rows: Sequence[WorkflowRow]) -> None: ...
-
-    async def lock(self, ids: Sequence[int]) -> dict[int, WorkflowRow]: ...
-
-    async def bump(self, deltas: Mapping[int, Mapping[int, int]]) -> list[WorkflowRow]:
-        """Add to the counts (workflow → state code → delta), ascending; the new rows."""
-        ...
-
-    async def set_state(self, rows: Sequence[tuple[int, int, int, int]]) -> None:
-        """(workflow, state, run, finished_at)."""
-        ...
-
-    async def add_cascades(self, rows: Sequence[Cascade]) -> None:
-        """Record intents (their `id` is ignored)."""
-        ...
-
-    async def pull_cascade(self) -> Cascade | None:
-        """Lock and read the oldest intent no other transaction works on."""
-        ...
-
-    async def advance_cascade(self, cascade: int, cursor: int | None) -> None:
-        """Move the intent's cursor, or remove it when `cursor` is None."""
-        ...
-
-    async def cascades_of(self, jobs: Sequence[int]) -> list[Cascade]: ...
-
-
 class LimitsTx(Protocol):
     """Rows of `limits`: concurrency keys."""
 
@@ -360,24 +341,6 @@ class LimitsTx(Protocol):
     async def bump(self, deltas: Mapping[int, int]) -> None:
         """Add to `leased` of these limits, which the caller has locked."""
         ...
-
-
-class CatalogTx(Protocol):
-    """What engines cache: shapes, queues, settings."""
-
-    async def intern_shapes(self, shapes: Mapping[str, bytes]) -> dict[str, int]:
-        """Digest → body, answered as digest → id."""
-        ...
-
-    async def shapes_after(self, shape: int) -> list[ShapeRow]: ...
-
-    async def queues(self) -> list[QueueRow]: ...
-
-    async def put_queue(self, row: QueueRow) -> None: ...
-
-    async def meta(self) -> dict[str, int]: ...
-
-    async def set_meta(self, name: str, value: int) -> None: ...
 
 
 class LogTx(Protocol):
@@ -421,6 +384,24 @@ class FlowTx(Protocol):
         """
         ...
 
+    async def complete_tied(self, now: int, done: Sequence[Completion]) -> list[Completed]:
+        """Complete all of these attempts, also of jobs with a workflow or dependents; ascending.
+
+        If only one of them has a limit or keeps a wait, or its lease is not the worker's or
+        not running, nothing happens. Nobody is told: that is the caller's.
+        """
+        ...
+
+    async def end_waiting(
+        self, jobs: Sequence[int], state: int, now: int, reason: str, *, queued: bool
+    ) -> list[Waited]:
+        """End those of these jobs that stand in `waits`, or if `queued` in `ready`; ascending.
+
+        The caller has locked them. A job that runs while it keeps a wait is left alone, as
+        are those that stand elsewhere. Nobody is told: that is the caller's.
+        """
+        ...
+
     async def log(self, moves: Moves) -> None:
         """Append the events of `moves`, as `LogTx.append` would."""
         ...
@@ -460,6 +441,12 @@ class Tx(Protocol):
     def views(self) -> ViewsTx: ...
     @property
     def retention(self) -> RetentionTx: ...
+    @property
+    def templates(self) -> TemplatesTx: ...
+    @property
+    def schedules(self) -> SchedulesTx: ...
+    @property
+    def reactions(self) -> ReactionsTx: ...
 
 
 class Store(Protocol):

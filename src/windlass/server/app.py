@@ -21,10 +21,13 @@ from windlass.server.events import EventRoutes
 from windlass.server.files import AttemptRoutes, FileRoutes
 from windlass.server.guard import Authentication, guard
 from windlass.server.jobs import JobRoutes
+from windlass.server.schedules import ReactionRoutes, ScheduleRoutes
 from windlass.server.services import Desk, Services
 from windlass.server.sync_route import PATH, SyncRoute
 from windlass.server.system import SystemRoutes
+from windlass.server.templates import TemplateRoutes
 from windlass.server.workers import QueueRoutes, WorkerRoutes
+from windlass.server.workflows import WorkflowRoutes
 
 SYNC_LIMIT = 64 * 1024 * 1024
 
@@ -59,6 +62,10 @@ def _litestar(services: Services) -> Litestar:
             QueueRoutes,
             AccessRoutes,
             EventRoutes,
+            WorkflowRoutes,
+            TemplateRoutes,
+            ScheduleRoutes,
+            ReactionRoutes,
         ],
         dependencies={
             "services": Provide(lambda: services, sync_to_thread=False),

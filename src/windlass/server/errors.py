@@ -63,7 +63,7 @@ def status_of(error: WindlassError) -> int:
         return 401
     if error.code == "disk_full":
         return 507
-    return _STATUS.get(type(error), 500)
+    return next((_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS), 500)
 
 
 def headers_of(error: WindlassError) -> dict[str, str]:

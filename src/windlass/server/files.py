@@ -13,11 +13,13 @@ from windlass.domain.roles import Identity, Role
 from windlass.engine.following import READ_LIMIT, follow_growing
 from windlass.engine.log_files import LogReading
 from windlass.ports.gateway import Holder
+from windlass.server.children import Children
 from windlass.server.errors import Forbidden, Unauthorized
 from windlass.server.guard import IDENTITY, identity_of
 from windlass.server.render import show_artifact
 from windlass.server.services import Desk, UseDesk, UseServices
 from windlass.wire.files import ArtifactList, LogEnd, LogNext, MediaDuration, RunLimit, Upload
+from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.workers import Changed
 
 Ask = Request[Any, Any, Any]
@@ -151,6 +153,15 @@ class AttemptRoutes(Controller):
         """How long the attempt's media is; its timeout follows."""
         holder = _holder(request, worker, incarnation, job, attempt)
         return RunLimit(await services.files.measured(holder, data.duration_ms))
+
+    @post("/jobs")
+    async def submit(
+        self, request: Ask, worker: Id, job: Id, attempt: Id, incarnation: Id,
+        data: JSONBody[SubmitRequest], services: UseServices,
+    ) -> SubmitReply:  # fmt: skip
+        """Jobs that the running job adds to its own workflow."""
+        holder = _holder(request, worker, incarnation, job, attempt)
+        return await Children(services.engine).submit(holder, data)
 
     @put("/artifacts/{name:path}")
     async def put_artifact(

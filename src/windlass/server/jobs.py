@@ -49,7 +49,9 @@ class JobRoutes(Controller):
         await desk.check_visible([job.parent for job in data.jobs if job.parent], who)
         await desk.check_workflows([job.workflow for job in data.jobs if job.workflow], who)
         try:
-            done = await services.engine.submit(specs, workflow_spec(data.workflow, who), data.key)
+            done = await services.engine.submit(
+                specs, workflow_spec(data.workflow, who), data.key, data.reopen
+            )
         except InvalidInput as error:
             raise in_words_of_wire(error) from None
         return SubmitReply(list(done.ids), list(done.applied), done.workflow or None)

@@ -1,5 +1,7 @@
 """From what clients ask for to what the engine takes."""
 
+import msgspec
+
 from windlass.domain.aliases import parse_state
 from windlass.domain.errors import InvalidInput
 from windlass.domain.job import Concurrency, JobSpec
@@ -7,9 +9,12 @@ from windlass.domain.moments import parse_moment
 from windlass.domain.quantities import parse_duration_ms
 from windlass.domain.roles import Identity
 from windlass.domain.views import JobFilter
+from windlass.domain.workflow import Details
 from windlass.engine.submission import WorkflowSpec
 from windlass.server.errors import Forbidden
+from windlass.server.workflow_desk import WorkflowFilter, parse_states
 from windlass.wire.jobs import JobRequest, NewWorkflow
+from windlass.wire.reactions import parse_reactions
 
 
 def job_spec(request: JobRequest, who: Identity, field: str) -> JobSpec:
@@ -19,7 +24,7 @@ def job_spec(request: JobRequest, who: Identity, field: str) -> JobSpec:
         task=request.task,
         args=request.args,
         priority=request.priority,
-        namespace=_namespace(request.namespace, who),
+        namespace=namespace_of(request.namespace, who),
         queue=request.queue,
         requires=tuple(request.requires),
         resources=request.resources or None,
@@ -63,7 +68,46 @@ def workflow_spec(request: NewWorkflow | None, who: Identity) -> WorkflowSpec | 
     """The workflow that a submission makes."""
     if request is None:
         return None
-    return WorkflowSpec(name=request.name, namespace=_namespace(request.namespace, who))
+    reactions = {
+        name: msgspec.to_builtins(parse_reactions(getattr(request, name), f"workflow.{name}"))
+        for name in ("on_success", "on_failure", "on_end")
+    }
+    return WorkflowSpec(
+        name=request.name,
+        namespace=namespace_of(request.namespace, who),
+        priority=request.priority,
+        key=request.key,
+        fail_fast=request.fail_fast,
+        details=Details(
+            submitted_by=who.name,
+            labels=request.labels,
+            template=request.template,
+            parameters=request.parameters,
+            **reactions,
+        ),
+    )
+
+
+def workflow_filter(
+    who: Identity,
+    *,
+    state: list[str] | None,
+    name: str | None,
+    namespace: str | None,
+    label: list[str] | None,
+    key: str | None,
+) -> WorkflowFilter:
+    """What a list of workflows shows; never more than the token may see."""
+    namespaces = who.namespaces or None
+    if namespace is not None:
+        namespaces = (namespace_of(namespace, who),)
+    return WorkflowFilter(
+        states=parse_states(state or ()),
+        namespaces=namespaces,
+        name=name,
+        labels=tuple(_label(text) for text in label or ()),
+        key=key,
+    )
 
 
 def job_filter(
@@ -84,7 +128,7 @@ def job_filter(
     states = sorted({found.code for text in state or () for found in parse_state(text)})
     namespaces = who.namespaces or None
     if namespace is not None:
-        namespaces = (_namespace(namespace, who),)
+        namespaces = (namespace_of(namespace, who),)
     return JobFilter(
         states=tuple(states),
         namespaces=namespaces,
@@ -99,7 +143,8 @@ def job_filter(
     )
 
 
-def _namespace(asked: str | None, who: Identity) -> str:
+def namespace_of(asked: str | None, who: Identity) -> str:
+    """The namespace that is meant, which the token must see."""
     namespace = who.own_namespace if asked is None else asked
     if not who.sees(namespace):
         raise Forbidden(f"this token does not see namespace {namespace}")

@@ -15,10 +15,14 @@ from windlass.domain.views import JobFilter, JobView, WorkerView
 from windlass.engine.access import Access
 from windlass.engine.engine import Engine
 from windlass.engine.files import Files
+from windlass.engine.reactions import Reactions
+from windlass.engine.schedules import Schedules
+from windlass.engine.templates import Templates
 from windlass.ports.clock import Clock
 from windlass.ports.store import Tx
 from windlass.server.feed import Feed
 from windlass.server.metrics import Meters
+from windlass.server.planning_desk import PlanningDesk
 from windlass.server.render import show_job, show_transitions, show_worker
 from windlass.wire.jobs import Job, JobList
 from windlass.wire.workers import WorkerInfo
@@ -37,6 +41,13 @@ class Services(NamedTuple):
     feed: Feed
     meters: Meters
     clock: Clock
+    templates: Templates
+    schedules: Schedules
+    reactions: Reactions
+
+    def planning(self, who: Identity) -> PlanningDesk:
+        """Templates and schedules, as this asker handles them."""
+        return PlanningDesk(self.templates, self.schedules, self.reactions, who)
 
 
 class Shapes:

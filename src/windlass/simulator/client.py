@@ -46,7 +46,7 @@ class Client:
         actions: list[Callable[[], Any]] = [
             self._submit_batch, self._submit_workflow, self._submit_keyed, self._add_to_workflow,
             self._cancel, self._cancel, self._retry, self._retry, self._unblock, self._adjust,
-            self._pause,
+            self._pause, self._cancel_workflow, self._retry_workflow, self._retry_workflow,
         ]  # fmt: skip
         while self._world.loop.time() < until:
             submitting = self._left > 0 and self._world.chance.random() < 0.6
@@ -113,7 +113,9 @@ class Client:
             )  # fmt: skip
             names.append(name)
         self._numbered += 1
-        await self._submit(specs, WorkflowSpec(name=f"workflow-{self._numbered}"))
+        fail_fast = chance.random() < 0.3
+        name = f"workflow-{self._numbered}"
+        await self._submit(specs, WorkflowSpec(name=name, fail_fast=fail_fast))
 
     async def _add_to_workflow(self) -> None:
         """Jobs that depend on ones that exist, some in a workflow that is under way."""
@@ -223,6 +225,22 @@ class Client:
         answer = await self.ask(lambda engine: engine.retry(job, self.name))
         if answer is not None and not isinstance(answer, WindlassError):
             self.acknowledged.append(answer.job)
+
+    async def _cancel_workflow(self) -> None:
+        if self.workflows:
+            workflow = self._world.chance.choice(self.workflows)
+            await self.ask(
+                lambda engine: engine.cancel_workflow(workflow, "simulated cancel", self.name)
+            )
+
+    async def _retry_workflow(self) -> None:
+        """Mostly what failed; now and then all of it anew."""
+        if not self.workflows:
+            return
+        workflow, failed = self._world.chance.choice(self.workflows), self._world.between(1, 8) > 1
+        answer = await self.ask(lambda engine: engine.retry_workflow(workflow, failed, self.name))
+        if answer is not None and not isinstance(answer, WindlassError):
+            self.workflows.append(answer.workflow)
 
     async def _unblock(self) -> None:
         job, accept = await self._some_job(None), self._world.chance.random() < 0.8

@@ -13,9 +13,15 @@ from types import MappingProxyType
 _NAME = re.compile(r"^-- name: ([a-z][a-z0-9_]*)$")
 
 
-def load_queries(package: str, filename: str) -> Mapping[str, str]:
-    """The statements of a file in `package`, by name."""
-    return parse_queries(read_sql(package, filename), filename)
+def load_queries(package: str, *filenames: str) -> Mapping[str, str]:
+    """The statements of files in `package`, by name."""
+    queries: dict[str, str] = {}
+    for filename in filenames:
+        found = parse_queries(read_sql(package, filename), filename)
+        if twice := queries.keys() & found.keys():
+            raise ValueError(f"{filename}: expected new names, got {sorted(twice)} again")
+        queries |= found
+    return MappingProxyType(queries)
 
 
 def read_sql(package: str, filename: str) -> str:

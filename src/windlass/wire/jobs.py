@@ -19,7 +19,9 @@ class Limit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max: int = 1
 
 
-class JobRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class JobRequest(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
     """A job as clients ask for it."""
 
     task: str
@@ -50,19 +52,37 @@ class JobRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class NewWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The workflow that a submission makes.
+
+    `priority` is the base of its jobs that name none. While a workflow with this `key` has
+    not ended, it is answered instead of making another. `template` is “name@version”.
+    Reactions are those of `wire/reactions.py`.
+    """
+
     name: str
     namespace: str | None = None
+    priority: int | str | None = None
+    key: str | None = None
+    fail_fast: bool = False
+    labels: dict[str, str] = {}
+    template: str | None = None
+    parameters: dict[str, Any] = {}
+    on_success: list[dict[str, Any]] = []
+    on_failure: list[dict[str, Any]] = []
+    on_end: list[dict[str, Any]] = []
 
 
 class SubmitRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All of these jobs, or none.
 
     `key` names the submission: sent again, it is answered as before and nothing is repeated.
+    With `reopen`, jobs may be added to workflows that have ended.
     """
 
     jobs: list[JobRequest]
     workflow: NewWorkflow | None = None
     key: str | None = None
+    reopen: bool = False
 
 
 class SubmitReply(msgspec.Struct, frozen=True):

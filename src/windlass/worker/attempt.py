@@ -19,8 +19,9 @@ from windlass.domain.quantities import format_duration
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Executor, Limits, Result
 from windlass.ports.gateway import Gateway, Holder
+from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.sync import Assignment, Finished, Released
-from windlass.worker import artifacts
+from windlass.worker import artifacts, children
 from windlass.worker.keeper_client import Fenced, KeeperClient, KeptProcess, SpawnFailed
 from windlass.worker.logs import LogPump
 from windlass.worker.masking import Mask
@@ -75,33 +76,10 @@ class Attempt:
     """Implements `JobContext`."""
 
     __slots__ = (
-        "_around",
-        "_assignment",
-        "_dirty",
-        "_done",
-        "_due_at",
-        "_env",
-        "_exited",
-        "_idle_timer",
-        "_last_resort",
-        "_log",
-        "_mask",
-        "_message",
-        "_over",
-        "_processes",
-        "_progress",
-        "_scratch",
-        "_seen_at",
-        "_spec",
-        "_stopping",
-        "_task",
-        "_timeout_ms",
-        "_timer",
-        "_why",
-        "attempt",
-        "job",
-        "key",
-        "secrets",
+        "_around", "_asked", "_assignment", "_dirty", "_done", "_due_at", "_env", "_exited",
+        "_idle_timer", "_last_resort", "_log", "_mask", "_message", "_over", "_processes",
+        "_progress", "_scratch", "_seen_at", "_spec", "_stopping", "_task", "_timeout_ms", "_timer",
+        "_why", "attempt", "job", "key", "secrets",
     )  # fmt: skip
 
     def __init__(
@@ -135,6 +113,7 @@ class Attempt:
         self._timeout_ms = assignment.timeout_ms
         self._due_at = math.inf
         self._task: asyncio.Task[None] | None = None
+        self._asked = 0  # how often it has submitted jobs
         self._env: dict[str, str] = {
             "WINDLASS_JOB": str(self.job),
             "WINDLASS_ATTEMPT": str(self.attempt),
@@ -291,6 +270,14 @@ class Attempt:
                 await artifacts.send(
                     self._around.gateway, self._holder(), name, path, self._around.clock
                 )
+
+    async def submit(self, request: SubmitRequest) -> SubmitReply:
+        """Submit jobs into the workflow of this one."""
+        self._asked += 1
+        around = self._around
+        return await children.submit(
+            around.gateway, around.clock, self._holder(), request, self._asked
+        )
 
     # Stopping
 

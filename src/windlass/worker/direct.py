@@ -1,11 +1,14 @@
 """A worker beside its store: the gateway straight over an engine, with no server between."""
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from windlass.domain.errors import Conflict
 from windlass.engine.engine import Engine
 from windlass.engine.workers import Enrolment
 from windlass.ports.gateway import Holder
+from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.sync import SyncReply, SyncRequest
 from windlass.wire.workers import EnrolReply, EnrolRequest
 
@@ -30,11 +33,21 @@ class Files(Protocol):
     async def get_artifact(self, job: int, name: str, path: Path) -> None: ...
 
 
+Submit = Callable[[Holder, SubmitRequest], Awaitable[SubmitReply]]
+
+
 class DirectGateway:
     """Implements `Gateway`."""
 
-    def __init__(self, engine: Engine, files: Files, log_limit: int | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        files: Files,
+        log_limit: int | None = None,
+        submit: Submit | None = None,
+    ) -> None:
         self._engine = engine
+        self._submit = submit
         self._log_limit = engine.config.log_limit if log_limit is None else log_limit
         self.append_log = files.append_log
         self.end_log = files.end_log
@@ -68,6 +81,12 @@ class DirectGateway:
     async def sync(self, worker: int, request: SyncRequest) -> SyncReply:
         """Speak with the engine."""
         return await self._engine.sync(worker, request)
+
+    async def submit(self, holder: Holder, request: SubmitRequest) -> SubmitReply:
+        """Submit jobs into the workflow of the one that runs."""
+        if self._submit is None:
+            raise Conflict("no_submit", "this worker has no way to submit jobs")
+        return await self._submit(holder, request)
 
     def interrupt(self, worker: int) -> None:
         """Let the worker's open sync be answered now."""

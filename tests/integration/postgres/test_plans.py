@@ -60,6 +60,23 @@ FILL = [
     "UPDATE jobs SET workflow = id % 2000 WHERE id <= 20000",
     """INSERT INTO shapes (id, digest, body)
        SELECT i, i::text, 'x' FROM generate_series(1, 5000) i""",
+    """INSERT INTO schedules (id, next_at, last_slot, created_at, updated_at, catch_up_limit,
+                              paused, namespace, name, cron, zone, overlap, catch_up, body)
+       SELECT i, i, 0, 0, 0, 1, 0, 'team', i::text, '', '', '', '', ''
+       FROM generate_series(1, 5000) i""",
+    """INSERT INTO schedule_runs (id, schedule, slot, workflow, created_at, changed_at, state)
+       SELECT i, i % 100, i, i, i, i, CASE WHEN i % 500 = 0 THEN i / 500 % 2 + 1 ELSE 3 END
+       FROM generate_series(1, 50000) i""",
+    """INSERT INTO reactions (id, workflow, next_at, created_at, finished_at, result, run, place,
+                              tries, occasion, kind, state, outcome)
+       SELECT i, i, i, i, i, 0, 1, 0, 0, 3, 2, CASE WHEN i % 500 = 0 THEN 1 ELSE 2 END, 4
+       FROM generate_series(1, 50000) i""",
+    """INSERT INTO templates (created_at, removed_at, version, namespace, name, digest, body)
+       SELECT 0, 0, i % 10, 'team', (i / 10)::text, '', '' FROM generate_series(1, 20000) i""",
+    """INSERT INTO workflow_about (workflow, base, body)
+       SELECT i, 0, '' FROM generate_series(1, 20000) i""",
+    """INSERT INTO workflow_keys (workflow, namespace, key)
+       SELECT i, 'team', i::text FROM generate_series(1, 20000) i""",
     "ANALYZE",
 ]
 
@@ -106,6 +123,15 @@ HOT = {
     "lock_workflows": {"workflows_pkey"},
     "bump_workflows": {"workflows_pkey"},
     "set_workflow_states": {"workflows_pkey"},
+    "jobs_of_workflow": {"jobs_workflow"},
+    "open_jobs_of_workflow": {"jobs_workflow"},
+    "unfinished_workflows": {"workflows_unfinished"},
+    "newest_workflows": {"workflows_pkey"},
+    "workflow_about": {"workflow_about_pkey"},
+    "workflow_key": {"workflow_keys_pkey"},
+    "hold_jobs": {"jobs_pkey"},
+    "hold_waits": {"waits_pkey"},
+    "jobs_outside": {"jobs_pkey"},
     "find_limits": {"limits_namespace_key_key"},
     "lock_limits": {"limits_pkey"},
     "bump_limits": {"limits_pkey"},
@@ -133,6 +159,16 @@ HOT = {
     "standings": {"waits_pkey", "due_pkey"},
     "jobs_behind": {"jobs_pkey"},
     "streaming_logs": {"logs_streaming"},
+    "due_schedules": {"schedules_due"},
+    "lock_schedule": {"schedules_pkey"},
+    "lock_schedule_name": {"schedules_namespace_name_key"},
+    "waiting_schedules": {"schedule_runs_waiting"},
+    "open_runs": {"schedule_runs_open"},
+    "runs_of_schedule": {"schedule_runs_schedule"},
+    "due_reactions": {"reactions_due"},
+    "lock_reaction": {"reactions_pkey"},
+    "newest_template": {"templates_pkey"},
+    "template_version": {"templates_pkey"},
 }
 
 SCANS = {"Index Scan", "Index Only Scan", "Bitmap Index Scan"}

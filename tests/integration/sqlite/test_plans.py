@@ -95,6 +95,27 @@ def test_what_may_scan_does(database: apsw.Connection, name: str) -> None:
         ("streaming_logs", "SEARCH logs USING INDEX logs_streaming (job>?)"),
         ("jobs_behind", "SEARCH j USING INTEGER PRIMARY KEY (rowid>?)"),
         ("remove_keys", "SEARCH keys USING INDEX keys_job (job=?)"),
+        (
+            "due_schedules",
+            "SEARCH schedules USING COVERING INDEX schedules_due (next_at>? AND next_at<?)",
+        ),
+        (
+            "waiting_schedules",
+            "SEARCH schedule_runs USING COVERING INDEX schedule_runs_waiting (schedule>?)",
+        ),
+        (
+            "open_runs",
+            "SEARCH schedule_runs USING INDEX schedule_runs_open (schedule=? AND state<?)",
+        ),
+        (
+            "open_jobs_of_workflow",
+            "SEARCH j USING COVERING INDEX jobs_workflow (workflow=? AND rowid>?)",
+        ),
+        ("unfinished_workflows", "SEARCH workflows USING INDEX workflows_unfinished (id>?)"),
+        ("newest_workflows", "SEARCH workflows USING INTEGER PRIMARY KEY (rowid<?)"),
+        ("tied_leases", "SEARCH l USING INTEGER PRIMARY KEY (rowid=?)"),
+        ("end_blocked", "SEARCH waits USING INTEGER PRIMARY KEY (rowid=?)"),
+        ("due_reactions", "SEARCH reactions USING INDEX reactions_due (next_at<?)"),
     ],
 )
 def test_hot_statements_use_the_index_made_for_them(
@@ -108,7 +129,9 @@ def test_lists_are_read_in_order_without_sorting(database: apsw.Connection, name
     assert [step for step in plan(database, name) if "TEMP B-TREE" in step] == []
 
 
-@pytest.mark.parametrize("name", ["peek", "due_now", "heads", "best_parked", "overdue"])
+@pytest.mark.parametrize(
+    "name", ["peek", "due_now", "heads", "best_parked", "overdue", "due_schedules", "open_runs"]
+)
 def test_nothing_but_a_short_list_is_sorted(database: apsw.Connection, name: str) -> None:
     sorts = [step for step in plan(database, name) if "TEMP B-TREE" in step]
     assert sorts == (["USE TEMP B-TREE FOR ORDER BY"] if name == "overdue" else [])

@@ -72,3 +72,11 @@ def test_a_small_limit_counts_for_small_jobs() -> None:
     door.prepare(JobSpec(task="t", args="a"))
     with pytest.raises(InvalidInput, match="at most 40 bytes"):
         door.prepare(JobSpec(task="t", args="a" * 40))
+
+
+def test_the_names_of_dependencies_do_not_count_against_the_limit() -> None:
+    door = Door(Config(payload_limit=100))
+    names = tuple(f"job-{number}" for number in range(100))
+    door.prepare(JobSpec(task="t", args="a", after=names, after_any=names))
+    with pytest.raises(InvalidInput, match="at most 100 bytes as JSON, got 1"):
+        door.prepare(JobSpec(task="t", args="a" * 100, after=names))

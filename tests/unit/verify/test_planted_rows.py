@@ -8,7 +8,7 @@ import pytest
 from tests.unit.verify.history import History, healthy
 from windlass.domain.records import KeyRow
 from windlass.domain.states import State
-from windlass.engine.dependents import KEPT_WHILE_RUNNING
+from windlass.domain.records import KEPT_WHILE_RUNNING
 from windlass.engine.verify import judge
 from windlass.ports.store import Snapshot
 

@@ -1,6 +1,6 @@
 """The retention loop: ended jobs, old events, lost logs and orphaned files."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Protocol
 
@@ -8,7 +8,14 @@ import msgspec
 
 from windlass.engine.engine import Engine
 from windlass.engine.orphans import remove_orphans
-from windlass.engine.retention import Walk, lose_logs, remove_jobs, trim_events
+from windlass.engine.retention import (
+    Walk,
+    lose_logs,
+    remove_jobs,
+    trim_events,
+    trim_reactions,
+    trim_runs,
+)
 from windlass.engine.work import Work
 from windlass.ports.blobs import Blobs
 
@@ -28,6 +35,8 @@ class Report(msgspec.Struct, frozen=True):
     events: int
     logs: int
     files: int
+    runs: int = 0
+    reactions: int = 0
 
 
 class RetentionLoop:
@@ -45,12 +54,18 @@ class RetentionLoop:
         """One round of many small transactions."""
         logs = await self._walk(lose_logs)
         jobs = await self._walk(remove_jobs)
-        events = 0
-        while trimmed := await self._engine.run(trim_events):
-            events += trimmed
+        events = await self._repeat(trim_events)
         files = await self._sweep(now)
+        runs = await self._repeat(trim_runs)
+        reactions = await self._repeat(trim_reactions)
         self._engine.counters.ran(self.name, now)
-        return Report(jobs, events, logs, files)
+        return Report(jobs, events, logs, files, runs, reactions)
+
+    async def _repeat(self, step: Callable[[Work], Awaitable[int]]) -> int:
+        done = 0
+        while some := await self._engine.run(step):
+            done += some
+        return done
 
     async def _walk(self, step: Step) -> int:
         done = after = 0

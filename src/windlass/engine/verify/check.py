@@ -13,6 +13,7 @@ from windlass.engine.verify.known import Known
 from windlass.engine.verify.places import check_places
 from windlass.engine.verify.replay import Replay
 from windlass.engine.verify.safety import CHECKS, retry_check
+from windlass.engine.verify.schedules import check_schedules
 from windlass.ports.store import Snapshot, Store, Tx
 
 CHUNK = 5_000  # events read at once
@@ -77,4 +78,5 @@ def _conclude(replay: Replay) -> list[Violation]:
     compare(known, past, found)
     check_places(known, past, found)
     check_counts(known, past, found)
+    check_schedules(known, past, found)
     return found.violations

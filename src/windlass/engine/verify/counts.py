@@ -3,10 +3,9 @@
 from collections import Counter
 
 from windlass.domain.job import ALLOW_FAILURE
-from windlass.domain.records import JobFacts, Wait
+from windlass.domain.records import CascadeKind, JobFacts, Wait
 from windlass.domain.states import State
 from windlass.domain.workflow import COUNTS
-from windlass.engine.dependents import CascadeKind
 from windlass.engine.submission import MARK as SUBMISSION
 from windlass.engine.verify.findings import Findings
 from windlass.engine.verify.known import Known
@@ -75,6 +74,7 @@ def _check_unmet(known: Known, found: Findings) -> None:
     snapshot = known.snapshot
     changing = {cascade.job for cascade in snapshot.cascades}
     released = {c.job for c in snapshot.cascades if c.kind == CascadeKind.RELEASE}
+    stopping = {-c.job for c in snapshot.cascades if c.job < 0}
     unmet: Counter[int] = Counter()
     unsure: set[int] = set(released)
     for owner, edges in snapshot.dependents:
@@ -85,7 +85,7 @@ def _check_unmet(known: Known, found: Findings) -> None:
             elif not _is_met(facts, bool(edge & 1)):
                 unmet[edge >> 1] += 1
     for wait in snapshot.waits:
-        if wait.job not in unsure:
+        if wait.job not in unsure and wait.ticket.workflow not in stopping:
             _check_wait(wait, unmet[wait.job], found)
 
 

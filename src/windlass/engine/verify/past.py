@@ -101,6 +101,7 @@ class Past:
         self.workflows: dict[int, WorkflowPast] = {}
         self.limits: dict[int, LimitPast] = {}
         self.paused: dict[str, bool] = {}
+        self.slots: dict[tuple[int, int], int] = {}  # schedule and slot → its workflow
         self.seq = 0
         self.events = 0
         self.trimmed = 0  # the last event that retention has removed

@@ -14,6 +14,7 @@ from windlass.domain.workflow import ENDED, FORGIVEN
 from windlass.engine.verify.findings import Findings
 from windlass.engine.verify.known import Known
 from windlass.engine.verify.past import ACTIVE_CODES, TERMINAL_CODES, JobPast, Past
+from windlass.engine.verify.schedules import note_start
 
 ASSIGNED = State.ASSIGNED.code
 COMPLETED = State.COMPLETED.code
@@ -42,6 +43,7 @@ class Replay:
             EventKind.PRIORITY: self._apply_priority,
             EventKind.SUPERSEDE: self._apply_supersede,
             EventKind.LOOP: self._apply_removal,
+            EventKind.SCHEDULE: self._apply_schedule,
         }
 
     def apply(self, event: Event) -> None:
@@ -146,6 +148,8 @@ class Replay:
     def _apply_workflow(self, event: Event) -> None:
         data = _data(event)
         workflow = self.past.workflow(data["workflow"])
+        if "to" not in data:  # what was asked for, not what became of it
+            return
         known = data["workflow"] in self.known.workflows  # else retention has removed it
         if known and workflow.state != data["from"]:
             message = f"workflow {data['workflow']} left state {data['from']}, it was in "
@@ -168,6 +172,11 @@ class Replay:
             for job in range(first, last + 1):
                 self.past.jobs.pop(job, None)
                 self.past.missing.pop(job, None)
+
+    def _apply_schedule(self, event: Event) -> None:
+        data = _data(event)
+        if data.get("run_state") == "started" and data["slot"]:
+            note_start(self.past, self.found, data, event.seq)
 
     def _apply_supersede(self, event: Event) -> None:
         old = self.past.jobs.setdefault(event.job, JobPast())

@@ -3,12 +3,24 @@
 from collections.abc import Sequence
 
 from windlass.domain.events import Moves, expand
-from windlass.domain.records import Completion, JobColumns, JobEnd, JobFacts, Lease, NewJob, Ticket
+from windlass.domain.records import (
+    Completed,
+    Completion,
+    JobColumns,
+    JobEnd,
+    JobFacts,
+    Lease,
+    NewJob,
+    Ticket,
+    Waited,
+)
 from windlass.domain.states import State
+from windlass.store.finishing import complete_tied
 from windlass.store.memory.jobs import MemoryJobs
 from windlass.store.memory.leases import MemoryLeases
 from windlass.store.memory.log import MemoryLog
 from windlass.store.memory.places import MemoryPlaces
+from windlass.store.waiting import end_waiting
 
 RUNNING = State.RUNNING.code
 COMPLETED = State.COMPLETED.code
@@ -48,6 +60,14 @@ class MemoryFlow:
         await self._leases.drop(ended)
         await self._jobs.end(ends)
         return ended
+
+    async def complete_tied(self, now: int, done: Sequence[Completion]) -> list[Completed]:
+        return await complete_tied(self._jobs, self._places, self._leases, now, done)
+
+    async def end_waiting(
+        self, jobs: Sequence[int], state: int, now: int, reason: str, *, queued: bool
+    ) -> list[Waited]:
+        return await end_waiting(self._jobs, self._places, jobs, state, now, reason, queued=queued)
 
     async def log(self, moves: Moves) -> None:
         await self._log.append(list(expand(moves)))

@@ -31,12 +31,17 @@ class MemoryJobs:
     async def insert(self, rows: Sequence[NewJob]) -> None:
         for row in rows:
             self._jobs.insert(row.id, new_record(row))
+            if row.workflow:
+                self._tables.grouped.insert((row.workflow, row.id), (row.workflow, row.id))
 
     async def read(self, ids: Sequence[int]) -> dict[int, JobFacts]:
         return {row.facts.id: row.facts for row in self._known(ids)}
 
     async def lock(self, ids: Sequence[int]) -> dict[int, JobFacts]:
         return await self.read(ids)
+
+    async def hold(self, ids: Sequence[int]) -> None:
+        """Transactions run one after another."""
 
     async def share(self, ids: Sequence[int]) -> dict[int, JobFacts]:
         return await self.read(ids)
@@ -75,6 +80,9 @@ class MemoryJobs:
         for job, more in edges.items():
             if more:
                 self._append_edges(job, tuple(more))
+
+    async def start_dependents(self, edges: Mapping[int, Sequence[int]]) -> None:
+        await self.add_dependents(edges)
 
     async def dependents(self, ids: Sequence[int], chunk: int) -> dict[int, tuple[int, ...]]:
         rows = (self._tables.dependents.get((job, chunk)) for job in sorted(ids))

@@ -53,6 +53,9 @@ class MemoryPlaces:
     async def waiting(self, ids: Sequence[int]) -> dict[int, Wait]:
         return {job: self._waits[job] for job in sorted(ids) if job in self._waits}
 
+    async def hold(self, ids: Sequence[int]) -> None:
+        """Transactions run one after another."""
+
     async def take_waits(self, ids: Sequence[int]) -> list[Wait]:
         taken = (self._waits.pop(job) for job in sorted(ids))
         return [row for row in taken if row is not None]

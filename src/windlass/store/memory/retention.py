@@ -46,7 +46,9 @@ class MemoryRetention:
                 tables.dependents.pop((job, chunk.chunk))
             for log in tables.logs.between((job,), (job + 1,)):
                 tables.logs.pop((job, log.attempt))
-            tables.jobs.pop(job)
+            row = tables.jobs.pop(job)
+            if row is not None:
+                tables.grouped.pop((row.facts.workflow, job))
             tables.artifacts.pop(job)
             tables.progress.pop(job)
             tables.dynamic.pop(job)
@@ -54,10 +56,12 @@ class MemoryRetention:
             tables.keys.pop((key.namespace, key.key))
 
     async def remove_workflows(self, ids: Sequence[int]) -> None:
-        used = {row.facts.workflow for row in self._tables.jobs}
         for workflow in ids:
-            if workflow not in used:
+            if not self._tables.grouped.between((workflow,), (workflow + 1,), 1):
                 self._tables.workflows.pop(workflow)
+                self._tables.workflow_about.pop(workflow)
+                for row in [r for r in self._tables.workflow_keys if r[2] == workflow]:
+                    self._tables.workflow_keys.pop(row[:2])
                 self._tables.baseline.pop((BaselineKind.WORKFLOW, workflow))
 
     async def records(self, ids: Sequence[int]) -> list[JobRecord]:

@@ -33,6 +33,12 @@ def take_snapshot(tables: Tables) -> Snapshot:
         progress=tuple(sorted(tables.progress)),
         dynamic=tuple(sorted(tables.dynamic)),
         baseline=tuple(tables.baseline.between((), None)),
+        templates=tuple(sorted(tables.templates)),
+        schedules=tuple(sorted(tables.schedules, key=lambda row: row.id)),
+        schedule_runs=tuple(tables.schedule_runs.between((), None)),
+        reactions=tuple(tables.reactions.between((), None)),
+        workflow_about=tuple(sorted(tables.workflow_about, key=lambda row: row.workflow)),
+        workflow_keys=tuple(sorted(tables.workflow_keys)),
     )
 
 

@@ -21,6 +21,7 @@ from windlass.store.memory.limits import MemoryLimits
 from windlass.store.memory.log import MemoryLog
 from windlass.store.memory.places import MemoryPlaces
 from windlass.store.memory.retention import MemoryRetention
+from windlass.store.memory.schedules import MemoryReactions, MemorySchedules, MemoryTemplates
 from windlass.store.memory.snapshot import take_snapshot
 from windlass.store.memory.tables import Tables
 from windlass.store.memory.views import MemoryViews
@@ -47,6 +48,9 @@ class MemoryTx(NamedTuple):
     files: MemoryFiles
     views: MemoryViews
     retention: MemoryRetention
+    templates: MemoryTemplates
+    schedules: MemorySchedules
+    reactions: MemoryReactions
 
 
 class Shared:
@@ -162,4 +166,7 @@ def _transaction(tables: Tables, server: str) -> MemoryTx:
         files=files,
         views=MemoryViews(tables, jobs, leases, log, files),
         retention=MemoryRetention(tables),
+        templates=MemoryTemplates(tables),
+        schedules=MemorySchedules(tables),
+        reactions=MemoryReactions(tables),
     )

@@ -18,8 +18,10 @@ from windlass.domain.records import (
     Ticket,
     Wait,
     Worker,
+    WorkflowAbout,
     WorkflowRow,
 )
+from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.store.memory.table import Journal, Order, SortedTable, Table
 
 
@@ -53,6 +55,10 @@ class Tables:
 
         self.workers: Table[int, Worker] = Table(journal)
         self.workflows: Table[int, WorkflowRow] = Table(journal)
+        # Which jobs belong to a workflow, as (workflow, job).
+        self.grouped: SortedTable[Order, Order] = SortedTable(journal, lambda row: row)
+        self.workflow_about: Table[int, WorkflowAbout] = Table(journal)
+        self.workflow_keys: Table[tuple[str, str], tuple[str, str, int]] = Table(journal)
         self.cascades: SortedTable[int, Cascade] = SortedTable(journal, lambda row: (row.id,))
         self.limits: Table[int, LimitRow] = Table(journal)
         self.limit_ids: Table[tuple[str, str], int] = Table(journal)  # (namespace, key)
@@ -65,6 +71,7 @@ class Tables:
         self.counters: Table[tuple[str, str], tuple[str, int]] = Table(journal)  # (server, name)
         self._last: Table[str, int] = Table(journal)
         self._add_files(journal)
+        self._add_schedules(journal)
 
     def _add_files(self, journal: Journal) -> None:
         self.tokens: Table[int, Token] = Table(journal)
@@ -81,6 +88,13 @@ class Tables:
         self.baseline: SortedTable[Order, BaselineRow] = SortedTable(
             journal, lambda row: (row.kind, row.id)
         )
+
+    def _add_schedules(self, journal: Journal) -> None:
+        # By namespace, name and version.
+        self.templates: Table[tuple[str, str, int], TemplateRow] = Table(journal)
+        self.schedules: Table[int, ScheduleRow] = Table(journal)
+        self.schedule_runs: SortedTable[int, RunRow] = SortedTable(journal, lambda row: (row.id,))
+        self.reactions: SortedTable[int, ReactionRow] = SortedTable(journal, lambda row: (row.id,))
 
     def number(self, sequence: str, count: int = 1) -> range:
         """The next `count` numbers of a sequence, each of which begins at 1."""

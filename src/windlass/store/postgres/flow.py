@@ -3,9 +3,14 @@
 from collections.abc import Sequence
 
 from windlass.domain.events import Moves
-from windlass.domain.records import Completion, JobColumns
+from windlass.domain.records import Completed, Completion, JobColumns, Waited
+from windlass.store.finishing import complete_tied
 from windlass.store.postgres.columns import integers, spread
+from windlass.store.postgres.jobs import PostgresJobs
+from windlass.store.postgres.leases import PostgresLeases
+from windlass.store.postgres.places import PostgresPlaces
 from windlass.store.postgres.session import Session
+from windlass.store.waiting import end_waiting
 
 
 class PostgresFlow:
@@ -38,6 +43,17 @@ class PostgresFlow:
         rows = await self._session.fetch("complete", ids, *spread("iiiio", columns), now)
         return [row[0] for row in rows]
 
+    async def complete_tied(self, now: int, done: Sequence[Completion]) -> list[Completed]:
+        session = self._session
+        own = PostgresJobs(session), PostgresPlaces(session), PostgresLeases(session)
+        return await complete_tied(*own, now, done)
+
+    async def end_waiting(
+        self, jobs: Sequence[int], state: int, now: int, reason: str, *, queued: bool
+    ) -> list[Waited]:
+        own = PostgresJobs(self._session), PostgresPlaces(self._session)
+        return await end_waiting(*own, jobs, state, now, reason, queued=queued)
+
     async def log(self, moves: Moves) -> None:
         if not moves.jobs or not moves.steps:
             return
@@ -52,6 +68,9 @@ class PostgresFlow:
             moves.at,
             moves.worker,
             moves.incarnation,
+            moves.reason,
+            moves.actor,
+            moves.data,
         )
 
 

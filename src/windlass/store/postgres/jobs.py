@@ -30,6 +30,10 @@ class PostgresJobs:
     async def lock(self, ids: Sequence[int]) -> dict[int, JobFacts]:
         return await self._facts("lock_jobs", ids)
 
+    async def hold(self, ids: Sequence[int]) -> None:
+        if ids:
+            await self._session.execute("hold_jobs", ascending(ids))
+
     async def share(self, ids: Sequence[int]) -> dict[int, JobFacts]:
         return await self._facts("share_jobs", ids)
 
@@ -74,6 +78,9 @@ class PostgresJobs:
         await self._session.execute("set_superseded", old, new)
 
     async def add_dependents(self, edges: Mapping[int, Sequence[int]]) -> None:
+        await dependents.append(self._session, edges)
+
+    async def start_dependents(self, edges: Mapping[int, Sequence[int]]) -> None:
         await dependents.append(self._session, edges)
 
     async def dependents(self, ids: Sequence[int], chunk: int) -> dict[int, tuple[int, ...]]:

@@ -56,6 +56,10 @@ class PostgresPlaces:
         rows = waits_of(await self._session.fetch("waiting", ascending(ids)))
         return {row.job: row for row in rows}
 
+    async def hold(self, ids: Sequence[int]) -> None:
+        if ids:
+            await self._session.execute("hold_waits", ascending(ids))
+
     async def take_waits(self, ids: Sequence[int]) -> list[Wait]:
         return waits_of(await self._session.fetch("take_waits", ascending(ids))) if ids else []
 

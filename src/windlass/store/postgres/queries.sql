@@ -71,6 +71,14 @@ SELECT id, shape, coalesce(workflow, 0), state, flags, rank, base, adjustment, a
        coalesce(worker, 0), coalesce(incarnation, 0), excluded
 FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR NO KEY UPDATE
 
+-- name: hold_jobs
+-- The same for those who need no columns.
+SELECT id FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR NO KEY UPDATE
+
+-- name: hold_waits
+-- In the one order in which all lock.
+SELECT job FROM waits WHERE job = ANY ($1::text::bigint[]) ORDER BY job FOR UPDATE
+
 -- name: share_jobs
 -- Against writers only: a job that gets a dependent must not end unseen.
 SELECT id, shape, coalesce(workflow, 0), state, flags, rank, base, adjustment, age_from,
@@ -631,7 +639,7 @@ FROM locked k WHERE w.id = k.id
 -- Numbered in the order given: the oldest is worked on first.
 INSERT INTO cascades (job, kind, cursor, reason)
 SELECT u.job, u.kind, u.cursor, u.reason
-FROM unnest($1::text::bigint[], $2::text::smallint[], $3::text::integer[], $4::text[])
+FROM unnest($1::text::bigint[], $2::text::smallint[], $3::text::bigint[], $4::text[])
      AS u (job, kind, cursor, reason)
 
 -- name: pull_cascade
@@ -650,6 +658,83 @@ DELETE FROM cascades WHERE id = $1
 -- What is still to happen to the dependents of these jobs.
 SELECT id, job, kind, cursor, reason FROM cascades WHERE job = ANY ($1::text::bigint[])
 ORDER BY id
+
+-- name: describe_workflow
+-- What it was submitted with.
+INSERT INTO workflow_about (workflow, base, key, reason, body) VALUES ($1, $2, $3, $4, $5)
+
+-- name: workflow_about
+-- By primary key.
+SELECT workflow, base, key, reason, body FROM workflow_about
+WHERE workflow = ANY ($1::text::bigint[]) ORDER BY workflow
+
+-- name: all_workflow_about
+-- For comparing and verifying.
+SELECT workflow, base, key, reason, body FROM workflow_about ORDER BY workflow
+
+-- name: set_workflow_reason
+-- Why it was canceled.
+UPDATE workflow_about SET reason = $2 WHERE workflow = $1
+
+-- name: claim_workflow_key
+-- The key is new, or names the one that is to be replaced; else it stays as it is.
+INSERT INTO workflow_keys AS k (namespace, key, workflow) VALUES ($1, $2, $3)
+ON CONFLICT (namespace, key) DO UPDATE SET workflow = excluded.workflow WHERE k.workflow = $4
+
+-- name: workflow_key
+-- A statement of its own: only a new snapshot shows who won.
+SELECT workflow FROM workflow_keys WHERE namespace = $1 AND key = $2
+
+-- name: all_workflow_keys
+-- For comparing and verifying.
+SELECT namespace, key, workflow FROM workflow_keys
+ORDER BY namespace COLLATE "C", key COLLATE "C"
+
+-- name: jobs_of_workflow
+-- Along the partial index from an id on.
+SELECT id, shape, coalesce(workflow, 0), state, flags, rank, base, adjustment, age_from,
+       created_at, coalesce(limit_id, 0), coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
+       coalesce(supersedes, 0), coalesce(superseded_by, 0), attempt, failed, lost, returned,
+       coalesce(worker, 0), coalesce(incarnation, 0), excluded
+FROM jobs WHERE workflow = $1 AND id > $2 ORDER BY workflow, id LIMIT $3
+
+-- name: open_jobs_of_workflow
+-- Along the partial index from an id on.
+SELECT id FROM jobs WHERE workflow = $1 AND id > $2 AND state = 0 ORDER BY workflow, id LIMIT $3
+
+-- name: jobs_outside
+-- By primary key.
+SELECT id FROM jobs WHERE id = ANY ($2::text::bigint[]) AND coalesce(workflow, 0) <> $1
+ORDER BY id
+
+-- name: unfinished_workflows
+-- By the partial index: 1 to 3 are the states that are no ends.
+SELECT id, namespace, name, state, run, flags, created_at, finished_at, counts
+FROM workflows WHERE state < 4 AND id > $1 ORDER BY id LIMIT $2
+
+-- name: newest_workflows
+-- A bounded walk back from an id.
+SELECT id, namespace, name, state, run, flags, created_at, finished_at, counts
+FROM workflows WHERE id < $1 ORDER BY id DESC LIMIT $2
+
+-- name: recount_workflow
+-- Each job by its end or its place (blocked if it stands nowhere), and whether it is forgiven.
+SELECT CASE
+           WHEN j.state > 0 THEN j.state
+           WHEN l.state IS NOT NULL THEN l.state
+           WHEN d.state IS NOT NULL THEN d.state
+           WHEN r.job IS NOT NULL OR p.job IS NOT NULL THEN 2
+           ELSE 1
+       END AS standing,
+       j.state > 8 AND j.flags & 1 = 1 AS forgiven, count(*)
+FROM jobs j
+LEFT JOIN leases l ON l.job = j.id
+LEFT JOIN due d ON d.job = j.id
+LEFT JOIN ready r ON r.shape = j.shape AND r.rank = j.rank AND r.job = j.id
+LEFT JOIN parked p
+    ON p.limit_id = j.limit_id AND p.shape = j.shape AND p.rank = j.rank AND p.job = j.id
+WHERE j.workflow = $1 AND j.superseded_by IS NULL
+GROUP BY standing, forgiven
 
 -- name: find_limits
 -- Keys that are known, with their maximum: mostly nothing has to change.
@@ -764,9 +849,11 @@ SELECT pg_current_xact_id()::text
 WITH gate AS MATERIALIZED (
     SELECT pg_advisory_xact_lock_shared(1464421956, 1)
 ), written AS (
-    INSERT INTO events (at, kind, job, attempt, worker, incarnation, "from", "to")
+    INSERT INTO events (at, kind, job, attempt, worker, incarnation, "from", "to", reason, actor,
+                        data)
     SELECT $8::bigint, 1, u.job, coalesce(u.attempt, $5), nullif($9::bigint, 0),
-           nullif($10::bigint, 0), coalesce(u."from", $6), coalesce(u."to", $7)
+           nullif($10::bigint, 0), coalesce(u."from", $6), coalesce(u."to", $7), $11::text,
+           $12::text, $13::text
     FROM gate, unnest($1::text::bigint[], $2::text::integer[], $3::text::smallint[],
                       $4::text::smallint[]) AS u (job, attempt, "from", "to")
 )
@@ -1204,6 +1291,10 @@ WITH gone AS (
     DELETE FROM workflows w USING unnest($1::text::bigint[]) AS u (id)
     WHERE w.id = u.id AND NOT EXISTS (SELECT FROM jobs j WHERE j.workflow = w.id)
     RETURNING w.id
+), about_gone AS (
+    DELETE FROM workflow_about a USING gone g WHERE a.workflow = g.id
+), keys_gone AS (
+    DELETE FROM workflow_keys k USING gone g WHERE k.workflow = g.id
 )
 DELETE FROM baseline b USING gone g WHERE b.kind = 3 AND b.id = g.id
 

@@ -13,6 +13,9 @@ CREATE SEQUENCE shape_ids;
 CREATE SEQUENCE limit_ids;
 CREATE SEQUENCE cascade_ids;
 CREATE SEQUENCE token_ids;
+CREATE SEQUENCE schedule_ids;
+CREATE SEQUENCE run_ids;
+CREATE SEQUENCE reaction_ids;
 
 -- Written when a job is submitted and when an attempt closes. Half of each page stays free
 -- and no column that an end writes has an index, so that the second write is a HOT update.
@@ -185,7 +188,7 @@ CREATE TABLE workflows (
 CREATE TABLE cascades (
     id bigint PRIMARY KEY DEFAULT nextval('cascade_ids'),
     job bigint NOT NULL,
-    cursor integer NOT NULL,
+    cursor bigint NOT NULL,
     kind smallint NOT NULL,
     reason text
 );
@@ -338,6 +341,77 @@ CREATE INDEX keys_job ON keys (job);
 -- Jobs that back off; planned ones may be many.
 CREATE INDEX due_retrying ON due (job) WHERE state = 7;
 
+-- Templates, each version a row that never changes.
+CREATE TABLE templates (
+    created_at bigint NOT NULL,
+    removed_at bigint NOT NULL,
+    version integer NOT NULL,
+    namespace text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    digest text NOT NULL,
+    created_by text,
+    body bytea NOT NULL,
+    PRIMARY KEY (namespace, name, version)
+);
+
+CREATE TABLE schedules (
+    id bigint PRIMARY KEY,
+    next_at bigint NOT NULL,
+    last_slot bigint NOT NULL,
+    created_at bigint NOT NULL,
+    updated_at bigint NOT NULL,
+    catch_up_limit integer NOT NULL,
+    paused smallint NOT NULL,
+    namespace text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    cron text NOT NULL,
+    zone text NOT NULL,
+    overlap text NOT NULL,
+    catch_up text NOT NULL,
+    created_by text,
+    body bytea NOT NULL,
+    UNIQUE (namespace, name)
+);
+CREATE INDEX schedules_due ON schedules (next_at, id) WHERE paused = 0 AND next_at > 0;
+
+CREATE TABLE schedule_runs (
+    id bigint PRIMARY KEY,
+    schedule bigint NOT NULL,
+    slot bigint NOT NULL,
+    workflow bigint NOT NULL,
+    created_at bigint NOT NULL,
+    changed_at bigint NOT NULL,
+    state smallint NOT NULL,
+    reason text,
+    actor text
+);
+-- At most one run for each slot; those started by hand have none.
+CREATE UNIQUE INDEX schedule_runs_slot ON schedule_runs (schedule, slot) WHERE slot > 0;
+CREATE INDEX schedule_runs_schedule ON schedule_runs (schedule, id);
+CREATE INDEX schedule_runs_waiting ON schedule_runs (schedule) WHERE state = 1;
+CREATE INDEX schedule_runs_open ON schedule_runs (schedule, state, id) WHERE state < 3;
+CREATE INDEX schedule_runs_ended ON schedule_runs (changed_at, id) WHERE state >= 3;
+
+CREATE TABLE reactions (
+    id bigint PRIMARY KEY,
+    workflow bigint NOT NULL,
+    next_at bigint NOT NULL,
+    created_at bigint NOT NULL,
+    finished_at bigint NOT NULL,
+    result bigint NOT NULL,
+    run integer NOT NULL,
+    place integer NOT NULL,
+    tries integer NOT NULL,
+    occasion smallint NOT NULL,
+    kind smallint NOT NULL,
+    state smallint NOT NULL,
+    outcome smallint NOT NULL,
+    message text,
+    UNIQUE (workflow, run, occasion, place)
+);
+CREATE INDEX reactions_due ON reactions (next_at, id) WHERE state = 1;
+CREATE INDEX reactions_ended ON reactions (finished_at, id) WHERE state > 1;
+
 -- The one clock of all servers on this database, in milliseconds since 1970 (UTC).
 CREATE FUNCTION windlass_now() RETURNS bigint LANGUAGE sql VOLATILE
     AS $$SELECT trunc(extract(epoch FROM clock_timestamp()) * 1000)::bigint$$;
@@ -346,3 +420,23 @@ CREATE FUNCTION windlass_now() RETURNS bigint LANGUAGE sql VOLATILE
 CREATE TABLE injected_clock (
     at bigint NOT NULL
 );
+
+-- What workflows were submitted with, apart from the rows that every job's end rewrites.
+CREATE TABLE workflow_about (
+    workflow bigint PRIMARY KEY,
+    base integer NOT NULL,
+    key text,
+    reason text,
+    body bytea NOT NULL
+);
+
+CREATE TABLE workflow_keys (
+    workflow bigint NOT NULL,
+    namespace text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    PRIMARY KEY (namespace, key)
+);
+CREATE INDEX workflow_keys_workflow ON workflow_keys (workflow);
+
+-- Those that have not ended.
+CREATE INDEX workflows_unfinished ON workflows (id) WHERE state < 4;

@@ -14,7 +14,9 @@ from windlass.domain.records import (
     LimitRow,
     QueueRow,
     ShapeRow,
+    WorkflowAbout,
 )
+from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.ports.store import Snapshot
 from windlass.store.postgres.access import tokens_of
 from windlass.store.postgres.leases import leases_of
@@ -57,6 +59,12 @@ async def take_snapshot(session: Session) -> Snapshot:
         progress=tuple(map(Progress._make, await fetch("all_progress"))),
         dynamic=tuple(map(Dynamic._make, await fetch("all_dynamic"))),
         baseline=tuple(map(BaselineRow._make, await fetch("all_baseline"))),
+        templates=tuple(map(TemplateRow._make, await fetch("all_templates"))),
+        schedules=tuple(map(ScheduleRow._make, await fetch("all_schedules"))),
+        schedule_runs=tuple(map(RunRow._make, await fetch("all_schedule_runs"))),
+        reactions=tuple(map(ReactionRow._make, await fetch("all_reactions"))),
+        workflow_about=tuple(map(WorkflowAbout._make, await fetch("all_workflow_about"))),
+        workflow_keys=tuple((r[0], r[1], r[2]) for r in await fetch("all_workflow_keys")),
     )
 
 

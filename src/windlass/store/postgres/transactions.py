@@ -21,6 +21,11 @@ from windlass.store.postgres.outcome import was_committed
 from windlass.store.postgres.places import PostgresPlaces
 from windlass.store.postgres.pool import Link, Pool
 from windlass.store.postgres.retention import PostgresRetention
+from windlass.store.postgres.schedules import (
+    PostgresReactions,
+    PostgresSchedules,
+    PostgresTemplates,
+)
 from windlass.store.postgres.session import QUERIES, UNLOCKED, Rows, Session
 from windlass.store.postgres.views import PostgresViews
 from windlass.store.postgres.workers import PostgresWorkers
@@ -49,6 +54,9 @@ class PostgresTx(NamedTuple):
     files: PostgresFiles
     views: PostgresViews
     retention: PostgresRetention
+    templates: PostgresTemplates
+    schedules: PostgresSchedules
+    reactions: PostgresReactions
 
 
 class Transactions:
@@ -194,6 +202,9 @@ class Transactions:
             PostgresFiles(session),
             PostgresViews(session),
             PostgresRetention(session),
+            PostgresTemplates(session),
+            PostgresSchedules(session),
+            PostgresReactions(session),
         )
 
 

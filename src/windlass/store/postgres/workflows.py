@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from windlass.domain.records import Cascade, WorkflowRow
+from windlass.domain.records import Cascade, JobFacts, WorkflowAbout, WorkflowRow
 from windlass.domain.states import STATE_BY_CODE
+from windlass.domain.workflow import COUNTS, FORGIVEN
 from windlass.store.postgres.columns import ascending, integers
 from windlass.store.postgres.session import Rows, Session
 
@@ -66,6 +67,49 @@ class PostgresWorkflows:
     async def cascades_of(self, jobs: Sequence[int]) -> list[Cascade]:
         rows = await self._session.fetch("cascades_of", ascending(jobs))
         return list(map(Cascade._make, rows))
+
+    async def describe(self, row: WorkflowAbout) -> None:
+        await self._session.execute("describe_workflow", *row)
+
+    async def about(self, ids: Sequence[int]) -> dict[int, WorkflowAbout]:
+        if not ids:
+            return {}
+        rows = await self._session.fetch("workflow_about", ascending(ids))
+        return {row[0]: WorkflowAbout._make(row) for row in rows}
+
+    async def set_reason(self, workflow: int, reason: str) -> None:
+        await self._session.execute("set_workflow_reason", workflow, reason)
+
+    async def claim_key(self, namespace: str, key: str, workflow: int, instead_of: int = 0) -> int:
+        await self._session.execute("claim_workflow_key", namespace, key, workflow, instead_of)
+        return int(await self._session.fetch_value("workflow_key", namespace, key))
+
+    async def jobs_of(self, workflow: int, after: int, count: int) -> list[JobFacts]:
+        rows = await self._session.fetch("jobs_of_workflow", workflow, after, count)
+        return list(map(JobFacts._make, rows))
+
+    async def open_jobs(self, workflow: int, after: int, count: int) -> list[int]:
+        rows = await self._session.fetch("open_jobs_of_workflow", workflow, after, count)
+        return [row[0] for row in rows]
+
+    async def outside(self, workflow: int, jobs: Sequence[int]) -> list[int]:
+        if not jobs:
+            return []
+        rows = await self._session.fetch("jobs_outside", workflow, ascending(jobs))
+        return [row[0] for row in rows]
+
+    async def unfinished(self, after: int, count: int) -> list[WorkflowRow]:
+        return workflows_of(await self._session.fetch("unfinished_workflows", after, count))
+
+    async def newest(self, below: int, count: int) -> list[WorkflowRow]:
+        return workflows_of(await self._session.fetch("newest_workflows", below, count))
+
+    async def recount(self, workflow: int) -> tuple[int, ...]:
+        counts = [0] * COUNTS
+        for state, forgiven, jobs in await self._session.fetch("recount_workflow", workflow):
+            counts[state] += jobs
+            counts[FORGIVEN] += jobs if forgiven else 0
+        return tuple(counts)
 
 
 def workflows_of(rows: Rows) -> list[WorkflowRow]:

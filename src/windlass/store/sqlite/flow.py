@@ -5,14 +5,16 @@ from collections.abc import Sequence
 import apsw
 
 from windlass.domain.events import EventKind, Moves, expand
-from windlass.domain.records import Completion, JobColumns
+from windlass.domain.records import Completed, Completion, JobColumns, Waited
 from windlass.domain.states import State
 from windlass.store.sqlite.bulk import BulkInsert
-from windlass.store.sqlite.rows import Row, integers
+from windlass.store.sqlite.rows import Row, as_waited, integers
 from windlass.store.sqlite.statements import QUERIES
 
 RUNNING = State.RUNNING.code
 COMPLETED = State.COMPLETED.code
+BLOCKED = State.BLOCKED.code
+QUEUED = State.QUEUED.code
 JOB = int(EventKind.JOB)
 
 _JOBS = BulkInsert(QUERIES["insert_jobs"])
@@ -22,8 +24,17 @@ _READY = BulkInsert(QUERIES["insert_ready"])
 _READY_FROM_JOBS = QUERIES["ready_from_jobs"]
 _PLAIN_LEASES = QUERIES["plain_leases"]
 _PLAIN_BETWEEN = QUERIES["plain_leases_between"]
+_TIED_LEASES = QUERIES["tied_leases"]
 _DROP = QUERIES["drop_leases"]
 _EQUAL_EVENTS = QUERIES["equal_events"]
+_END_BLOCKED = QUERIES["end_blocked"]
+_END_READY = QUERIES["end_ready"]
+_END_READY_SPAN = QUERIES["end_ready_span"]
+_END_WAITING = QUERIES["end_waiting"]
+_PLACES = QUERIES["places_of_jobs"]
+_WAITED = QUERIES["waited"]
+
+SPARSE = 4  # a stretch of `ready` is walked if it may hold so many jobs for each wanted one
 
 
 class SqliteFlow:
@@ -81,9 +92,64 @@ class SqliteFlow:
             found = self._execute(_PLAIN_LEASES, (wanted,)).fetchall()
         return found
 
+    async def complete_tied(self, now: int, done: Sequence[Completion]) -> list[Completed]:
+        reports = {item[0]: item for item in done}
+        jobs = sorted(reports)
+        found: list[Row] = self._execute(_TIED_LEASES, (integers(jobs),)).fetchall()
+        if len(found) < len(jobs):
+            return []
+        ends: list[Row] = []
+        ended: list[Completed] = []
+        for job, *holder, assigned_at, started_at, flags, failed, lost, shape, workflow in found:
+            _, *mine, exit_code, result = reports[job]
+            if holder != mine:
+                return []
+            attempt, worker, incarnation = holder
+            ends.append(
+                (job, COMPLETED, flags, attempt, failed, lost, worker, incarnation, assigned_at,
+                 started_at, now, 0, exit_code, None, None, result)
+            )  # fmt: skip
+            ended.append(Completed(job, shape, workflow))
+        self._execute(_DROP, (integers(jobs),))
+        _ENDS.run(self._connection, ends)
+        return ended
+
+    async def end_waiting(
+        self, jobs: Sequence[int], state: int, now: int, reason: str, *, queued: bool
+    ) -> list[Waited]:
+        if not jobs:
+            return []
+        blocked = sorted(row[0] for row in self._execute(_END_BLOCKED, (integers(jobs),)))
+        left = set(jobs).difference(blocked)
+        ready = self._end_ready(sorted(left)) if left and queued else []
+        ended: list[Waited] = []
+        for gone, was in ((blocked, BLOCKED), (ready, QUEUED)):
+            if gone:
+                wanted = integers(gone)
+                ended += map(as_waited, self._execute(_WAITED, (wanted, was)))
+                self._execute(_END_WAITING, (wanted, state, now, reason))
+        return sorted(ended) if blocked and ready else ended
+
+    def _end_ready(self, jobs: list[int]) -> list[int]:
+        """Remove those of these jobs that stand in `ready`: stretches of a shape at once."""
+        places: dict[int, list[Row]] = {}
+        for place in self._execute(_PLACES, (integers(jobs),)):
+            places.setdefault(place[0], []).append(place)
+        ended: list[int] = []
+        for those in places.values():
+            first, last = min(those), max(those)
+            span = (*first, *last[1:], integers([row[2] for row in those]))
+            close = last[2] - first[2] < SPARSE * len(those)
+            if close and first[1] == last[1]:
+                found = self._execute(_END_READY_SPAN, span)
+            else:
+                found = self._execute(_END_READY, (span[-1],))
+            ended += [job for (job,) in found]
+        return sorted(ended)
+
     async def log(self, moves: Moves) -> None:
         """One statement a step where all attempts have the same number, as nearly always."""
-        at, worker, incarnation, steps, jobs, attempts = moves
+        at, worker, incarnation, steps, jobs, attempts, *said = moves
         if not jobs:
             return
         if attempts.count(attempts[0]) != len(attempts):
@@ -91,4 +157,5 @@ class SqliteFlow:
             return
         ids = integers(jobs)
         for frm, to in steps:
-            self._execute(_EQUAL_EVENTS, (at, JOB, attempts[0], worker, incarnation, frm, to, ids))
+            same = (at, JOB, attempts[0], worker, incarnation, frm, to, *said, ids)
+            self._execute(_EQUAL_EVENTS, same)

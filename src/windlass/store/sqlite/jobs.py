@@ -15,6 +15,7 @@ CHUNK = 1_000
 _INSERT = BulkInsert(QUERIES["insert_jobs"])
 _END = BulkInsert(QUERIES["insert_outcomes"])
 _RECORD = BulkInsert(QUERIES["insert_attempts"])
+_DEPENDENTS = BulkInsert(QUERIES["put_dependents"])
 _FACTS = QUERIES["job_facts"]
 
 
@@ -42,6 +43,9 @@ class SqliteJobs:
     # One transaction runs at a time, so nothing needs a lock.
     lock = read
     share = read
+
+    async def hold(self, ids: Sequence[int]) -> None:
+        """Transactions run one after another."""
 
     async def specs(self, ids: Sequence[int]) -> dict[int, bytes]:
         if not ids:
@@ -77,6 +81,14 @@ class SqliteJobs:
             if more:
                 rows += self._filled_chunks(job, more)
         self._executemany(QUERIES["put_dependents"], rows)
+
+    async def start_dependents(self, edges: Mapping[int, Sequence[int]]) -> None:
+        rows = [
+            (job, start // CHUNK, pack(its[start : start + CHUNK]))
+            for job, its in edges.items()
+            for start in range(0, len(its), CHUNK)
+        ]
+        _DEPENDENTS.run(self._connection, rows)
 
     async def dependents(self, ids: Sequence[int], chunk: int) -> dict[int, tuple[int, ...]]:
         if not ids:

@@ -65,6 +65,9 @@ class SqlitePlaces:
         rows = self._execute(QUERIES["waiting"], (integers(sorted(ids)),))
         return {row[0]: as_wait(row) for row in rows}
 
+    async def hold(self, ids: Sequence[int]) -> None:
+        """Transactions run one after another."""
+
     async def take_waits(self, ids: Sequence[int]) -> list[Wait]:
         return self._taken_waits("take_waits", ids)
 

@@ -460,6 +460,99 @@ FROM carray(?) AS wanted CROSS JOIN cascades AS c ON c.job = wanted.value
 ORDER BY c.id;
 
 
+-- name: describe_workflow
+-- The columns of WorkflowAbout.
+INSERT INTO workflow_about (workflow, base, key, reason, body) VALUES (?, ?, ?, ?, ?);
+
+-- name: workflow_about
+-- By primary key.
+SELECT a.workflow, a.base, a.key, a.reason, a.body
+FROM carray(?) AS wanted CROSS JOIN workflow_about AS a ON a.workflow = wanted.value;
+
+-- name: all_workflow_about
+-- By workflow.
+SELECT workflow, base, key, reason, body FROM workflow_about ORDER BY workflow;
+
+-- name: set_workflow_reason
+-- Why it was canceled.
+UPDATE workflow_about SET reason = ?2 WHERE workflow = ?1;
+
+-- name: claim_workflow_key
+-- The key is new, or names the one that is to be replaced; else it stays as it is.
+INSERT INTO workflow_keys (namespace, key, workflow) VALUES (?1, ?2, ?3)
+ON CONFLICT (namespace, key) DO UPDATE SET workflow = excluded.workflow WHERE workflow = ?4;
+
+-- name: workflow_key
+-- By primary key.
+SELECT workflow FROM workflow_keys WHERE namespace = ? AND key = ?;
+
+-- name: all_workflow_keys
+-- By namespace and key.
+SELECT namespace, key, workflow FROM workflow_keys ORDER BY namespace, key;
+
+-- name: remove_workflow_about
+-- With the workflow.
+DELETE FROM workflow_about WHERE workflow IN carray(?);
+
+-- name: remove_workflow_keys
+-- The key may be used anew.
+DELETE FROM workflow_keys WHERE workflow IN carray(?);
+
+-- name: jobs_of_workflow
+-- Along the partial index from an id on.
+SELECT
+    j.id, j.shape, j.workflow, ifnull(o.state, 0), ifnull(o.flags, j.flags), j.rank, j.base,
+    j.adjustment, j.age_from, j.created_at, j.limit_id, j.timeout_ms, j.idle_ms,
+    j.supersedes, j.superseded_by, ifnull(o.attempt, j.attempt), ifnull(o.failed, j.failed),
+    ifnull(o.lost, j.lost), j.returned, ifnull(o.worker, 0), ifnull(o.incarnation, 0),
+    j.excluded
+FROM jobs AS j INDEXED BY jobs_workflow LEFT JOIN outcomes AS o ON o.job = j.id
+WHERE j.workflow = ?1 AND j.workflow > 0 AND j.id > ?2 ORDER BY j.id LIMIT ?3;
+
+-- name: open_jobs_of_workflow
+-- Along the partial index from an id on.
+SELECT j.id FROM jobs AS j INDEXED BY jobs_workflow
+WHERE j.workflow = ?1 AND j.workflow > 0 AND j.id > ?2
+    AND NOT EXISTS (SELECT 1 FROM outcomes AS o WHERE o.job = j.id)
+ORDER BY j.id LIMIT ?3;
+
+-- name: jobs_outside
+-- By primary key.
+SELECT j.id FROM carray(?2) AS wanted CROSS JOIN jobs AS j ON j.id = wanted.value
+WHERE j.workflow <> ?1;
+
+-- name: unfinished_workflows
+-- By the partial index: 1 to 3 are the states that are no ends.
+SELECT id, namespace, name, state, run, flags, created_at, finished_at, counts
+FROM workflows INDEXED BY workflows_unfinished WHERE state < 4 AND id > ?1 ORDER BY id LIMIT ?2;
+
+-- name: newest_workflows
+-- A bounded walk back from an id.
+SELECT id, namespace, name, state, run, flags, created_at, finished_at, counts
+FROM workflows WHERE id < ?1 ORDER BY id DESC LIMIT ?2;
+
+-- name: recount_workflow
+-- Each job by its end or its place (blocked if it stands nowhere), and whether it is forgiven.
+SELECT
+    coalesce(
+        o.state, l.state, d.state,
+        CASE WHEN EXISTS (
+            SELECT 1 FROM ready AS r WHERE (r.shape, r.rank, r.job) = (j.shape, j.rank, j.id)
+        ) OR EXISTS (
+            SELECT 1 FROM parked AS p
+            WHERE (p.limit_id, p.shape, p.rank, p.job) = (j.limit_id, j.shape, j.rank, j.id)
+        ) THEN 2 ELSE 1 END
+    ) AS standing,
+    ifnull(o.state > 8 AND o.flags & 1, 0) AS forgiven,
+    count(*)
+FROM jobs AS j INDEXED BY jobs_workflow
+LEFT JOIN outcomes AS o ON o.job = j.id
+LEFT JOIN leases AS l ON l.job = j.id
+LEFT JOIN due AS d ON d.job = j.id
+WHERE j.workflow = ?1 AND j.workflow > 0 AND j.superseded_by = 0
+GROUP BY standing, forgiven;
+
+
 -- limits ----------------------------------------------------------------------------
 
 -- name: limit_id
@@ -691,6 +784,17 @@ WHERE l.state = 4 AND l.limit_id = 0 AND j.workflow = 0
     AND NOT EXISTS (SELECT 1 FROM dependents AS d WHERE d.job = l.job)
     AND NOT EXISTS (SELECT 1 FROM waits AS w WHERE w.job = l.job);
 
+-- name: tied_leases
+-- The same for jobs with a workflow or dependents, and what counts them.
+SELECT
+    l.job, l.attempt, l.worker, l.incarnation, l.assigned_at, l.started_at, j.flags, j.failed,
+    j.lost, j.shape, j.workflow
+FROM carray(?) AS wanted
+CROSS JOIN leases AS l ON l.job = wanted.value
+CROSS JOIN jobs AS j ON j.id = l.job
+WHERE l.state = 4 AND l.limit_id = 0
+    AND NOT EXISTS (SELECT 1 FROM waits AS w WHERE w.job = l.job);
+
 -- name: plain_leases_between
 -- The same for a stretch of jobs, if nothing hangs on any job from ?2 to ?3: asked once, not
 -- for each.
@@ -706,8 +810,46 @@ WHERE l.state = 4 AND l.limit_id = 0 AND j.workflow = 0
 
 -- name: equal_events
 -- Equal transitions of many jobs: all columns but the job are the same.
-INSERT INTO events (at, kind, job, attempt, worker, incarnation, from_state, to_state)
-SELECT ?1, ?2, value, ?3, ?4, ?5, ?6, ?7 FROM carray(?8);
+INSERT INTO events (
+    at, kind, job, attempt, worker, incarnation, from_state, to_state, reason, actor,
+    data
+)
+SELECT ?1, ?2, value, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 FROM carray(?11);
+
+-- name: end_blocked
+-- A job that runs while it keeps a wait (2) goes on.
+DELETE FROM waits WHERE job IN carray(?) AND manual <> 2 RETURNING job;
+
+-- name: places_of_jobs
+-- Where these jobs would stand in `ready`.
+SELECT j.shape, j.rank, j.id FROM carray(?) AS wanted CROSS JOIN jobs AS j ON j.id = wanted.value;
+
+-- name: end_ready_span
+-- Those of these jobs that stand in one stretch of `ready`.
+DELETE FROM ready
+WHERE shape = ?1 AND (rank, job) >= (?2, ?3) AND (rank, job) <= (?4, ?5) AND job IN carray(?6)
+RETURNING job;
+
+-- name: end_ready
+-- Those of these jobs that stand in `ready`, one by one.
+DELETE FROM ready WHERE (shape, rank, job) IN (
+    SELECT j.shape, j.rank, j.id FROM carray(?) AS wanted
+    CROSS JOIN jobs AS j ON j.id = wanted.value
+) RETURNING job;
+
+-- name: waited
+-- The columns of Waited; all of them were in the state ?2.
+SELECT j.id, ?2, j.shape, j.workflow, j.limit_id, j.flags, j.attempt
+FROM carray(?1) AS wanted CROSS JOIN jobs AS j ON j.id = wanted.value;
+
+-- name: end_waiting
+-- The outcomes of jobs that end without an attempt.
+INSERT INTO outcomes (
+    job, state, flags, attempt, failed, lost, worker, incarnation, assigned_at, started_at,
+    finished_at, failure, reason
+)
+SELECT j.id, ?2, j.flags, j.attempt, j.failed, j.lost, 0, 0, 0, 0, ?3, 0, ?4
+FROM carray(?1) AS wanted CROSS JOIN jobs AS j ON j.id = wanted.value;
 
 -- name: count_leases
 -- What a worker holds already counts against its slots.

@@ -51,7 +51,11 @@ class SqliteRetention:
         if not ids:
             return
         gone: list[Row] = self._execute(QUERIES["remove_workflows"], (integers(ids),)).fetchall()
-        await self.drop_baseline(BaselineKind.WORKFLOW, [workflow for (workflow,) in gone])
+        numbers = [workflow for (workflow,) in gone]
+        if numbers:
+            self._execute(QUERIES["remove_workflow_about"], (integers(numbers),))
+            self._execute(QUERIES["remove_workflow_keys"], (integers(numbers),))
+        await self.drop_baseline(BaselineKind.WORKFLOW, numbers)
 
     async def records(self, ids: Sequence[int]) -> list[JobRecord]:
         if not ids:

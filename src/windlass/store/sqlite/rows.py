@@ -25,9 +25,12 @@ from windlass.domain.records import (
     ShapeRow,
     Ticket,
     Wait,
+    Waited,
     Worker,
+    WorkflowAbout,
     WorkflowRow,
 )
+from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.ports.store import Head, Stopped
 
 R = TypeVar("R", bound=tuple[object, ...])
@@ -57,8 +60,12 @@ as_log = maker(LogRow)
 as_name = maker(NameRow)
 as_progress = maker(Progress)
 as_queue = maker(QueueRow)
+as_reaction = maker(ReactionRow)
+as_run = maker(RunRow)
+as_schedule = maker(ScheduleRow)
 as_shape = maker(ShapeRow)
 as_stopped = maker(Stopped)
+as_template = maker(TemplateRow)
 as_ticket = maker(Ticket)
 as_worker = maker(Worker)
 
@@ -99,6 +106,14 @@ def as_token(row: Row) -> Token:
 
 def token_row(token: Token) -> Row:
     return token._replace(namespaces=msgspec.json.encode(token.namespaces).decode())  # type: ignore[arg-type]
+
+
+def as_about(row: Row) -> WorkflowAbout:
+    return WorkflowAbout._make(row)
+
+
+def as_waited(row: Row) -> Waited:
+    return Waited._make(row)
 
 
 def as_workflow(row: Row) -> WorkflowRow:

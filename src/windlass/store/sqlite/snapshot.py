@@ -8,6 +8,7 @@ import apsw
 from windlass.ports.store import Snapshot
 from windlass.store.sqlite.rows import (
     Row,
+    as_about,
     as_artifact,
     as_attempt,
     as_baseline,
@@ -22,8 +23,12 @@ from windlass.store.sqlite.rows import (
     as_name,
     as_progress,
     as_queue,
+    as_reaction,
     as_record,
+    as_run,
+    as_schedule,
     as_shape,
+    as_template,
     as_ticket,
     as_token,
     as_wait,
@@ -68,6 +73,12 @@ def take_snapshot(connection: apsw.Connection) -> Snapshot:
         progress=whole("all_progress", as_progress),
         dynamic=whole("all_dynamic", as_dynamic),
         baseline=whole("all_baseline", as_baseline),
+        templates=whole("all_templates", as_template),
+        schedules=whole("all_schedules", as_schedule),
+        schedule_runs=whole("all_schedule_runs", as_run),
+        reactions=whole("all_reactions", as_reaction),
+        workflow_about=whole("all_workflow_about", as_about),
+        workflow_keys=whole("all_workflow_keys", _named),
     )
 
 
@@ -76,6 +87,11 @@ def _dependents(connection: apsw.Connection) -> Iterator[tuple[int, tuple[int, .
     for job, packed in connection.execute(QUERIES["all_dependents"]):
         edges[job] = edges.get(job, ()) + unpack(packed)
     yield from edges.items()
+
+
+def _named(row: Row) -> tuple[str, str, int]:
+    namespace, key, workflow = row
+    return namespace, key, workflow
 
 
 def _pair(row: Row) -> tuple[str, int]:

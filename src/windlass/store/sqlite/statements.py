@@ -1,5 +1,5 @@
-"""The statements of queries.sql, loaded once."""
+"""The statements of the .sql files, loaded once."""
 
 from windlass.store.sql import load_queries
 
-QUERIES = load_queries("windlass.store.sqlite", "queries.sql")
+QUERIES = load_queries("windlass.store.sqlite", "queries.sql", "schedules.sql")

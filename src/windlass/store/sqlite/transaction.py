@@ -14,6 +14,7 @@ from windlass.store.sqlite.limits import SqliteLimits
 from windlass.store.sqlite.log import SqliteLog
 from windlass.store.sqlite.places import SqlitePlaces
 from windlass.store.sqlite.retention import SqliteRetention
+from windlass.store.sqlite.schedules import SqliteReactions, SqliteSchedules, SqliteTemplates
 from windlass.store.sqlite.sequences import Sequences
 from windlass.store.sqlite.views import SqliteViews
 from windlass.store.sqlite.workers import SqliteWorkers
@@ -37,6 +38,9 @@ class SqliteTx(NamedTuple):
     files: SqliteFiles
     views: SqliteViews
     retention: SqliteRetention
+    templates: SqliteTemplates
+    schedules: SqliteSchedules
+    reactions: SqliteReactions
 
 
 def roles_over(connection: apsw.Connection, sequences: Sequences, server: str) -> SqliteTx:
@@ -58,4 +62,7 @@ def roles_over(connection: apsw.Connection, sequences: Sequences, server: str) -
         files=files,
         views=SqliteViews(connection, files),
         retention=SqliteRetention(connection),
+        templates=SqliteTemplates(connection),
+        schedules=SqliteSchedules(connection, sequences),
+        reactions=SqliteReactions(connection, sequences),
     )

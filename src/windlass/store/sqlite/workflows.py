@@ -4,9 +4,18 @@ from collections.abc import Mapping, Sequence
 
 import apsw
 
-from windlass.domain.records import Cascade, WorkflowRow
+from windlass.domain.records import Cascade, JobFacts, WorkflowAbout, WorkflowRow
+from windlass.domain.workflow import COUNTS, FORGIVEN
 from windlass.store.sqlite.bulk import BulkInsert
-from windlass.store.sqlite.rows import as_cascade, as_workflow, counts_text, integers
+from windlass.store.sqlite.rows import (
+    Row,
+    as_about,
+    as_cascade,
+    as_facts,
+    as_workflow,
+    counts_text,
+    integers,
+)
 from windlass.store.sqlite.sequences import Sequences
 from windlass.store.sqlite.statements import QUERIES
 
@@ -66,6 +75,52 @@ class SqliteWorkflows:
             return []
         wanted = integers(sorted(set(jobs)))
         return list(map(as_cascade, self._execute(QUERIES["cascades_of"], (wanted,))))
+
+    async def describe(self, row: WorkflowAbout) -> None:
+        self._execute(QUERIES["describe_workflow"], row)
+
+    async def about(self, ids: Sequence[int]) -> dict[int, WorkflowAbout]:
+        if not ids:
+            return {}
+        rows = self._execute(QUERIES["workflow_about"], (integers(sorted(ids)),))
+        return {row[0]: as_about(row) for row in rows}
+
+    async def set_reason(self, workflow: int, reason: str) -> None:
+        self._execute(QUERIES["set_workflow_reason"], (workflow, reason))
+
+    async def claim_key(self, namespace: str, key: str, workflow: int, instead_of: int = 0) -> int:
+        self._execute(QUERIES["claim_workflow_key"], (namespace, key, workflow, instead_of))
+        rows: list[Row] = self._execute(QUERIES["workflow_key"], (namespace, key)).fetchall()
+        return int(rows[0][0])
+
+    async def jobs_of(self, workflow: int, after: int, count: int) -> list[JobFacts]:
+        rows = self._execute(QUERIES["jobs_of_workflow"], (workflow, after, count))
+        return list(map(as_facts, rows))
+
+    async def open_jobs(self, workflow: int, after: int, count: int) -> list[int]:
+        rows = self._execute(QUERIES["open_jobs_of_workflow"], (workflow, after, count))
+        return [job for (job,) in rows]
+
+    async def outside(self, workflow: int, jobs: Sequence[int]) -> list[int]:
+        if not jobs:
+            return []
+        wanted = integers(sorted(set(jobs)))
+        return [job for (job,) in self._execute(QUERIES["jobs_outside"], (workflow, wanted))]
+
+    async def unfinished(self, after: int, count: int) -> list[WorkflowRow]:
+        return list(
+            map(as_workflow, self._execute(QUERIES["unfinished_workflows"], (after, count)))
+        )
+
+    async def newest(self, below: int, count: int) -> list[WorkflowRow]:
+        return list(map(as_workflow, self._execute(QUERIES["newest_workflows"], (below, count))))
+
+    async def recount(self, workflow: int) -> tuple[int, ...]:
+        counts = [0] * COUNTS
+        for state, forgiven, jobs in self._execute(QUERIES["recount_workflow"], (workflow,)):
+            counts[state] += jobs
+            counts[FORGIVEN] += jobs if forgiven else 0
+        return tuple(counts)
 
 
 def _bumped(row: WorkflowRow, deltas: Mapping[int, int]) -> WorkflowRow:

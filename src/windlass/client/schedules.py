@@ -1,0 +1,138 @@
+"""Templates and schedules, as clients handle them."""
+
+from typing import Protocol
+
+from windlass.client.transport import Transport
+from windlass.domain.errors import InvalidInput
+from windlass.wire.reactions import ReactionInfo, ReactionList
+from windlass.wire.schedules import (
+    Schedule,
+    ScheduleList,
+    SchedulePut,
+    ScheduleRequest,
+    ScheduleRun,
+    StartReply,
+    StartRequest,
+    Template,
+    TemplateList,
+    TemplatePut,
+    TemplateRequest,
+)
+from windlass.wire.workers import Changed
+
+
+class Planning(Protocol):
+    """Without a namespace, the token's own is meant; lists show all that it sees."""
+
+    async def put_template(
+        self, name: str, request: TemplateRequest, namespace: str | None = None
+    ) -> TemplatePut: ...
+
+    async def templates(self, namespace: str | None = None) -> list[Template]: ...
+
+    async def template(
+        self, name: str, version: int = 0, namespace: str | None = None
+    ) -> Template: ...
+
+    async def start_template(
+        self, name: str, request: StartRequest, namespace: str | None = None
+    ) -> StartReply: ...
+
+    async def remove_template(self, name: str, namespace: str | None = None) -> bool: ...
+
+    async def put_schedule(
+        self, name: str, request: ScheduleRequest, namespace: str | None = None
+    ) -> SchedulePut: ...
+
+    async def schedules(self, namespace: str | None = None) -> list[Schedule]: ...
+
+    async def schedule(self, name: str, namespace: str | None = None) -> Schedule: ...
+
+    async def pause_schedule(
+        self, name: str, paused: bool = True, namespace: str | None = None
+    ) -> bool:
+        """Pause it, or with `paused=False` go on; whether that was new."""
+        ...
+
+    async def run_schedule(self, name: str, namespace: str | None = None) -> ScheduleRun: ...
+
+    async def remove_schedule(self, name: str, namespace: str | None = None) -> bool: ...
+
+    async def reactions(self, workflow: int) -> list[ReactionInfo]:
+        """What followed, or is to follow, the ends of a workflow."""
+        ...
+
+
+class HttpPlanning:
+    """Implements `Planning` over HTTP."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._call = transport.call
+
+    async def put_template(
+        self, name: str, request: TemplateRequest, namespace: str | None = None
+    ) -> TemplatePut:
+        path = f"/api/v1/templates/{name}"
+        return await self._call("PUT", path, TemplatePut, request, query=_in(namespace))
+
+    async def templates(self, namespace: str | None = None) -> list[Template]:
+        found = await self._call("GET", "/api/v1/templates", TemplateList, query=_in(namespace))
+        return found.templates
+
+    async def template(self, name: str, version: int = 0, namespace: str | None = None) -> Template:
+        query = {**_in(namespace), "version": version or None}
+        return await self._call("GET", f"/api/v1/templates/{name}", Template, query=query)
+
+    async def start_template(
+        self, name: str, request: StartRequest, namespace: str | None = None
+    ) -> StartReply:
+        path = f"/api/v1/templates/{name}/start"
+        return await self._call("POST", path, StartReply, request, query=_in(namespace))
+
+    async def remove_template(self, name: str, namespace: str | None = None) -> bool:
+        path = f"/api/v1/templates/{name}"
+        return (await self._call("DELETE", path, Changed, query=_in(namespace))).applied
+
+    async def put_schedule(
+        self, name: str, request: ScheduleRequest, namespace: str | None = None
+    ) -> SchedulePut:
+        path = f"/api/v1/schedules/{name}"
+        return await self._call("PUT", path, SchedulePut, request, query=_in(namespace))
+
+    async def schedules(self, namespace: str | None = None) -> list[Schedule]:
+        found = await self._call("GET", "/api/v1/schedules", ScheduleList, query=_in(namespace))
+        return found.schedules
+
+    async def schedule(self, name: str, namespace: str | None = None) -> Schedule:
+        path = f"/api/v1/schedules/{name}"
+        return await self._call("GET", path, Schedule, query=_in(namespace))
+
+    async def pause_schedule(
+        self, name: str, paused: bool = True, namespace: str | None = None
+    ) -> bool:
+        path = f"/api/v1/schedules/{name}/{'pause' if paused else 'resume'}"
+        return (await self._call("POST", path, Changed, query=_in(namespace))).applied
+
+    async def run_schedule(self, name: str, namespace: str | None = None) -> ScheduleRun:
+        path = f"/api/v1/schedules/{name}/run"
+        return await self._call("POST", path, ScheduleRun, query=_in(namespace))
+
+    async def remove_schedule(self, name: str, namespace: str | None = None) -> bool:
+        path = f"/api/v1/schedules/{name}"
+        return (await self._call("DELETE", path, Changed, query=_in(namespace))).applied
+
+    async def reactions(self, workflow: int) -> list[ReactionInfo]:
+        path = f"/api/v1/workflows/{workflow}/reactions"
+        return (await self._call("GET", path, ReactionList)).reactions
+
+
+def split_reference(template: str) -> tuple[str, int]:
+    """The name and version of a template, 0 for the newest."""
+    name, at, version = template.partition("@")
+    if at and not (version.isascii() and version.isdigit()):
+        raise InvalidInput("template", "name or name@version, such as nightly@3", template)
+    return name, int(version or 0)
+
+
+def _in(namespace: str | None) -> dict[str, object]:
+    return {"namespace": namespace}

@@ -1,0 +1,117 @@
+"""Sending webhooks: to public addresses only, without redirects, within a time limit.
+
+The names of receivers are resolved here, every address is judged, and the connection goes
+to one of those that were judged: a name that points elsewhere a moment later gains nothing.
+"""
+
+import socket
+from collections.abc import Sequence
+from typing import Final
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.resolver import ThreadedResolver
+from yarl import URL
+
+from windlass.domain.webhooks import Network, is_numeric, may_reach, sign
+from windlass.ports.clock import Clock
+from windlass.ports.webhooks import Delivered, Delivery
+
+READ_LIMIT: Final = 64 * 1024
+AGENT: Final = "windlass-webhooks"
+REFUSED: Final = "the address is not a public one (webhook_networks allows others)"
+
+
+class _Refused(OSError):
+    """No address of the receiver may be reached."""
+
+
+class _JudgingResolver(AbstractResolver):
+    """Answers with addresses that may be reached, and with no others."""
+
+    def __init__(self, allowed: Sequence[Network]) -> None:
+        self._allowed = allowed
+        self._resolver = ThreadedResolver()
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        found = await self._resolver.resolve(host, port, family)
+        good = [one for one in found if may_reach(one["host"], self._allowed)]
+        # One that points inside and outside is up to something.
+        if len(good) < len(found) or not found:
+            raise _Refused(REFUSED)
+        return good
+
+    async def close(self) -> None:
+        await self._resolver.close()
+
+
+class HttpCourier:
+    """Implements `Courier`."""
+
+    def __init__(self, clock: Clock, timeout_ms: int, allowed: Sequence[Network] = ()) -> None:
+        self._clock = clock
+        self._allowed = allowed
+        self._limit = aiohttp.ClientTimeout(total=timeout_ms / 1000)
+        self._opened: aiohttp.ClientSession | None = None
+
+    async def deliver(self, delivery: Delivery) -> Delivered:
+        """Send one webhook; what went wrong is part of the answer."""
+        host = URL(delivery.url, encoded=True).host or ""
+        # Addresses that are written out are not resolved, so they are judged here.
+        if is_numeric(host) and not may_reach(host, self._allowed):
+            return Delivered(False, 0, REFUSED, final=True)
+        try:
+            return await self._post(delivery)
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            refused = _is_refusal(error)
+            said = REFUSED if refused else str(error) or type(error).__name__
+            return Delivered(False, 0, said, final=refused)
+
+    async def close(self) -> None:
+        if self._opened is not None:
+            await self._opened.close()
+
+    async def _post(self, delivery: Delivery) -> Delivered:
+        now = self._clock.now_ms() // 1000
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": AGENT,
+            "Windlass-Delivery": delivery.id,
+            "Windlass-Timestamp": str(now),
+            "Windlass-Signature": f"sha256={sign(delivery.secret, now, delivery.body)}",
+        }
+        async with self._session.post(
+            URL(delivery.url, encoded=True), data=delivery.body, headers=headers,
+            timeout=self._limit, allow_redirects=False,
+        ) as response:  # fmt: skip
+            await response.content.read(READ_LIMIT)
+            ok = 200 <= response.status < 300
+            said = None
+            if 300 <= response.status < 400:
+                said = f"answered {response.status}: redirects are not followed"
+            return Delivered(ok, response.status, said)
+
+    @property
+    def _session(self) -> aiohttp.ClientSession:
+        """Opened by the first webhook. No proxy of the environment: it would resolve names."""
+        if self._opened is None:
+            connector = aiohttp.TCPConnector(
+                resolver=_JudgingResolver(self._allowed), use_dns_cache=False, force_close=True
+            )
+            self._opened = aiohttp.ClientSession(
+                connector=connector,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=False,
+                auto_decompress=False,
+            )
+        return self._opened
+
+
+def _is_refusal(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, _Refused):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

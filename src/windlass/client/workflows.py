@@ -1,0 +1,78 @@
+"""Handles on submitted workflows."""
+
+import asyncio
+
+from windlass.client.handles import WAIT_SECONDS
+from windlass.client.service import Service
+from windlass.domain.errors import WindlassError
+from windlass.wire.jobs import Job
+from windlass.wire.workflows import Workflow
+
+ENDS = frozenset({"complete", "failed", "canceled"})
+PAGE = 1_000
+
+
+class WorkflowFailed(WindlassError):
+    """A workflow did not complete; `workflow` tells everything about it."""
+
+    code = "workflow_failed"
+
+    def __init__(self, workflow: Workflow) -> None:
+        super().__init__(workflow)
+        self.workflow = workflow
+
+    @property
+    def message(self) -> str:
+        counts = ", ".join(f"{number} {state}" for state, number in self.workflow.counts.items())
+        return f"workflow {self.workflow.id} {self.workflow.state}: {counts or 'no jobs'}"
+
+
+class AsyncWorkflow:
+    """A submitted workflow."""
+
+    def __init__(self, service: Service, workflow: int) -> None:
+        self._service = service
+        self.id = workflow
+
+    async def show(self) -> Workflow:
+        """The workflow as it stands."""
+        return await self._service.workflow(self.id)
+
+    async def jobs(self) -> list[Job]:
+        """All its jobs, newest first, also those that were superseded."""
+        found: list[Job] = []
+        after: str | None = None
+        while True:
+            query = {"workflow": self.id, "limit": PAGE, "after": after}
+            page = await self._service.jobs(query)
+            found += page.jobs
+            after = page.next
+            if after is None:
+                return found
+
+    async def wait(self, timeout: float | None = None) -> Workflow:
+        """Wait until the workflow has ended; raises `TimeoutError` when the time is up."""
+        async with asyncio.timeout(timeout):
+            while True:
+                workflow = await self._service.wait_workflow(self.id, WAIT_SECONDS)
+                if workflow.state in ENDS:
+                    return workflow
+
+    async def complete(self, timeout: float | None = None) -> Workflow:
+        """The same; raises `WorkflowFailed` if it did not complete."""
+        workflow = await self.wait(timeout)
+        if workflow.state != "complete":
+            raise WorkflowFailed(workflow)
+        return workflow
+
+    async def cancel(self, reason: str = "Canceled") -> bool:
+        """Cancel the workflow; whether that changed anything."""
+        return (await self._service.cancel_workflow(self.id, reason)).applied
+
+    async def retry(self, failed: bool = True) -> "AsyncWorkflow":
+        """Try its failed jobs again, or all of it as a new workflow; the one that runs."""
+        done = await self._service.retry_workflow(self.id, failed)
+        return AsyncWorkflow(self._service, done.id)
+
+    def __repr__(self) -> str:
+        return f"<workflow {self.id}>"

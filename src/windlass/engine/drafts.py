@@ -1,0 +1,155 @@
+"""Jobs of a submission with ties, while their ids and edges are being found."""
+
+from collections.abc import Mapping, Sequence
+
+from windlass.domain.errors import Conflict, InvalidInput
+from windlass.domain.graph import Named
+from windlass.domain.job import Prepared
+from windlass.domain.records import JobFacts, KeyRow
+from windlass.engine.work import Work
+
+
+class Draft:
+    """A job of a submission with ties, while its ids and edges are being found."""
+
+    __slots__ = (
+        "after",
+        "any_after",
+        "base",
+        "id",
+        "index",
+        "job",
+        "known",
+        "limit",
+        "unmet",
+        "workflow",
+    )
+
+    def __init__(self, index: int, job: Prepared) -> None:
+        self.index = index
+        self.job = job
+        self.id = 0
+        self.known = 0  # the job that already has this key
+        self.base = job.mould.base or 0
+        self.limit = 0
+        self.after: Sequence[int] = ()
+        self.any_after: Sequence[int] = ()
+        self.unmet = 0
+        self.workflow = 0
+
+
+async def reserve(work: Work, drafts: Sequence[Draft]) -> None:
+    """Find out which keys are known."""
+    rows: dict[tuple[str, str], KeyRow] = {}
+    for draft in drafts:
+        spec = draft.job.spec
+        if spec.key is None:
+            continue
+        row = KeyRow(spec.namespace, spec.key, draft.id, draft.job.body_digest or "")
+        first = rows.setdefault((spec.namespace, spec.key), row)
+        _same_body(first, row, draft)
+        draft.known = first.job if first is not row else 0
+    if not rows:
+        return
+    standing = await work.tx.jobs.claim_keys([rows[key] for key in sorted(rows)])
+    for draft in drafts:
+        spec = draft.job.spec
+        if spec.key is None:
+            continue
+        found = standing[spec.namespace, spec.key]
+        _same_body(found, KeyRow("", "", 0, draft.job.body_digest or ""), draft)
+        if found.job != draft.id:
+            draft.known = found.job
+
+
+def _same_body(found: KeyRow, row: KeyRow, draft: Draft) -> None:
+    if found.digest != row.digest:
+        raise Conflict(
+            "key_conflict",
+            f"expected jobs[{draft.index}].key {draft.job.spec.key!r} to name one job, "
+            f"got another body than job {found.job} was submitted with",
+        )
+
+
+async def resolve(
+    work: Work,
+    drafts: Sequence[Draft],
+    fresh: Sequence[Draft],
+    named: Named,
+    origins: Mapping[int, int],
+) -> dict[int, JobFacts]:
+    """Turn references into ids; lock and read the jobs outside of this submission."""
+    ids = [draft.known or draft.id for draft in drafts]
+    for draft in fresh:
+        _find_ids(draft, ids, named, origins)
+    outside: dict[int, JobFacts] = {}
+    parents = {d.job.spec.parent for d in fresh if d.job.spec.parent is not None}
+    if named.numbered or parents or len(fresh) < len(drafts):
+        own = {draft.id for draft in fresh}
+        others = {j for d in fresh for j in (*d.after, *d.any_after) if j not in own} | parents
+        outside = await work.tx.jobs.share(sorted(others)) if others else {}
+        for draft in fresh:
+            _check_references(draft, outside, origins)
+        await work.catalog.know(work.tx, (fact.shape for fact in outside.values()))
+        _check_namespaces(work, fresh, outside)
+    await _hold_limits(work, fresh)
+    return outside
+
+
+def _find_ids(draft: Draft, ids: Sequence[int], named: Named, origins: Mapping[int, int]) -> None:
+    spec = draft.job.spec
+    after = [ids[place] for place in named.after[draft.index]]
+    others = [ids[place] for place in named.after_any[draft.index]]
+    if named.numbered:
+        after += [_origin(ref, ids, origins) for ref in spec.after if isinstance(ref, int)]
+        others += [_origin(ref, ids, origins) for ref in spec.after_any if isinstance(ref, int)]
+    draft.after = sorted(set(after)) if len(after) > 1 else after
+    draft.any_after = sorted(set(others).difference(after)) if others else others
+
+
+def _origin(job: int, ids: Sequence[int], origins: Mapping[int, int]) -> int:
+    """The job that is meant by the id of one that it repeats."""
+    return ids[origins[job]] if job in origins else job
+
+
+async def _hold_limits(work: Work, fresh: Sequence[Draft]) -> None:
+    limits = {
+        (d.job.spec.namespace, d.job.spec.concurrency.key): d.job.spec.concurrency.max
+        for d in fresh
+        if d.job.spec.concurrency is not None
+    }
+    if not limits:
+        return
+    ids = await work.tx.limits.intern([(*key, limits[key]) for key in sorted(limits)])
+    await work.slots.hold(ids.values())  # before workflows are locked
+    for draft in fresh:
+        spec = draft.job.spec
+        if spec.concurrency is not None:
+            draft.limit = ids[spec.namespace, spec.concurrency.key]
+
+
+def _check_references(
+    draft: Draft, outside: dict[int, JobFacts], origins: Mapping[int, int]
+) -> None:
+    # An id that was guessed right, its own or a neighbour's, is not one of an existing job.
+    spec = draft.job.spec
+    for field, references in (("after", spec.after), ("after_any", spec.after_any)):
+        for job in references:
+            if isinstance(job, int) and job not in outside and job not in origins:
+                where = f"jobs[{draft.index}].{field}"
+                raise InvalidInput(where, "the id of an existing job", job)
+    parent = draft.job.spec.parent
+    if parent is not None and parent not in outside:
+        where = f"jobs[{draft.index}].parent"
+        raise InvalidInput(where, "the id of an existing job", parent)
+
+
+def _check_namespaces(work: Work, fresh: Sequence[Draft], outside: dict[int, JobFacts]) -> None:
+    shapes = work.catalog.shapes
+    for draft in fresh:
+        for job in (*draft.after, *draft.any_after):
+            fact = outside.get(job)
+            if fact is not None and shapes[fact.shape].namespace != draft.job.spec.namespace:
+                where = f"jobs[{draft.index}].after"
+                expected = f"jobs of namespace {draft.job.spec.namespace}"
+                raise InvalidInput(where, expected, f"job {job} of another namespace")

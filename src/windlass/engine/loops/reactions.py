@@ -1,0 +1,61 @@
+"""The loops behind the ends of workflows: follow-ups and retries, and webhooks by themselves.
+
+Webhooks have a loop of their own, so that slow receivers delay nothing else.
+"""
+
+import asyncio
+from typing import Final
+
+import msgspec
+
+from windlass.engine.engine import Engine
+from windlass.engine.reactions import Reactions
+
+AT_ONCE: Final = 20  # webhooks that are sent side by side
+
+
+class Report(msgspec.Struct, frozen=True):
+    """How many reactions one round carried out or tried."""
+
+    tried: int
+
+
+class ReactionsLoop:
+    """Submits follow-ups and retries. Safe to run on every server at once."""
+
+    name = "reactions"
+
+    def __init__(self, engine: Engine, reactions: Reactions) -> None:
+        self._engine = engine
+        self._reactions = reactions
+        self.interval_ms = engine.config.reactions_interval_ms
+
+    async def run_once(self, now: int) -> Report:
+        """One round."""
+        tried = 0
+        for row in await self._reactions.due(False, self._engine.config.chunk_rows):
+            await self._reactions.carry_out(row)
+            tried += 1
+        self._engine.counters.ran(self.name, now)
+        return Report(tried)
+
+
+class WebhooksLoop:
+    """Sends webhooks. Safe to run on every server at once."""
+
+    name = "webhooks"
+
+    def __init__(self, engine: Engine, reactions: Reactions) -> None:
+        self._engine = engine
+        self._reactions = reactions
+        self.interval_ms = engine.config.reactions_interval_ms
+
+    async def run_once(self, now: int) -> Report:
+        """One round; it ends when the slowest receiver has answered or run out of time."""
+        rows = await self._reactions.due(True, AT_ONCE)
+        sent = await asyncio.gather(*map(self._reactions.send, rows), return_exceptions=True)
+        for outcome in sent:
+            if isinstance(outcome, BaseException):
+                raise outcome
+        self._engine.counters.ran(self.name, now)
+        return Report(sum(outcome is not None for outcome in sent))

@@ -1,0 +1,102 @@
+"""The watchdog: workflows that stand still although nothing holds them back."""
+
+from functools import partial
+from typing import NamedTuple
+
+import msgspec
+import structlog
+
+from windlass.domain.errors import Conflict
+from windlass.domain.records import WorkflowRow
+from windlass.engine.engine import Engine
+from windlass.engine.watchdog import Found, describe, examine, give_up, repair
+from windlass.ports.store import Tx
+
+INTERVAL_MS = 30_000
+
+log = structlog.get_logger("windlass.watchdog")
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What one round did; `examined` are those that had not changed since the last one."""
+
+    unfinished: int
+    examined: int
+    repaired: int
+    canceled: int
+
+
+class _Seen(NamedTuple):
+    """How a workflow looked, since when, and when it was examined (0: not yet)."""
+
+    look: tuple[object, ...]
+    examined_at: int
+
+
+class WatchdogLoop:
+    """Repairs contradictions, and cancels workflows in which one came back."""
+
+    name = "watchdog"
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.interval_ms = min(INTERVAL_MS, engine.config.stall_timeout_ms)
+        self._seen: dict[int, _Seen] = {}
+        self._repaired_at: dict[int, int] = {}  # when a contradiction was first found
+
+    async def run_once(self, now: int) -> Report:
+        """One round: those that stand as in the last one are looked at closely."""
+        rows = await self._unfinished()
+        suspects = [row.id for row in rows if self._stands(row, now)]
+        open_ids = {row.id for row in rows}
+        self._seen = {n: seen for n, seen in self._seen.items() if n in open_ids}
+        self._repaired_at = {n: at for n, at in self._repaired_at.items() if n in open_ids}
+        repaired = canceled = 0
+        for workflow in suspects:
+            found = await self._engine.store.read(partial(examine, workflow=workflow))
+            self._seen[workflow] = self._seen[workflow]._replace(examined_at=now)
+            if found is not None:
+                gave_up = await self._act(found, now)
+                canceled += gave_up
+                repaired += not gave_up
+        self._engine.counters.ran(self.name, now)
+        return Report(len(rows), len(suspects), repaired, canceled)
+
+    async def _unfinished(self) -> list[WorkflowRow]:
+        rows: list[WorkflowRow] = []
+        count = self._engine.config.chunk_rows
+        while page := await self._engine.store.read(partial(_unfinished, rows=rows, count=count)):
+            rows += page
+        return rows
+
+    def _stands(self, row: WorkflowRow, now: int) -> bool:
+        """Whether nothing changed since the last round, and this was not examined lately."""
+        look = row.state, row.run, row.counts
+        seen = self._seen.get(row.id)
+        if seen is None or seen.look != look:
+            self._seen[row.id] = _Seen(look, 0)
+            return False
+        return not seen.examined_at or now - seen.examined_at >= self._patience
+
+    @property
+    def _patience(self) -> int:
+        return self._engine.config.stall_timeout_ms
+
+    async def _act(self, found: Found, now: int) -> bool:
+        """Repair it or, if it has come back, cancel it; whether it was canceled."""
+        first = self._repaired_at.setdefault(found.workflow, now)
+        everything = await self._engine.store.read(partial(describe, found=found))
+        log.error("workflow_stalled", workflow=found.workflow, what=found.what, **everything)
+        came_back = now - first >= self._patience
+        try:
+            # Canceling ends what can be found: rows that are gone are put back first.
+            await self._engine.run(partial(repair, found=found))
+            gave_up = came_back and await self._engine.run(partial(give_up, found=found))
+        except Conflict:
+            return False  # it moved on meanwhile
+        await self._engine.settled()
+        return gave_up
+
+
+async def _unfinished(tx: Tx, rows: list[WorkflowRow], count: int) -> list[WorkflowRow]:
+    return await tx.workflows.unfinished(rows[-1].id if rows else 0, count)

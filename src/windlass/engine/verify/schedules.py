@@ -1,0 +1,38 @@
+"""S17: at most one run per (schedule, slot), by the log and by the rows."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from windlass.domain.schedules import RunState
+from windlass.engine.verify.findings import Findings
+from windlass.engine.verify.known import Known
+from windlass.engine.verify.past import Past
+
+
+def note_start(past: Past, found: Findings, data: Mapping[str, Any], seq: int) -> None:
+    """A slot was started; the log may say so once."""
+    place = (data["schedule"], data["slot"])
+    if place in past.slots:
+        said = f"schedule {data['name']} started slot {data['slot']} as workflow "
+        found.add("S17", f"{said}{past.slots[place]} and again as {data['workflow']}", 0, seq)
+    past.slots[place] = data["workflow"]
+
+
+def check_schedules(known: Known, past: Past, found: Findings) -> None:
+    """Each slot has one run, and one that was started is the one the log tells of."""
+    seen: set[tuple[int, int]] = set()
+    last = {row.id: row.last_slot for row in known.snapshot.schedules}
+    for run in known.snapshot.schedule_runs:
+        place = (run.schedule, run.slot)
+        if not run.slot:
+            continue
+        if place in seen:
+            found.add("S17", f"schedule {run.schedule} has two runs of slot {run.slot}")
+        seen.add(place)
+        if run.slot > last.get(run.schedule, 0):
+            said = f"schedule {run.schedule} may run slot {run.slot} again: it has run {run.id}"
+            found.add("S17", said)
+        told = past.slots.get(place, run.workflow)
+        if run.state in (RunState.STARTED, RunState.ENDED) and told != run.workflow:
+            said = f"slot {run.slot} of schedule {run.schedule} is workflow {run.workflow}, "
+            found.add("S17", f"{said}the log says {told}")

@@ -1,0 +1,76 @@
+"""The engine's planner: descriptions and jobs as clients write them become specs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from windlass.domain.errors import InvalidInput
+from windlass.domain.job import JobSpec
+from windlass.domain.roles import Identity, Role
+from windlass.engine.planning import Order, Planned
+from windlass.server.parse import in_words_of_wire, job_spec, workflow_spec
+from windlass.wire.jobs import JobRequest, NewWorkflow
+from windlass.wire.reactions import parse_reactions
+from windlass.workflows.checking import check
+from windlass.workflows.expansion import expand
+from windlass.workflows.nodes import of_plain
+from windlass.workflows.schema import RELAXED, ROOT
+
+OCCASIONS = ("on_success", "on_failure", "on_end")
+
+
+class WirePlanner:
+    """Implements `Planner`."""
+
+    def check(self, description: Mapping[str, Any], namespace: str) -> None:
+        """Refuse what is no description; with values for all its parameters, what cannot run."""
+        check(of_plain(description), RELAXED[ROOT], RELAXED, "")
+        if description.get("namespace") not in (None, namespace):
+            raise InvalidInput("namespace", f"that of the template, {namespace}", "another")
+        for occasion in OCCASIONS:
+            parse_reactions(description.get(occasion) or [], occasion)
+        declared = description.get("parameters") or {}
+        if all(_has_default(parameter) for parameter in declared.values()):
+            self.plan(Order(name="", namespace=namespace, actor="", description=description))
+
+    def plan(self, order: Order) -> Planned:
+        """What the order submits, with the rights of its own namespace and no other."""
+        if order.description is None:
+            new = NewWorkflow(name=order.name)
+            jobs = [_job(value, f"jobs[{n}]") for n, value in enumerate(order.jobs)]
+        else:
+            new, jobs = expand(order.description, order.parameters)
+        who = Identity(0, order.actor, Role.ADMIN, (order.namespace,))
+        workflow = workflow_spec(_finished(new, order), who)
+        if workflow is None:
+            raise InvalidInput("workflow", "given", "nothing")
+        return Planned(workflow, _specs(jobs, who))
+
+
+def _finished(new: NewWorkflow, order: Order) -> NewWorkflow:
+    """The workflow with what the order adds to it."""
+    changes: dict[str, Any] = {"template": order.template}
+    if order.priority is not None:
+        changes["priority"] = order.priority
+    if order.key is not None:
+        changes["key"] = order.key
+    return msgspec.structs.replace(new, labels={**new.labels, **order.labels}, **changes)
+
+
+def _specs(jobs: list[JobRequest], who: Identity) -> list[JobSpec]:
+    try:
+        return [job_spec(job, who, f"jobs[{n}]") for n, job in enumerate(jobs)]
+    except InvalidInput as error:
+        raise in_words_of_wire(error) from None
+
+
+def _job(value: Mapping[str, Any], field: str) -> JobRequest:
+    try:
+        return msgspec.convert(value, JobRequest)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(field, "a job", str(error)) from None
+
+
+def _has_default(parameter: object) -> bool:
+    return isinstance(parameter, Mapping) and parameter.get("default") is not None

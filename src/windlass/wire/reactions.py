@@ -1,0 +1,137 @@
+"""What follows the end of a workflow, version 1."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from windlass.domain.errors import InvalidInput
+from windlass.domain.quantities import parse_duration_ms
+from windlass.domain.schedules import ReactionKind
+from windlass.domain.webhooks import check_url
+from windlass.wire.jobs import Duration, JobRequest
+
+REACTION_LIMIT: Final = 20  # of one occasion
+DELAY_LIMIT: Final = 100
+SECRET_LIMIT: Final = 1_000
+CONCEALED: Final = "***"
+
+
+class Webhook(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A POST to `url`, signed with `secret`, which no answer of the API ever shows."""
+
+    url: str
+    secret: str | None = None
+
+
+class RetryDelays(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The failed jobs are tried again after each of these; after the last one no more."""
+
+    delays: list[Duration]
+
+
+class Reaction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Exactly one of `submit`, `webhook` and `retry`.
+
+    `submit` is a list of jobs, or the name of a template (`name` or `name@version`), which
+    is started with `parameters`.
+    """
+
+    submit: str | list[JobRequest] | None = None
+    parameters: dict[str, Any] = {}
+    webhook: Webhook | None = None
+    retry: RetryDelays | None = None
+
+    @property
+    def kind(self) -> ReactionKind:
+        """What it does."""
+        if self.webhook is not None:
+            return ReactionKind.WEBHOOK
+        return ReactionKind.SUBMIT if self.retry is None else ReactionKind.RETRY
+
+
+class ReactionInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """One reaction to one end of a workflow, and what became of it.
+
+    `result` is the workflow it submitted, how many jobs it retries, or the status that the
+    receiver answered with.
+    """
+
+    id: int
+    run: int
+    on: str
+    kind: str
+    state: str
+    tries: int
+    next_at: str | None
+    created_at: str
+    finished_at: str | None
+    result: int | None
+    message: str | None
+
+
+class ReactionList(msgspec.Struct, frozen=True):
+    reactions: list[ReactionInfo]
+
+
+def parse_reactions(values: Sequence[Mapping[str, Any]], field: str) -> list[Reaction]:
+    """The reactions that were asked for; raises `InvalidInput` naming what is wrong."""
+    if len(values) > REACTION_LIMIT:
+        raise InvalidInput(field, f"at most {REACTION_LIMIT} reactions", len(values))
+    return [_parse(value, f"{field}[{place}]") for place, value in enumerate(values)]
+
+
+def conceal(values: Sequence[Any]) -> list[Any]:
+    """The same without what must not be shown; for reactions at any depth."""
+    return [_conceal(value) for value in values]
+
+
+def conceal_body(description: Mapping[str, Any]) -> dict[str, Any]:
+    """A description without the secrets of its webhooks."""
+    return {name: _conceal(value) for name, value in description.items()}
+
+
+def _conceal(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_conceal(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    shown = {name: _conceal(item) for name, item in value.items()}
+    hook = shown.get("webhook")
+    if isinstance(hook, dict) and hook.get("secret") is not None:
+        shown["webhook"] = {**hook, "secret": CONCEALED}
+    return shown
+
+
+def _parse(value: Mapping[str, Any], field: str) -> Reaction:
+    try:
+        reaction = msgspec.convert(value, Reaction)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(field, "a reaction", str(error)) from None
+    chosen = [n for n in ("submit", "webhook", "retry") if getattr(reaction, n) is not None]
+    if len(chosen) != 1:
+        expected = "exactly one of submit, webhook and retry"
+        raise InvalidInput(field, expected, ", ".join(chosen) or "none")
+    if reaction.webhook is not None:
+        _check_webhook(reaction.webhook, f"{field}.webhook")
+    if reaction.retry is not None:
+        _check_delays(reaction.retry, f"{field}.retry.delays")
+    if reaction.submit == "" or reaction.submit == []:
+        raise InvalidInput(f"{field}.submit", "the name of a template, or jobs", reaction.submit)
+    return reaction
+
+
+def _check_webhook(hook: Webhook, field: str) -> None:
+    check_url(hook.url, f"{field}.url")
+    if not hook.secret or len(hook.secret) > SECRET_LIMIT:
+        expected = f"text of 1 to {SECRET_LIMIT} characters: webhooks are signed with it"
+        raise InvalidInput(f"{field}.secret", expected, "nothing" if not hook.secret else "more")
+    if hook.secret == CONCEALED:
+        raise InvalidInput(f"{field}.secret", "the secret itself", CONCEALED)
+
+
+def _check_delays(retry: RetryDelays, field: str) -> None:
+    if not 1 <= len(retry.delays) <= DELAY_LIMIT:
+        raise InvalidInput(field, f"1 to {DELAY_LIMIT} durations", len(retry.delays))
+    for place, delay in enumerate(retry.delays):
+        parse_duration_ms(delay, f"{field}[{place}]")

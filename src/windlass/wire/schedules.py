@@ -1,0 +1,123 @@
+"""Messages about templates and schedules, version 1."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from windlass.wire.jobs import JobRequest
+
+
+class TemplateRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A template as it is put: `body` is the description of a workflow."""
+
+    body: dict[str, Any]
+
+
+class TemplatePut(msgspec.Struct, frozen=True, kw_only=True):
+    """`applied` is False if the newest version is the same already."""
+
+    name: str
+    namespace: str
+    version: int
+    applied: bool
+
+
+class Template(msgspec.Struct, frozen=True, kw_only=True):
+    """One version of a template; the secrets of its webhooks are not shown."""
+
+    name: str
+    namespace: str
+    version: int
+    priority: int | str | None
+    parameters: dict[str, Any]
+    body: dict[str, Any]
+    created_at: str
+    created_by: str | None
+
+
+class TemplateList(msgspec.Struct, frozen=True):
+    templates: list[Template]
+
+
+class StartRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`version` 0 is the newest. `priority` and `key` go before those of the template."""
+
+    parameters: dict[str, Any] = {}
+    priority: int | str | None = None
+    key: str | None = None
+    version: int = 0
+
+
+class StartReply(msgspec.Struct, frozen=True, kw_only=True):
+    """The workflow; `applied` is False if one with the same key had not ended."""
+
+    workflow: int
+    template: str
+    ids: list[int]
+    applied: bool
+
+
+class ScheduleRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A schedule as it is put. It starts a template with `parameters`, or `jobs`.
+
+    `overlap` is for slots that come while a run has not ended, `catch_up` for those that
+    passed while no server was there; `catch_up_limit` is how many of them "all" means.
+    """
+
+    cron: str
+    zone: str = "UTC"
+    overlap: Literal["allow", "skip", "queue", "cancel"] = "skip"
+    catch_up: Literal["none", "last", "all"] = "last"
+    catch_up_limit: int = 100
+    paused: bool = False
+    template: str | None = None
+    parameters: dict[str, Any] = {}
+    jobs: list[JobRequest] = []
+    priority: int | str | None = None
+
+
+class ScheduleRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One run; `slot` is None for those started by hand."""
+
+    id: int
+    slot: str | None
+    state: str
+    workflow: int | None
+    created_at: str
+    changed_at: str
+    reason: str | None
+    actor: str | None
+
+
+class Schedule(msgspec.Struct, frozen=True, kw_only=True):
+    """A schedule as it is shown; lists leave `runs` empty."""
+
+    id: int
+    name: str
+    namespace: str
+    cron: str
+    zone: str
+    overlap: str
+    catch_up: str
+    catch_up_limit: int
+    paused: bool
+    next_at: str | None
+    last_slot: str | None
+    template: str | None
+    parameters: dict[str, Any]
+    jobs: list[dict[str, Any]]
+    priority: int | str | None
+    created_at: str
+    created_by: str | None
+    runs: list[ScheduleRun]
+
+
+class ScheduleList(msgspec.Struct, frozen=True):
+    schedules: list[Schedule]
+
+
+class SchedulePut(msgspec.Struct, frozen=True, kw_only=True):
+    """`applied` is False if it was the same already."""
+
+    applied: bool
+    schedule: Schedule

@@ -1,0 +1,65 @@
+"""Messages about workflows, version 1."""
+
+from typing import Any
+
+import msgspec
+
+
+class Workflow(msgspec.Struct, frozen=True, kw_only=True):
+    """A workflow as it is shown; `counts` has the states that some of its jobs are in.
+
+    `priority` is the base of jobs that name none, `run` rises each time it is opened again,
+    `supersedes` is the workflow that this one repeats from scratch.
+    """
+
+    id: int
+    name: str
+    namespace: str
+    state: str
+    counts: dict[str, int]
+    jobs: int
+    priority: int
+    key: str | None
+    submitted_by: str | None
+    created_at: str
+    finished_at: str | None
+    run: int
+    fail_fast: bool
+    labels: dict[str, str]
+    template: str | None
+    parameters: dict[str, Any]
+    on_success: list[Any]
+    on_failure: list[Any]
+    on_end: list[Any]
+    supersedes: int | None
+    reason: str | None
+
+
+class WorkflowList(msgspec.Struct, frozen=True):
+    """One page, newest first; `next` is the cursor of the following one."""
+
+    workflows: list[Workflow]
+    next: str | None = None
+
+
+class CancelWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    reason: str = "Canceled"
+
+
+class CanceledWorkflow(msgspec.Struct, frozen=True):
+    id: int
+    state: str
+    applied: bool
+
+
+class RetryWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Its failed jobs, or all of it anew as another workflow."""
+
+    failed: bool = True
+
+
+class RetriedWorkflow(msgspec.Struct, frozen=True):
+    """The workflow that runs now: the same one, or its successor."""
+
+    id: int
+    applied: bool

@@ -1,0 +1,113 @@
+"""Values of a file against the schema; what does not fit is named with its line.
+
+Only the words that `schema.py` uses are understood.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from windlass.workflows.nodes import Misdescribed, Node
+from windlass.workflows.schema import Schema, resolve
+
+_KINDS: Final = {
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "nothing",
+    "array": "a list",
+    "object": "a mapping",
+}
+
+
+def check(node: Node, schema: Schema, definitions: Mapping[str, Any], field: str) -> None:
+    """Raise `Misdescribed` for the first value that does not fit; `field` is the node's path."""
+    schema = resolve(schema, definitions)
+    options = schema.get("anyOf")
+    if options is not None:
+        _check_one_of(node, options, definitions, field)
+        return
+    if not _fits(node, schema):
+        raise node.refuse(field, _describe([schema]), _shown(node))
+    if isinstance(node.value, dict):
+        _check_entries(node, schema, definitions, field)
+    elif isinstance(node.value, list) and "items" in schema:
+        for number, item in enumerate(node.value):
+            check(item, schema["items"], definitions, f"{field}[{number}]")
+
+
+def suggest(name: str, known: Iterable[str], most: int = 8) -> str:
+    """Names to choose from, the most similar first; a few of many."""
+    names = list(known)
+    close = difflib.get_close_matches(name, names, n=1) if len(names) <= 1_000 else []
+    rest = sorted(n for n in names if n not in close)[: most - len(close)]
+    more = ", …" if len(names) > most else ""
+    return ", ".join([*close, *rest]) + more if names else "none"
+
+
+def _check_one_of(
+    node: Node, options: Sequence[Schema], definitions: Mapping[str, Any], field: str
+) -> None:
+    for option in options:
+        whole = resolve(option, definitions)
+        if _fits(node, whole):
+            check(node, whole, definitions, field)
+            return
+    known = [resolve(option, definitions) for option in options]
+    raise node.refuse(field, _describe(known), _shown(node))
+
+
+def _check_entries(node: Node, schema: Schema, definitions: Mapping[str, Any], field: str) -> None:
+    known: Mapping[str, Schema] = schema.get("properties", {})
+    others = schema.get("additionalProperties", True)
+    for name, child in node.entries().items():
+        if name in known:
+            check(child, known[name], definitions, f"{field}.{name}" if field else name)
+        elif others is False:
+            expected = f"one of the fields {suggest(name, known, most=40)}"
+            where = field or "a field of the workflow"
+            raise Misdescribed(node.place_of(name), where, expected, name)
+        elif isinstance(others, Mapping):
+            check(child, others, definitions, f"{field}.{name}" if field else name)
+    for name in schema.get("required", ()):
+        if name not in node.entries():
+            raise node.refuse(f"{field}.{name}" if field else name, "given", "nothing")
+
+
+def _fits(node: Node, schema: Schema) -> bool:
+    """Whether the value itself has the right type; what is in it is looked at later."""
+    value = node.value
+    if "enum" in schema:
+        return value in schema["enum"] and not isinstance(value, bool)
+    kind = schema.get("type")
+    if kind is None:
+        return True
+    if kind == "string":
+        pattern = schema.get("pattern")
+        return isinstance(value, str) and (pattern is None or bool(re.search(pattern, value)))
+    if kind == "number":
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if kind == "integer":
+        return isinstance(value, int) and not isinstance(value, bool)
+    kinds = {"boolean": bool, "array": list, "object": dict, "null": type(None)}
+    return isinstance(value, kinds[kind])
+
+
+def _describe(options: Sequence[Schema]) -> str:
+    words: list[str] = []
+    for option in options:
+        if "enum" in option:
+            words += [str(word) for word in option["enum"]]
+        elif "pattern" not in option and option.get("type") != "null":
+            words.append(_KINDS[option["type"]])
+    return " or ".join(words)
+
+
+def _shown(node: Node) -> object:
+    if isinstance(node.value, list):
+        return f"a list of {len(node.value)}"
+    if isinstance(node.value, dict):
+        return "a mapping"
+    return "nothing" if node.value is None else node.value

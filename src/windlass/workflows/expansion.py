@@ -1,0 +1,221 @@
+"""From a description to the jobs of a workflow.
+
+Every entry becomes one job, or those of its matrix, or those of another workflow; then the
+names in `after` become those of jobs. Sizes are checked before anything is made: a file of
+a few lines can describe more jobs than there is memory for.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from windlass.wire.jobs import JobRequest, NewWorkflow
+from windlass.workflows.checking import check
+from windlass.workflows.files import Files, LocalFiles, NoFiles
+from windlass.workflows.format import OF_SUBWORKFLOWS
+from windlass.workflows.jobs import check_job, check_job_name, make_job, place_in
+from windlass.workflows.matrix import Combination, combinations, named, scope_of
+from windlass.workflows.nodes import Misdescribed, Node, Place, of_plain, plain
+from windlass.workflows.parameters import bind, values
+from windlass.workflows.references import Entry, Instance, Made, link, refuse_cycles
+from windlass.workflows.schema import JOB, RELAXED, ROOT, STRICT
+from windlass.workflows.substitution import Scope, substitute, substitute_text
+
+JOB_LIMIT: Final = 250_000  # of a whole workflow
+LEVEL_LIMIT: Final = 10  # workflows inside of each other
+REACTIONS: Final = ("on_success", "on_failure", "on_end")
+
+
+class Expansion(msgspec.Struct, frozen=True):
+    """What is submitted, and where each job stands in the files."""
+
+    workflow: NewWorkflow
+    jobs: list[JobRequest]
+    nodes: list[Node]
+
+    def place_of(self, job: int, field: str) -> Place:
+        """Where a field of a job stands, as the server names it: `retries`, `args.argv[1]`."""
+        return place_in(self.nodes[job], field)
+
+
+def expand(
+    description: Mapping[str, Any], parameters: Mapping[str, Any]
+) -> tuple[NewWorkflow, list[JobRequest]]:
+    """The workflow that a description as data means, with these parameters."""
+    made = expand_tree(of_plain(description), parameters, NoFiles())
+    return made.workflow, made.jobs
+
+
+def expand_file(path: Path, parameters: Mapping[str, Any]) -> Expansion:
+    """The workflow that a file describes, with these parameters."""
+    files = LocalFiles()
+    name, tree = files.open(path)
+    return expand_tree(tree, parameters, files, name)
+
+
+def expand_tree(
+    tree: Node, parameters: Mapping[str, Any], files: Files, file: str = ""
+) -> Expansion:
+    """The workflow that a document describes; `file` tells it apart from others."""
+    made = Made()
+    given = {name: of_plain(value) for name, value in parameters.items()}
+    level = _Level(tree, given, "", files, (file,), made)
+    workflow = level.workflow()
+    level.expand()
+    refuse_cycles(made)
+    return Expansion(workflow, made.requests(workflow.namespace), made.nodes)
+
+
+class _Level:
+    """One workflow of those inside of each other."""
+
+    def __init__(
+        self,
+        tree: Node,
+        given: Mapping[str, Node],
+        prefix: str,
+        files: Files,
+        chain: tuple[str, ...],
+        made: Made,
+        priority: Node | None = None,
+    ) -> None:
+        check(tree, RELAXED[ROOT], RELAXED, "")
+        self._tree = tree
+        self._bound = bind(tree.get("parameters"), given, tree.place)
+        self._scope = Scope({f"parameters.{n}": node for n, node in self._bound.items()})
+        self._prefix = prefix
+        self._files = files
+        self._chain = chain
+        self._made = made
+        self._priority = priority
+
+    def workflow(self) -> NewWorkflow:
+        """The workflow itself."""
+        tree = self._tree.entries()
+        said = {
+            name: substitute(tree[name], self._scope, name)
+            for name in ("name", "namespace", "priority", "key", "fail_fast", "labels", *REACTIONS)
+            if name in tree and tree[name].value is not None
+        }
+        for name, node in said.items():
+            check(node, STRICT[ROOT]["properties"][name], STRICT, name)
+        plainly = {name: plain(node) for name, node in said.items()}
+        if "labels" in said:
+            plainly["labels"] = {n: node.text for n, node in said["labels"].entries().items()}
+        return NewWorkflow(**plainly, parameters=values(self._bound))
+
+    def expand(self) -> None:
+        """Make the jobs of all entries, once it is known how many they are, then tie them."""
+        entries: dict[str, Entry] = {}
+        chosen: dict[str, list[Combination]] = {}
+        jobs = self._tree.entries()["jobs"]
+        for written, node in jobs.entries().items():
+            name = self._name(written, jobs.place_of(written), entries)
+            entries[name] = entry = Entry(name, node, f"jobs.{name}")
+            matrix, count = (self._own(node, part, entry.field) for part in ("matrix", "count"))
+            chosen[name] = combinations(matrix, count, entry.field)
+            self._reserve(sum(map(len, chosen.values())), node, entry.field)
+        for name, entry in entries.items():
+            self._fill(entry, chosen[name])
+        link(entries, self._prefix, self._made)
+
+    def _name(self, written: str, place: Place, entries: Mapping[str, Entry]) -> str:
+        name = substitute_text(written, self._scope, place, "jobs")
+        if not name or any(sign in name for sign in "[]/*"):
+            raise Misdescribed(place, "the name of a job", "without [ ] / and *", name)
+        if name in entries:
+            raise Misdescribed(place, "jobs", "without the same name twice", name)
+        return name
+
+    def _fill(self, entry: Entry, chosen: list[Combination]) -> None:
+        settled: Node | None = None
+        differs = False
+        for combination in chosen:
+            if settled is None or differs:
+                scope = self._scope.with_values(scope_of(combination))
+                settled = self._settle(entry.node, scope, entry.field)
+                differs = scope.uses_more_than(self._scope)
+            if settled.entries().get("workflow") is None:
+                instance = self._job(entry, combination, settled)
+            else:
+                instance = self._inside(entry, combination, settled, len(chosen))
+            entry.add(instance)
+
+    def _own(self, node: Node, part: str, field: str) -> Node | None:
+        """The matrix or count of an entry, which parameters may be part of."""
+        found = node.get(part)
+        if found is None or found.value is None:
+            return None
+        settled = substitute(found, self._scope, f"{field}.{part}")
+        check(settled, STRICT[JOB]["properties"][part], STRICT, f"{field}.{part}")
+        return settled
+
+    def _settle(self, node: Node, scope: Scope, field: str) -> Node:
+        """An entry for one of its jobs. What it holds of another workflow has names of its own."""
+        parts = {n: c for n, c in node.entries().items() if n not in ("matrix", "count")}
+        inner = parts.get("workflow")
+        kept = inner if inner is not None and isinstance(inner.value, dict) else None
+        settled: dict[str, Node] = {}
+        for name, part in parts.items():
+            settled[name] = part
+            if part.live and part is not kept:
+                where = f"{field}.{name}"
+                settled[name] = substitute(part, scope, where)
+                check(settled[name], STRICT[JOB]["properties"][name], STRICT, where)
+        made = Node(settled, node.place)
+        made.keys = node.keys
+        return made
+
+    def _job(self, entry: Entry, combination: Combination, node: Node) -> Instance:
+        name = self._prefix + named(entry.name, combination)
+        like = entry.instances[-1] if entry.instances else None
+        if like is not None and like.node is node:
+            request = msgspec.structs.replace(self._made.job(like.starts[0]), name=name)
+            check_job_name(name, node, entry.field)
+        else:
+            request = make_job(name, node, entry.field, self._priority)
+            check_job(request, node, entry.field)
+        number = self._made.add(request, node)
+        return Instance(combination, node, [number], [number])
+
+    def _inside(self, entry: Entry, combination: Combination, node: Node, alike: int) -> Instance:
+        """The jobs of another workflow."""
+        for name in node.entries():
+            if name not in OF_SUBWORKFLOWS:
+                expected = f"with {', '.join(sorted(OF_SUBWORKFLOWS))} alone beside workflow"
+                raise Misdescribed(node.place_of(name), entry.field, expected, name)
+        inner = node.entries()["workflow"]
+        file, tree = self._document(inner, f"{entry.field}.workflow")
+        given = node.get("parameters")
+        priority = node.get("priority") or tree.get("priority") or self._priority
+        before = len(self._made.nodes)
+        level = _Level(
+            tree, given.entries() if given is not None else {},
+            f"{self._prefix}{named(entry.name, combination)}/",
+            self._files, (*self._chain, file), self._made, priority,
+        )  # fmt: skip
+        level.expand()
+        size = len(self._made.nodes) - before
+        if not size:
+            raise inner.refuse(f"{entry.field}.workflow", "a workflow with jobs", "none")
+        if not entry.instances:
+            self._reserve(size * (alike - 1), node, entry.field)
+        numbers = range(before, before + size)
+        return Instance(combination, node, self._made.starts(numbers), self._made.ends(numbers))
+
+    def _document(self, inner: Node, field: str) -> tuple[str, Node]:
+        if len(self._chain) >= LEVEL_LIMIT:
+            raise inner.refuse(field, f"at most {LEVEL_LIMIT} workflows inside of each other")
+        if isinstance(inner.value, dict):
+            return "", inner
+        file, tree = self._files.find(inner, field)
+        if file in self._chain:
+            around = " → ".join(Path(name).name for name in (*self._chain, file))
+            raise inner.refuse(field, "free of recursion", around)
+        return file, tree
+
+    def _reserve(self, more: int, node: Node, field: str) -> None:
+        if len(self._made.nodes) + more > JOB_LIMIT:
+            raise node.refuse(field, f"within the {JOB_LIMIT} jobs of a workflow", "more")

@@ -1,0 +1,56 @@
+"""Where the files that a workflow is made of come from."""
+
+import os
+from pathlib import Path
+from typing import Protocol
+
+from windlass.workflows.nodes import Misdescribed, Node, Place
+from windlass.workflows.reading import SIZE_LIMIT, read_text
+
+
+class Files(Protocol):
+    """Finds the file that `workflow:` names."""
+
+    def find(self, name: Node, field: str) -> tuple[str, Node]:
+        """What tells the file apart from others, and its document."""
+        ...
+
+
+class LocalFiles:
+    """Implements `Files` with those of this machine: paths are relative to the file they are in."""
+
+    def __init__(self) -> None:
+        self._read: dict[str, Node] = {}
+
+    def find(self, name: Node, field: str) -> tuple[str, Node]:
+        text = str(name.value)
+        if Path(text).is_absolute():
+            raise name.refuse(field, "a path relative to this file")
+        path = os.path.normpath(Path(name.place.file).parent / text)
+        real = os.path.realpath(path)
+        if real not in self._read:
+            self._read[real] = self._load(path, name, field)
+        return real, self._read[real]
+
+    def open(self, path: Path) -> tuple[str, Node]:
+        """The file that is to be submitted."""
+        named = Node(str(path), Place(str(path)))
+        real = os.path.realpath(path)
+        self._read[real] = self._load(str(path), named, "the file")
+        return real, self._read[real]
+
+    def _load(self, path: str, named: Node, field: str) -> Node:
+        try:
+            with Path(path).open("rb") as file:
+                content = file.read(SIZE_LIMIT + 1)
+        except OSError as error:
+            expected = f"a readable file ({error.strerror or 'it is not'})"
+            raise Misdescribed(named.place, field, expected, path) from None
+        return read_text(content, path)
+
+
+class NoFiles:
+    """Implements `Files` for descriptions that came as data: the workflow is in the job itself."""
+
+    def find(self, name: Node, field: str) -> tuple[str, Node]:
+        raise name.refuse(field, "a workflow, not the name of a file")

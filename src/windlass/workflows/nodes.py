@@ -1,0 +1,129 @@
+"""A description as it was written: values that know their file and line.
+
+Whatever is wrong in a file is said with its place. A description that came as data (from a
+program, or from a template) has no lines; its errors name the field alone.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+from windlass.domain.errors import InvalidInput
+
+MARK: Final = "${{"  # begins what is substituted
+
+
+class Place(NamedTuple):
+    """Where something stands; line 0 is for what has no lines."""
+
+    file: str = ""
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: " if self.line else f"{self.file}: " if self.file else ""
+
+
+NOWHERE: Final = Place()
+
+
+class Misdescribed(InvalidInput):
+    """What cannot be accepted in a description, and where it stands."""
+
+    def __init__(self, place: Place, field: str, expected: str, got: object) -> None:
+        super().__init__(field, expected, got)
+        self.place = place
+
+    @property
+    def message(self) -> str:
+        return f"{self.place}{super().message}"
+
+    def details(self) -> dict[str, object]:
+        where = {"file": self.place.file, "line": self.place.line} if self.place.line else {}
+        return {**super().details(), **where}
+
+
+class Node:
+    """One value. Lists and mappings hold nodes; `text` is a scalar as it was written.
+
+    `live` says that something in it is to be substituted; `keys` where names stand.
+    """
+
+    __slots__ = ("keys", "live", "place", "size", "text", "value")
+
+    def __init__(self, value: Any, place: Place = NOWHERE, text: str = "") -> None:
+        self.value = value
+        self.place = place
+        self.text = text
+        self.keys: Mapping[str, Place] = {}
+        self.size = 1
+        self.live = isinstance(value, str) and MARK in value
+
+    def get(self, name: str) -> "Node | None":
+        """An entry of a mapping."""
+        return self.value.get(name) if isinstance(self.value, dict) else None
+
+    def entries(self) -> "Mapping[str, Node]":
+        """The entries of a mapping; nothing else has any."""
+        return self.value if isinstance(self.value, dict) else {}
+
+    def items(self) -> "list[Node]":
+        """The items of a list; a single value is a list of one."""
+        return self.value if isinstance(self.value, list) else [self]
+
+    def place_of(self, name: str) -> Place:
+        """Where an entry's name stands."""
+        return self.keys.get(name, self.place)
+
+    def refuse(self, field: str, expected: str, got: object = None) -> Misdescribed:
+        """The error about this value; by default it is what came."""
+        return Misdescribed(self.place, field, expected, plain(self) if got is None else got)
+
+
+def sequence(items: list[Node], place: Place) -> Node:
+    """A list of nodes as a node."""
+    node = Node(items, place)
+    _gather(node, items)
+    return node
+
+
+def mapping(entries: dict[str, Node], place: Place, keys: Mapping[str, Place]) -> Node:
+    """Named nodes as a node."""
+    node = Node(entries, place)
+    node.keys = keys
+    _gather(node, entries.values())
+    node.live = node.live or any(MARK in name for name in entries)
+    return node
+
+
+def plain(node: Node) -> Any:
+    """The value without places."""
+    value = node.value
+    if isinstance(value, dict):
+        return {name: plain(child) for name, child in value.items()}
+    if isinstance(value, list):
+        return [plain(child) for child in value]
+    return value
+
+
+def of_plain(value: Any, place: Place = NOWHERE) -> Node:
+    """A value of a program as a node, every part of it at the same place."""
+    if isinstance(value, Mapping):
+        entries = {str(name): of_plain(child, place) for name, child in value.items()}
+        return mapping(entries, place, {})
+    if isinstance(value, list | tuple):
+        return sequence([of_plain(child, place) for child in value], place)
+    return Node(value, place, as_text(value))
+
+
+def as_text(value: object) -> str:
+    """A scalar as a file would have it."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
+
+
+def _gather(node: Node, children: Iterable[Node]) -> None:
+    for child in children:
+        node.size += child.size
+        node.live = node.live or child.live

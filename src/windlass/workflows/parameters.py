@@ -1,0 +1,99 @@
+"""Parameters: what a file declares, and what was given for them."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from windlass.workflows.checking import suggest
+from windlass.workflows.nodes import Misdescribed, Node, Place, plain
+from windlass.workflows.reading import scalar_of
+
+_EXPECTED: Final = {
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+}
+
+
+def bind(declared: Node | None, given: Mapping[str, Node], at: Place) -> dict[str, Node]:
+    """A value for every declared parameter; raises `Misdescribed` if one is missing or misfits."""
+    entries = declared.entries() if declared is not None else {}
+    for name, node in given.items():
+        if name not in entries:
+            place = node.place if node.place.line else at
+            raise Misdescribed(place, "parameters", f"one of {suggest(name, entries)}", name)
+    return {
+        name: _value(name, declaration, given.get(name)) for name, declaration in entries.items()
+    }
+
+
+def values(bound: Mapping[str, Node]) -> dict[str, Any]:
+    """What is kept with the workflow."""
+    return {name: plain(node) for name, node in bound.items()}
+
+
+def _value(name: str, declaration: Node, given: Node | None) -> Node:
+    default = declaration.get("default")
+    if default is not None and default.value is None:
+        default = None
+    kind = kind_of(declaration)
+    field = f"parameters.{name}"
+    choices = declaration.get("choices")
+    allowed = [_convert(c, kind, f"{field}.choices") for c in choices.items()] if choices else []
+    fallback = None if default is None else _chosen(default, kind, allowed, f"{field}.default")
+    if given is not None:
+        own = Node(given.value, given.place if given.place.line else declaration.place, given.text)
+        return _chosen(own, kind, allowed, field)
+    if fallback is None:
+        raise declaration.refuse(field, f"given ({_EXPECTED[kind]})", "nothing")
+    return fallback
+
+
+def kind_of(declaration: Node) -> str:
+    """The declared type, else that of the default, else text."""
+    said, default = declaration.get("type"), declaration.get("default")
+    if said is not None and said.value is not None:
+        return str(said.value)
+    value = None if default is None else default.value
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int):
+        return "integer"
+    return "number" if isinstance(value, float) else "string"
+
+
+def _chosen(node: Node, kind: str, allowed: list[Node], field: str) -> Node:
+    value = _convert(node, kind, field)
+    if allowed and value.value not in [choice.value for choice in allowed]:
+        raise node.refuse(field, f"one of {', '.join(choice.text for choice in allowed)}")
+    return value
+
+
+def _convert(node: Node, kind: str, field: str) -> Node:
+    """The value in its type. Text is read as a file would be; numbers are text as written."""
+    value, text = node.value, node.text
+    if kind == "string":
+        if isinstance(value, str) or _is_number(value):
+            if "\0" in text or not _is_encodable(text):
+                raise node.refuse(field, "text without NUL and lone surrogates")
+            return Node(text, node.place, text)
+        raise node.refuse(field, _EXPECTED[kind])
+    if isinstance(value, str):
+        value = scalar_of(value)
+    if kind == "number" and _is_number(value):
+        return Node(value, node.place, text)
+    if type(value) is {"integer": int, "boolean": bool}.get(kind):
+        return Node(value, node.place, text)
+    raise node.refuse(field, _EXPECTED[kind])
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,277 @@
+"""`after` and `after_any`: from the names in a file to the jobs they mean.
+
+`NAME` means all jobs of an entry, `NAME[a,b]` one of them, and `NAME[*]` those with the same
+values on the axes that both have. Of a workflow inside, `NAME` means its ends: the jobs that
+no other of its jobs waits for.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from windlass.domain.job import DEPENDENCY_LIMIT
+from windlass.wire.jobs import JobRequest
+from windlass.workflows.checking import suggest
+from windlass.workflows.matrix import Combination, named
+from windlass.workflows.nodes import Node, plain
+
+EDGE_LIMIT: Final = 2_500_000  # of a whole workflow
+MATCHING: Final = "[*]"
+SHOWN: Final = 20  # jobs of a cycle
+
+Numbers = Sequence[int]
+
+
+class Made:
+    """The jobs so far, by number, and what each waits for."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.numbers: dict[str, int] = {}
+        self._jobs: list[JobRequest] = []
+        self._waits: list[list[Numbers]] = []  # for both kinds, as the order needs it
+        self._names: list[str] = []
+        self._after: list[dict[str, list[int | str]]] = []
+        self._awaited: set[int] = set()
+        self._edges = 0
+
+    def add(self, request: JobRequest, node: Node) -> int:
+        """Take a job in."""
+        number = len(self._jobs)
+        name = request.name or ""
+        if name in self.numbers:
+            raise node.refuse("jobs", "without the same name twice", name)
+        self.numbers[name] = number
+        self._names.append(name)
+        self._jobs.append(request)
+        self.nodes.append(node)
+        self._waits.append([])
+        self._after.append({})
+        return number
+
+    def job(self, number: int) -> JobRequest:
+        """One of them, without what it waits for."""
+        return self._jobs[number]
+
+    def give(self, number: int, argument: str, value: object) -> None:
+        """Change an argument of a job."""
+        job = self._jobs[number]
+        self._jobs[number] = msgspec.structs.replace(job, args={**job.args, argument: value})
+
+    def wait_for(self, job: int, numbers: Numbers, field: str, where: tuple[Node, str]) -> None:
+        """Let a job wait for others; `where` is what says so, and how errors name it."""
+        ref, path = where
+        known = self._after[job].setdefault(field, [])
+        self._edges += len(numbers)
+        if len(known) + len(numbers) > DEPENDENCY_LIMIT:
+            raise ref.refuse(path, f"at most {DEPENDENCY_LIMIT} jobs")
+        if self._edges > EDGE_LIMIT:
+            raise ref.refuse(path, f"within the {EDGE_LIMIT} dependencies of a workflow", "more")
+        known += [self._names[number] for number in numbers]
+        self._waits[job].append(numbers)
+        self._awaited.update(numbers)
+
+    def wait_for_existing(self, job: int, other: int, field: str) -> None:
+        """Let a job wait for one that was submitted before."""
+        self._after[job].setdefault(field, []).append(other)
+
+    def starts(self, numbers: Numbers) -> list[int]:
+        """Those that wait for no other job of the workflow."""
+        return [number for number in numbers if not self._waits[number]]
+
+    def ends(self, numbers: Numbers) -> list[int]:
+        """Those that no other job waits for."""
+        return [number for number in numbers if number not in self._awaited]
+
+    def requests(self, namespace: str | None) -> list[JobRequest]:
+        """The jobs with their dependencies, in the namespace of their workflow."""
+        made: list[JobRequest] = []
+        for job, after in zip(self._jobs, self._after, strict=True):
+            changes: dict[str, Any] = {
+                field: list(dict.fromkeys(names)) for field, names in after.items()
+            }
+            if namespace is not None:
+                changes["namespace"] = namespace
+            made.append(msgspec.structs.replace(job, **changes) if changes else job)
+        return made
+
+    def find_cycle(self) -> list[int]:
+        """Jobs that wait for each other in a circle; none if there is no circle."""
+        missing = [sum(map(len, waits)) for waits in self._waits]
+        dependents: list[list[int]] = [[] for _ in missing]
+        for number, waits in enumerate(self._waits):
+            for numbers in waits:
+                for other in numbers:
+                    dependents[other].append(number)
+        free = [number for number, count in enumerate(missing) if not count]
+        for number in free:
+            for dependent in dependents[number]:
+                missing[dependent] -= 1
+                if not missing[dependent]:
+                    free.append(dependent)
+        if len(free) == len(missing):
+            return []
+        return self._circle({number for number, count in enumerate(missing) if count})
+
+    def _circle(self, left: set[int]) -> list[int]:
+        path: list[int] = []
+        seen: dict[int, int] = {}
+        number = min(left)
+        while number not in seen:
+            seen[number] = len(path)
+            path.append(number)
+            number = next(o for numbers in self._waits[number] for o in numbers if o in left)
+        return [*path[seen[number] :], number]
+
+
+class Instance:
+    """One of an entry's jobs, or the jobs of a workflow that stand for it."""
+
+    __slots__ = ("combination", "ends", "node", "starts")
+
+    def __init__(
+        self, combination: Combination, node: Node, starts: list[int], ends: list[int]
+    ) -> None:
+        self.combination = combination
+        self.node = node
+        self.starts = starts
+        self.ends = ends
+
+
+class Entry:
+    """What one name of a file stands for."""
+
+    def __init__(self, name: str, node: Node, field: str) -> None:
+        self.name = name
+        self.node = node
+        self.field = field
+        self.instances: list[Instance] = []
+        self._named: dict[str, Instance] = {}
+        self._all: list[int] = []
+        self._alike: dict[tuple[str, ...], dict[tuple[str, ...], list[int]]] = {}
+
+    def add(self, instance: Instance) -> None:
+        """Take one in."""
+        self.instances.append(instance)
+        self._named[named(self.name, instance.combination)] = instance
+        self._all += instance.ends
+
+    @property
+    def ends(self) -> Numbers:
+        """Of all of them; the same list each time."""
+        return self._all
+
+    def one(self, name: str) -> Instance | None:
+        """The one with this name."""
+        return self._named.get(name)
+
+    def alike(self, combination: Combination) -> list[int] | None:
+        """The ends of those that agree with these values; None without an axis in common."""
+        axes = tuple(name for name in self.instances[0].combination if name in combination)
+        if not axes:
+            return None
+        index = self._alike.get(axes)
+        if index is None:
+            index = self._alike[axes] = {}
+            for instance in self.instances:
+                index.setdefault(_on(axes, instance.combination), []).extend(instance.ends)
+        return index.get(_on(axes, combination), [])
+
+
+def link(entries: Mapping[str, Entry], prefix: str, made: Made) -> None:
+    """Let the jobs of one workflow wait for each other, as their entries say."""
+    linker = _Linker(entries, prefix, made)
+    for entry in entries.values():
+        for instance in entry.instances:
+            linker.link(entry, instance)
+
+
+def refuse_cycles(made: Made) -> None:
+    """Raise `Misdescribed` if jobs wait for each other in a circle, naming it."""
+    around = made.find_cycle()
+    if around:
+        names = {number: name for name, number in made.numbers.items()}
+        path = [names[number] for number in around]
+        shown = path if len(path) <= SHOWN else [*path[: SHOWN - 1], "…", path[-1]]
+        node = made.nodes[around[0]]
+        raise (node.get("after") or node).refuse("after", "free of cycles", " → ".join(shown))
+
+
+class _Linker:
+    """Finds what the names in one workflow mean."""
+
+    def __init__(self, entries: Mapping[str, Entry], prefix: str, made: Made) -> None:
+        self._entries = entries
+        self._prefix = prefix
+        self._made = made
+
+    def link(self, entry: Entry, instance: Instance) -> None:
+        """Tie one of an entry's jobs to others."""
+        before: set[int] = set()
+        for field in ("after", "after_any"):
+            found = instance.node.get(field)
+            if found is not None and found.value is not None:
+                before |= self._wait(entry, instance, found, field)
+        inputs = instance.node.get("inputs")
+        if inputs is not None and inputs.value is not None:
+            self._take_in(entry, instance, inputs, before)
+
+    def _wait(self, entry: Entry, instance: Instance, refs: Node, field: str) -> set[int]:
+        where = f"{entry.field}.{field}"
+        before: set[int] = set()
+        for ref in {node.value: node for node in refs.items()}.values():
+            if isinstance(ref.value, int):
+                if ref.value < 1:
+                    raise ref.refuse(where, "the name of a job, or the id of an existing one")
+                for job in instance.starts:
+                    self._made.wait_for_existing(job, ref.value, field)
+                continue
+            numbers = self._resolve(ref, entry, instance, where)
+            for job in instance.starts:
+                self._made.wait_for(job, numbers, field, (ref, where))
+            if "inputs" in instance.node.entries():
+                before.update(numbers)
+        return before
+
+    def _take_in(self, entry: Entry, instance: Instance, inputs: Node, before: set[int]) -> None:
+        """Let inputs name the job whose artifact they are, as the server looks it up."""
+        made: list[dict[str, Any]] = []
+        for index, item in enumerate(inputs.items()):
+            fields = plain(item)
+            job = item.get("job")
+            if job is not None and isinstance(job.value, str):
+                where = f"{entry.field}.inputs[{index}].job"
+                numbers = self._resolve(job, entry, instance, where)
+                if len(numbers) != 1 or numbers[0] not in before:
+                    raise job.refuse(where, "one job that this one waits for")
+                name = f"{self._made.job(numbers[0]).name}/{fields['artifact']}"
+                fields = {**fields, "artifact": {"$lookup": f"@{name}"}}
+                fields.pop("job")
+            made.append(fields)
+        for number in instance.starts:
+            self._made.give(number, "inputs", made)
+
+    def _resolve(self, ref: Node, entry: Entry, instance: Instance, where: str) -> Numbers:
+        text = str(ref.value)
+        numbers: Numbers | None = None
+        base = text.partition("[")[0]
+        if text in self._entries:
+            numbers = self._entries[text].ends
+        elif text.endswith(MATCHING) and base in self._entries:
+            numbers = self._entries[base].alike(instance.combination)
+            if not numbers:
+                raise ref.refuse(where, f"a job of {base} with the same values on a common axis")
+        elif base in self._entries and (one := self._entries[base].one(text)):
+            numbers = one.ends
+        elif self._prefix + text in self._made.numbers:
+            numbers = [self._made.numbers[self._prefix + text]]
+        if numbers is None:
+            raise ref.refuse(where, f"the name of a job ({suggest(text, self._entries)})")
+        if base == entry.name and not set(instance.starts).isdisjoint(numbers):
+            raise ref.refuse(where, "other jobs", f"its own name {text}")
+        return numbers
+
+
+def _on(axes: tuple[str, ...], combination: Combination) -> tuple[str, ...]:
+    return tuple(combination[name].text for name in axes)

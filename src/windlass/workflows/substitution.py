@@ -1,0 +1,90 @@
+"""`${{ … }}` in values and names: what stands there is replaced once, and nothing is computed.
+
+`${{ parameters.NAME }}`, `${{ matrix.NAME }}` and `${{ index }}` are all there is. A value
+that is nothing else takes the type of what it stands for; within a text it is text.
+`$${{` is a plain `${{`.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from windlass.workflows.checking import suggest
+from windlass.workflows.nodes import MARK, Misdescribed, Node, Place, mapping, sequence
+
+_FOUND: Final = re.compile(r"\$\$\{\{|\$\{\{(?:\s*([A-Za-z0-9_.-]+)\s*\}\})?")
+_WHOLE: Final = re.compile(r"\$\{\{\s*([A-Za-z0-9_.-]+)\s*\}\}")
+
+
+class Scope:
+    """What names stand for. It remembers which of them were asked for."""
+
+    def __init__(self, values: Mapping[str, Node]) -> None:
+        self._values = values
+        self._used: set[str] = set()
+
+    def with_values(self, more: Mapping[str, Node]) -> "Scope":
+        """A scope with more names."""
+        return Scope({**self._values, **more})
+
+    def knows(self, name: str) -> bool:
+        """Whether a name stands for something."""
+        return name in self._values
+
+    def uses_more_than(self, other: "Scope") -> bool:
+        """Whether something was asked for that the other one does not have."""
+        return not all(map(other.knows, self._used))
+
+    def find(self, name: str, place: Place, field: str) -> Node:
+        """What a name stands for."""
+        found = self._values.get(name)
+        if found is None:
+            expected = f"free of names other than {suggest(name, self._values)}"
+            raise Misdescribed(place, field, expected, f"{MARK} {name} }}}}")
+        self._used.add(name)
+        return found
+
+
+def substitute(node: Node, scope: Scope, field: str) -> Node:
+    """The node with everything replaced; one without marks is the same node."""
+    if not node.live:
+        return node
+    value = node.value
+    if isinstance(value, dict):
+        return _entries(node, scope, field)
+    if isinstance(value, list):
+        items = [substitute(item, scope, f"{field}[{n}]") for n, item in enumerate(value)]
+        return sequence(items, node.place)
+    whole = _WHOLE.fullmatch(value)
+    if whole:
+        found = scope.find(whole[1], node.place, field)
+        return Node(found.value, node.place, found.text)
+    text = substitute_text(value, scope, node.place, field)
+    return Node(text, node.place, text)
+
+
+def substitute_text(text: str, scope: Scope, place: Place, field: str) -> str:
+    """A text with everything replaced by text."""
+
+    def replace(match: re.Match[str]) -> str:
+        if match[0].startswith("$$"):
+            return MARK
+        if match[1] is None:
+            expected = f"free of {MARK} but for {MARK} parameters.NAME }}}} and its like"
+            raise Misdescribed(place, field, expected, text[match.start() :])
+        return scope.find(match[1], place, field).text
+
+    return _FOUND.sub(replace, text)
+
+
+def _entries(node: Node, scope: Scope, field: str) -> Node:
+    entries: dict[str, Node] = {}
+    keys: dict[str, Place] = {}
+    for name, child in node.entries().items():
+        place = node.place_of(name)
+        key = substitute_text(name, scope, place, field) if MARK in name else name
+        if key in entries:
+            raise Misdescribed(place, field, "without the same name twice", key)
+        entries[key] = substitute(child, scope, f"{field}.{key}" if field else key)
+        keys[key] = place
+    return mapping(entries, node.place, keys)

@@ -1,0 +1,46 @@
+"""Functions that add jobs to their own workflow while it runs."""
+
+from pathlib import Path
+
+import windlass
+from tests.embedded import functions
+from windlass.client.workflows import AsyncWorkflow
+from windlass.tasks import request
+from windlass.wire.jobs import JobRequest, NewWorkflow
+from windlass.wire.workflows import Workflow
+
+
+def start(client: windlass.Client, job: JobRequest) -> tuple[int, AsyncWorkflow]:
+    """Submit one job as a workflow."""
+    asynchronous = client.asynchronous
+    reply = client.run(asynchronous.submit_workflow(NewWorkflow(name="w"), [job]))
+    assert reply.workflow is not None
+    return reply.ids[0], AsyncWorkflow(asynchronous._service, reply.workflow)
+
+
+def finish(client: windlass.Client, workflow: AsyncWorkflow) -> Workflow:
+    return client.run(workflow.complete(60))
+
+
+def test_a_function_adds_jobs_to_its_workflow_once_for_each_key(tmp_path: Path) -> None:
+    with windlass.Client.embedded(tmp_path / "jobs.db", workers=2) as client:
+        plan, workflow = start(client, request(functions.plan, 3))
+        assert finish(client, workflow).counts == {"completed": 5}
+        children = client.job(plan).result()
+        assert len(children) == 4
+        assert {client.job(child).info().workflow for child in children} == {workflow.id}
+        assert {client.job(child).info().submitted_by for child in children} == {f"job {plan}"}
+
+
+def test_an_async_function_does_so_too(tmp_path: Path) -> None:
+    with windlass.Client.embedded(tmp_path / "jobs.db", workers=2) as client:
+        plan, workflow = start(client, request(functions.plan_async, 2))
+        assert finish(client, workflow).jobs == 3
+        assert len(client.job(plan).result()) == 2
+
+
+def test_what_is_refused_is_raised_in_the_function(tmp_path: Path) -> None:
+    with windlass.Client.embedded(tmp_path / "jobs.db", workers=2) as client:
+        plan, workflow = start(client, request(functions.plan_badly))
+        assert finish(client, workflow).jobs == 1
+        assert client.job(plan).result().startswith("InvalidInput: expected jobs[0].args.argv")
