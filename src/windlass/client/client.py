@@ -11,7 +11,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 from windlass.client.handles import AsyncJob, JobFailed
 from windlass.client.service import HttpService, Service
-from windlass.client.settings import find_server
+from windlass.client.settings import find_server, trust_for
 from windlass.client.transport import Transport
 from windlass.domain.errors import Conflict, InvalidInput
 from windlass.tasks import request as request_of
@@ -33,7 +33,8 @@ class AsyncClient:
     """One server, seen from a program with an event loop.
 
     Without arguments it finds the server by WINDLASS_SERVER and WINDLASS_TOKEN, else the
-    one that `windlass up` started here. A `service` is asked instead of any server.
+    one that `windlass up` started here; over https it trusts the authorities in the file that
+    WINDLASS_TLS_CA names, else those of the system. A `service` is asked instead of any server.
     """
 
     def __init__(
@@ -46,7 +47,8 @@ class AsyncClient:
     ) -> None:
         if service is None:
             found = find_server(server, token, data)
-            service = HttpService(Transport(found.server, found.token))
+            trust = trust_for(found.server)
+            service = HttpService(Transport(found.server, found.token, trust=trust))
         self._service = service
 
     @property
@@ -227,6 +229,10 @@ class JobHandle:
             if chunk is None:
                 return
             yield chunk
+
+    def download(self, artifact: str, path: Path) -> None:
+        """Keep an artifact of the job in a file; nothing is left there if that fails."""
+        self._client.run(self._job.download(artifact, path))
 
     def __repr__(self) -> str:
         return f"<job {self.id}>"
