@@ -92,7 +92,7 @@ def test_an_unprepared_database_is_refused_by_name_of_the_way_out(postgres_dsn: 
     async def check() -> None:
         store = await PostgresStore.connect(postgres_dsn)
         for call in (store.check_schema, store.snapshot):
-            with pytest.raises(Conflict, match=r"version 3, got 0; run `windlass db upgrade`"):
+            with pytest.raises(Conflict, match=r"version 4, got 0; run `windlass db upgrade`"):
                 await call()
         await store.upgrade()
         await store.upgrade()
