@@ -35,6 +35,7 @@ from windlass.engine.submit import is_plain, submit
 from windlass.engine.sync import SyncCall, only_claim, sync
 from windlass.engine.wakeups import Waiter, WakeUps
 from windlass.engine.work import DEPTH, Work
+from windlass.engine.working_off import WorkingOff
 from windlass.ports.clock import Chance
 from windlass.ports.store import News, Store, Tx
 from windlass.ports.store_hot import hot_of
@@ -77,7 +78,7 @@ class Engine:
         self._early: dict[int, int] = {}  # shape → waiters woken before its jobs are there
         self._alarm = Alarm(self.now, self._promote)
         self._endings = Endings(store)
-        self._working_off: asyncio.Task[None] | None = None
+        self._cascades = WorkingOff(lambda: self.run(advance))
         self._unsubscribe: Callable[[], None] = lambda: None
         self._background: set[asyncio.Task[Any]] = set()
         self._closed = False
@@ -104,7 +105,7 @@ class Engine:
         await self.store.read(self._catalog.refresh)
         self._unsubscribe = self.store.subscribe(self._hear)
         self._set_alarm(await self.store.read(lambda tx: tx.places.next_due()))
-        self._work_off_cascades()
+        self._cascades.start()
 
     async def close(self) -> None:
         """Answer the open syncs, let running transactions end, and stop."""
@@ -114,8 +115,7 @@ class Engine:
         self.wakeups.wake_all()
         self._endings.close()
         await self._committer.close()
-        pending = [*self._background, *([self._working_off] if self._working_off else [])]
-        await asyncio.gather(*pending, return_exceptions=True)
+        await asyncio.gather(*self._background, self._cascades.settled(), return_exceptions=True)
 
     # Commands
 
@@ -350,8 +350,7 @@ class Engine:
 
     async def settled(self) -> None:
         """Wait until the intents this engine knows of are worked off."""
-        if self._working_off is not None:
-            await asyncio.shield(self._working_off)
+        await self._cascades.settled()
 
     # After commits
 
@@ -379,7 +378,7 @@ class Engine:
         self.counters.add(effects.counts)
         self._set_alarm(effects.due_at)
         if effects.cascades:
-            self._work_off_cascades()
+            self._cascades.start()
         if effects.unresolved:
             self._spawn(self.run(partial(fail_unresolved, unresolved=effects.unresolved)))
         if (
@@ -421,15 +420,6 @@ class Engine:
         self._background.add(task)
         task.add_done_callback(_end_quietly)
         task.add_done_callback(self._background.discard)
-
-    def _work_off_cascades(self) -> None:
-        if self._working_off is None or self._working_off.done():
-            self._working_off = asyncio.get_running_loop().create_task(self._cascade())
-            self._working_off.add_done_callback(_end_quietly)
-
-    async def _cascade(self) -> None:
-        while await self.run(advance):
-            pass
 
     def _set_alarm(self, due_at: int) -> None:
         """Look again when the earliest planned job is due."""
