@@ -185,9 +185,10 @@ class Search:
             self._work.effects.arrive(self._pool)
         left: dict[int, Place] = {}
         for ticket in (*self._pool, *self._passed):
-            place = ticket.rank, ticket.job
-            if ticket.shape not in left or place < left[ticket.shape]:
-                left[ticket.shape] = place
+            shape, place = ticket[0], ticket[1:3]
+            known = left.get(shape)
+            if known is None or place < known:
+                left[shape] = place
         raises = self._work.effects.raises
         for shape, cursor in self._cursors.items():
             raises.append(Raise(shape, left.get(shape, cursor), self._generations[shape]))
