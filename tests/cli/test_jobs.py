@@ -1,5 +1,8 @@
 """Commands about jobs, against a running installation."""
 
+import json
+from pathlib import Path
+
 from tests.cli.program import Program
 
 
@@ -54,3 +57,18 @@ def test_what_is_wrong_is_said_with_its_own_exit_code(up: Program) -> None:
         assert done.returncode == code, (words, done.stderr)
         assert said in done.stderr, (words, done.stderr)
         assert "Traceback" not in done.stderr
+
+
+def test_artifacts_are_listed_and_fetched(up: Program, tmp_path: Path) -> None:
+    args = {"argv": ["sh", "-c", "echo hi > 'a file?.txt'"], "artifacts": ["*.txt"]}
+    number = up.text("submit", "--task", "shell", "--args", json.dumps(args))
+    assert up("logs", "-f", number).returncode == 0
+    (shown,) = up.json("artifacts", number)["artifacts"]
+    assert (shown["name"], shown["size"]) == ("a file?.txt", 3)
+    assert "a file?.txt" in up.text("artifacts", number)
+    target = tmp_path / "kept.txt"
+    assert up.text("artifacts", number, "a file?.txt", "--output", str(target)) == str(target)
+    assert target.read_text() == "hi\n"
+    missing = up("artifacts", number, "other", "--output", str(tmp_path / "none"))
+    assert missing.returncode == 4, missing.stderr
+    assert list(tmp_path.iterdir()) == [target]

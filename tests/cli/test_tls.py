@@ -8,7 +8,9 @@ from typing import NamedTuple
 import pytest
 import trustme
 
+import windlass
 from tests.cli.program import Program
+from windlass.domain.errors import Unreachable
 
 
 class Secured(NamedTuple):
@@ -53,6 +55,18 @@ def test_a_worker_and_the_commands_work_over_tls(secured: Secured) -> None:
         listed = secured.program.text("workers", "--json", "--tls-ca", str(secured.authority))
         assert '"w1"' in listed
     assert worker.returncode == 0
+
+
+def test_a_program_trusts_whom_the_environment_names(
+    secured: Secured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = secured.program.data
+    monkeypatch.setenv("WINDLASS_TLS_CA", str(secured.authority))
+    with windlass.Client(secured.address, data=data) as client:
+        assert client.jobs(state="running") == []
+    monkeypatch.setenv("WINDLASS_TLS_CA", str(secured.stranger))
+    with windlass.Client(secured.address, data=data) as client, pytest.raises(Unreachable):
+        client.jobs()
 
 
 @pytest.mark.parametrize("words", [("jobs",), ("verify",), ("worker", "--name", "w2")])

@@ -67,8 +67,8 @@ class Counted:
             await self.engine.submit(specs(jobs))
         return sent[0]
 
-    async def sync(self, want: int) -> Sent:
-        """Finish all that is held and claim `want` others."""
+    async def sync(self, want: int, finds: int | None = None) -> Sent:
+        """Finish all that is held and claim `want` others, or as many as there are."""
         self._seq += 1
         request = SyncRequest(
             incarnation=self._incarnation,
@@ -79,7 +79,7 @@ class Counted:
         )
         with self.counting() as sent:
             reply = await self.engine.sync(self._worker, request)
-        assert len(reply.jobs) == want
+        assert len(reply.jobs) == (want if finds is None else finds)
         assert not reply.lost
         self._held = tuple(Finished(job.job, job.attempt, result="r") for job in reply.jobs)
         self._received = max((job.lease for job in reply.jobs), default=self._received)
@@ -119,13 +119,20 @@ async def counted_sqlite(path: Path) -> AsyncIterator[Counted]:
 
 
 @asynccontextmanager
-async def counted_postgres(dsn: str, patch: pytest.MonkeyPatch) -> AsyncIterator[Counted]:
-    """Statements are names, each one a round trip; rows are not counted."""
+async def counted_postgres(
+    dsn: str, patch: pytest.MonkeyPatch, hot: bool = True
+) -> AsyncIterator[Counted]:
+    """Statements are names, each one a round trip; rows are not counted.
+
+    Without `hot` every command goes the ordinary way.
+    """
     statements: list[str] = []
     for method in ("fetch", "fetch_value", "execute"):
         _watch(method, statements, patch)
     store = await PostgresStore.connect(dsn)
     await store.upgrade()
+    if not hot:
+        store._hot = None
     engine = Engine(store, Config(), RealChance())
     await engine.start()
     counted = Counted(engine, statements, lambda: 0)

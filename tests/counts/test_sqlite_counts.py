@@ -12,8 +12,9 @@ from tests.support.running import run
 BULK = 25
 
 SYNC_STATEMENTS = 24  # finish 100 and claim 100, 4 of them the outcomes in bulk
-SUBMIT_STATEMENTS = 10  # of 100 jobs, 4 of them the jobs in bulk
-IDLE_STATEMENTS = 4  # a heartbeat: BEGIN, the worker, what it is to stop, COMMIT
+# Each transaction asks whether another process has written (docs/decisions/004).
+SUBMIT_STATEMENTS = 11  # of 100 jobs, 4 of them the jobs in bulk
+IDLE_STATEMENTS = 5  # a heartbeat: BEGIN, the version, the worker, what it is to stop, COMMIT
 
 SUBMIT_ROWS = 3  # job, ready, event
 CLAIM_ROWS = 4  # ready removed, lease, two events

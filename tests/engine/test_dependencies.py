@@ -219,7 +219,7 @@ async def test_an_interrupted_cascade_is_finished_by_the_next_engine(rig: Rig) -
     first = await rig.submit()
     jobs = (await rig.submit_all(*[{"after": (first,), "args": n} for n in range(1_500)])).ids
     # The engine dies right after its first transaction: nobody works the intent off.
-    rig.engine._work_off_cascades = lambda: None  # type: ignore[method-assign]
+    rig.engine._cascades.start = lambda: None  # type: ignore[method-assign]
     await rig.engine.cancel([first])
     assert await rig.state(jobs[-1]) == "blocked"
     await rig.restart()

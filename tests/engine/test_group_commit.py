@@ -36,6 +36,8 @@ class Counting:
 def count_transactions(rig: Rig) -> Counting:
     counting = Counting(rig.engine.store)
     rig.engine._committer._store = counting
+    # What needs one round trip only is no transaction of `transact`.
+    rig.engine._plain.hot = rig.engine._sync.hot = None
     return counting
 
 

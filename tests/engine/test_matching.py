@@ -54,6 +54,16 @@ async def test_static_metadata_wins_over_dynamic(rig: Rig) -> None:
     assert len(await agent.take()) == 1
 
 
+async def test_a_label_says_nothing_about_jobs_given_before_it(rig: Rig) -> None:
+    """Neither does `verify`, which runs after every test, take it for a mistake."""
+    agent = await rig.agent(metadata={"system:cpus": 2})
+    await rig.submit(requires=("system:cpus<4",))
+    job = await agent.take_one()
+    await rig.engine.set_static_metadata(agent.id, {"system:cpus": 8})
+    await agent.finish(job)
+    assert await rig.moves(job.job) != []
+
+
 async def test_static_metadata_can_take_away(rig: Rig) -> None:
     await rig.submit(requires=("cpus>=8",))
     agent = await rig.agent(metadata={"system:cpus": 8})

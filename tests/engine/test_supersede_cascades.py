@@ -31,7 +31,7 @@ async def test_a_dependent_is_not_released_by_a_successor_it_does_not_wait_for_y
     fields = [{"after_any": (first,), "after": (other,), "args": n} for n in range(1_100)]
     jobs = (await rig.submit_all(*fields)).ids
     await rig.engine.cancel([first])
-    rig.engine._work_off_cascades = lambda: None  # type: ignore[method-assign]
+    rig.engine._cascades.start = lambda: None  # type: ignore[method-assign]
     await rig.engine.retry(first)
     for given in await agent.take(1):
         await agent.finish(given)
@@ -44,7 +44,7 @@ async def test_a_job_that_is_still_being_handed_its_dependents_is_busy(rig: Rig)
     first = await rig.submit()
     await rig.submit(after=(first,))
     await rig.engine.cancel([first])
-    rig.engine._work_off_cascades = lambda: None  # type: ignore[method-assign]
+    rig.engine._cascades.start = lambda: None  # type: ignore[method-assign]
     new = (await rig.engine.retry(first)).job
     await rig.engine.cancel([new])
     with pytest.raises(Conflict, match="still busy with its dependents") as refused:

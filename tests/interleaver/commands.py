@@ -6,7 +6,7 @@ A command is made from a world, so that it can name jobs by their labels.
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from tests.interleaver.stage import Step
+from tests.interleaver.stage import HotStep, Step
 from tests.interleaver.world import World, job, submission_of
 from windlass.domain.errors import WindlassError
 from windlass.domain.job import JobSpec
@@ -32,7 +32,7 @@ from windlass.engine.sync import sync as sync_workers
 from windlass.engine.work import Work
 from windlass.wire.sync import Held, Released, Started, SyncReply
 
-Command = Callable[[World], Step[Any]]
+Command = Callable[[World], Step[Any] | HotStep]
 
 
 class Synced(NamedTuple):
@@ -100,6 +100,38 @@ def sync(worker: str, **fields: Any) -> Command:
             return Synced(request.want, answer)
 
         return run
+
+    return make
+
+
+def hot_submit(*specs: Callable[[World], JobSpec], key: str | None = None) -> Command:
+    """The same submit in one round trip, where that is possible."""
+
+    def make(world: World) -> HotStep:
+        submission = submission_of([spec(world) for spec in specs])._replace(key=key)
+        return HotStep(
+            lambda paths: paths.submit([submission]),
+            _alone(lambda work: submit_jobs(work, [submission])),
+        )
+
+    return make
+
+
+def hot_sync(worker: str, *labels: str, old: bool = False, **fields: Any) -> Command:
+    """A worker's sync in one round trip, where that is possible; it finishes these jobs."""
+
+    def make(world: World) -> HotStep:
+        finished = tuple(world.finished(name) for name in labels)
+        request = world.request(worker, finished=finished, **fields)
+        call = SyncCall(world.workers[worker].id, request)
+        ordinary = sync(worker, finished=finished, **fields)(world)
+        assert not isinstance(ordinary, HotStep)
+        return HotStep(
+            lambda paths: paths.sync([call]),
+            ordinary,
+            lambda answers: Synced(request.want, answers[0]),
+            old,
+        )
 
     return make
 

@@ -128,6 +128,13 @@ COMMANDS: dict[str, Command] = {
     "overdue": c.overdue,
     "orphans": c.orphans,
     "hear": c.hear,
+    "hot-submit": c.hot_submit(new("n1"), new("n2")),
+    "hot-submit-key": c.hot_submit(new("n1"), key="once"),
+    "hot-claim": c.hot_sync("idle", want=1),
+    "hot-claim-many": c.hot_sync("idle", want=2, old=True),
+    "hot-finish": c.hot_sync("w1", "plain"),
+    "hot-finish-claim": c.hot_sync("w1", "plain", want=1),
+    "hot-heartbeat": c.hot_sync("silent"),
     "sync-both": c.sync_both(("silent", {}), ("w2", {"want": 1})),
 }
 

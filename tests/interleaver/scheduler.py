@@ -15,6 +15,7 @@ from tests.interleaver.schedules import NAMES, Schedule
 
 POLL_SECONDS = 0.003
 STUCK_SECONDS = 10.0
+ENDS = {"commit", "rollback", "submit_plain", "sync_plain"}  # locks are given up with them
 
 WHO_WAITS = "SELECT pid FROM unnest($1::integer[]) pid WHERE cardinality(pg_blocking_pids(pid)) > 0"
 
@@ -60,7 +61,7 @@ class Scheduler:
         await self._come_to_rest()
         if gate.waits:
             self.trace[-1] += "(waits)"
-        elif name in {"commit", "rollback"}:
+        elif name in ENDS:
             # Row locks are held until then, so this is when others may go on.
             for other in self._gates:
                 other.waits = False

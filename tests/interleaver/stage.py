@@ -14,14 +14,20 @@ from windlass.domain.errors import WindlassError
 from windlass.engine.bounds import Bounds
 from windlass.engine.catalog import Catalog
 from windlass.engine.effects import Effects
+from windlass.engine.hot import Done, HotPaths
 from windlass.engine.work import Work
-from windlass.ports.store import Tx
+from windlass.ports.snapshot import Snapshot
+from windlass.ports.store import Head, Tx
+from windlass.store.postgres.hot import PostgresHot
+from windlass.store.postgres.news import Herald
 from windlass.store.postgres.pool import open_connection
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.postgres.transactions import Transactions
 
 T = TypeVar("T")
 Step = Callable[[Work, Bounds], Awaitable[T]]
+
+Answers = Done[Any] | None
 
 ACTORS = 3
 LONGEST_S = 60
@@ -125,6 +131,26 @@ class Hand:
 CONFIG = Config()
 
 
+class HotStep(NamedTuple):
+    """A command in one round trip, and the ordinary way to which it may have to resort.
+
+    `old`: the actor remembers where jobs are, and cannot be sure of it any more.
+    """
+
+    hot: Callable[[HotPaths], Awaitable[Answers]]
+    ordinary: Step[Any]
+    read: Callable[[Any], object] = lambda answer: answer
+    old: bool = False
+
+    async def play(self, hand: Hand, paths: HotPaths) -> object:
+        """Its answer, whichever way it took."""
+        done = await self.hot(paths)
+        if done is None:
+            return await hand.run(self.ordinary)
+        hand.effects = done.effects
+        return self.read(done.answers)
+
+
 class Played(NamedTuple):
     """What one command came to: its answer or error, when it ended, and its effects."""
 
@@ -153,6 +179,8 @@ class Stage:
         self._connections: list[Any] = []
         self._transactions: list[Transactions] = []
         self._known: Catalog | None = None
+        self._heads: list[Head] = []
+        self._saved: Snapshot
         self.store: PostgresStore
         self.helper: asyncpg.Connection[Any]
 
@@ -189,6 +217,8 @@ class Stage:
         await self.helper.execute(SAVE)
         self._known = Catalog(CONFIG)
         await self.store.read(self._known.refresh)
+        self._heads = await self.store.read(lambda tx: tx.places.heads())
+        self._saved = await self.store.snapshot()
 
     async def restore(self) -> None:
         await self.helper.execute(RESTORE)
@@ -202,7 +232,19 @@ class Stage:
         for transactions in (self.store._transactions, *self._transactions):
             transactions.forget_time()
 
-    async def perform(self, steps: Sequence[Step[Any]], schedule: Schedule) -> Performance:
+    def _paths(self, number: int, hand: Hand, old: bool) -> HotPaths:
+        """An actor that knows the workers, and where jobs stood when the run began."""
+        for worker in self._saved.workers:
+            hand.catalog.remember(worker)
+        now = max(worker.last_seen for worker in self._saved.workers)
+        hand.bounds.replace(self._heads, 0 if old else now)
+        server, transactions = f"actor-{number}", self._transactions[number]
+        hot = PostgresHot(self._dsn, server, transactions, Herald(server, _tell_nobody))
+        return HotPaths(hot, CONFIG, hand.catalog, hand.bounds)
+
+    async def perform(
+        self, steps: Sequence[Step[Any] | HotStep], schedule: Schedule
+    ) -> Performance:
         """Run each step in a transaction of its own, interleaved as the schedule says."""
         await self.restore()
         gates = self._gates[: len(steps)]
@@ -228,13 +270,16 @@ class Stage:
             str(schedule), played, deadlocks, tuple(scheduler.steps), tuple(scheduler.trace)
         )
 
-    async def _play(self, number: int, step: Step[Any], ended: list[Played]) -> Played:
+    async def _play(self, number: int, step: Step[Any] | HotStep, ended: list[Played]) -> Played:
         hand = Hand(self._transactions[number].write)
         hand.forget(self._known)
         answer: object
         place = len(ended)
         try:
-            answer = await hand.run(step)
+            if isinstance(step, HotStep):
+                answer = await step.play(hand, self._paths(number, hand, step.old))
+            else:
+                answer = await hand.run(step)
             place = len(ended)
         except WindlassError as error:
             answer, place = error, len(ended)
@@ -245,3 +290,7 @@ class Stage:
         played = Played(answer, place, hand.effects)
         ended.append(played)
         return played
+
+
+async def _tell_nobody(_payloads: list[str]) -> None:
+    """There are no other servers."""

@@ -2,12 +2,21 @@
 
 import pytest
 
-from tests.interleaver.commands import Command, cancel, claim, finish, submit
+from tests.interleaver.commands import (
+    Command,
+    cancel,
+    claim,
+    finish,
+    hot_submit,
+    hot_sync,
+    new,
+    submit,
+)
 from tests.interleaver.conftest import Theatre
 from tests.interleaver.explore import Scene
 from tests.interleaver.schedules import Seeded, Turns, parse
 from tests.interleaver.settings import one_running, parents, slot_taken
-from tests.interleaver.stage import Step
+from tests.interleaver.stage import HotStep, Step
 from tests.interleaver.world import World, job
 from windlass.domain.job import JobSpec
 from windlass.domain.states import State
@@ -23,6 +32,32 @@ def test_a_written_schedule_is_kept_to_the_statement(theatre: Theatre) -> None:
         order = "".join(step[0] for step in done.trace)
         assert order == "a" * 3 + "b" * done.steps[1] + "a" * (done.steps[0] - 3)
         assert done.trace[:4] == ("a:begin", "a:now", "a:lock_workers", "b:begin")
+
+    theatre.run(play())
+
+
+def test_a_hot_command_is_one_step(theatre: Theatre) -> None:
+    pairs = (
+        (hot_sync("w1", "run"), hot_sync("w2", want=1)),
+        (hot_submit(new("n"), key="k"), hot_sync("w2", want=1, old=True)),
+    )
+
+    async def play() -> None:
+        for commands in pairs:
+            scene = Scene("hot", one_running, commands, serial=False)
+            done = await theatre.explorer.repeat(scene, Turns("a b"))
+            assert done.steps == (1, 1), done.trace
+
+    theatre.run(play())
+
+
+def test_a_hot_command_that_is_not_common_goes_the_ordinary_way(theatre: Theatre) -> None:
+    scene = Scene("tied", parents, (hot_sync("w1", "p1"), hot_sync("w2")), serial=False)
+
+    async def play() -> None:
+        done = await theatre.explorer.repeat(scene, Turns("a b"))
+        assert done.trace[:2] == ("a:sync_plain", "a:begin")
+        assert done.steps[1] == 1
 
     theatre.run(play())
 
@@ -96,7 +131,9 @@ def _hide(world: World) -> Step[object]:
     """A planted bug: what a transaction made ready, it tells nobody."""
 
     async def run(work: Work, bounds: Bounds) -> object:
-        answer = await submit(_new)(world)(work, bounds)
+        step = submit(_new)(world)
+        assert not isinstance(step, HotStep)
+        answer = await step(work, bounds)
         work.effects.arrivals.clear()
         return answer
 

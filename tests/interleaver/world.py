@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from tests.interleaver.stage import CONFIG, Stage, Step
+from tests.interleaver.stage import CONFIG, HotStep, Stage, Step
 from windlass.domain.job import Concurrency, Door, JobSpec
 from windlass.engine.cascades import advance
 from windlass.engine.submission import Submission, Submitted, WorkflowSpec
@@ -86,9 +86,10 @@ class World:
         """A worker reports how an attempt ended."""
         await self.sync(worker, finished=(self.finished(label, outcome),))
 
-    async def run(self, command: "Callable[[World], Step[Any]]") -> None:
+    async def run(self, command: "Callable[[World], Step[Any] | HotStep]") -> None:
         """Someone runs a command."""
-        await self._stage.hand.run(command(self))
+        step = command(self)
+        await self._stage.hand.run(step.ordinary if isinstance(step, HotStep) else step)
 
     async def name_newest(self, label: str) -> None:
         """Remember the youngest job, which a retry by hand has made, by this label."""

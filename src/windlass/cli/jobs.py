@@ -1,6 +1,7 @@
 """Commands about jobs."""
 
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -22,6 +23,8 @@ from windlass.cli.output import (
 )
 from windlass.client.handles import ENDS
 from windlass.domain.errors import InvalidInput
+from windlass.domain.quantities import format_size
+from windlass.wire.files import ArtifactList
 from windlass.wire.jobs import Job, PriorityReply, PriorityRequest, UnblockRequest
 from windlass.wire.workers import Changed
 
@@ -154,6 +157,38 @@ def logs(
     """
     with at.client() as client:
         _copy(client.job(job).logs(follow))
+
+
+def artifacts(
+    job: JobId,
+    name: str | None = None,
+    /,
+    *,
+    output: Path | None = None,
+    at: Connection = HERE,
+    json: Json = False,
+) -> None:
+    """List a job's artifacts, or fetch one of them.
+
+    Parameters
+    ----------
+    name
+        Fetch this one.
+    output
+        Where to keep it. Default: a file of its name here.
+    """
+    if name is None:
+        found = at.call("GET", f"/api/v1/jobs/{job}/artifacts", ArtifactList)
+        if json:
+            print_json(found)
+        else:
+            rows = [(a.name, format_size(a.size), a.sha256) for a in found.artifacts]
+            print_table(("name", "size", "sha256"), rows, "no artifacts")
+        return
+    path = output or Path(Path(name).name)
+    with at.client() as client:
+        client.job(job).download(name, path)
+    say(path)
 
 
 def cancel(*jobs: int, reason: str = "Canceled", at: Connection = HERE, json: Json = False) -> None:

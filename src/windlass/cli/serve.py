@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import uvloop
 from msgspec.structs import replace
 
 from windlass.cli.concealed import conceal
@@ -77,7 +78,7 @@ def server(
     _check_certificate(tls_cert, tls_key)
     where = Listen(host=host, port=port, certificate=tls_cert, key=tls_key)
     options = ServerOptions(store, blobs, settings.config, tuple(modules or ()))
-    asyncio.run(_serve(data_directory(data), options, where))
+    uvloop.run(_serve(data_directory(data), options, where))
 
 
 def _check_certificate(certificate: Path | None, key: Path | None) -> None:
@@ -192,7 +193,7 @@ def worker(
     elif blobs is None:
         raise InvalidInput("blobs", "given together with --store", "nothing")
     else:
-        asyncio.run(_work_beside(conceal(store), blobs, options, config, core))
+        uvloop.run(_work_beside(conceal(store), blobs, options, config, core))
 
 
 def _refuse_core(config: Path | None, core: CoreFlags) -> None:

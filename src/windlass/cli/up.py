@@ -5,6 +5,8 @@ import os
 import sys
 from pathlib import Path
 
+import uvloop
+
 from windlass.cli.core import NO_FLAGS, ConfigFile, CoreFlags, settings_of
 from windlass.cli.output import console
 from windlass.cli.serve import announced, prepare_data, stop_on_signals
@@ -58,7 +60,7 @@ def up(
     if modules:
         os.environ[IMPORT_VARIABLE] = " ".join(modules)  # as the workers see it
     listen = Listen(port=port)
-    asyncio.run(_up(directory, options, listen, workers, slots or os.cpu_count() or 1))
+    uvloop.run(_up(directory, options, listen, workers, slots or os.cpu_count() or 1))
 
 
 async def _up(

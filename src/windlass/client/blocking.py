@@ -1,6 +1,7 @@
 """Handles for programs without an event loop: jobs, and workflows with their block."""
 
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self, TypeVar
 
@@ -66,6 +67,10 @@ class JobHandle:
             if chunk is None:
                 return
             yield chunk
+
+    def download(self, artifact: str, path: Path) -> None:
+        """Keep an artifact of the job in a file; nothing is left there if that fails."""
+        self._client.run(self._job.download(artifact, path))
 
     def __repr__(self) -> str:
         return repr(self._job)

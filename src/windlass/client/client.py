@@ -15,7 +15,7 @@ from windlass.client.handles import AsyncJob, JobFailed
 from windlass.client.requests import request_for
 from windlass.client.schedules import Planning, split_reference
 from windlass.client.service import HttpService, Service
-from windlass.client.settings import find_server
+from windlass.client.settings import find_server, trust_for
 from windlass.client.transport import Transport
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.errors import Conflict
@@ -39,7 +39,8 @@ class AsyncClient:
     """One server, seen from a program with an event loop.
 
     Without arguments it finds the server by WINDLASS_SERVER and WINDLASS_TOKEN, else the
-    one that `windlass up` started here. A `service` is asked instead of any server.
+    one that `windlass up` started here; over https it trusts the authorities in the file that
+    WINDLASS_TLS_CA names, else those of the system. A `service` is asked instead of any server.
     """
 
     def __init__(
@@ -52,7 +53,8 @@ class AsyncClient:
     ) -> None:
         if service is None:
             found = find_server(server, token, data)
-            service = HttpService(Transport(found.server, found.token))
+            trust = trust_for(found.server)
+            service = HttpService(Transport(found.server, found.token, trust=trust))
         self._service = service
 
     @property

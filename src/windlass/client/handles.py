@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 from windlass.client.service import Service
@@ -68,6 +69,17 @@ class AsyncJob:
     def logs(self, follow: bool = False) -> AsyncIterator[bytes]:
         """The job's log, piece by piece; with `follow` until it ends."""
         return self._service.log(self.id, follow)
+
+    async def download(self, artifact: str, path: Path) -> None:
+        """Keep an artifact of the job in a file; nothing is left there if that fails."""
+        partial = path.with_name(f".{path.name}.partial")
+        try:
+            with partial.open("wb") as file:
+                async for chunk in self._service.artifact(self.id, artifact):
+                    file.write(chunk)
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
 
     def __repr__(self) -> str:
         return f"<job {self.id}>"

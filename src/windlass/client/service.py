@@ -8,6 +8,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Final, Protocol, TypeVar
+from urllib.parse import quote
 
 import msgspec
 
@@ -78,6 +79,10 @@ class Service(Protocol):
         ...
 
     def log(self, job: int, follow: bool) -> AsyncIterator[bytes]: ...
+
+    def artifact(self, job: int, name: str) -> AsyncIterator[bytes]:
+        """The bytes of an artifact; raises `NotFound`."""
+        ...
 
     async def close(self) -> None: ...
 
@@ -157,6 +162,9 @@ class HttpService:
     def log(self, job: int, follow: bool) -> AsyncIterator[bytes]:
         query = {"follow": "true" if follow else None}
         return self.transport.stream(f"/api/v1/jobs/{job}/log", query)
+
+    def artifact(self, job: int, name: str) -> AsyncIterator[bytes]:
+        return self.transport.stream(f"/api/v1/jobs/{job}/artifacts/{quote(name)}")
 
     async def close(self) -> None:
         await self.transport.close()

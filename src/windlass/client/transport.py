@@ -8,6 +8,7 @@ import ssl
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import msgspec
@@ -72,6 +73,8 @@ class Transport:
         for one in self._servers:
             if not _is_address(one):
                 raise InvalidInput("server", "an address such as http://host:7420", one)
+        # Found once: aiohttp would look in two threads for every call.
+        self._proxies = {one: _proxy_for(one) for one in self._servers}
 
     @property
     def server(self) -> str:
@@ -121,7 +124,7 @@ class Transport:
         try:
             async with self._session.get(
                 self._url(path, query), headers=self._headers(), timeout=limit,
-                allow_redirects=False,
+                allow_redirects=False, proxy=self._proxies[self.server],
             ) as response:  # fmt: skip
                 if response.status >= 400:
                     raise error_of(Answer(response.status, await response.read()))
@@ -143,7 +146,7 @@ class Transport:
                 limit=CONNECTIONS, keepalive_timeout=IDLE_SECONDS, ssl=self._trust
             )
             self._opened = aiohttp.ClientSession(
-                connector=connector, cookie_jar=aiohttp.DummyCookieJar(), trust_env=True
+                connector=connector, cookie_jar=aiohttp.DummyCookieJar()
             )
         return self._opened
 
@@ -166,6 +169,7 @@ class Transport:
                 async with self._session.request(
                     method, self._url(path, query), data=data, timeout=limit,
                     headers=self._headers() | {"Content-Type": kind}, allow_redirects=False,
+                    proxy=self._proxies[self.server],
                 ) as response:  # fmt: skip
                     answer = Answer(response.status, await response.read())
                 break
@@ -192,6 +196,14 @@ class Transport:
         said = f"no server at {self.server}: {why}; start one with `windlass up`"
         self._servers.append(self._servers.pop(0))
         return Unreachable(said, sent)
+
+
+def _proxy_for(server: str) -> str | None:
+    """What the environment names as the way to this address (HTTP_PROXY, NO_PROXY…)."""
+    parts = urlsplit(server)
+    if parts.hostname is None or proxy_bypass(parts.hostname):
+        return None
+    return getproxies().get(parts.scheme)
 
 
 def _is_address(server: str) -> bool:

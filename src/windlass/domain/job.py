@@ -43,7 +43,7 @@ class Concurrency(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max: int = 1
 
 
-class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One job as a client describes it. Durations and times are milliseconds.
 
     `after` and `after_any` name jobs: an integer is the id of an existing job, a string
@@ -100,7 +100,7 @@ class Mould(msgspec.Struct, frozen=True):
 NO_MOULD: Final = Mould(Shape(namespace="", queue="", task=""), "", None, 0, 0, 0, False)
 
 
-class Prepared(msgspec.Struct, frozen=True):
+class Prepared(msgspec.Struct, frozen=True, gc=False):
     """A checked job. Those that differ only in their arguments share a mould."""
 
     spec: JobSpec

@@ -124,6 +124,11 @@ class EngineService:
         async for chunk in chunks:
             yield chunk
 
+    async def artifact(self, job: int, name: str) -> AsyncIterator[bytes]:
+        _, chunks = await (await self._works()).files.open_artifact(job, name)
+        async for chunk in chunks:
+            yield chunk
+
     async def close(self) -> None:
         await self._node.close()
 

@@ -7,7 +7,6 @@ a claim independent of the number of jobs and, nearly, of shapes.
 
 import heapq
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 from windlass.engine.catalog import Profile
 from windlass.ports.store import Head
@@ -15,12 +14,8 @@ from windlass.ports.store import Head
 Place = tuple[int, int]  # rank, job
 
 
-class Candidate(NamedTuple):
-    """A shape worth probing, from its bound upward."""
-
-    rank: int
-    job: int
-    shape: int
+# A shape worth probing, from its bound upward: rank, job, shape.
+Candidate = tuple[int, int, int]
 
 
 class Bounds:
@@ -40,7 +35,7 @@ class Bounds:
         if low is not None and low <= (rank, job):
             return
         self._low[shape] = (rank, job)
-        candidate = Candidate(rank, job, shape)
+        candidate = (rank, job, shape)
         for profile, heap in self._heaps.values():
             if profile.runs(shape):
                 heapq.heappush(heap, candidate)
@@ -98,7 +93,7 @@ class Bounds:
             if low is None or shape in seen:
                 pop(heap)
             elif low > (rank, job):
-                replace(heap, Candidate(*low, shape))
+                replace(heap, (low[0], low[1], shape))
             elif skip is not None and skip(shape):
                 kept.append(pop(heap))
                 seen.add(shape)
@@ -116,7 +111,9 @@ class Bounds:
         known = self._heaps.get(profile.digest)
         if known is None:
             heap = [
-                Candidate(*low, shape) for shape, low in self._low.items() if profile.runs(shape)
+                (rank, job, shape)
+                for shape, (rank, job) in self._low.items()
+                if profile.runs(shape)
             ]
             heapq.heapify(heap)
             if len(self._heaps) >= 1_000:

@@ -61,7 +61,7 @@ class Catalog:
         self._newest = 0
         self._profiles: dict[tuple[str, str], Profile] = {}
         self._by_digest: dict[str, Profile] = {}
-        self._of_worker: dict[int, Profile] = {}
+        self._of_worker: dict[int, tuple[Worker, Profile]] = {}
 
     async def refresh(self, tx: Tx) -> None:
         """Read what was added or changed since."""
@@ -122,10 +122,15 @@ class Catalog:
 
     def remember(self, worker: Worker) -> None:
         """Keep a worker's profile at hand for its waiting syncs."""
-        self._of_worker[worker.id] = self.profile(worker)
+        self._of_worker[worker.id] = worker, self.profile(worker)
 
     def profile_of(self, worker: int) -> Profile | None:
         """The profile of a worker that this engine has heard before."""
+        known = self._of_worker.get(worker)
+        return None if known is None else known[1]
+
+    def last_seen_as(self, worker: int) -> tuple[Worker, Profile] | None:
+        """A worker as this engine has last seen it; it may have changed since."""
         return self._of_worker.get(worker)
 
     def profile(self, worker: Worker) -> Profile:

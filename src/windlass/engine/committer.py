@@ -22,6 +22,7 @@ from windlass.ports.store import Store, Tx
 Q = TypeVar("Q")
 A = TypeVar("A")
 Run = Callable[[Work, Sequence[Q]], Awaitable[Sequence[A | WindlassError]]]
+Hot = Callable[[Sequence[Q]], Awaitable[Sequence[A] | None]]
 
 RETRY_AFTER_MS = 1_000
 LANE_TRANSACTIONS = 4  # of one lane at the same time, on a store that runs them side by side
@@ -53,6 +54,7 @@ class Lane(Generic[Q, A]):
         self.key = key
         self.size = size
         self.most = most  # in one batch
+        self.hot: Hot[Q, A] | None = None  # answers common batches in one round trip, or None
         self.pending: deque[Waiting] = deque()
         self.running = 0
 
@@ -155,7 +157,7 @@ class Committer:
 
     async def _commit(self, batch: list[Waiting]) -> None:
         try:
-            answers = await self._transact(batch)
+            answers = await self._run(batch)
         except StoreUnavailable as error:
             self._failed()
             _give_error(batch, error)
@@ -175,6 +177,15 @@ class Committer:
                     waiting.answer.set_exception(answer)
                 else:
                     waiting.answer.set_result(answer)
+
+    async def _run(self, batch: list[Waiting]) -> Sequence[Any]:
+        """In one round trip where that is possible, else in a transaction."""
+        hot = batch[0].lane.hot
+        if hot is not None:  # only where each lane commits on its own
+            answers = await hot([waiting.request for waiting in batch])
+            if answers is not None:
+                return answers
+        return await self._transact(batch)
 
     async def _transact(self, batch: list[Waiting]) -> list[Any]:
         last: list[Work] = []

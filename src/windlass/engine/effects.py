@@ -27,6 +27,7 @@ class Effects:
         self.cascades = False
         self.catalog = False
         self.counts: dict[str, int] = {}
+        self.told = False  # other engines have heard of it with the commit
         self.unresolved: list[tuple[int, int, str]] = []  # job, attempt, why: it is to fail
 
     def arrive(self, tickets: Iterable[Ticket]) -> None:

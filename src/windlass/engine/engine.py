@@ -10,8 +10,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-import msgspec
-
 from windlass.domain.config import Config, validate
 from windlass.domain.errors import InvalidInput, NotFound
 from windlass.domain.job import Door, JobSpec, Prepared, check_name
@@ -27,8 +25,10 @@ from windlass.engine.catalog import Catalog
 from windlass.engine.checks import check_id, check_metadata, check_sync, check_text
 from windlass.engine.committer import A, Committer, Lane, Q, Run
 from windlass.engine.dependents import CHUNK
+from windlass.engine.effects import Effects
 from windlass.engine.endings import Endings
 from windlass.engine.enqueue import promote_due
+from windlass.engine.hot import Done, HotPaths, answers_of
 from windlass.engine.job_commands import JobCommands
 from windlass.engine.lookups import fail_unresolved
 from windlass.engine.metrics import Counters, Metrics
@@ -37,15 +37,18 @@ from windlass.engine.submission import (
     Submission,
     Submitted,
     WorkflowSpec,
+    bytes_of,
     check_workflow,
 )
 from windlass.engine.submit import is_plain, submit
-from windlass.engine.sync import SyncCall, sync
+from windlass.engine.sync import SyncCall, only_claim, sync
 from windlass.engine.wakeups import Waiter, WakeUps
-from windlass.engine.work import Work
+from windlass.engine.work import DEPTH, Work
 from windlass.engine.workflow_commands import WorkflowCommands
+from windlass.engine.working_off import WorkingOff
 from windlass.ports.clock import Chance
 from windlass.ports.store import News, Store, Tx
+from windlass.ports.store_hot import hot_of
 from windlass.ports.tasks import TaskKind
 from windlass.wire.sync import SyncReply, SyncRequest
 
@@ -85,7 +88,8 @@ class Engine(JobCommands, WorkflowCommands):
         self._early: dict[int, int] = {}  # shape → waiters woken before its jobs are there
         self._alarm = Alarm(self.now, self._promote)
         self._endings = Endings(store)
-        self._working_off: asyncio.Task[None] | None = None
+        step = partial(advance, most=CHUNK if store.inline else 1)
+        self._cascades = WorkingOff(lambda: self.run(step))
         self._unsubscribe: Callable[[], None] = lambda: None
         self._background: set[asyncio.Task[Any]] = set()
         self._closed = False
@@ -94,11 +98,16 @@ class Engine(JobCommands, WorkflowCommands):
     def _make_lanes(self) -> None:
         lane = self._committer.lane
         tied = None if self.store.inline else 1
-        self._plain = lane(Lane(submit, key=lambda s: s.key, size=_submission_bytes))
-        self._tied = lane(Lane(submit, key=lambda s: s.key, size=_submission_bytes, most=tied))
+        hot = hot_of(self.store)
+        paths = None if hot is None else HotPaths(hot, self.config, self._catalog, self._bounds)
+        self._plain = lane(Lane(submit, key=lambda s: s.key, size=bytes_of))
+        self._tied = lane(Lane(submit, key=lambda s: s.key, size=bytes_of, most=tied))
         self._sync: Lane[SyncCall, SyncReply] = lane(
             Lane(self._run_syncs, key=lambda call: call.worker)
         )
+        if paths is not None:
+            self._plain.hot = partial(answers_of, paths.submit, self._done)
+            self._sync.hot = partial(answers_of, paths.sync, self._done)
         self._activity = lane(Lane(note_activity))
         self._steps: Lane[Step[Any], Any] = lane(Lane(_run_steps, most=1))
 
@@ -107,7 +116,7 @@ class Engine(JobCommands, WorkflowCommands):
         await self.store.read(self._catalog.refresh)
         self._unsubscribe = self.store.subscribe(self._hear)
         self._set_alarm(await self.store.read(lambda tx: tx.places.next_due()))
-        self._work_off_cascades()
+        self._cascades.start()
 
     async def close(self) -> None:
         """Answer the open syncs, let running transactions end, and stop."""
@@ -117,8 +126,7 @@ class Engine(JobCommands, WorkflowCommands):
         self.wakeups.wake_all()
         self._endings.close()
         await self._committer.close()
-        pending = [*self._background, *([self._working_off] if self._working_off else [])]
-        await asyncio.gather(*pending, return_exceptions=True)
+        await asyncio.gather(*self._background, self._cascades.settled(), return_exceptions=True)
 
     # Commands
 
@@ -194,7 +202,7 @@ class Engine(JobCommands, WorkflowCommands):
                 reply = await self._committer.call(self._sync, call)
                 if self._is_answer(worker, call, reply) or (waiter is not None and waiter.ended):
                     return reply
-                call = _only_claim(call)
+                call = only_claim(call)
                 if waiter is None:
                     waiter = self._open_waiter(worker, request)
                 elif not await waiter.sleep(deadline) or waiter.ended:
@@ -290,8 +298,7 @@ class Engine(JobCommands, WorkflowCommands):
     async def metrics(self) -> Metrics:
         """A reading of the counters."""
         found = await self.store.read(lambda tx: tx.log.counters())
-        prefix = "depth:"
-        depth = {n.removeprefix(prefix): v for n, v in found.items() if n.startswith(prefix)}
+        depth = {n.removeprefix(DEPTH): v for n, v in found.items() if n.startswith(DEPTH)}
         return self.counters.read(depth)
 
     # For the loops
@@ -328,8 +335,7 @@ class Engine(JobCommands, WorkflowCommands):
 
     async def settled(self) -> None:
         """Wait until the intents this engine knows of are worked off."""
-        if self._working_off is not None:
-            await asyncio.shield(self._working_off)
+        await self._cascades.settled()
 
     # After commits
 
@@ -337,8 +343,16 @@ class Engine(JobCommands, WorkflowCommands):
         return Work(tx, self.config, self._catalog, self._chance)
 
     def _committed(self, work: Work) -> None:
-        effects = work.effects
         self._catalog.learn(work.shapes, work.shape_ids)
+        self._apply(work.effects)
+
+    def _done(self, done: Done[Any]) -> None:
+        """A hot command has committed."""
+        self.heard.update(done.heard)
+        self._apply(done.effects)
+
+    def _apply(self, effects: Effects) -> None:
+        """What a commit means to the engine around it."""
         for raised in effects.raises:
             self._bounds.raise_to(*raised)
         for shape, (rank, job, count) in effects.arrivals.items():
@@ -349,15 +363,19 @@ class Engine(JobCommands, WorkflowCommands):
         self.counters.add(effects.counts)
         self._set_alarm(effects.due_at)
         if effects.cascades:
-            self._work_off_cascades()
+            self._cascades.start()
         if effects.unresolved:
             self._spawn(self.run(partial(fail_unresolved, unresolved=effects.unresolved)))
-        if self.store.shared and (
-            effects.arrivals
-            or effects.pokes
-            or effects.due_at
-            or effects.catalog
-            or (effects.ended and self.store.inline)
+        if (
+            self.store.shared
+            and not effects.told
+            and (
+                effects.arrivals
+                or effects.pokes
+                or effects.due_at
+                or effects.catalog
+                or (effects.ended and self.store.inline)
+            )
         ):
             self._spawn(self.store.announce(effects.news()))
 
@@ -387,16 +405,6 @@ class Engine(JobCommands, WorkflowCommands):
         self._background.add(task)
         task.add_done_callback(_end_quietly)
         task.add_done_callback(self._background.discard)
-
-    def _work_off_cascades(self) -> None:
-        if self._working_off is None or self._working_off.done():
-            self._working_off = asyncio.get_running_loop().create_task(self._cascade())
-            self._working_off.add_done_callback(_end_quietly)
-
-    async def _cascade(self) -> None:
-        step = partial(advance, most=CHUNK if self.store.inline else 1)
-        while await self.run(step):
-            pass
 
     def _set_alarm(self, due_at: int) -> None:
         """Look again when the earliest planned job is due."""
@@ -464,15 +472,3 @@ def _end_quietly(task: "asyncio.Task[Any]") -> None:
     """Background work that met an unavailable store is taken up again by the loops."""
     if not task.cancelled():
         task.exception()
-
-
-def _only_claim(call: SyncCall) -> SyncCall:
-    """The same sync without its reports, which have been applied."""
-    bare = msgspec.structs.replace(
-        call.request, started=(), finished=(), released=(), held=None, metadata=None
-    )
-    return SyncCall(call.worker, bare, again=True)
-
-
-def _submission_bytes(submission: Submission) -> int:
-    return sum(len(job.body) for job in submission.jobs)

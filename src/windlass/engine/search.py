@@ -20,6 +20,19 @@ FEW = 2  # shapes that are each asked for all that is wanted
 Given = list[tuple[Ticket, Demand]]
 
 
+def first_width(missing: int) -> int:
+    """How many shapes to probe first: a few more than are wanted, since some bounds are low."""
+    return max(FIRST_SHAPES, missing + missing // 8)
+
+
+def most_of_each(shapes: int, missing: int) -> int:
+    """How many jobs to ask each of these shapes for.
+
+    Of many shapes only the heads are likely to be taken: more would be read in vain.
+    """
+    return missing if shapes <= FEW else min(missing, 2 * missing // shapes + 1)
+
+
 class Search:
     """One search for jobs that workers of one profile can run."""
 
@@ -39,9 +52,7 @@ class Search:
         """Find the jobs and plan how far the bounds may rise once they are taken."""
         rounds = 0
         while True:
-            # A few more than are wanted, since some bounds are lower than their shape's head.
-            missing = self._want - len(self.given)
-            width = max(FIRST_SHAPES, missing + missing // 8) << rounds
+            width = first_width(self._want - len(self.given)) << rounds
             following, probed_more = await self._fetch(width)
             sure = self._sure(self._certain_up_to(following))
             chose_some = await self._choose(sure)
@@ -67,9 +78,7 @@ class Search:
         ]
         if not places:
             return following, False
-        # Of many shapes only the heads are likely to be taken: more would be read in vain.
-        missing = self._want - len(self.given)
-        most = missing if len(places) <= FEW else min(missing, 2 * missing // len(places) + 1)
+        most = most_of_each(len(places), self._want - len(self.given))
         probes = [Probe(*place, most) for place in places]
         new = [probe.shape for probe in probes if probe.shape not in self._generations]
         self._generations.update(self._bounds.generations(new))
@@ -176,9 +185,10 @@ class Search:
             self._work.effects.arrive(self._pool)
         left: dict[int, Place] = {}
         for ticket in (*self._pool, *self._passed):
-            place = ticket.rank, ticket.job
-            if ticket.shape not in left or place < left[ticket.shape]:
-                left[ticket.shape] = place
+            shape, place = ticket[0], ticket[1:3]
+            known = left.get(shape)
+            if known is None or place < known:
+                left[shape] = place
         raises = self._work.effects.raises
         for shape, cursor in self._cursors.items():
             raises.append(Raise(shape, left.get(shape, cursor), self._generations[shape]))

@@ -90,6 +90,11 @@ class Submitted(NamedTuple):
     workflow: int = 0
 
 
+def bytes_of(submission: Submission) -> int:
+    """How much room it takes in a batch."""
+    return sum(len(job.body) for job in submission.jobs)
+
+
 async def said_before(
     work: Work, submissions: Sequence[Submission], places: Mapping[int, Sequence[int]]
 ) -> dict[int, Submitted | WindlassError]:
@@ -119,6 +124,12 @@ async def said_before(
 
 
 def _key_row(submission: Submission, ids: Sequence[int]) -> KeyRow:
+    namespace, key, digest = submission_key(submission)
+    return KeyRow(namespace, key, ids[0], f"{digest}{SPLIT}{_write_ids(ids)}")
+
+
+def submission_key(submission: Submission) -> tuple[str, str, str]:
+    """Namespace and name of its key, and the digest of all that was submitted."""
     digest = hashlib.sha256()
     for job in submission.jobs:
         body = job.body
@@ -128,8 +139,8 @@ def _key_row(submission: Submission, ids: Sequence[int]) -> KeyRow:
         digest.update(body)
     if submission.workflow is not None:
         digest.update(msgspec.json.encode(submission.workflow))
-    about = f"{digest.hexdigest()[:32]}{SPLIT}{_write_ids(ids)}"
-    return KeyRow(submission.jobs[0].spec.namespace, f"{MARK}{submission.key}", ids[0], about)
+    name = f"{MARK}{submission.key}"
+    return submission.jobs[0].spec.namespace, name, digest.hexdigest()[:32]
 
 
 def _write_ids(ids: Iterable[int]) -> str:

@@ -4,7 +4,7 @@ A submission is all or nothing. Plain jobs, which have no ties to anything, take
 way; the others are resolved first: names to ids, keys to jobs, parents to priorities.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from windlass.domain.errors import WindlassError
 from windlass.domain.graph import find_names
@@ -12,6 +12,7 @@ from windlass.domain.job import Mould, Prepared
 from windlass.domain.rank import level, rank
 from windlass.domain.records import JobColumns
 from windlass.domain.states import State
+from windlass.engine.catalog import Catalog
 from windlass.engine.drafts import Draft, reserve, resolve
 from windlass.engine.joining import base_of, join_workflows
 from windlass.engine.submission import Submission, Submitted, said_before
@@ -71,33 +72,15 @@ async def _submit_all_plain(
 async def _submit_plain(work: Work, jobs: list[Prepared], ids: Sequence[int]) -> None:
     """Jobs with no ties: their rows in one pass, ready at once."""
     shapes = await work.intern(jobs)
-    now = work.now
-    rows: list[JobColumns] = []
-    groups: dict[tuple[str, int | None], _Group] = {}
-    group: _Group | None = None
-    for job_id, job in zip(ids, jobs, strict=True):
-        mould = job.mould
-        if group is None or mould is not group.mould:
-            group = groups.get((mould.digest, mould.base))
-            if group is None:
-                group = _group(work, mould, shapes[mould.digest], job_id)
-                groups[mould.digest, mould.base] = group
-            group.mould = mould
-            shape, place, base = group.shape, group.rank, group.base
-            flags, timeout_ms, idle_ms = mould.flags, mould.timeout_ms, mould.idle_ms
-        group.count += 1
-        rows.append(
-            (job_id, shape, 0, flags, place, base, 0, now, now, 0, timeout_ms, idle_ms, 0,
-             job.body)
-        )  # fmt: skip
+    rows, groups = plain_rows(work.catalog, shapes, jobs, ids, work.now)
     await work.tx.flow.enter(rows)
     work.move_all(ids, (0,) * len(ids), ((0, QUEUED),))
-    for group in groups.values():
+    for group in groups:
         work.effects.arrive_at(group.shape, group.rank, group.first, group.count)
         work.count_moves(group.shape, 0, 0, QUEUED, group.count)
 
 
-class _Group:
+class Group:
     """Jobs of one shape and base priority, which share a rank."""
 
     __slots__ = ("base", "count", "first", "mould", "rank", "shape")
@@ -111,10 +94,39 @@ class _Group:
         self.count = 0
 
 
-def _group(work: Work, mould: Mould, shape: int, first: int) -> _Group:
+def plain_rows(
+    catalog: Catalog,
+    shapes: Mapping[str, int],
+    jobs: Sequence[Prepared],
+    ids: Sequence[int],
+    now: int,
+) -> tuple[list[JobColumns], Iterable[Group]]:
+    """The rows of jobs with no ties, and what they have in common."""
+    rows: list[JobColumns] = []
+    groups: dict[tuple[str, int | None], Group] = {}
+    group: Group | None = None
+    for job_id, job in zip(ids, jobs, strict=True):
+        mould = job.mould
+        if group is None or mould is not group.mould:
+            group = groups.get((mould.digest, mould.base))
+            if group is None:
+                group = _group(catalog, mould, shapes[mould.digest], job_id, now)
+                groups[mould.digest, mould.base] = group
+            group.mould = mould
+            shape, place, base = group.shape, group.rank, group.base
+            flags, timeout_ms, idle_ms = mould.flags, mould.timeout_ms, mould.idle_ms
+        group.count += 1
+        rows.append(
+            (job_id, shape, 0, flags, place, base, 0, now, now, 0, timeout_ms, idle_ms, 0,
+             job.body)
+        )  # fmt: skip
+    return rows, groups.values()
+
+
+def _group(catalog: Catalog, mould: Mould, shape: int, first: int, now: int) -> Group:
     base = mould.base or 0
-    priority = level(work.catalog.weight(mould.shape.queue), base, 0)
-    return _Group(mould, shape, base, rank(work.now, priority, work.catalog.interval_ms), first)
+    priority = level(catalog.weight(mould.shape.queue), base, 0)
+    return Group(mould, shape, base, rank(now, priority, catalog.interval_ms), first)
 
 
 async def _submit_tied(work: Work, submission: Submission) -> Submitted | WindlassError:

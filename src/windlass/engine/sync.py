@@ -40,6 +40,14 @@ class SyncCall(NamedTuple):
     again: bool = False  # the engine looks again for a sync that waits
 
 
+def only_claim(call: SyncCall) -> SyncCall:
+    """The same sync without its reports, which have been applied."""
+    bare = msgspec.structs.replace(
+        call.request, started=(), finished=(), released=(), held=None, metadata=None
+    )
+    return SyncCall(call.worker, bare, again=True)
+
+
 class _Turn:
     """One worker's part of the batch, as it is worked through."""
 
@@ -259,13 +267,18 @@ async def _claim(work: Work, bounds: Bounds, turns: list[_Turn]) -> None:
     for turn in turns:
         mine = granted.get(turn.worker.id)
         if mine:
-            state = "assigned" if turn.request.prefetch else "running"
-            raw = msgspec.Raw
-            turn.claims = [
-                Assignment(job, attempt, lease, state, timeout_ms, idle_ms, raw(spec))
-                for job, attempt, lease, _, timeout_ms, idle_ms, spec in mine
-            ]
+            turn.claims = assignments(mine, turn.request.prefetch)
             turn.worker = turn.worker._replace(seq=turn.request.seq, last_lease=mine[-1][2])
+
+
+def assignments(granted: Sequence[Granted], prefetch: bool) -> list[Assignment]:
+    """What a worker is told of its new leases."""
+    state = "assigned" if prefetch else "running"
+    raw = msgspec.Raw
+    return [
+        Assignment(job, attempt, lease, state, timeout_ms, idle_ms, raw(spec))
+        for job, attempt, lease, _, timeout_ms, idle_ms, spec in granted
+    ]
 
 
 def _see_arrivals(work: Work, bounds: Bounds) -> None:

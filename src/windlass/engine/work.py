@@ -24,6 +24,7 @@ from windlass.ports.clock import Chance
 from windlass.ports.store import Tx
 
 QUEUED = State.QUEUED.code
+DEPTH = "depth:"  # before the name of a queue
 BULK = 20  # fewer equal events than this share a statement with the others
 
 
@@ -217,7 +218,7 @@ class Work:
         depth: dict[str, int] = {}
         for shape, change in self._queued.items():
             if change:
-                name = "depth:" + (self._queues.get(shape) or self.catalog.queue_of(shape))
+                name = depth_of(self._queues.get(shape) or self.catalog.queue_of(shape))
                 depth[name] = depth.get(name, 0) + change
         return depth
 
@@ -279,6 +280,11 @@ class Work:
         if after in ENDED:
             self.effects.ended.append(-workflow)
         return after
+
+
+def depth_of(queue: str) -> str:
+    """The counter of a queue's depth."""
+    return f"{DEPTH}{queue}"
 
 
 def refuse(frm: int, to: int) -> None:

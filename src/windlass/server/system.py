@@ -46,7 +46,7 @@ class SystemRoutes(Controller):
     @post("/api/v1/verify", opt={"role": Role.ADMIN}, status_code=200)
     async def verify(self, services: UseServices) -> Verified:
         """Replay the log, compare it with the state, check the invariants."""
-        found = await verify(services.engine.store)
+        found = await verify(services.engine.store, services.engine.config)
         return Verified([ViolationInfo(v.invariant, v.message, v.job, v.seq) for v in found])
 
     @get("/api/v1/namespaces", opt={"role": Role.VIEWER})

@@ -1,4 +1,4 @@
-"""A TCP proxy before PostgreSQL that loses connections exactly at COMMIT."""
+"""A TCP proxy before PostgreSQL that loses connections exactly at COMMIT, or at another word."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -21,9 +21,10 @@ class Fault(Enum):
 class Proxy:
     """Forwards bytes both ways; `fault` applies to the next COMMIT and then is gone."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, word: bytes) -> None:
         self._host = host
         self._port = port
+        self._word = word
         self.fault = Fault.NONE
         self.refuses = False
         """Whether new connections are closed at once."""
@@ -60,7 +61,7 @@ class Proxy:
         replies: "asyncio.Task[None]",
     ) -> None:
         while data := await reader.read(65536):
-            if COMMIT in data and self.fault is not Fault.NONE:
+            if self._word in data and self.fault is not Fault.NONE:
                 await self._strike(data, writer, server, replies)
                 return
             server.write(data)
@@ -98,12 +99,12 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 @asynccontextmanager
-async def proxy_to(dsn: str) -> AsyncIterator[tuple[Proxy, str]]:
-    """A proxy and the address that leads through it to `dsn`."""
+async def proxy_to(dsn: str, word: bytes = COMMIT) -> AsyncIterator[tuple[Proxy, str]]:
+    """A proxy and the address that leads through it to `dsn`; faults apply to `word`."""
     parts = urlsplit(dsn)
     assert parts.hostname is not None
     assert parts.port is not None
-    proxy = Proxy(parts.hostname, parts.port)
+    proxy = Proxy(parts.hostname, parts.port, word)
     server = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     netloc = f"{parts.username}@127.0.0.1:{port}"

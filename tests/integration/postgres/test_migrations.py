@@ -93,7 +93,9 @@ def test_an_unprepared_database_is_refused_by_name_of_the_way_out(postgres_dsn: 
         store = await PostgresStore.connect(postgres_dsn)
         newest = migrate.migrations()[-1].number
         for call in (store.check_schema, store.snapshot):
-            with pytest.raises(Conflict, match=rf"version {newest}, got 0; run `windlass db upgrade`"):
+            with pytest.raises(
+                Conflict, match=rf"version {newest}, got 0; run `windlass db upgrade`"
+            ):
                 await call()
         await store.upgrade()
         await store.upgrade()

@@ -12,12 +12,20 @@ from typing import Any
 import asyncpg
 import pytest
 
+from tests.integration.postgres.conftest import OpenStore
 from tests.support.postgres import PostgresServer
+from windlass.clock import RealChance
+from windlass.domain.config import Config
+from windlass.domain.job import JobSpec
+from windlass.engine.engine import Engine
+from windlass.engine.workers import Enrolment
 from windlass.store.postgres import migrate
 from windlass.store.postgres.pool import open_connection
 from windlass.store.postgres.session import QUERIES
+from windlass.wire.sync import Finished, SyncRequest
 
 JOBS = 100_000
+FINISHED = 100
 FILL = [
     """INSERT INTO jobs (id, shape, rank, base, adjustment, flags, age_from, created_at, spec)
        SELECT i, i % 50, i, 0, 0, 0, i, i, 'x' FROM generate_series(1, 100000) i""",
@@ -252,3 +260,48 @@ def test_the_lock_is_taken_before_numbers_are_drawn(postgres_dsn: str, name: str
             assert "CTE Scan" in {inner["Node Type"] for inner in nodes(node)}
 
     asyncio.run(check())
+
+
+def test_a_finish_does_not_walk_over_all_that_its_worker_holds(
+    postgres_dsn: str, open_store: OpenStore
+) -> None:
+    """Also where the planner believes that a worker has hardly any: it looked at a quiet time."""
+
+    async def read_by_worker(connection: "asyncpg.Connection[Any]") -> int:
+        await connection.execute("SELECT pg_stat_force_next_flush()")
+        read: int = await connection.fetchval(
+            "SELECT idx_tup_read FROM pg_stat_user_indexes WHERE indexrelname = 'leases_worker'"
+        )
+        return read
+
+    async def finish(hot: bool) -> int:
+        async with open_store(f"hot-{hot}", pool_open=1) as store:
+            if not hot:
+                store._hot = None
+            engine = Engine(store, Config(), RealChance())
+            await engine.start()
+            link = await store._pool.acquire()
+            await link.connection.execute("VACUUM ANALYZE")  # as it happens by itself at night
+            store._pool.release(link)
+            worker = await engine.enrol(Enrolment(name=f"w-{hot}", slots=FINISHED))
+            who, incarnation = worker.worker, worker.incarnation
+            for _ in range(2):  # then the shape is known
+                await engine.submit([JobSpec(task="t")] * (FINISHED // 2))
+            request = SyncRequest(incarnation=incarnation, seq=1, want=FINISHED)
+            jobs = (await engine.sync(who, request)).jobs
+            done = tuple(Finished(job.job, job.attempt) for job in jobs)
+            request = SyncRequest(
+                incarnation=incarnation, seq=2, received=jobs[-1].lease, finished=done
+            )
+            link = await store._pool.acquire()
+            before = await read_by_worker(link.connection)
+            store._pool.release(link)
+            await engine.sync(who, request)
+            await engine.close()
+            link = await store._pool.acquire()
+            read = await read_by_worker(link.connection) - before
+            store._pool.release(link)
+            return read
+
+    for hot in (True, False):
+        assert asyncio.run(finish(hot)) == 0

@@ -131,6 +131,8 @@ class Replay:
             worker.incarnation = event.incarnation
             worker.slots = data.get("slots", 0)
             worker.dynamic = data.get("metadata")
+            if event.incarnation == 1 and worker.static is None:
+                worker.static = "{}"  # a new worker has no labels
             if worker.status not in _KEPT_BY_ENROLMENT:
                 worker.status = int(WorkerStatus.ONLINE)
         elif status == "removed":

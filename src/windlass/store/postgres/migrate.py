@@ -61,7 +61,8 @@ async def upgrade(connection: "asyncpg.Connection[Any]", step_by_step: bool = Fa
         await connection.execute(QUERIES["create_migrations"])
         done = await applied(connection)
         if not done and not step_by_step:
-            await connection.execute(read_sql(PACKAGE, "schema.sql"))
+            for file in ("schema.sql", "functions.sql"):
+                await connection.execute(read_sql(PACKAGE, file))
         for migration in migrations():
             if migration.number not in done:
                 if done or step_by_step:

@@ -96,10 +96,29 @@ class Herald:
         self._next_at = 0.0
 
     def announce(self, news: News) -> None:
-        """Send soon, with what else comes until then; nobody waits for it."""
+        """Send at once after a quiet time, else soon, with what else comes until then.
+
+        Nobody waits for it.
+        """
         self._pending = news if self._pending is None else merge(self._pending, news)
-        if self._timer is None and self._sending is None:
+        if self._timer is not None or self._sending is not None:
+            return
+        if self._next_at <= self._loop.time():
+            self._begin()
+        else:
             self._timer = self._loop.call_at(self._next_at, self._begin)
+
+    def may_tell(self) -> bool:
+        """Whether a transaction may tell by itself: only after a quiet time, and then one."""
+        if self._timer or self._sending or self._next_at > self._loop.time():
+            return False
+        self._next_at = self._loop.time() + INTERVAL_SECONDS
+        return True
+
+    def around(self) -> tuple[str, str]:
+        """What stands before and behind the arrivals in a message that holds nothing else."""
+        before, behind = _encode(self._server, News()).split("[]", 1)
+        return f"{before}[", f"]{behind}"
 
     async def close(self) -> None:
         """Send what is left."""

@@ -25,6 +25,7 @@ SETTINGS = {
     "enable_mergejoin": "off",
     "enable_seqscan": "off",
     "idle_in_transaction_session_timeout": "60s",
+    "default_transaction_isolation": "read committed",
 }
 
 
@@ -49,7 +50,7 @@ class PoolCounts(NamedTuple):
 class Link:
     """One open connection; `slot` is a small number no other open connection has."""
 
-    __slots__ = ("born", "connection", "idle_since", "slot", "used")
+    __slots__ = ("born", "connection", "idle_since", "slot", "started_us", "used")
 
     def __init__(self, connection: "asyncpg.Connection[Any]", slot: int, born: float) -> None:
         self.connection = connection
@@ -57,6 +58,8 @@ class Link:
         self.born = born
         self.idle_since = born
         self.used = False
+        self.started_us = 0
+        """When the server began this session, by its clock; read when it is first needed."""
 
 
 async def open_connection(dsn: str) -> "asyncpg.Connection[Any]":

@@ -890,14 +890,15 @@ SELECT id FROM locked WHERE workflow IS NOT NULL
 
 -- name: complete
 -- `lock_untied_jobs` holds the rows of `jobs`, and this statement began after it: what it
--- sees of leases and dependents stays true. State 4 is running, 8 completed.
+-- sees of leases and dependents stays true. State 4 is running, 8 completed. The sum keeps the
+-- planner from the index on the worker, by which each job would meet all of its worker's.
 WITH gone AS MATERIALIZED (
     DELETE FROM leases l
     USING unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
                  $4::text::bigint[], $5::text::integer[], $6::bytea[])
           AS u (job, attempt, worker, incarnation, exit_code, result)
     WHERE l.job = u.job AND l.attempt = coalesce(u.attempt, $7)
-      AND l.worker = coalesce(u.worker, $8) AND l.incarnation = coalesce(u.incarnation, $9)
+      AND l.worker + 0 = coalesce(u.worker, $8) AND l.incarnation = coalesce(u.incarnation, $9)
       AND l.state = 4 AND l.limit_id IS NULL
       AND NOT EXISTS (SELECT FROM dependents d WHERE d.job = u.job AND d.chunk = 0)
       AND NOT EXISTS (SELECT FROM waits w WHERE w.job = u.job)
@@ -1324,3 +1325,41 @@ DELETE FROM events WHERE seq <= $1 AND seq < (SELECT max(seq) FROM events)
 -- name: newest_event
 -- Where to begin to follow what comes.
 SELECT coalesce(max(seq), 0) FROM events
+
+-- name: submit_plain
+-- One round trip, see functions.sql.
+SELECT moment, ids
+FROM submit_plain($1, $2, $3, $4, $5, $6::text::integer[], $7::text::integer[],
+                  $8::text::bigint[], $9::text::integer[], $10::text::bigint[],
+                  $11::text::bigint[], $12, $13, $14, $15, $16, $17, $18,
+                  $19::text::bigint[], $20, $21, $22, $23::text::integer[],
+                  $24::text::integer[], $25, $26, $27::text::integer[], $28::text::bigint[],
+                  $29::text::integer[], $30::text::integer[])
+
+-- name: sync_plain
+-- One round trip, see functions.sql.
+SELECT moment, asked, looked, given_jobs, given_attempts, given_leases, timeouts, idles, specs,
+       cursor_ranks, cursor_jobs, left_shapes, left_ranks, left_jobs
+FROM sync_plain($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
+                $18::text::bigint[], $19::text::integer[], $20::text::bigint[],
+                $21::text::bigint[], $22::text::integer[], $23, $24::text::bigint[],
+                $25::text::integer[], $26::text::integer[], $27, $28, $29, $30)
+
+-- name: session_start
+-- A process number may be used again; together with this it is one session's only.
+SELECT (extract(epoch FROM backend_start) * 1000000)::bigint FROM pg_stat_activity
+WHERE pid = pg_backend_pid()
+
+-- name: end_session
+-- End a session whose client is gone, and wait until it is: then what it did is certain.
+SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+WHERE pid = $1 AND (extract(epoch FROM backend_start) * 1000000)::bigint = $2
+
+-- name: jobs_of_call
+-- The jobs of a hot submit: the transaction that noted the call wrote their first events. They
+-- are younger than $4.
+SELECT e.at, e.job FROM events e
+WHERE e.job > $4 AND e.kind = 1 AND e."from" = 0 AND e.xmin = (
+    SELECT c.xmin FROM counters c WHERE c.server = $1 AND c.slot = $2 AND c.call = $3 LIMIT 1
+)
+ORDER BY e.job

@@ -1,5 +1,5 @@
--- The whole schema as it is today: what all files in migrations/ amount to. A fresh database
--- gets this one; a test proves that both ways end the same.
+-- The whole schema as it is today: what all files in migrations/ amount to, together with
+-- functions.sql. A fresh database gets these two; a test proves that both ways end the same.
 
 -- Columns of one width stand together, so that rows have no padding. NULL stands for the
 -- records' 0 where most rows have none: it takes no room.
@@ -226,6 +226,7 @@ CREATE TABLE counters (
     name text COLLATE "C" NOT NULL,
     value bigint NOT NULL,
     slot smallint NOT NULL,
+    call bigint, -- the newest hot submit of this connection
     PRIMARY KEY (server, slot, name)
 ) WITH (fillfactor = 50);
 

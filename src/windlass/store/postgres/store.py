@@ -8,6 +8,7 @@ from windlass.domain.events import Event
 from windlass.ports.store import News, Snapshot, Tx
 from windlass.store.postgres import migrate
 from windlass.store.postgres.failures import describe, is_unavailable
+from windlass.store.postgres.hot import PostgresHot
 from windlass.store.postgres.log import events_of
 from windlass.store.postgres.news import Herald, Listener
 from windlass.store.postgres.pool import Pool, PoolCounts, PoolLimits, open_connection
@@ -30,6 +31,7 @@ class PostgresStore:
         self._pool = Pool(dsn, limits)
         self._transactions = Transactions(dsn, server, self._pool)
         self._herald = Herald(server, self._notify)
+        self._hot: PostgresHot | None = PostgresHot(dsn, server, self._transactions, self._herald)
         self._listener = Listener(dsn, server)
         self._tail = Tail(self._read_events, self._event_writers)
         self._checked = False
@@ -67,6 +69,11 @@ class PostgresStore:
     @property
     def inline(self) -> bool:
         return False
+
+    @property
+    def hot(self) -> PostgresHot | None:
+        """Hot commands in one round trip; tests set `_hot` to None to go without."""
+        return self._hot
 
     @property
     def pool(self) -> PoolCounts:

@@ -4,8 +4,8 @@ A transaction is tried again after a serialization failure or a deadlock. When t
 to COMMIT is lost, the database is asked what became of it; the outcome is never guessed.
 """
 
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple, NoReturn, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from windlass.domain.errors import StoreUnavailable
 from windlass.store.postgres.access import PostgresAccess
@@ -104,6 +104,47 @@ class Transactions:
         self._give_back(session)
         return rows
 
+    async def call(
+        self,
+        name: str,
+        args: Callable[[Link, int], Sequence[object]],
+        resolve: Callable[[Link, BaseException], Awaitable[Sequence[Any] | None]],
+    ) -> Sequence[Any] | None:
+        """Run one statement that commits by itself and answers one row.
+
+        `args` gets the connection and the time so far. If the answer is lost, `resolve` says
+        what it was, before another connection may take this one's place.
+        """
+        session = await self._open_known()
+        try:
+            rows = await session.fetch(name, *args(session.link, self._latest))
+        except BaseException as error:
+            if not is_lost(error) and isinstance(error, Exception):
+                self._give_back(session)
+                _raise(error)
+            try:
+                if not is_lost(error):
+                    raise
+                return await resolve(session.link, error)
+            finally:
+                self._pool.discard(session.link)
+        self._give_back(session)
+        return tuple(rows[0])
+
+    async def _open_known(self) -> Session:
+        """A connection that works, and of which it is known when its session began."""
+        while True:
+            session = Session(await self._acquire())
+            if session.link.started_us:
+                return session
+            try:
+                session.link.started_us = await session.fetch_value("session_start")
+                return session
+            except BaseException as error:
+                self._pool.discard(session.link)
+                if not (session.link.used and is_lost(error)):
+                    _raise(error)
+
     def forget_time(self) -> None:
         """Tests only: let the time go back as far as it likes."""
         self._latest = 0
@@ -121,7 +162,7 @@ class Transactions:
             session = Session(await self._acquire(), queries)
             try:
                 await session.execute(how)
-                return session, self._tell_time(await session.fetch_value("now"))
+                return session, self.tell_time(await session.fetch_value("now"))
             except BaseException as error:
                 self._pool.discard(session.link)
                 if not (session.link.used and is_lost(error)):
@@ -180,7 +221,7 @@ class Transactions:
         self.statements += session.statements
         self._pool.release(session.link)
 
-    def _tell_time(self, now: int) -> int:
+    def tell_time(self, now: int) -> int:
         """A clock that is set back a little stands still; a large step is taken as it comes."""
         if self._latest - SMALL_STEP_MS > now or self._latest < now:
             self._latest = now
