@@ -1,5 +1,7 @@
 """`FlowTx`: jobs of workflows in bulk, as the other roles would write them one by one."""
 
+from functools import partial
+
 from tests.conformance.driver import Driver
 from tests.conformance.rows import (
     CANCELING,
@@ -15,7 +17,7 @@ from tests.conformance.rows import (
 )
 from tests.conformance.test_flow import NOW, completion
 from windlass.domain.events import Moves
-from windlass.domain.records import KEPT_WHILE_RUNNING, Completed, Waited
+from windlass.domain.records import KEPT_WHILE_RUNNING, Completed, Completion, Waited
 from windlass.domain.states import State
 from windlass.ports.store import Tx
 
@@ -109,12 +111,15 @@ def test_tied_jobs_complete_and_tell_what_counts_them(store: Driver) -> None:
     assert (first.facts.worker, first.facts.incarnation, first.facts.attempt) == (3, 4, 5)
 
 
+async def _complete(tx: Tx, done: list[Completion]) -> list[Completed]:
+    return await tx.flow.complete_tied(NOW, done)
+
+
 def test_all_complete_or_none(store: Driver) -> None:
     lease(store)
     before = store.snapshot()
     for wrong in (completion(2, attempt=4), completion(2, worker=9), completion(9)):
-        done = [completion(1), wrong]
-        assert store.transact(lambda tx, done=done: tx.flow.complete_tied(NOW, done)) == []
+        assert store.transact(partial(_complete, done=[completion(1), wrong])) == []
     assert store.snapshot() == before
     store.transact(lambda tx: tx.leases.mark([2], CANCELING, "stop"))
     done = [completion(1), completion(2)]

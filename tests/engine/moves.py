@@ -19,7 +19,7 @@ METADATA: tuple[dict[str, object], ...] = ({}, {"system:cpus": 8}, {"tasks_denyl
 class Submit(NamedTuple):
     jobs: list[dict[str, Any]]
     workflow: dict[str, Any] | None  # the fields of a new one
-    joins: int | None = None  # the position of an existing one
+    joins: int | None  # the position of an existing one
 
 
 class Report(NamedTuple):
@@ -80,7 +80,7 @@ _flow = st.fixed_dictionaries(
     {"fail_fast": st.booleans()},
     optional={"priority": st.integers(-2, 2)},
 )
-_submits = st.builds(Submit, st.lists(_job, min_size=1, max_size=3), st.none() | _flow)
+_submits = st.builds(Submit, st.lists(_job, min_size=1, max_size=3), st.none() | _flow, st.none())
 _joins = st.builds(Submit, st.lists(_job, min_size=1, max_size=2), st.none(), st.integers(0, 5))
 _failures = st.sampled_from([None, "execution", "network", "worker_lost", "resource"])
 _kinds = st.sampled_from(

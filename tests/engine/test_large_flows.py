@@ -1,5 +1,7 @@
 """Workflows of 100,000 jobs, wide and deep; smaller ones where that would take minutes."""
 
+from typing import Any
+
 from tests.engine.flows import row_of, state_of, submit_flow
 from tests.engine.rig import Rig
 from windlass.domain.job import JobSpec
@@ -50,7 +52,7 @@ async def test_the_failure_of_one_aborts_all_that_depend_on_it(rig: Rig) -> None
 
 async def test_a_failure_runs_down_a_chain_of_ten_thousand(rig: Rig) -> None:
     depth = DEEP[rig.kind]
-    chain = [{"name": "n0"}]
+    chain: list[dict[str, Any]] = [{"name": "n0"}]
     chain += [{"name": f"n{n}", "after": (f"n{n - 1}",)} for n in range(1, depth)]
     made = await submit_flow(rig, *chain)
     agent = await rig.agent()
@@ -62,7 +64,7 @@ async def test_a_failure_runs_down_a_chain_of_ten_thousand(rig: Rig) -> None:
 
 async def test_a_chain_runs_through_one_job_at_a_time(rig: Rig) -> None:
     depth = DEEP[rig.kind] // 50
-    chain = [{"name": "n0"}]
+    chain: list[dict[str, Any]] = [{"name": "n0"}]
     chain += [{"name": f"n{n}", "after": (f"n{n - 1}",)} for n in range(1, depth)]
     made = await submit_flow(rig, *chain)
     agent = await rig.agent()

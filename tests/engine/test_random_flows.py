@@ -16,6 +16,7 @@ from windlass.domain.errors import WindlassError
 from windlass.domain.events import EventKind
 from windlass.domain.job import JobSpec
 from windlass.domain.states import State
+from windlass.domain.workers import WorkerStatus
 from windlass.domain.workflow import ENDED, WorkflowState
 from windlass.engine.submission import WorkflowSpec
 from windlass.wire.sync import Assignment, Finished
@@ -99,7 +100,7 @@ class Run:
             await self._stop(agent, reply.cancel)
             last = reports
             await self.rig.engine.settled()
-            if not taken and not await self._go_on(number):
+            if not taken and not await self._go_on(number, agent.id):
                 return
         raise AssertionError("the workflow did not end")
 
@@ -152,8 +153,10 @@ class Run:
         except WindlassError:
             return  # refused: it has ended, or is ending
 
-    async def _go_on(self, number: int) -> bool:
+    async def _go_on(self, number: int, worker: int) -> bool:
         """Let time pass and operators accept; whether there may be something left to do."""
+        # Too many failures of the network make a worker bad.
+        await self.rig.engine.set_worker_status(worker, WorkerStatus.ONLINE)
         snapshot = await self.rig.snapshot()
         for wait in snapshot.waits:
             if wait.manual == 1:

@@ -171,8 +171,9 @@ def test_workflows_of_others_do_not_exist() -> None:
                 ("GET", ""), ("GET", "/jobs"), ("GET", "/wait?timeout=0"), ("POST", "/cancel"),
                 ("POST", "/retry"),
             ):  # fmt: skip
-                body = {"json": {}} if method == "POST" else {}
-                reply = await ours.request(method, f"/api/v1/workflows/{theirs}{rest}", **body)
+                body: dict[str, Any] | None = {} if method == "POST" else None
+                path = f"/api/v1/workflows/{theirs}{rest}"
+                reply = await ours.request(method, path, json=body)
                 assert reply.status_code == 404, (method, rest)
             assert (await ours.get("/api/v1/workflows")).json()["workflows"] == []
             body = {"jobs": [job(workflow=theirs)]}
