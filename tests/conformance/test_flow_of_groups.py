@@ -111,7 +111,7 @@ def test_tied_jobs_complete_and_tell_what_counts_them(store: Driver) -> None:
     assert (first.facts.worker, first.facts.incarnation, first.facts.attempt) == (3, 4, 5)
 
 
-async def _complete_tied(done: list[Completion], tx: Tx) -> list[Completed]:
+async def _complete(tx: Tx, done: list[Completion]) -> list[Completed]:
     return await tx.flow.complete_tied(NOW, done)
 
 
@@ -119,8 +119,7 @@ def test_all_complete_or_none(store: Driver) -> None:
     lease(store)
     before = store.snapshot()
     for wrong in (completion(2, attempt=4), completion(2, worker=9), completion(9)):
-        done = [completion(1), wrong]
-        assert store.transact(partial(_complete_tied, done)) == []
+        assert store.transact(partial(_complete, done=[completion(1), wrong])) == []
     assert store.snapshot() == before
     store.transact(lambda tx: tx.leases.mark([2], CANCELING, "stop"))
     done = [completion(1), completion(2)]

@@ -1,5 +1,7 @@
 """`WorkflowsTx`: what workflows were submitted with, their jobs, and a recount."""
 
+from functools import partial
+
 from tests.conformance.driver import Driver
 from tests.conformance.rows import (
     COMPLETED,
@@ -28,14 +30,14 @@ BLOCKED = State.BLOCKED.code
 def test_what_a_workflow_was_submitted_with_is_told_with_every_column(store: Driver) -> None:
     rows = [about(1, key=None), about(2, reason="“why”"), about(3, base=0)]
     for row in rows:
-        _describe(store, row)
+        store.transact(partial(_describe, row=row))
     told = store.transact(lambda tx: tx.workflows.about([3, 1, 9]))
     assert list(told.items()) == [(1, rows[0]), (3, rows[2])]
     assert store.snapshot().workflow_about == tuple(rows)
 
 
-def _describe(store: Driver, row: WorkflowAbout) -> None:
-    store.transact(lambda tx: tx.workflows.describe(row))
+async def _describe(tx: Tx, row: WorkflowAbout) -> None:
+    await tx.workflows.describe(row)
 
 
 def test_a_reason_changes_nothing_else(store: Driver) -> None:

@@ -75,17 +75,15 @@ async def test_a_canceled_workflow_goes_on_where_it_stopped(rig: Rig) -> None:
 
 
 async def test_a_cause_that_was_retried_before_comes_first_whatever_its_number(rig: Rig) -> None:
-    made = await submit_flow(
-        rig, {"name": "a"}, {"name": "b", "after": ("a",)}, {"name": "c", "after": ("b",)}
-    )
+    made = await submit_flow(rig, {"name": "a"}, {"name": "b", "after": ("a",)})
     agent = await rig.agent()
+    await rig.engine.cancel(made.ids[1:])
     await finish_all(agent, frozenset(made.ids[:1]))
     again = (await rig.engine.retry(made.ids[0])).job
     await finish_all(agent, frozenset([again]))
+    assert await newest_states(rig, made.workflow) == {"a": "failed", "b": "canceled"}
     await rig.engine.retry_workflow(made.workflow)
-    assert await newest_states(rig, made.workflow) == {
-        "a": "queued", "b": "blocked", "c": "blocked",
-    }  # fmt: skip
+    assert await newest_states(rig, made.workflow) == {"a": "queued", "b": "blocked"}
     await finish_all(agent)
     assert await state_of(rig, made.workflow) == "complete"
 

@@ -171,13 +171,13 @@ def test_workflows_of_others_do_not_exist() -> None:
                 ("GET", ""), ("GET", "/jobs"), ("GET", "/wait?timeout=0"), ("POST", "/cancel"),
                 ("POST", "/retry"),
             ):  # fmt: skip
-                body: dict[str, str] | None = {} if method == "POST" else None
+                body: dict[str, Any] | None = {} if method == "POST" else None
                 path = f"/api/v1/workflows/{theirs}{rest}"
                 reply = await ours.request(method, path, json=body)
                 assert reply.status_code == 404, (method, rest)
             assert (await ours.get("/api/v1/workflows")).json()["workflows"] == []
-            added = {"jobs": [job(workflow=theirs)]}
-            assert (await ours.post("/api/v1/jobs", json=added)).status_code == 404
+            body = {"jobs": [job(workflow=theirs)]}
+            assert (await ours.post("/api/v1/jobs", json=body)).status_code == 404
             viewer = await server.role(Role.VIEWER)
             refused = await viewer.post(f"/api/v1/workflows/{theirs}/cancel", json={})
             assert refused.status_code == 403

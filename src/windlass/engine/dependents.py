@@ -49,7 +49,12 @@ async def hold_waits(work: Work, jobs: Iterable[int], ending: Sequence[int]) -> 
 async def hold_dependents(
     work: Work, jobs: Sequence[int], edges: Mapping[int, Sequence[int]]
 ) -> None:
-    """Lock the waits of these jobs and, in the same order, of those behind these edges."""
+    """Lock the waits of these jobs and, in the same order, of those behind these edges.
+
+    A job that comes back to `waits` meanwhile is seen by the statement that follows the lock.
+    """
+    if work.inline:
+        return
     heard = {edge >> 1 for some in edges.values() if len(some) < CHUNK for edge in some}
     await work.tx.places.hold(sorted({*jobs, *heard}))
 

@@ -340,7 +340,7 @@ class Engine(JobCommands, WorkflowCommands):
     # After commits
 
     def _begin(self, tx: Tx) -> Work:
-        return Work(tx, self.config, self._catalog, self._chance)
+        return Work(tx, self.config, self._catalog, self._chance, self.store.inline)
 
     def _committed(self, work: Work) -> None:
         self._catalog.learn(work.shapes, work.shape_ids)

@@ -15,7 +15,7 @@ from windlass.domain.failure import FAILURE_BY_NAME, INFRASTRUCTURE, FailureClas
 from windlass.domain.records import Attempt, Completion, JobFacts, Lease, Worker
 from windlass.domain.states import State
 from windlass.engine.closing import Closing, Failure
-from windlass.engine.dependents import Ended, tell_dependents
+from windlass.engine.dependents import Ended, hold_dependents, tell_dependents
 from windlass.engine.work import Work
 from windlass.wire.sync import Finished, Refusal, Released, Started, SyncRequest
 
@@ -155,6 +155,7 @@ async def _complete_tied(work: Work, done: Sequence[Completion]) -> bool:
         work.count_moves(shape, workflow, RUNNING, COMPLETED, alike)
     edges = await work.tx.jobs.dependents(jobs, 0)
     if edges:
+        await hold_dependents(work, (), edges)
         await tell_dependents(work, [Ended(job, True, None) for job in edges], edges)
     return True
 

@@ -31,8 +31,11 @@ BULK = 20  # fewer equal events than this share a statement with the others
 class Work:
     """The transaction, the rules it follows, and what it has said so far."""
 
-    def __init__(self, tx: Tx, config: Config, catalog: Catalog, chance: Chance) -> None:
+    def __init__(
+        self, tx: Tx, config: Config, catalog: Catalog, chance: Chance, inline: bool = False
+    ) -> None:
         self.tx = tx
+        self.inline = inline  # transactions run one after another: there is nothing to lock
         self.now = tx.now
         self.config = config
         self.catalog = catalog
