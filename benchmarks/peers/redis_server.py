@@ -3,7 +3,6 @@
 As in the comparison of peers: an append-only file, written to disk every second.
 """
 
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ import redis
 
 from benchmarks.fleet.processes import stopped_in_the_end, until
 from tests.support.debian import missing_reason
+from tests.support.loopback import free_port
 
 PROGRAM = "redis-server"
 TRIES = 5
@@ -28,7 +28,7 @@ def redis_server(folder: Path) -> Iterator[str]:
     """A server with its data in `folder`; gives its address."""
     folder.mkdir(parents=True, exist_ok=True)
     for left in reversed(range(TRIES)):
-        port = _free_port()
+        port = free_port()
         command = [PROGRAM, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder)]
         command += ["--save", "", "--appendonly", "yes", "--appendfsync", "everysec"]
         with stopped_in_the_end(command, folder / "redis.log") as process:
@@ -53,10 +53,3 @@ def _answers(process: "subprocess.Popen[bytes]", port: int) -> bool:
         return "up"
 
     return until("redis-server", state) == "up"
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -3,12 +3,12 @@
 import asyncio
 import os
 import random
-import signal
-import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
+
+from tests.support.loopback import die_with_parent, free_port
 
 START_S = 60
 # Short, so that a lost worker is soon known to be lost; the lease must outlast two heartbeats,
@@ -139,7 +139,7 @@ class Fleet:
                 sys.executable, "-m", "windlass", *words,
                 env=self._environment() | dict(variables or {}),
                 stdout=asyncio.subprocess.PIPE, stderr=log,
-                start_new_session=True, preexec_fn=_die_with_parent,
+                start_new_session=True, preexec_fn=die_with_parent,
             )  # fmt: skip
         part = self._running[name] = Part(name, process)
         return part
@@ -156,16 +156,3 @@ class Fleet:
         """The ends of the processes' logs, for the message of a failure."""
         logs = sorted(self._folder.glob("*.log"))
         return "\n".join(f"{log.name}: {log.read_text()[-1500:]}" for log in logs)
-
-
-def free_port() -> int:
-    """A port of loopback that nobody uses now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _die_with_parent() -> None:
-    import ctypes
-
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)

@@ -3,11 +3,9 @@
 Its keys are made for each run. It ends with the test run, also when that is killed.
 """
 
-import ctypes
 import os
 import secrets
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -16,11 +14,12 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.support.loopback import die_with_parent
+
 START_SECONDS = 30
 GRPC = 10_000  # each part also listens on its port plus this
 PARTS = ("master.port", "volume.port", "filer.port", "webdav.port", "admin.port", "s3.port")
 UNUSED = ("-s3.port.iceberg=0", "-s3.port.lance=0", "-master.telemetry=false")
-PR_SET_PDEATHSIG = 1
 
 
 class S3MissingError(RuntimeError):
@@ -79,7 +78,7 @@ def start_s3() -> S3Server:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        preexec_fn=_die_with_parent,  # noqa: PLW1509 - no threads run yet, and it only asks
+        preexec_fn=die_with_parent,  # noqa: PLW1509 - no threads run yet, and it only asks
     )
     server = S3Server(ports["s3.port"], *keys, process, folder)
     try:
@@ -120,7 +119,3 @@ def _wait_until_up(server: S3Server) -> None:
             if server.process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError("expected the S3 server to start, it did not") from None
             time.sleep(0.02)
-
-
-def _die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -4,7 +4,6 @@ An embedded client asks the engine in its own process instead (`windlass/embedde
 the same words: handles and clients do not know which of the two answers.
 """
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Final, Protocol, TypeVar
@@ -15,6 +14,7 @@ import msgspec
 from windlass.client.schedules import HttpPlanning, Planning
 from windlass.client.transport import Transport
 from windlass.domain.errors import Overloaded, StoreUnavailable, Unreachable
+from windlass.ports.loop_time import pass_time
 from windlass.wire.jobs import (
     CanceledJob,
     CancelReply,
@@ -117,7 +117,7 @@ class HttpService:
                     raise
             except (StoreUnavailable, Overloaded):
                 heard = True
-            await _pause(pause_s)
+            await pass_time(pause_s)
         return await call()
 
     async def job(self, job: int) -> Job:
@@ -168,13 +168,3 @@ class HttpService:
 
     async def close(self) -> None:
         await self.transport.close()
-
-
-async def _pause(seconds: float) -> None:
-    loop = asyncio.get_running_loop()
-    over = loop.create_future()
-    timer = loop.call_later(seconds, over.set_result, None)
-    try:
-        await over
-    finally:
-        timer.cancel()

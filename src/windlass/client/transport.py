@@ -131,7 +131,9 @@ class Transport:
                 async for chunk in response.content.iter_any():
                     yield chunk
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise self._unreachable(error) from error
+            unreachable = self._unreachable(error)
+            self._turn_to_next()
+            raise unreachable from error
 
     async def close(self) -> None:
         """Close the connections."""
@@ -162,7 +164,9 @@ class Transport:
         limit = aiohttp.ClientTimeout(
             total=CALL_SECONDS if timeout is None else timeout, sock_connect=CONNECT_SECONDS
         )
-        for others in range(len(self._servers) - 1, -1, -1):
+        tries_left = len(self._servers)
+        while True:
+            tries_left -= 1
             # As a file, for aiohttp warns of bytes beyond a megabyte.
             data = io.BytesIO(content) if isinstance(content, bytes) else content
             try:
@@ -175,7 +179,9 @@ class Transport:
                 break
             except (aiohttp.ClientError, TimeoutError) as error:
                 unreachable = self._unreachable(error)
-                if unreachable.sent or not others:
+                self._turn_to_next()
+                # Only what nobody heard may be said to another: the rest may have been done.
+                if unreachable.sent or not tries_left:
                     raise unreachable from error
         if answer.status >= 400:
             raise error_of(answer)
@@ -190,12 +196,14 @@ class Transport:
         return {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
 
     def _unreachable(self, error: Exception) -> Unreachable:
-        """The error to raise; the next call goes to the next address."""
         why = str(error) or type(error).__name__
         sent = not isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
         said = f"no server at {self.server}: {why}; start one with `windlass up`"
-        self._servers.append(self._servers.pop(0))
         return Unreachable(said, sent)
+
+    def _turn_to_next(self) -> None:
+        """From now on ask at the next address."""
+        self._servers.append(self._servers.pop(0))
 
 
 def _proxy_for(server: str) -> str | None:

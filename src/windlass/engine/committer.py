@@ -17,6 +17,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from windlass.domain.config import Config
 from windlass.domain.errors import Overloaded, StoreUnavailable, WindlassError
 from windlass.engine.work import Work
+from windlass.ports.loop_time import pass_time
 from windlass.ports.store import Store, Tx
 
 Q = TypeVar("Q")
@@ -214,9 +215,7 @@ class Committer:
             except StoreUnavailable as error:
                 if error.code != BUSY or loop.time() >= patience:
                     raise
-            passed = loop.create_future()
-            loop.call_later(BUSY_PAUSE_S, passed.set_result, None)
-            await passed
+            await pass_time(BUSY_PAUSE_S)
 
 
 def _by_lane(batch: list[Waiting]) -> list[tuple[Lane[Any, Any], list[Any]]]:

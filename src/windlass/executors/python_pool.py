@@ -29,6 +29,7 @@ from windlass.executors.python_messages import (
     encode,
 )
 from windlass.executors.python_process import Child, NotStarted, Surroundings
+from windlass.ports.loop_time import pass_time
 
 WINDOW: Final = 64  # calls in the queue beyond those that run
 STOP_TRIES: Final = 250
@@ -102,7 +103,7 @@ class Pool:
             if child is not None and child.mark_stopped(seq):
                 await child.life.stop()
             # Else it is between queue and page, or its report is under way.
-            await _pause()
+            await pass_time(STOP_PAUSE_S)
         del self._sent[seq]
         job.settle(lost("no process knows of it"))
 
@@ -235,10 +236,3 @@ class Pool:
             job.settle(lost(why))
         self._sent.clear()
         self._waiting.clear()
-
-
-async def _pause() -> None:
-    loop = asyncio.get_running_loop()
-    over = loop.create_future()
-    loop.call_later(STOP_PAUSE_S, over.set_result, None)
-    await over

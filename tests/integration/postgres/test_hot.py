@@ -18,6 +18,7 @@ from windlass.domain.job import JobSpec
 from windlass.engine.engine import Engine
 from windlass.engine.verify import verify
 from windlass.engine.workers import Enrolment
+from windlass.ports.loop_time import pass_time
 from windlass.ports.store import News
 from windlass.store.postgres import outcome
 from windlass.store.postgres.pool import open_connection
@@ -188,13 +189,13 @@ async def both_wait(gate: "asyncpg.Connection[Any]") -> None:
     """Until both submits are inside the database, one for the table, one for the key."""
     async with asyncio.timeout(LONG_ENOUGH_S):
         while await gate.fetchval(WAITING) < 2:
-            await outcome.pause(0.01)
+            await pass_time(0.01)
 
 
 async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(LONG_ENOUGH_S):
         while not condition():
-            await outcome.pause(0.001)
+            await pass_time(0.001)
 
 
 def test_after_a_quiet_time_others_hear_of_a_submit_with_its_commit(

@@ -11,9 +11,9 @@ from typing import Any
 import asyncpg
 import msgspec
 
+from windlass.ports.loop_time import pass_time
 from windlass.ports.store import News
 from windlass.store.postgres.failures import is_unavailable
-from windlass.store.postgres.outcome import pause
 from windlass.store.postgres.pool import open_connection
 
 CHANNEL = "windlass"
@@ -205,7 +205,7 @@ class Listener:
             except Exception as error:
                 if not is_unavailable(error):
                     raise
-            await pause(RECONNECT_SECONDS)
+            await pass_time(RECONNECT_SECONDS)
 
     def _receive(self, _connection: object, _process: int, _channel: str, payload: object) -> None:
         try:

@@ -11,6 +11,7 @@ from typing import Any
 
 import asyncpg
 
+from windlass.ports.loop_time import pass_time
 from windlass.store.postgres.failures import is_unavailable
 from windlass.store.postgres.pool import Link, open_connection
 from windlass.store.postgres.session import QUERIES
@@ -34,7 +35,7 @@ async def was_committed(dsn: str, transaction_id: str, process: int) -> bool | N
             return None if status is None else status == "committed"
         if loop.time() >= give_up_at:
             return None
-        await pause(PAUSE_SECONDS)
+        await pass_time(PAUSE_SECONDS)
 
 
 async def jobs_of_call(
@@ -64,18 +65,7 @@ async def jobs_of_call(
                 raise
         if loop.time() >= give_up_at:
             return None
-        await pause(PAUSE_SECONDS)
-
-
-async def pause(seconds: float) -> None:
-    """Let time pass on the event loop."""
-    loop = asyncio.get_running_loop()
-    passed: asyncio.Future[None] = loop.create_future()
-    timer = loop.call_later(seconds, passed.set_result, None)
-    try:
-        await passed
-    finally:
-        timer.cancel()
+        await pass_time(PAUSE_SECONDS)
 
 
 async def _ask(dsn: str, transaction_id: str, process: int) -> str | None:

@@ -17,6 +17,7 @@ from typing import Final, cast
 import msgspec
 import structlog
 
+from windlass.ports.loop_time import pass_time
 from windlass.ports.store import News
 
 LONGEST_ADDRESS: Final = 100  # bytes of a socket's path; Linux takes 107
@@ -158,7 +159,7 @@ class Link:
                 await self._broken.wait()
                 pause = FIRST_PAUSE_S
             self._vacant()
-            await _pass_time(pause)
+            await pass_time(pause)
             pause = min(2 * pause, LONGEST_PAUSE_S)
             if await self._connect():
                 self._hear(News(catalog=True))  # whatever was said meanwhile is lost
@@ -199,13 +200,3 @@ def _address(path: Path) -> Iterator[str]:
         yield f"/proc/self/fd/{folder}/{path.name}"
     finally:
         os.close(folder)
-
-
-async def _pass_time(seconds: float) -> None:
-    loop = asyncio.get_running_loop()
-    passed: asyncio.Future[None] = loop.create_future()
-    timer = loop.call_later(seconds, passed.set_result, None)
-    try:
-        await passed
-    finally:
-        timer.cancel()
