@@ -17,6 +17,8 @@ def another(option: Option) -> object:
     """A value that is not the default, and possible beside the other defaults."""
     if option.is_table:
         return {"batch": 7 * DAY_MS, "live": 1_000}
+    if option.unit == "networks":
+        return ("10.1.0.0/16", "fd00::/8")
     if option.is_list:
         return ("live", "streams")
     assert isinstance(option.default, int | float)

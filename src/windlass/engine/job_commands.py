@@ -39,6 +39,7 @@ class JobCommands(ABC):
         """Supersede an ended job by a new one, which may start at `not_before` (ms)."""
         check_id("job", job)
         check_text("actor", actor)
+        await self.settled()  # the end of this very job may still be told to its dependents
         superseded = await self.run(lambda work: supersede.retry(work, job, actor, not_before))
         await self.settled()
         return superseded

@@ -65,6 +65,7 @@ class WorkflowCommands(ABC):
         check_id("workflow", workflow)
         check_text("actor", actor)
         if failed:
+            await self.settled()  # the failure itself may still be stopping other jobs
             done = await self.run(lambda work: retry_failed(work, workflow, actor, not_before))
             await self.settled()
             return done
