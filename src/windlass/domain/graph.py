@@ -1,7 +1,7 @@
 """Dependencies inside one submission: unique names, no cycles, an order to write them in."""
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from windlass.domain.errors import InvalidInput
 from windlass.domain.job import JobSpec
@@ -32,19 +32,19 @@ def order_by_dependencies(specs: Sequence[JobSpec]) -> Sequence[int]:
 def find_names(specs: Sequence[JobSpec]) -> Named:
     """Look up all names; raises as `order_by_dependencies` does."""
     index = _names(specs)
+    look_up: Callable[[Any], int] = index.__getitem__
     after: list[Sequence[int]] = []
     after_any: list[Sequence[int]] = []
     numbered, in_order = False, True
     for number, spec in enumerate(specs):
-        for references, places, field in (
-            (spec.after, after, "after"), (spec.after_any, after_any, "after_any"),
-        ):  # fmt: skip
+        for references, places in ((spec.after, after), (spec.after_any, after_any)):
             if not references:
                 places.append(())
                 continue
             try:
-                found = [index[name] for name in references]  # type: ignore[index]
+                found = list(map(look_up, references))
             except KeyError:
+                field = "after" if places is after else "after_any"
                 found = _places(index, references, f"jobs[{number}].{field}")
                 numbered = numbered or _has_numbers(references)
             places.append(found)

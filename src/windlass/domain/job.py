@@ -83,6 +83,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
 _TIES: Final = JobSpec.__struct_fields__.index("name")
 _AFTER_ARGS: Final = JobSpec.__struct_fields__.index("args") + 1
 _UNTIED: Final = msgspec.structs.astuple(JobSpec(task=""))[_TIES:]
+_NAMES: Final = JobSpec.__struct_fields__.index("after_any") + 1 - _TIES  # ties that are names
+_PLAIN_TIES: Final = _UNTIED[_NAMES:]
 
 
 class Mould(msgspec.Struct, frozen=True):
@@ -134,11 +136,13 @@ class _Known(msgspec.Struct, frozen=True):
 
 
 class _Last(NamedTuple):
-    """The last job without ties: many come alike, and need be looked at once."""
+    """The last job whose only ties were names: many come alike, and need be looked at once."""
 
     task: object = None
-    rest: tuple[object, ...] = ()
+    rest: tuple[object, ...] = ()  # its fields but for task and arguments, as if it had no ties
+    front: tuple[object, ...] = ()  # those of them that come before the ties
     mould: Mould = NO_MOULD
+    tied: Mould = NO_MOULD
 
 
 class Door:
@@ -169,9 +173,14 @@ class Door:
             planned = self._plan(spec, field) if tasks else spec
             if planned is spec:
                 fields = _fields_of(spec)
-                if fields[0] == known.task and fields[_AFTER_ARGS:] == known.rest:
-                    prepared.append(Prepared(spec, body, known.mould))
-                    continue
+                if fields[0] == known.task:
+                    if fields[_AFTER_ARGS:] == known.rest:
+                        prepared.append(Prepared(spec, body, known.mould))
+                        continue
+                    if _is_like(fields, known):
+                        _check_names(spec, field)
+                        prepared.append(Prepared(spec, body, known.tied))
+                        continue
             prepared.append(self._cast(spec, planned, body, field))
             known = self._last
         return prepared
@@ -183,12 +192,17 @@ class Door:
         known = self._look_up(planned, field)
         base = None if spec.priority is None else parse_priority(spec.priority, f"{field}.priority")
         limits = known.timeout_ms, known.idle_ms
-        if _is_untied(planned):
-            mould = Mould(known.shape, known.digest, base, 0, *limits, True)
+        ties = _fields_of(planned)[_TIES:]
+        if ties[_NAMES:] == _PLAIN_TIES:
+            moulds = [Mould(known.shape, known.digest, base, 0, *limits, p) for p in (True, False)]
             if planned is spec and spec.priority is None and spec.resources is None:
                 # Numbers are left out: 1 is equal to 1.0 and True, which are checked.
-                self._last = _Last(spec.task, _fields_of(spec)[_AFTER_ARGS:], mould)
-            return Prepared(spec, body, mould)
+                front = _fields_of(spec)[_AFTER_ARGS:_TIES]
+                self._last = _Last(spec.task, front + _UNTIED, front, *moulds)
+            if ties == _UNTIED:
+                return Prepared(spec, body, moulds[0])
+            _check_names(spec, field)
+            return Prepared(spec, body, moulds[1])
         _check_ties(spec, field)
         if (
             planned.timeout_ms is not None
@@ -264,8 +278,9 @@ class Door:
         return known
 
 
-def _is_untied(spec: JobSpec) -> bool:
-    return _fields_of(spec)[_TIES:] == _UNTIED
+def _is_like(fields: tuple[object, ...], last: _Last) -> bool:
+    """Whether names alone tell this job of the same task from the last one."""
+    return fields[_AFTER_ARGS:_TIES] == last.front and fields[_TIES + _NAMES :] == _PLAIN_TIES
 
 
 def _stands_alone(spec: JobSpec) -> bool:
@@ -311,6 +326,7 @@ def _build_shape(spec: JobSpec, field: str) -> Shape:
     )
 
 
+_TEXT: Final = {str}
 _NUMBERS: Final = (
     ("timeout_ms", 1, LONGEST_MS),
     ("idle_timeout_ms", 1, LONGEST_MS),
@@ -322,9 +338,18 @@ _NUMBERS: Final = (
 )
 
 
-def _check_ties(spec: JobSpec, field: str) -> None:
+def _check_names(spec: JobSpec, field: str) -> None:
+    """Its name, and the jobs it names."""
     if spec.name is not None:
         check_name(f"{field}.name", spec.name)
+    if spec.after:
+        _check_references(f"{field}.after", spec.after, spec.name)
+    if spec.after_any:
+        _check_references(f"{field}.after_any", spec.after_any, spec.name)
+
+
+def _check_ties(spec: JobSpec, field: str) -> None:
+    _check_names(spec, field)
     if spec.key is not None:
         check_name(f"{field}.key", spec.key)
     for name, low, high in _NUMBERS:
@@ -332,7 +357,6 @@ def _check_ties(spec: JobSpec, field: str) -> None:
         if value is not None:
             _check_number(f"{field}.{name}", value, low, high)
     check_labels(spec.labels, field)
-    _check_dependencies(spec, field)
     if spec.concurrency is not None:
         check_name(f"{field}.concurrency.key", spec.concurrency.key)
         _check_number(f"{field}.concurrency.max", spec.concurrency.max, 1, 1_000_000)
@@ -356,17 +380,16 @@ def check_labels(labels: Mapping[str, str] | None, field: str) -> None:
             )
 
 
-def _check_dependencies(spec: JobSpec, field: str) -> None:
-    for name, references in (("after", spec.after), ("after_any", spec.after_any)):
-        if len(references) > DEPENDENCY_LIMIT:
-            limit = f"at most {DEPENDENCY_LIMIT} jobs"
-            raise InvalidInput(f"{field}.{name}", limit, len(references))
-        if spec.name is not None and spec.name in references:
-            raise InvalidInput(f"{field}.{name}", "other jobs", f"its own name {spec.name}")
-        # A text that is no name is not the name of a job either, and is refused for that.
+def _check_references(field: str, references: tuple[int | str, ...], own: str | None) -> None:
+    if len(references) > DEPENDENCY_LIMIT:
+        raise InvalidInput(field, f"at most {DEPENDENCY_LIMIT} jobs", len(references))
+    if own is not None and own in references:
+        raise InvalidInput(field, "other jobs", f"its own name {own}")
+    # A text that is no name is not the name of a job either, and is refused for that.
+    if set(map(type, references)) != _TEXT:
         for reference in references:
             if type(reference) is not str:
-                _check_number(f"{field}.{name}", reference, 1, 2**62)
+                _check_number(field, reference, 1, 2**62)
 
 
 def check_name(field: str, value: object) -> None:

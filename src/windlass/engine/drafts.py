@@ -81,7 +81,11 @@ async def resolve(
     """Turn references into ids; lock and read the jobs outside of this submission."""
     ids = [draft.known or draft.id for draft in drafts]
     for draft in fresh:
-        _find_ids(draft, ids, named, origins)
+        places = named.after[draft.index]
+        if named.numbered or named.after_any[draft.index]:
+            _find_ids(draft, ids, named, origins)
+        elif places:
+            draft.after = sorted({ids[place] for place in places})
     outside: dict[int, JobFacts] = {}
     parents = {d.job.spec.parent for d in fresh if d.job.spec.parent is not None}
     if named.numbered or parents or len(fresh) < len(drafts):
@@ -103,8 +107,8 @@ def _find_ids(draft: Draft, ids: Sequence[int], named: Named, origins: Mapping[i
     if named.numbered:
         after += [_origin(ref, ids, origins) for ref in spec.after if isinstance(ref, int)]
         others += [_origin(ref, ids, origins) for ref in spec.after_any if isinstance(ref, int)]
-    draft.after = sorted(set(after)) if len(after) > 1 else after
-    draft.any_after = sorted(set(others).difference(after)) if others else others
+    draft.after = sorted(set(after))
+    draft.any_after = sorted(set(others).difference(after))
 
 
 def _origin(job: int, ids: Sequence[int], origins: Mapping[int, int]) -> int:

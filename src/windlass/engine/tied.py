@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -31,11 +30,28 @@ COMPLETED = State.COMPLETED.code
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-class _Standing(NamedTuple):
-    """What jobs alike share: since when they age, and their place in the order."""
+class _Kind:
+    """Jobs of one mould, base and workflow: what they share, and which of them do what."""
 
-    age_from: int
-    rank: int
+    __slots__ = ("age_from", "base", "counts", "made", "mould", "rank", "shape", "workflow")
+
+    def __init__(self, draft: Draft, shape: int, age_from: int, place: int) -> None:
+        self.mould = draft.job.mould
+        self.base = draft.base
+        self.workflow = draft.workflow
+        self.shape = shape
+        self.age_from = age_from
+        self.rank = place
+        self.made: dict[int, list[int]] = {}  # by state, shared with other kinds
+        self.counts = {BLOCKED: 0, QUEUED: 0}
+
+    def has(self, draft: Draft) -> bool:
+        """Whether this job is of the kind too."""
+        return (
+            draft.job.mould is self.mould
+            and draft.base == self.base
+            and draft.workflow == self.workflow
+        )
 
 
 class _Sheet:
@@ -53,73 +69,82 @@ class _Sheet:
         self._work = work
         self._outside = outside
         self._groups = groups
-        self._standings: dict[tuple[str, int, int, int], _Standing] = {}
-        self._made: dict[tuple[int, int | None], list[int]] = {}  # state, base to be told
-        self._counts: dict[tuple[int, int, int], int] = {}
+        self._kinds: list[_Kind] = []
+        self._made: dict[int | None, dict[int, list[int]]] = {}  # base to be told, state
 
-    def add(self, draft: Draft, shape: int) -> None:
-        """Write down one job."""
-        row = self._row(draft, shape)
-        not_before = draft.job.spec.not_before or 0
-        self.rows.append(row)
-        ticket = Ticket(shape, row.rank, row.id, 0, row.workflow, row.limit, None)
+    def add_all(self, drafts: Sequence[Draft], shapes: Mapping[str, int]) -> None:
+        """Write down all jobs."""
+        kind: _Kind | None = None
+        for draft in drafts:
+            if kind is None or not kind.has(draft):
+                kind = self._kind(draft, shapes[draft.job.mould.digest])
+            self._add(draft, kind)
+
+    def _kind(self, draft: Draft, shape: int) -> _Kind:
+        spec, work = draft.job.spec, self._work
+        workflow = self._groups.get(draft.workflow)
+        created = workflow.created_at if workflow else work.now
+        age_from = age_from_ms(created, spec.not_before or None, None)
+        total = level(work.catalog.weight(spec.queue), draft.base, 0)
+        kind = _Kind(draft, shape, age_from, rank(age_from, total, work.catalog.interval_ms))
+        # The base is told where the spec alone does not tell it.
+        told = draft.base if draft.base or is_relative(spec) else None
+        kind.made = self._made.setdefault(told, {BLOCKED: [], QUEUED: []})
+        self._kinds.append(kind)
+        return kind
+
+    def _add(self, draft: Draft, kind: _Kind) -> None:
+        mould, job_id, place = kind.mould, draft.id, kind.rank
+        self.rows.append(
+            NewJob(
+                job_id, kind.shape, kind.workflow, mould.flags, place, kind.base, 0, kind.age_from,
+                self._work.now, draft.limit, mould.timeout_ms, mould.idle_ms, 0,
+                _resolved_body(draft),
+            )
+        )  # fmt: skip
+        ticket = Ticket(kind.shape, place, job_id, 0, kind.workflow, draft.limit, None)
         unsatisfied = self._count_unmet(draft)
-        blocked = draft.unmet > 0
-        self._tell(draft, shape, BLOCKED if blocked else QUEUED)
-        if blocked:
-            manual = 1 if draft.job.mould.flags & MANUAL else 0
-            self.waits.append(Wait(row.id, draft.unmet, manual, not_before, row.age_from, ticket))
+        not_before = draft.job.spec.not_before or 0
+        state = BLOCKED if draft.unmet else QUEUED
+        kind.made[state].append(job_id)
+        kind.counts[state] += 1
+        if draft.unmet:
+            manual = 1 if mould.flags & MANUAL else 0
+            self.waits.append(Wait(job_id, draft.unmet, manual, not_before, kind.age_from, ticket))
             if unsatisfied:
                 self.doomed.append(draft)
         elif not_before > self._work.now:
-            self.dues.append(Due(not_before, row.id, QUEUED, ticket))
+            self.dues.append(Due(not_before, job_id, QUEUED, ticket))
             self._work.effects.fall_due(not_before)
         else:
             self.ready.append(ticket)
 
-    def _tell(self, draft: Draft, shape: int, state: int) -> None:
-        """The base is told where the spec alone does not tell it."""
-        told = draft.base if draft.base or is_relative(draft.job.spec) else None
-        self._made.setdefault((state, told), []).append(draft.id)
-        kind = shape, draft.workflow, state
-        self._counts[kind] = self._counts.get(kind, 0) + 1
-
     def count(self) -> None:
         """Record the first transitions, equal ones together."""
-        for (state, told), jobs in self._made.items():
+        for told, made in self._made.items():
             data = None if told is None else {"base": told}
-            self._work.move_all(jobs, (0,) * len(jobs), ((0, state),), data=data)
-        for (shape, workflow, state), jobs_alike in self._counts.items():
-            self._work.count_moves(shape, workflow, 0, state, jobs_alike)
-
-    def _row(self, draft: Draft, shape: int) -> NewJob:
-        mould, work = draft.job.mould, self._work
-        age_from, place = self._standing(draft)
-        return NewJob(
-            draft.id, shape, draft.workflow, mould.flags, place, draft.base, 0, age_from, work.now,
-            draft.limit, mould.timeout_ms, mould.idle_ms, 0, _resolved_body(draft),
-        )  # fmt: skip
-
-    def _standing(self, draft: Draft) -> _Standing:
-        spec, work = draft.job.spec, self._work
-        alike = spec.queue, draft.base, spec.not_before or 0, draft.workflow
-        found = self._standings.get(alike)
-        if found is None:
-            workflow = self._groups.get(draft.workflow)
-            created = workflow.created_at if workflow else work.now
-            age_from = age_from_ms(created, spec.not_before or None, None)
-            total = level(work.catalog.weight(spec.queue), draft.base, 0)
-            place = rank(age_from, total, work.catalog.interval_ms)
-            found = self._standings[alike] = _Standing(age_from, place)
-        return found
+            for state, jobs in made.items():
+                if jobs:
+                    self._work.move_all(jobs, (0,) * len(jobs), ((0, state),), data=data)
+        for kind in self._kinds:
+            for state, jobs_alike in kind.counts.items():
+                if jobs_alike:
+                    self._work.count_moves(kind.shape, kind.workflow, 0, state, jobs_alike)
 
     def _count_unmet(self, draft: Draft) -> bool:
         """Count what the job waits for; whether a dependency has already failed it."""
         unsatisfied = False
         edges, outside, edge = self.edges, self._outside, draft.id * 2
         unmet = 1 if draft.job.mould.flags & MANUAL else 0
+        if not outside:
+            for job in draft.after:
+                edges[job].append(edge)
+            for job in draft.any_after:
+                edges[job].append(edge + 1)
+            draft.unmet = unmet + len(draft.after) + len(draft.any_after)
+            return False
         for job in draft.after:
-            fact = outside.get(job) if outside else None
+            fact = outside.get(job)
             if fact is not None and fact.state:
                 if not has_failed(fact):
                     continue
@@ -144,8 +169,7 @@ async def write_drafts(
     """Write these jobs; `outside` are the others they name, `groups` their workflows."""
     shapes = await work.intern([draft.job for draft in fresh])
     sheet = _Sheet(work, outside, groups)
-    for draft in sorted(fresh, key=lambda d: d.id):
-        sheet.add(draft, shapes[draft.job.mould.digest])
+    sheet.add_all(sorted(fresh, key=lambda d: d.id), shapes)
     sheet.count()
     await work.tx.jobs.insert(sheet.rows)
     if sheet.edges:
@@ -168,6 +192,11 @@ def _resolved_body(draft: Draft) -> bytes:
         if draft.workflow and spec.workflow is None:
             body = body[:-1] + b',"workflow":%d}' % draft.workflow  # its last field
         return body
+    names = b'"after":%b}' % _encode(spec.after)
+    if spec.workflow is None and draft.job.body.endswith(names):  # its last field
+        ids = b'"after":%b' % _encode(draft.after)
+        into = b',"workflow":%d}' % draft.workflow if draft.workflow else b"}"
+        return draft.job.body[: -len(names)] + ids + into
     return _encode(
         msgspec.structs.replace(
             spec,

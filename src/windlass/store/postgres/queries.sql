@@ -416,16 +416,18 @@ WHERE p.limit_id = u.limit_id AND p.shape = u.shape AND p.rank = u.rank AND p.jo
 
 -- name: grant
 -- One statement turns ready jobs into leases: `peek` holds the rows of `ready`, `jobs` is
--- only read, and the lease's number comes back beside its job. State 4 is running.
+-- only read, and the lease's number comes back beside its job. Numbers are drawn before the
+-- join, which may have any order. State 4 is running.
 WITH given AS MATERIALIZED (
-    SELECT u.job, coalesce(u.attempt, $10) AS attempt, nextval('lease_numbers') AS lease,
+    SELECT u.job, coalesce(u.attempt, $10) AS attempt, u.lease,
            coalesce(u.worker, $11) AS worker, coalesce(u.incarnation, $12) AS incarnation,
            coalesce(u.shape, $13) AS shape, coalesce(u.rank, $14) AS rank,
            nullif(coalesce(u.limit_id, $15), 0) AS limit_id, j.timeout_ms, j.idle_ms, j.spec
-    FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
-                $4::text::bigint[], $5::text::integer[], $6::text::bigint[],
-                $7::text::bigint[])
-         AS u (job, attempt, worker, incarnation, shape, rank, limit_id)
+    FROM (SELECT *, nextval('lease_numbers') AS lease
+          FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
+                      $4::text::bigint[], $5::text::integer[], $6::text::bigint[],
+                      $7::text::bigint[])
+               AS v (job, attempt, worker, incarnation, shape, rank, limit_id)) AS u
     JOIN jobs j ON j.id = u.job
 ), taken AS (
     DELETE FROM ready r USING given g
@@ -441,7 +443,7 @@ WITH given AS MATERIALIZED (
     FROM given
 )
 SELECT job, attempt, lease, worker, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), spec
-FROM given
+FROM given ORDER BY lease
 
 -- name: lock_leases
 -- The jobs are locked already where a lease is to end; the order is the same.
