@@ -31,6 +31,7 @@ from windlass.engine.loops.scheduling import SchedulingLoop
 from windlass.engine.loops.ticker import Loop, Ticker
 from windlass.engine.loops.watchdog import WatchdogLoop
 from windlass.engine.reactions import Reactions
+from windlass.engine.restoring import Restored, begin_epoch
 from windlass.engine.schedules import Schedules
 from windlass.engine.templates import Templates
 from windlass.engine.verify import verify
@@ -45,6 +46,7 @@ from windlass.server.metrics import Meters
 from windlass.server.planning import WirePlanner
 from windlass.server.services import Services
 from windlass.store.memory.store import MemoryStore
+from windlass.store.sqlite.backup import back_up as back_up  # noqa: PLC0414 - for commands
 from windlass.store.sqlite.store import SqliteStore
 from windlass.wire.system import Verified, ViolationInfo
 from windlass.worker.agent import Agent
@@ -107,6 +109,18 @@ async def upgrade_store(url: str) -> None:
             await store.close()
         return
     await (await open_store(url)).close()
+
+
+async def begin_epoch_of(url: str, config: Config) -> Restored:
+    """Tell a store that it was restored from a backup."""
+    store = await open_store(url, config)
+    engine = Engine(store, config, RealChance())
+    try:
+        await engine.start()
+        return await engine.run(lambda work: begin_epoch(work, "db restored"))
+    finally:
+        await engine.close()
+        await store.close()
 
 
 async def verify_store(url: str, config: Config) -> Verified:

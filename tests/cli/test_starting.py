@@ -83,6 +83,8 @@ def test_a_server_that_was_killed_is_said_to_be_away_and_its_store_is_verified(
         "violations": []
     }
     assert program.text("db", "upgrade") == "up to date"
+    assert program.json("db", "restored")["epoch"] == 1
+    assert program.text("db", "restored").startswith("epoch 2 has begun; jobs start again at 2")
 
 
 def test_what_is_no_store_is_not_made_by_looking_at_it(tmp_path: Path) -> None:
@@ -91,6 +93,7 @@ def test_what_is_no_store_is_not_made_by_looking_at_it(tmp_path: Path) -> None:
     assert (nothing.returncode, "an existing database" in nothing.stderr) == (2, True)
     assert program("verify").returncode == 3
     assert program("db", "upgrade").returncode == 2
+    assert program("db", "restored", "--store", f"sqlite://{tmp_path}/x.db").returncode == 2
     assert list(tmp_path.iterdir()) == []
 
 

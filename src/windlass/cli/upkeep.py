@@ -1,4 +1,4 @@
-"""Commands that look after a store: db upgrade, verify."""
+"""Commands that look after a store: db upgrade, backup and restored, verify."""
 
 import asyncio
 import os
@@ -14,8 +14,10 @@ from windlass.cli.output import FAILED, Json, errors, print_json, print_table, s
 from windlass.client.settings import data_directory
 from windlass.domain.config import Config
 from windlass.domain.errors import InvalidInput, Unreachable
+from windlass.domain.moments import format_moment
+from windlass.domain.quantities import format_size
 from windlass.wire.system import Verified
-from windlass.wiring import upgrade_store, verify_store
+from windlass.wiring import back_up, begin_epoch_of, upgrade_store, verify_store
 
 VERIFY_SECONDS = 600
 
@@ -33,15 +35,67 @@ def upgrade(*, store: str | None = None, data: Path | None = None, json: Json = 
     data
         The data directory. Default: WINDLASS_DATA, else one in your home.
     """
-    url = store or _embedded(data)
-    if url is None:
-        where = data_directory(data)
-        raise InvalidInput("store", f"given, since there is none in {where}", "nothing")
-    asyncio.run(upgrade_store(url))
+    asyncio.run(upgrade_store(_named(store, data)))
     if json:
         print_json({"upgraded": True})
     else:
         say("up to date")
+
+
+@database.command
+def backup(file: Path, /, *, data: Path | None = None, json: Json = False) -> None:
+    """Copy the embedded database as it is at this moment; its server may go on.
+
+    Parameters
+    ----------
+    file
+        The copy, a new file.
+    data
+        The data directory. Default: WINDLASS_DATA, else one in your home.
+    """
+    url = _named(None, data)
+    back_up(Path(urlsplit(url).path), file)
+    if json:
+        print_json({"file": str(file), "bytes": file.stat().st_size})
+    else:
+        say(f"{file}: {format_size(file.stat().st_size)}")
+
+
+@database.command
+def restored(
+    *,
+    store: str | None = None,
+    data: Path | None = None,
+    config: ConfigFile = None,
+    json: Json = False,
+) -> None:
+    """Begin a new epoch, after a backup was put back and before servers are started again.
+
+    Workers remember what the backup does not know. In the new epoch they stop what they still
+    run, and what they report of the time before is refused. Until that is sure, no job starts.
+
+    Parameters
+    ----------
+    store
+        sqlite:///path or postgresql://… Default: the embedded one in the data directory.
+    data
+        The data directory. Default: WINDLASS_DATA, else one in your home.
+    """
+    url = _named(store, data)
+    _check_existing(url)
+    begun = asyncio.run(begin_epoch_of(url, _config(config)))
+    if json:
+        print_json({"epoch": begun.epoch, "hold_until": format_moment(begun.hold_until)})
+    else:
+        say(f"epoch {begun.epoch} has begun; jobs start again at {format_moment(begun.hold_until)}")
+
+
+def _named(store: str | None, data: Path | None) -> str:
+    url = store or _embedded(data)
+    if url is None:
+        where = data_directory(data)
+        raise InvalidInput("store", f"given, since there is none in {where}", "nothing")
+    return url
 
 
 def verify(

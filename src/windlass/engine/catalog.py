@@ -57,6 +57,8 @@ class Catalog:
         self.queues: dict[str, QueueRow] = {}
         self.any_paused = False
         self.epoch = 0
+        self.seen_epoch = 0  # the newest a worker has told of
+        self.hold_until = 0  # after a restore nothing is given out before
         self.ids: dict[str, int] = {}
         self._newest = 0
         self._profiles: dict[tuple[str, str], Profile] = {}
@@ -72,6 +74,7 @@ class Catalog:
         self.any_paused = any(row.paused for row in self.queues.values())
         meta = await tx.catalog.meta()
         self.epoch = meta.get("epoch", 0)
+        self.hold_until = meta.get("hold_until", 0)
 
     async def intern(self, tx: Tx, new: Mapping[str, Prepared]) -> dict[str, int]:
         """Insert these shapes, by digest. They are remembered only after the commit."""
@@ -92,6 +95,11 @@ class Catalog:
         if any(shape not in self.shapes for shape in shapes):
             self._newest = 0
             await self.refresh(tx)
+
+    @property
+    def behind(self) -> bool:
+        """Whether a worker has seen a newer epoch: the store is an old one, restored."""
+        return self.seen_epoch > self.epoch
 
     def weight(self, queue: str) -> int:
         """The queue's weight as set by an operator, else the default."""

@@ -118,6 +118,8 @@ class HotPaths:
         """One worker's sync that reports plain completions at most."""
         if len(calls) != 1:
             return None  # a batch shares its round trips
+        if not self._speaks_for_now(calls[0].request):
+            return None
         known = self._catalog.last_seen_as(calls[0].worker)
         if known is None or not _is_plain(known[0], calls[0].request):
             return None
@@ -138,6 +140,13 @@ class HotPaths:
             epoch=self._catalog.epoch,
         )
         return Done([reply], effects, {} if asked.again else {asked.worker: answer.now})
+
+    def _speaks_for_now(self, request: SyncRequest) -> bool:
+        """Whether nothing has to be told from the time before a backup was restored."""
+        catalog = self._catalog
+        before = catalog.epoch * self._config.epoch_attempts
+        current = request.epoch <= catalog.epoch and request.incarnation > before
+        return current and not catalog.behind and not catalog.hold_until
 
     def _plan(
         self, profile: Profile, request: SyncRequest

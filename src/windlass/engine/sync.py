@@ -21,6 +21,7 @@ from windlass.engine.claims import Seeker, claim
 from windlass.engine.enqueue import promote_due
 from windlass.engine.lookups import resolve, resolve_again
 from windlass.engine.reports import Item, Missing, Report, apply_reports, sort_out
+from windlass.engine.restoring import first_incarnation, refuse_old_store
 from windlass.engine.work import Work
 from windlass.wire.sync import Assignment, Refusal, Stop, SyncReply, SyncRequest
 
@@ -72,7 +73,7 @@ async def sync(
     answers: dict[int, SyncReply | WindlassError] = {}
     turns: list[_Turn] = []
     for call in calls:
-        admitted = _admit(rows.get(call.worker), call)
+        admitted = _admit(work, rows.get(call.worker), call)
         if isinstance(admitted, Worker):
             turns.append(_Turn(admitted, call))
         else:
@@ -83,11 +84,14 @@ async def sync(
     return [answers[call.worker] for call in calls]
 
 
-def _admit(worker: Worker | None, call: SyncCall) -> Worker | SyncReply | WindlassError:
+def _admit(work: Work, worker: Worker | None, call: SyncCall) -> Worker | SyncReply | WindlassError:
     """The worker if its sync may be applied, else the answer it gets."""
     if worker is None:
         return NotFound("worker", call.worker)
-    if worker.incarnation != call.request.incarnation or worker.status == WorkerStatus.OFFLINE:
+    if call.request.epoch > work.catalog.epoch:
+        return refuse_old_store(work, worker, call.request.epoch)
+    ended = worker.incarnation != call.request.incarnation or worker.status == WorkerStatus.OFFLINE
+    if ended or call.request.incarnation < first_incarnation(work):
         return Conflict(
             "incarnation_ended",
             f"incarnation {call.request.incarnation} of worker {worker.name} has ended: "
@@ -238,6 +242,8 @@ async def _tell_to_stop(work: Work, turns: list[_Turn]) -> None:
 
 async def _claim(work: Work, bounds: Bounds, turns: list[_Turn]) -> None:
     seekers = []
+    if work.catalog.behind or work.now < work.catalog.hold_until:
+        return
     hungry = [t for t in turns if t.request.want > 0 and may_claim(t.worker.status)]
     held = await work.tx.leases.count([t.worker.id for t in hungry]) if hungry else {}
     for turn in hungry:

@@ -10,6 +10,7 @@ from windlass.domain.records import Lease, Worker
 from windlass.domain.states import State
 from windlass.domain.workers import LEASED, WorkerStatus
 from windlass.engine.closing import Closing, Failure
+from windlass.engine.restoring import HOLD
 from windlass.engine.work import Work
 from windlass.engine.workers import end_leases
 
@@ -43,6 +44,9 @@ async def hear(work: Work) -> bool:
         grace_until = work.now + work.config.heartbeat_timeout_ms
         await work.tx.catalog.set_meta("grace_until", grace_until)
     await work.tx.catalog.set_meta("heard_at", work.now)
+    if 0 < meta.get(HOLD, 0) <= work.now:
+        await work.tx.catalog.set_meta(HOLD, 0)
+        work.effects.catalog = True
     return work.now >= grace_until
 
 

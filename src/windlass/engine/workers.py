@@ -12,6 +12,7 @@ from windlass.domain.records import Lease, Worker
 from windlass.domain.states import State
 from windlass.domain.workers import WorkerStatus
 from windlass.engine.closing import Closing, Failure
+from windlass.engine.restoring import first_incarnation
 from windlass.engine.work import Work
 
 ASSIGNED = State.ASSIGNED.code
@@ -73,8 +74,9 @@ async def enrol(work: Work, enrolment: Enrolment) -> Enrolled:
     worker = await work.tx.workers.lock_name(enrolment.name)
     if worker is None:
         status = WorkerStatus.ONLINE if enrolment.approved else WorkerStatus.PENDING_APPROVAL
+        first = first_incarnation(work)
         row = Worker(
-            0, enrolment.name, 1, 0, int(status), work.now, 0, enrolment.slots,
+            0, enrolment.name, first, 0, int(status), work.now, 0, enrolment.slots,
             "{}", dynamic, None, None, work.now,
         )  # fmt: skip
         worker = row._replace(id=await work.tx.workers.insert(row))
@@ -89,7 +91,7 @@ async def enrol(work: Work, enrolment: Enrolment) -> Enrolled:
         await _end_incarnation(work, worker, enrolment)
         kept = worker.status in KEPT
         worker = worker._replace(
-            incarnation=worker.incarnation + 1,
+            incarnation=max(worker.incarnation + 1, first_incarnation(work)),
             seq=0,
             status=worker.status if kept else int(WorkerStatus.ONLINE),
             last_seen=work.now,

@@ -71,6 +71,7 @@ class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
     prefetch: bool = False
     held: tuple[Held, ...] | None = None
     metadata: dict[str, Any] | None = None
+    epoch: int = 0  # the newest the agent has seen
 
 
 class Assignment(msgspec.Struct, frozen=True, gc=False):

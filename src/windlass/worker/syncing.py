@@ -138,6 +138,7 @@ class SyncLoop:
             prefetch=slots.careful,
             held=slots.held() if audit else None,
             metadata=self.metadata,
+            epoch=self.epoch,
         )
 
     async def _call(self, request: SyncRequest) -> SyncReply | None:

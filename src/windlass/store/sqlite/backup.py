@@ -1,0 +1,42 @@
+"""A copy of a database file that is in use, as of one moment."""
+
+import os
+from pathlib import Path
+
+import apsw
+
+from windlass.domain.errors import InvalidInput
+from windlass.store.sqlite.connection import open_reader
+from windlass.store.sqlite.faults import as_unavailable
+
+PAGES = 10_000  # copied at a time
+
+
+def back_up(path: Path, target: Path) -> None:
+    """Copy the database at `path` to the new file `target`, readable by its owner only."""
+    try:
+        os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        raise InvalidInput("file", "a name that is not taken", str(target)) from None
+    except OSError as error:
+        raise InvalidInput("file", "a file that can be made", f"{target}: {error}") from None
+    try:
+        _copy(path, target)
+    except apsw.Error as error:
+        target.unlink()
+        raise as_unavailable(error, path) or error from error
+
+
+def _copy(path: Path, target: Path) -> None:
+    source = open_reader(path)
+    copy = apsw.Connection(str(target))
+    try:
+        # One read transaction around it all: a writer beside it would make it begin again.
+        source.execute("BEGIN")
+        source.pragma("schema_version")
+        with copy.backup("main", source, "main") as backup:
+            while not backup.done:
+                backup.step(PAGES)
+    finally:
+        copy.close()
+        source.close()
