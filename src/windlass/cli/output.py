@@ -9,6 +9,7 @@ import msgspec
 from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from windlass.domain.errors import InvalidInput, NotFound, Unreachable, WindlassError
 from windlass.wire.workers import Changed
@@ -63,6 +64,12 @@ STYLES: Final = {
     "problem": "red",
 }
 
+# Columns whose values stay on one line, however narrow the terminal is.
+SHORT: Final = frozenset(
+    {"id", "state", "queue", "prio", "attempt", "created", "jobs", "started", "finished", "slots"}
+)
+PIPE_WIDTH: Final = 10_000
+
 # To the second: a table has to fit, and JSON has the rest.
 _MOMENT: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z")
 
@@ -103,10 +110,19 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], empty:
     used = [n for n in range(len(columns)) if any(row[n] for row in cells)]
     table = Table(box=None, pad_edge=False, header_style="bold", show_header=any(columns))
     for n in used:
-        table.add_column(columns[n], overflow="fold")
+        table.add_column(columns[n], overflow="fold", no_wrap=columns[n] in SHORT)
     for row in cells:
-        table.add_row(*(row[n] for n in used))
-    console.print(table)
+        table.add_row(*(_fitted(columns[n], row[n]) for n in used))
+    # Whatever reads a pipe can cope with long lines, and would miss what was cut off.
+    (console if console.is_terminal else Console(width=PIPE_WIDTH)).print(table)
+
+
+def _fitted(column: str, cell: str) -> Text:
+    """One line for each row of a list: of reasons as much as there is room for."""
+    text = Text.from_markup(cell)
+    if column == "reason":
+        text.no_wrap, text.overflow = True, "ellipsis"
+    return text
 
 
 def _cell(value: object) -> str:

@@ -90,7 +90,8 @@ async def _up(
 
 def _counted(workers: int, slots: int) -> str:
     many = "worker" if workers == 1 else "workers"
-    return f"{workers} {many} with {slots} slot{'' if slots == 1 else 's'} each"
+    each = "" if workers == 1 else " each"
+    return f"{workers} {many} with {slots} slot{'' if slots == 1 else 's'}{each}"
 
 
 async def _keep_worker(

@@ -63,7 +63,10 @@ def _import(name: str) -> object:
         return importlib.import_module(name)
     except BaseException as error:
         traceback.print_exception(_below(error, "importlib"))
-        raise Unfit(f"expected {name} to be importable on this worker: {describe(error)}") from None
+        raise Unfit(
+            f"expected {name} to be importable on this worker, got {describe(error)}: start the "
+            "worker where its module is found (its folder, its environment, or PYTHONPATH)"
+        ) from None
     finally:
         begin_import(None)
 
