@@ -56,6 +56,7 @@ def up(
         f"file://{(directory / 'blobs').absolute()}",
         settings.config,
         tuple(modules or ()),
+        data=directory,
     )
     if modules:
         os.environ[IMPORT_VARIABLE] = " ".join(modules)  # as the workers see it
@@ -69,7 +70,7 @@ async def _up(
     stop = stop_on_signals()
     bound = bind(listen)
     address = address_of(listen, bound)
-    async with running_services(options) as services:
+    async with running_services(options._replace(address=address)) as services:
         token = await ensure_admin_token(services, directory / "admin-token")
         serving = Serving(create_app(services), listen, bound)
         serving.start()
