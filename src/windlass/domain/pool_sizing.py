@@ -224,10 +224,10 @@ def _reason(one: PoolNow, wanted: int, latency: int, mine: Sequence[Target]) -> 
 
 
 class Member(NamedTuple):
-    """An online worker of a pool; `queued` says that jobs wait which it could run."""
+    """A worker of a pool; `queued` says that jobs wait which it could run."""
 
     id: int
-    idle_since: int  # 0: it has work
+    idle_since: int  # 0: it has work, or is on its way
     queued: bool
 
 

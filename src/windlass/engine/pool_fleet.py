@@ -52,12 +52,12 @@ class Seen(NamedTuple):
     load: Load
 
     def members_of(self, known: Known) -> list[Member]:
-        """The online workers of a pool, as those that decide who leaves see them."""
+        """The workers of a pool, as those that decide who leaves see them."""
         waiting = frozenset[int]().union(*(t.hosts for t in self.fleet.targets if t.queued))
         return [
             Member(row.id, row.idle_since, row.worker in waiting)
             for row in known.members
-            if row.state == Lifecycle.ONLINE
+            if row.state in SERVING
         ]
 
 
