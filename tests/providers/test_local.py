@@ -30,6 +30,11 @@ def place(tmp_path: Path) -> Iterator[Path]:
         os.kill(int(machine.id), signal.SIGKILL)
 
 
+def about(machine: Machine, what: str) -> bytes:
+    """What the system tells of a process."""
+    return Path(f"/proc/{machine.id}/{what}").read_bytes()
+
+
 async def gone(made: LocalProvider) -> None:
     """Ask all to end until no process is left."""
 
@@ -64,10 +69,10 @@ def test_the_code_is_in_the_environment_and_the_servers_token_is_not(
     async def play() -> Machine:
         made = provider(place, env={"EXTRA": "1"})
         machine = await made.launch(order())
-        command = Path(f"/proc/{machine.id}/cmdline").read_bytes()
+        command = about(machine, "cmdline")
         assert b"enrol_secret" not in command
         assert b"--slots\x002\x00--resources\x00cpus=4" in command
-        env = Path(f"/proc/{machine.id}/environ").read_bytes().split(b"\0")
+        env = about(machine, "environ").split(b"\0")
         assert b"WINDLASS_CODE=enrol_secret" in env
         assert b"EXTRA=1" in env
         assert not any(entry.startswith(b"WINDLASS_TOKEN") for entry in env)

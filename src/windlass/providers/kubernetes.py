@@ -23,7 +23,9 @@ POOL: Final = "windlass.dev/pool"
 ENDED: Final = ("Succeeded", "Failed")
 CONFLICT: Final = 409
 NOT_FOUND: Final = 404
-TIMES: Final = (10, 30)  # seconds to connect and to answer
+# Seconds to connect and to answer. The library's models, which differ from version to version,
+# are left out: what is needed of an answer is read as it came.
+RAW: Final[dict[str, Any]] = {"_request_timeout": (10, 30), "_preload_content": False}
 # Longer than an agent needs to hand back what it holds.
 GRACE_S: Final = 90
 
@@ -84,9 +86,7 @@ class KubernetesProvider:
 
     def _create(self, order: Order) -> Machine:
         try:
-            self._core.create_namespaced_pod(
-                self._namespace, self._body(order), _request_timeout=TIMES
-            )
+            self._core.create_namespaced_pod(self._namespace, self._body(order), **RAW)
         except ApiException as error:
             if error.status != CONFLICT:
                 raise
@@ -116,26 +116,28 @@ class KubernetesProvider:
     def _look(self, owner: Owner) -> list[Machine]:
         selector = ",".join(f"{name}={value}" for name, value in _labels(owner).items())
         found: list[Machine] = []
+        ended: list[str] = []
         after: str | None = None
         while True:
-            page = self._core.list_namespaced_pod(
-                self._namespace, label_selector=selector, limit=500, _continue=after,
-                _request_timeout=TIMES,
-            )  # fmt: skip
-            for pod in page.items:
-                name = pod.metadata.name
-                if pod.status is not None and pod.status.phase in ENDED:
-                    self._delete([name])
+            said = self._core.list_namespaced_pod(
+                self._namespace, label_selector=selector, limit=500, _continue=after, **RAW
+            )
+            page = json.loads(said.data)
+            for pod in page["items"]:
+                name = pod["metadata"]["name"]
+                if pod.get("status", {}).get("phase") in ENDED:
+                    ended.append(name)
                 else:
                     found.append(Machine(name, name))
-            after = page.metadata._continue
+            after = page["metadata"].get("continue")
             if not after:
+                self._delete(ended)
                 return found
 
     def _delete(self, names: Sequence[str]) -> None:
         for name in names:
             try:
-                self._core.delete_namespaced_pod(name, self._namespace, _request_timeout=TIMES)
+                self._core.delete_namespaced_pod(name, self._namespace, **RAW)
             except ApiException as error:
                 if error.status != NOT_FOUND:
                     raise
