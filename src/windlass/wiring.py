@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from windlass.blobs.local import LocalBlobs
@@ -55,6 +55,8 @@ from windlass.worker.agent import Agent
 from windlass.worker.direct import DirectGateway
 from windlass.worker.options import WorkerOptions
 from windlass.worker.state import recall
+
+POOLS: Final = "pools"  # below the data directory: what workers of local pools keep
 
 
 class ServerOptions(NamedTuple):
@@ -234,7 +236,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
         meters = Meters()
         feed = Feed(engine.store, meters)
         tickers: list[Ticker[Any]] = [Ticker(feed, clock)]
-        pools = Pools(engine, RealSecrets(), partial(make_provider, place=options.data / "pools"))
+        pools = Pools(engine, RealSecrets(), partial(make_provider, place=options.data / POOLS))
         if options.address:
             tickers.append(Ticker(PoolsLoop(pools, options.address), clock))
         if engine.store.shared and not engine.store.inline:

@@ -21,12 +21,15 @@ class Cluster:
         self.pods: dict[tuple[str, str], dict[str, Any]] = {}
         self.asked: list[tuple[str, str]] = []
         self.refuses: tuple[int, str] | None = None
-        cluster = self
-
-        class Handler(_Handler):
-            world = cluster
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        # Its methods have names that the library asks for, and that no other line mentions.
+        methods = {
+            "do_GET": _Handler.give_pods,
+            "do_POST": _Handler.make_pod,
+            "do_DELETE": _Handler.remove_pod,
+            "log_message": _Handler.say_nothing,
+        }
+        handler = type("Handler", (_Handler,), {"world": self, **methods})
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
 
@@ -60,10 +63,10 @@ class Cluster:
 class _Handler(BaseHTTPRequestHandler):
     world: Cluster
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Quiet."""
+    def say_nothing(self, *words: object) -> None:
+        """A test run is no place for its log."""
 
-    def do_GET(self) -> None:
+    def give_pods(self) -> None:
         namespace, _, query = self._open()
         if namespace is None:
             return
@@ -83,7 +86,7 @@ class _Handler(BaseHTTPRequestHandler):
             },
         )  # fmt: skip
 
-    def do_POST(self) -> None:
+    def make_pod(self) -> None:
         namespace, _, _ = self._open()
         if namespace is None:
             return
@@ -99,7 +102,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.world.pods[namespace, name] = pod
             self._answer(201, pod)
 
-    def do_DELETE(self) -> None:
+    def remove_pod(self) -> None:
         namespace, name, _ = self._open()
         if namespace is None:
             return

@@ -14,12 +14,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from windlass.domain.pools import Pool
+from windlass.ports.clock import Clock
 from windlass.ports.provider import Machine, Order, Owner, ProviderFault
 from windlass.providers.options import Options
 
 PROC = Path("/proc")
 # The worker must not have what the server may do.
 WITHHELD = ("WINDLASS_TOKEN", "WINDLASS_CONFIG")
+LOOK_MS = 100
 PATIENCE = 15  # asked so many times to end, a worker is killed
 
 
@@ -59,15 +61,10 @@ class LocalProvider:
 
     async def find(self, owner: Owner) -> Sequence[Machine]:
         """Processes that were started in the pool's folder; a token is one machine."""
-        mark = f"{self._folder(owner)}/"
         found: dict[str, Machine] = {}
-        for pid, words in self._processes():
-            if "worker" not in words or "--state" not in words:
-                continue
-            state = words[words.index("--state") + 1 :][:1]
-            if state and state[0].startswith(mark):
-                token = state[0].removeprefix(mark).partition("/")[0]
-                found.setdefault(token, Machine(token, str(pid)))
+        for pid, below in workers_below(self._folder(owner), self._proc):
+            token = below.partition("/")[0]
+            found.setdefault(token, Machine(token, str(pid)))
         self._tidy(owner, found)
         return list(found.values())
 
@@ -87,16 +84,31 @@ class LocalProvider:
     def _folder(self, owner: Owner) -> Path:
         return self._place.absolute() / owner.installation / owner.pool
 
-    def _processes(self) -> Iterator[tuple[int, list[str]]]:
-        """Numbers and command lines of what runs here; one that has ended has none."""
-        for entry in sorted(self._proc.iterdir()):
-            if entry.name.isdigit():
-                with contextlib.suppress(OSError):
-                    words = (entry / "cmdline").read_bytes().split(b"\0")
-                    yield int(entry.name), [os.fsdecode(word) for word in words]
-
     def _tidy(self, owner: Owner, living: Mapping[str, Machine]) -> None:
         """Remove what workers left that were told to end and have ended."""
         for token in [token for token in self._asked if token not in living]:
             del self._asked[token]
             shutil.rmtree(self._folder(owner) / token, ignore_errors=True)
+
+
+def workers_below(folder: Path, proc: Path = PROC) -> Iterator[tuple[int, str]]:
+    """Workers whose state lies in `folder`: their process, and where in it."""
+    mark = f"{folder.absolute()}/"
+    for entry in sorted(proc.iterdir()):
+        if not entry.name.isdigit():
+            continue
+        with contextlib.suppress(OSError):  # it has just ended
+            words = [os.fsdecode(word) for word in (entry / "cmdline").read_bytes().split(b"\0")]
+            state = words[words.index("--state") + 1] if "--state" in words[:-1] else ""
+            if "worker" in words and state.startswith(mark):
+                yield int(entry.name), state.removeprefix(mark)
+
+
+async def end_workers(place: Path, clock: Clock, limit_ms: int) -> None:
+    """Ask all workers of local pools to end, and wait until they have, for a limited time."""
+    deadline = clock.now_ms() + limit_ms
+    for pid, _ in workers_below(place):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    while any(True for _ in workers_below(place)) and clock.now_ms() < deadline:
+        await clock.sleep_ms(LOOK_MS)

@@ -9,7 +9,7 @@ from windlass.domain.errors import InvalidInput, NotFound
 from windlass.domain.moments import month_of
 from windlass.domain.pools import MOST_WORKERS
 from windlass.domain.quantities import parse_duration_ms
-from windlass.domain.roles import Role
+from windlass.domain.roles import Identity, Role
 from windlass.server.guard import identity_of
 from windlass.server.services import Services, UseServices
 from windlass.server.show_pools import show_costs, show_plan, show_pool
@@ -26,13 +26,14 @@ class PoolRoutes(Controller):
     tags = ("pools",)
 
     @get("/", opt={"role": Role.VIEWER})
-    async def list_pools(self, services: UseServices) -> PoolList:
+    async def list_pools(self, request: Ask, services: UseServices) -> PoolList:
         """All pools with their workers."""
-        return PoolList(await _pools(services))
+        return PoolList(await _pools(services, identity_of(request)))
 
     @get("/plan", opt={"role": Role.VIEWER})
     async def plan(
         self,
+        request: Ask,
         services: UseServices,
         workers: FromQuery[int | None] = None,
         target: FromQuery[str | None] = None,
@@ -43,19 +44,24 @@ class PoolRoutes(Controller):
         target_ms = None if target is None else parse_duration_ms(target, "target")
         if target_ms == 0:
             raise InvalidInput("target", "more than 0", target)
-        return show_plan(await services.pools.plan(workers, target_ms))
+        named = not identity_of(request).namespaces
+        return show_plan(await services.pools.plan(workers, target_ms), named)
 
     @get("/costs", opt={"role": Role.VIEWER})
-    async def costs(self, services: UseServices, month: FromQuery[str | None] = None) -> CostList:
+    async def costs(
+        self, request: Ask, services: UseServices, month: FromQuery[str | None] = None
+    ) -> CostList:
         """What a month (2026-11) has cost so far, by pool, namespace and queue."""
+        who = identity_of(request)
         number = _month(month) if month else month_of(await services.engine.now())
-        costs = show_costs(await services.pools.costs(number))
+        rows = [row for row in await services.pools.costs(number) if who.sees(row.namespace)]
+        costs = show_costs(rows)
         return CostList(month=f"{number // 100:04d}-{number % 100:02d}", costs=costs)
 
     @get("/{name:str}", opt={"role": Role.VIEWER})
-    async def show(self, name: FromPath[str], services: UseServices) -> PoolInfo:
+    async def show(self, request: Ask, name: FromPath[str], services: UseServices) -> PoolInfo:
         """One pool."""
-        return await _pool(services, name)
+        return await _pool(services, name, identity_of(request))
 
     @put("/{name:str}", opt={"role": Role.ADMIN})
     async def apply(
@@ -68,9 +74,9 @@ class PoolRoutes(Controller):
         """Make or change a pool. Its options may name programs that the server runs."""
         if data.get("name", name) != name:
             raise InvalidInput("name", f"the one in the address ({name})", data["name"])
-        actor = identity_of(request).name
-        _, applied = await services.pools.apply({**data, "name": name}, actor)
-        return PoolApplied(applied=applied, pool=await _pool(services, name))
+        who = identity_of(request)
+        _, applied = await services.pools.apply({**data, "name": name}, who.name)
+        return PoolApplied(applied=applied, pool=await _pool(services, name, who))
 
     @delete("/{name:str}", opt={"role": Role.ADMIN}, status_code=200)
     async def remove(self, request: Ask, name: FromPath[str], services: UseServices) -> Changed:
@@ -78,13 +84,15 @@ class PoolRoutes(Controller):
         return Changed(await services.pools.delete(name, identity_of(request).name))
 
 
-async def _pools(services: Services) -> list[PoolInfo]:
+async def _pools(services: Services, who: Identity) -> list[PoolInfo]:
+    """Pools as this asker may see them: the options of providers may hold secrets."""
     now = await services.engine.now()
-    return [show_pool(shown, now) for shown in await services.pools.all()]
+    shown = await services.pools.all()
+    return [show_pool(one, now, who.may(Role.ADMIN)) for one in shown]
 
 
-async def _pool(services: Services, name: str) -> PoolInfo:
-    for info in await _pools(services):
+async def _pool(services: Services, name: str, who: Identity) -> PoolInfo:
+    for info in await _pools(services, who):
         if info.name == name:
             return info
     raise NotFound("pool", name)

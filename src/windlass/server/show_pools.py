@@ -23,14 +23,17 @@ from windlass.wire.pools import (
 )
 
 
-def show_pool(shown: Shown, now: int) -> PoolInfo:
-    """A pool with its workers."""
+def show_pool(shown: Shown, now: int, options: bool) -> PoolInfo:
+    """A pool with its workers, and with the `options` of its provider or without."""
     row = shown.row
+    description = describe_pool(shown.pool)
+    if not options:
+        description["options"] = {}
     state = "deleting" if row.state == PoolState.DELETING else "active"
     return PoolInfo(
         name=row.name,
         state=state if shown.pool.enabled or state == "deleting" else "disabled",
-        description=describe_pool(shown.pool),
+        description=description,
         workers=[_show_worker(member, now) for member in shown.workers],
         seconds_this_month=sum(cost.ms for cost in shown.costs) / 1000,
         money_this_month=_money(sum(cost.micros for cost in shown.costs)),
@@ -70,15 +73,15 @@ def show_costs(costs: Iterable[CostRow]) -> list[PoolCost]:
     ]
 
 
-def show_plan(planned: Planned) -> Plan:
-    """What pools would do, with the numbers."""
+def show_plan(planned: Planned, named: bool) -> Plan:
+    """What pools would do, with the numbers; whose jobs they are only if they may be `named`."""
     messages = {one.pool.name: one for one in planned.fleet.pools}
     return Plan(
         pools=[
             _show_verdict(verdict, messages[verdict.pool].serving, messages[verdict.pool].message)
             for verdict in planned.verdicts
         ],
-        targets=[_show_target(target, planned.fleet) for target in planned.fleet.targets],
+        targets=[_show_target(target, planned.fleet, named) for target in planned.fleet.targets],
         useless=list(planned.useless),
     )
 
@@ -100,10 +103,10 @@ def _show_verdict(verdict: Verdict, workers: int, message: str | None) -> PoolPl
     )
 
 
-def _show_target(target: Target, fleet: Fleet) -> PlanTarget:
+def _show_target(target: Target, fleet: Fleet, named: bool) -> PlanTarget:
     slots = sum(host.slots for host in fleet.hosts if host.id in target.hosts)
     return PlanTarget(
-        jobs=target.label,
+        jobs=target.label if named else "jobs",
         queued=target.queued,
         queued_seconds=target.queued_ms / 1000,
         running=target.running,

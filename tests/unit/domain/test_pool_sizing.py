@@ -163,7 +163,8 @@ def fleets(draw: st.DrawFn) -> Fleet:
     """Several targets, hosts and pools, in any relation."""
     hosts = [Host(n, draw(st.integers(1, 4))) for n in range(draw(st.integers(0, 4)))]
     names = ["a", "b"][: draw(st.integers(1, 2))]
-    pools, targets = [], []
+    pools: list[PoolNow] = []
+    targets: list[Target] = []
     for name in names:
         low = draw(st.integers(0, 3))
         described = pool(

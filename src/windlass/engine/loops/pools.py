@@ -5,7 +5,7 @@ that they decide is decided under the pools' locks, and providers take each toke
 """
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
@@ -13,7 +13,7 @@ import msgspec
 import structlog
 
 from windlass.domain.access import Code
-from windlass.domain.errors import InvalidInput
+from windlass.domain.errors import InvalidInput, WindlassError
 from windlass.domain.pool_sizing import Verdict
 from windlass.domain.pools import Pool, PoolRow, PoolWorkerRow
 from windlass.engine.access import CODE_PREFIX, digest_of
@@ -104,7 +104,7 @@ class PoolsLoop:
 
     async def _round(self, installation: str) -> Report:
         rows = await self._engine.store.read(lambda tx: tx.pools.all())
-        reports = await asyncio.gather(*(self._tend(row, installation) for row in rows))
+        reports = await _all(self._tend(row, installation) for row in rows)
         return Report(
             pools=len(rows),
             launched=sum(report.launched for report in reports),
@@ -145,7 +145,7 @@ class PoolsLoop:
             async with gate:
                 return await self._launch(provider, pool, owner, member)
 
-        return sum(await asyncio.gather(*map(one, members)))
+        return sum(await _all(map(one, members)))
 
     async def _launch(
         self, provider: Provider, pool: Pool, owner: Owner, member: PoolWorkerRow
@@ -199,5 +199,19 @@ async def _in_time(asking: Awaitable[T]) -> T:
     try:
         async with asyncio.timeout(CALL_MS / 1000):
             return await asking
+    except WindlassError:
+        raise
     except TimeoutError:
         raise ProviderFault(f"the provider did not answer within {CALL_MS // 1000} s") from None
+    except Exception as error:
+        # Whatever a library of a provider may raise, it must not end the loop.
+        raise ProviderFault(f"{type(error).__name__}: {error}") from error
+
+
+async def _all(doing: Iterable[Awaitable[T]]) -> list[T]:
+    """Let all of them end, then answer, or raise what the first one raised."""
+    done = await asyncio.gather(*doing, return_exceptions=True)
+    for outcome in done:
+        if isinstance(outcome, BaseException):
+            raise outcome
+    return [outcome for outcome in done if not isinstance(outcome, BaseException)]
