@@ -84,7 +84,7 @@ async def play(folder: Path, kill_at: Sequence[int]) -> None:
         raise
     finally:
         await fleet.stop()
-        left = [pid for pid, _ in workers_below(folder)]
+        left = workers_below(folder)
         for pid in left:
             os.kill(pid, signal.SIGKILL)
     assert left == []

@@ -28,7 +28,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
         assert "windlass is up at http://127.0.0.1:" in process.stdout.readline()
         yield program
     assert process.returncode == 0
-    assert list(workers_below(program.data)) == [], "they end with `windlass up`"
+    assert workers_below(program.data) == [], "they end with `windlass up`"
 
 
 def test_every_command_of_the_guide_runs(fleet: Program, tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_workers_of_pools_end_with_what_started_them(fleet: Program, tmp_path: P
     file.write_text("name: left\nmin_workers: 1\n")
     fleet.text("pools", "apply", str(file))
     assert fleet.text("run", "--requires", "pool:name==left", "--", "echo", "here") == "here"
-    assert list(workers_below(fleet.data))
+    assert workers_below(fleet.data)
 
 
 def test_what_is_wrong_is_said(fleet: Program, tmp_path: Path) -> None:

@@ -1,232 +1,34 @@
-"""The steps of pools, each one transaction: what exists is taken note of, then acted upon.
+"""The steps of pools, each one transaction: deciding, and recording what providers said.
 
 Every row changes under its pool's lock. Nothing is asked of a provider before the row that
-says so is committed, and nothing is believed of a machine that no list has shown.
+says so is committed.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import msgspec
 
 from windlass.domain.events import EventKind
-from windlass.domain.moments import month_of
-from windlass.domain.pool_sizing import Verdict, after_failure, leavers, size
+from windlass.domain.pool_sizing import Verdict, leavers, size
 from windlass.domain.pools import (
-    CostRow,
     Lifecycle,
     Pool,
     PoolRow,
     PoolState,
     PoolWorkerRow,
-    cost_micros,
 )
 from windlass.domain.records import Worker
 from windlass.domain.workers import WorkerStatus
 from windlass.engine.pool_fleet import MOST_COUNTED, Seen, decode_pool, look
+from windlass.engine.pool_moves import ACTOR, failed, move, say
 from windlass.engine.work import Work
-from windlass.engine.workers import remove, set_status
+from windlass.engine.workers import set_status
 from windlass.ports.provider import Machine
 
-ACTOR: Final = "pools"
 GONE_KEPT_MS: Final = 7 * 86_400_000
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
-
-
-class Todo(NamedTuple):
-    """What is to be asked of a provider after a commit."""
-
-    launch: Sequence[PoolWorkerRow] = ()
-    terminate: Sequence[Machine] = ()
-    leaks: int = 0
-
-
-class Found(NamedTuple):
-    """What a provider's list showed; `settle_ms` is how long new machines may be missing.
-
-    Where there is no list, the rows say what there is: a machine until it was ended.
-    """
-
-    machines: Mapping[str, Machine] | None
-    settle_ms: int
-    retry_ms: int  # after this long an unanswered launch is asked for again
-
-
-async def reconcile(work: Work, pool_id: int, found: Found) -> Todo:
-    """Bring a pool's rows in line with what exists, and say what the provider is to do."""
-    row = await work.tx.pools.lock(pool_id)
-    members = [member for member in await work.tx.pools.living() if member.pool == pool_id]
-    machines = found.machines
-    if machines is None:
-        machines = {m.token: Machine(m.token, m.machine) for m in members if m.machine}
-    if row is None:
-        return Todo(terminate=list(machines.values()), leaks=len(machines))
-    workers = await work.tx.workers.lock(sorted(m.worker for m in members))
-    held = await work.tx.leases.count(sorted(workers))
-    step = _Reconciling(work, row, found, machines, workers, held)
-    changed = [step.advance(member) for member in members]
-    await _charge(work, step.pool, members)
-    charged = [member._replace(charged_until=work.now) for member in changed]
-    await work.tx.pools.update_workers(charged)
-    if step.row != row:
-        await work.tx.pools.update(step.row._replace(updated_at=work.now))
-    for member in charged:
-        if member.state == Lifecycle.GONE:
-            await remove(work, next(m.worker for m in members if m.id == member.id), False, ACTOR)
-    known = {member.token for member in members}
-    leaks = [machine for token, machine in machines.items() if token not in known]
-    for machine in leaks:
-        _say(work, row, f"found {machine.id}, which nobody asked for", machine=machine.id)
-    return Todo(step.launch, [*step.terminate, *leaks], len(leaks))
-
-
-class _Reconciling:
-    """One pool in one transaction: each of its workers goes on as far as it can."""
-
-    def __init__(
-        self,
-        work: Work,
-        row: PoolRow,
-        found: Found,
-        machines: Mapping[str, Machine],
-        workers: Mapping[int, Worker],
-        held: Mapping[int, int],
-    ) -> None:
-        self._work = work
-        self.row = row
-        self.pool = decode_pool(row.body)
-        self._found = found
-        self._machines = machines
-        self._workers = workers
-        self._held = held
-        self.launch: list[PoolWorkerRow] = []
-        self.terminate: list[Machine] = []
-
-    def advance(self, member: PoolWorkerRow) -> PoolWorkerRow:
-        """Where this worker stands now; what it needs is noted."""
-        machine = self._machines.get(member.token)
-        if machine is not None and member.machine != machine.id:
-            member = member._replace(machine=machine.id)
-        member = {
-            Lifecycle.REQUESTED: self._requested,
-            Lifecycle.STARTING: self._starting,
-            Lifecycle.ONLINE: self._online,
-            Lifecycle.DRAINING: self._draining,
-            Lifecycle.TERMINATING: self._terminating,
-        }[Lifecycle(member.state)](member, machine)
-        if member.state == Lifecycle.TERMINATING and machine is not None:
-            self.terminate.append(machine)
-            return member._replace(tries=member.tries + 1)
-        return member
-
-    def _requested(self, member: PoolWorkerRow, machine: Machine | None) -> PoolWorkerRow:
-        if machine is not None:
-            return self._starting(self._to(member, Lifecycle.STARTING, None), machine)
-        if self.row.state == PoolState.DELETING and not member.tries:
-            return self._to(member, Lifecycle.TERMINATING, "the pool is deleted")
-        if not member.tries or self._work.now - member.changed_at >= self._found.retry_ms:
-            again = member._replace(tries=member.tries + 1, changed_at=self._work.now)
-            self.launch.append(again)
-            return again
-        return member
-
-    def _starting(self, member: PoolWorkerRow, machine: Machine | None) -> PoolWorkerRow:
-        worker = self._workers.get(member.worker)
-        if worker is not None and worker.incarnation:
-            self._learn(worker)
-            online = self._to(member, Lifecycle.ONLINE, None)
-            return self._online(online._replace(idle_since=self._work.now), machine)
-        waited = self._work.now - member.requested_at
-        if machine is None and self._work.now - member.changed_at > self._found.settle_ms:
-            return self._fail(member, "the machine went away before it came online")
-        if waited > self.pool.start_timeout_ms:
-            return self._fail(member, f"not online after {waited // 1000} s")
-        return member
-
-    def _online(self, member: PoolWorkerRow, machine: Machine | None) -> PoolWorkerRow:
-        worker = self._workers.get(member.worker)
-        if machine is None and self._work.now - member.changed_at > self._found.settle_ms:
-            return self._to(member, Lifecycle.TERMINATING, "the machine is gone")
-        if worker is None or worker.status == WorkerStatus.OFFLINE:
-            return self._to(member, Lifecycle.TERMINATING, "it was lost")
-        if worker.status == WorkerStatus.DRAINING:
-            return self._draining(self._to(member, Lifecycle.DRAINING, worker.reason), machine)
-        if self._held.get(worker.id) or worker.last_lease != member.last_lease:
-            idle = 0 if self._held.get(worker.id) else self._work.now
-            return member._replace(idle_since=idle, last_lease=worker.last_lease)
-        return member._replace(idle_since=member.idle_since or self._work.now)
-
-    def _draining(self, member: PoolWorkerRow, machine: Machine | None) -> PoolWorkerRow:
-        worker = self._workers.get(member.worker)
-        lost = worker is None or worker.status == WorkerStatus.OFFLINE
-        if self._held.get(member.worker) and machine is not None and not lost:
-            return member
-        return self._to(member, Lifecycle.TERMINATING, member.reason)
-
-    def _terminating(self, member: PoolWorkerRow, machine: Machine | None) -> PoolWorkerRow:
-        # Its jobs are given away when its lease ends, which is before it is forgotten.
-        if machine is not None or self._held.get(member.worker):
-            return member
-        return self._to(member, Lifecycle.GONE, member.reason)._replace(worker=0)
-
-    def _fail(self, member: PoolWorkerRow, why: str) -> PoolWorkerRow:
-        self.row = failed(self._work, self.row, self.pool, why)
-        return self._to(member, Lifecycle.TERMINATING, why)
-
-    def _learn(self, worker: Worker) -> None:
-        if self.row.learned != worker.dynamic or self.row.failures:
-            self.row = self.row._replace(
-                learned=worker.dynamic, failures=0, next_at=0, message=None
-            )
-
-    def _to(self, member: PoolWorkerRow, state: Lifecycle, why: str | None) -> PoolWorkerRow:
-        return move(self._work, self.row, member, state, why)
-
-
-def move(
-    work: Work, row: PoolRow, member: PoolWorkerRow, state: Lifecycle, why: str | None
-) -> PoolWorkerRow:
-    """One step of a worker's life, with its event."""
-    text = f"Worker {member.token} of pool {row.name} is {state.name.lower()}"
-    _say(work, row, f"{text}: {why}" if why else text, token=member.token, state=state.name.lower())
-    tries = 0 if state != Lifecycle.REQUESTED else member.tries
-    return member._replace(
-        state=int(state), changed_at=work.now, reason=why, idle_since=0, tries=tries
-    )
-
-
-def failed(work: Work, row: PoolRow, pool: Pool, why: str) -> PoolRow:
-    """A launch came to nothing: the next one waits, the longer the more often that happens."""
-    failures = row.failures + 1
-    _say(work, row, f"Pool {row.name}: {why}", failures=failures)
-    return row._replace(
-        failures=failures, next_at=after_failure(pool, failures, work.now), message=why[:500]
-    )
-
-
-async def _charge(work: Work, pool: Pool, members: Iterable[PoolWorkerRow]) -> None:
-    """What the time since the last look has cost, by what each worker holds now."""
-    load = await work.tx.pools.load(1)
-    await work.catalog.know(work.tx, {shape for _, shape, _ in load.leases})
-    doing: dict[int, list[tuple[str, str]]] = {}
-    for worker, number, _ in load.leases:
-        shape = work.catalog.shapes[number]
-        doing.setdefault(worker, []).append((shape.namespace, shape.queue))
-    sums: dict[tuple[str, str], int] = {}
-    for member in members:
-        shares = doing.get(member.worker) or [("", "")]
-        whole, rest = divmod(max(work.now - member.charged_until, 0), len(shares))
-        for n, share in enumerate(shares):
-            sums[share] = sums.get(share, 0) + whole + (n < rest)
-    month = month_of(work.now)
-    await work.tx.pools.charge(
-        [
-            CostRow(pool.name, month, namespace, queue, ms, cost_micros(pool, ms))
-            for (namespace, queue), ms in sorted(sums.items())
-            if ms
-        ]
-    )
 
 
 async def decide(work: Work, expected: Mapping[int, int], tokens: Sequence[str]) -> list[Verdict]:
@@ -255,7 +57,7 @@ async def _request(work: Work, row: PoolRow, pool: Pool, tokens: Sequence[str]) 
     for token in tokens:
         worker = Worker(
             0, token, 0, 0, int(WorkerStatus.OFFLINE), work.now, 0, pool.slots, static, "{}",
-            None, "requested by its pool", work.now,
+            None, None, work.now,
         )  # fmt: skip
         number = await work.tx.workers.insert(worker)
         work.say(
@@ -269,7 +71,7 @@ async def _request(work: Work, row: PoolRow, pool: Pool, tokens: Sequence[str]) 
         fresh.append(row_of)
     await work.tx.pools.add_workers(fresh)
     await work.tx.pools.update(row._replace(started_at=work.now, updated_at=work.now))
-    _say(work, row, f"Pool {pool.name} asks for {len(fresh)} workers", tokens=list(tokens))
+    say(work, row, f"Pool {pool.name} asks for {len(fresh)} workers", tokens=list(tokens))
 
 
 async def _send_away(work: Work, seen: Seen) -> None:
@@ -295,7 +97,7 @@ async def _end_pools(work: Work, seen: Seen) -> None:
     for known in seen.pools:
         if known.row.state == PoolState.DELETING and not known.members:
             await work.tx.pools.remove(known.row.id)
-            _say(work, known.row, f"Pool {known.row.name} is gone")
+            say(work, known.row, f"Pool {known.row.name} is gone")
     await work.tx.pools.trim_gone(work.now - GONE_KEPT_MS, work.config.chunk_rows)
 
 
@@ -337,11 +139,7 @@ async def note_fault(work: Work, pool_id: int, why: str) -> None:
     row = await work.tx.pools.lock(pool_id)
     if row is not None and row.message != why[:500]:
         await work.tx.pools.update(row._replace(message=why[:500], updated_at=work.now))
-        _say(work, row, f"Pool {row.name}: {why}")
-
-
-def _say(work: Work, row: PoolRow, reason: str, **data: object) -> None:
-    work.say(EventKind.POOL, reason, actor=ACTOR, data={"pool": row.name, **data})
+        say(work, row, f"Pool {row.name}: {why}")
 
 
 async def waiting_shapes(work: Work) -> list[int]:

@@ -21,6 +21,7 @@ from windlass.providers.options import Options
 PROC = Path("/proc")
 # The worker must not have what the server may do.
 WITHHELD = ("WINDLASS_TOKEN", "WINDLASS_CONFIG")
+STATE = "state"
 LOOK_MS = 100
 PATIENCE = 15  # asked so many times to end, a worker is killed
 
@@ -49,7 +50,7 @@ class LocalProvider:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             with (folder / "worker.log").open("ab") as log:
                 process = await asyncio.create_subprocess_exec(
-                    sys.executable, "-m", *order.command(), "--state", str(folder / "state"),
+                    sys.executable, "-m", *order.command(), "--state", str(folder / STATE),
                     *self._words, env=self._environment(order), stdin=asyncio.subprocess.DEVNULL,
                     stdout=log, stderr=log, start_new_session=True, cwd=folder,
                 )  # fmt: skip
@@ -60,11 +61,13 @@ class LocalProvider:
         return Machine(order.token, str(process.pid))
 
     async def find(self, owner: Owner) -> Sequence[Machine]:
-        """Processes that were started in the pool's folder; a token is one machine."""
+        """Processes whose state lies in a folder of the pool, wherever the folder of their server
+        is; a token is one machine."""
         found: dict[str, Machine] = {}
-        for pid, below in workers_below(self._folder(owner), self._proc):
-            token = below.partition("/")[0]
-            found.setdefault(token, Machine(token, str(pid)))
+        for pid, state in _workers(self._proc):
+            if state.parts[-4:-2] == owner and state.name == STATE:
+                token = state.parent.name
+                found.setdefault(token, Machine(token, str(pid)))
         self._tidy(owner, found)
         return list(found.values())
 
@@ -91,24 +94,27 @@ class LocalProvider:
             shutil.rmtree(self._folder(owner) / token, ignore_errors=True)
 
 
-def workers_below(folder: Path, proc: Path = PROC) -> Iterator[tuple[int, str]]:
-    """Workers whose state lies in `folder`: their process, and where in it."""
-    mark = f"{folder.absolute()}/"
+def workers_below(folder: Path) -> list[int]:
+    """The processes of workers whose state lies in `folder`."""
+    return [pid for pid, state in _workers() if state.is_relative_to(folder.absolute())]
+
+
+def _workers(proc: Path = PROC) -> Iterator[tuple[int, Path]]:
+    """Workers on this machine: their process, and where they keep their state."""
     for entry in sorted(proc.iterdir()):
         if not entry.name.isdigit():
             continue
         with contextlib.suppress(OSError):  # it has just ended
             words = [os.fsdecode(word) for word in (entry / "cmdline").read_bytes().split(b"\0")]
-            state = words[words.index("--state") + 1] if "--state" in words[:-1] else ""
-            if "worker" in words and state.startswith(mark):
-                yield int(entry.name), state.removeprefix(mark)
+            if "worker" in words and "--state" in words[:-1]:
+                yield int(entry.name), Path(words[words.index("--state") + 1])
 
 
 async def end_workers(place: Path, clock: Clock, limit_ms: int) -> None:
     """Ask all workers of local pools to end, and wait until they have, for a limited time."""
     deadline = clock.now_ms() + limit_ms
-    for pid, _ in workers_below(place):
+    for pid in workers_below(place):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
-    while any(True for _ in workers_below(place)) and clock.now_ms() < deadline:
+    while workers_below(place) and clock.now_ms() < deadline:
         await clock.sleep_ms(LOOK_MS)

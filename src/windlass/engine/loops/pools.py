@@ -18,15 +18,13 @@ from windlass.domain.pool_sizing import Verdict
 from windlass.domain.pools import Pool, PoolRow, PoolWorkerRow
 from windlass.engine.access import CODE_PREFIX, digest_of
 from windlass.engine.pool_fleet import decode_pool
+from windlass.engine.pool_reconcile import Found, Todo, reconcile
 from windlass.engine.pool_steps import (
-    Found,
-    Todo,
     decide,
     note_ended,
     note_fault,
     note_launch,
     note_refusal,
-    reconcile,
 )
 from windlass.engine.pools import Pools
 from windlass.engine.work import Work
