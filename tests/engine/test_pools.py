@@ -4,12 +4,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.engine.cloud import Sky
+from tests.engine.cloud import Names, Sky
 from tests.engine.rig import HOUR, MINUTE, SECOND, Rig
 from windlass.domain.errors import InvalidInput, NotFound
 from windlass.domain.job import Concurrency
 from windlass.domain.moments import month_of
+from windlass.domain.roles import Role
 from windlass.domain.workers import WorkerStatus
+from windlass.engine.access import Access
 
 
 async def test_work_brings_as_many_workers_as_the_formula_says(rig: Rig) -> None:
@@ -61,6 +63,8 @@ async def test_a_worker_goes_its_whole_way(rig: Rig) -> None:
     (agent,) = await sky.boot(metadata={"system:architectures": ["amd64"], "tool": "x"})
     await sky.round()
     assert await sky.states() == ["online"]
+    access = Access(rig.engine, Names("token"))
+    await access.create_token("worker", Role.WORKER, worker=agent.id)
     worker = await rig.worker(agent.id)
     assert worker.static == '{"pool:name":"p","system:architectures":["arm64"],"zone":"a"}'
     taken = await agent.take_one()
@@ -84,7 +88,8 @@ async def test_a_worker_goes_its_whole_way(rig: Rig) -> None:
     assert sky.cloud.ended == [agent.name]
     await sky.round()
     assert await sky.states() == []
-    assert (await rig.snapshot()).workers == ()
+    after = await rig.snapshot()
+    assert (after.workers, after.tokens) == ((), ())
     assert [row.worker for row in await sky.rows()] == [0]
 
 

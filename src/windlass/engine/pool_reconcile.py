@@ -65,7 +65,9 @@ async def reconcile(work: Work, pool_id: int, found: Found) -> Todo:
         await work.tx.pools.update(step.row._replace(updated_at=work.now))
     for member in charged:
         if member.state == Lifecycle.GONE:
-            await remove(work, next(m.worker for m in members if m.id == member.id), False, ACTOR)
+            worker = next(m.worker for m in members if m.id == member.id)
+            await remove(work, worker, False, ACTOR)
+            await work.tx.access.remove_of_worker(worker)
     known = {member.token for member in members}
     leaks = [machine for token, machine in machines.items() if token not in known]
     for machine in leaks:

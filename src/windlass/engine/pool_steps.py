@@ -99,6 +99,7 @@ async def _end_pools(work: Work, seen: Seen) -> None:
             await work.tx.pools.remove(known.row.id)
             say(work, known.row, f"Pool {known.row.name} is gone")
     await work.tx.pools.trim_gone(work.now - GONE_KEPT_MS, work.config.chunk_rows)
+    await work.tx.access.trim_codes(work.now - GONE_KEPT_MS, work.config.chunk_rows)
 
 
 async def note_launch(work: Work, member: PoolWorkerRow, machine: Machine) -> None:

@@ -109,3 +109,13 @@ SELECT f.shape, c.count FROM found f CROSS JOIN LATERAL (
 -- What is leased fits the fleet, however long the queue is.
 SELECT l.worker, j.shape, CASE l.started_at WHEN 0 THEN l.assigned_at ELSE l.started_at END AS since
 FROM leases l JOIN jobs j ON j.id = l.job ORDER BY 1, 2, 3
+
+-- name: remove_tokens_of_worker
+-- The partial index leaves out the tokens of people.
+DELETE FROM tokens WHERE worker = $1 AND worker > 0
+
+-- name: trim_codes
+-- The oldest first.
+DELETE FROM codes WHERE digest IN (
+    SELECT digest FROM codes WHERE expires_at < $1 ORDER BY expires_at, digest LIMIT $2
+)

@@ -504,6 +504,10 @@ CREATE TABLE pool_costs (
     PRIMARY KEY (month, pool, namespace, queue)
 ) STRICT, WITHOUT ROWID;
 
+-- Workers of pools come and go, and with them their tokens and codes.
+CREATE INDEX tokens_worker ON tokens (worker) WHERE worker > 0;
+CREATE INDEX codes_expired ON codes (expires_at, digest);
+
 -- Numbers of events go on from the newest one, so that one must stay.
 CREATE TRIGGER events_keep_the_newest BEFORE DELETE ON events
 WHEN OLD.seq = (SELECT max(seq) FROM events)

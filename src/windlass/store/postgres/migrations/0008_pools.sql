@@ -45,3 +45,7 @@ CREATE TABLE pool_costs (
     queue text COLLATE "C" NOT NULL,
     PRIMARY KEY (month, pool, namespace, queue)
 );
+
+-- Workers of pools come and go, and with them their tokens and codes.
+CREATE INDEX tokens_worker ON tokens (worker) WHERE worker > 0;
+CREATE INDEX codes_expired ON codes (expires_at, digest);

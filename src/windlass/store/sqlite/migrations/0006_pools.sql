@@ -44,3 +44,7 @@ CREATE TABLE pool_costs (
     micros INTEGER NOT NULL,
     PRIMARY KEY (month, pool, namespace, queue)
 ) STRICT, WITHOUT ROWID;
+
+-- Workers of pools come and go, and with them their tokens and codes.
+CREATE INDEX tokens_worker ON tokens (worker) WHERE worker > 0;
+CREATE INDEX codes_expired ON codes (expires_at, digest);
