@@ -236,9 +236,10 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
         meters = Meters()
         feed = Feed(engine.store, meters)
         tickers: list[Ticker[Any]] = [Ticker(feed, clock)]
-        pools = Pools(engine, RealSecrets(), partial(make_provider, place=options.data / POOLS))
+        providers = partial(make_provider, place=options.data / POOLS)
+        pools = Pools(engine, RealSecrets(), providers, address=options.address)
         if options.address:
-            tickers.append(Ticker(PoolsLoop(pools, options.address), clock))
+            tickers.append(Ticker(PoolsLoop(pools), clock))
         if engine.store.shared and not engine.store.inline:
             tickers.append(Ticker(Presence(engine), clock))
         for ticker in tickers:

@@ -86,8 +86,8 @@ class Sky:
         self._start(self.rig.engine)
 
     def _start(self, engine: Engine) -> None:
-        self.pools = Pools(engine, self._names, self._provide)
-        self.loop = PoolsLoop(self.pools, "http://here")
+        self.pools = Pools(engine, self._names, self._provide, address="http://127.0.0.1:1")
+        self.loop = PoolsLoop(self.pools)
 
     def _provide(self, pool: Pool) -> Cloud:
         return self.cloud

@@ -134,6 +134,18 @@ async def test_machines_that_nobody_knows_are_ended(rig: Rig) -> None:
     assert set(sky.cloud.machines) == {agent.name}
 
 
+async def test_a_worker_that_was_removed_by_hand_takes_its_machine_along(rig: Rig) -> None:
+    sky = Sky(rig)
+    (online,) = await sky.online(1)
+    await rig.engine.remove_worker(online.id)
+    await sky.round()
+    assert sky.cloud.ended == [online.name]
+    (starting,) = [row for row in await sky.rows() if row.token in sky.cloud.machines]
+    await rig.engine.remove_worker(starting.worker)
+    await sky.round()
+    assert sky.cloud.ended == [online.name, starting.token]
+
+
 async def test_a_cloud_out_of_reach_changes_nothing(rig: Rig) -> None:
     sky = Sky(rig)
     await sky.online(2)

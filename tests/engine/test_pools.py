@@ -217,5 +217,10 @@ async def test_the_same_description_again_changes_nothing(rig: Rig) -> None:
     assert (await sky.pools.apply(given, "ada"))[1] is True
     assert (await sky.pools.apply(given, "ada"))[1] is False
     assert (await sky.pools.apply({**given, "max_workers": 3}, "ada"))[1] is True
+    away = {"name": "away", "provider": "ec2", "options": {"image": "ami-1"}}
+    with pytest.raises(InvalidInput, match="machines of ec2 cannot reach http://127"):
+        await sky.pools.apply(away, "ada")
+    assert (await sky.pools.apply({**away, "server": "https://w.example"}, "ada"))[1] is True
+    await sky.pools.delete("away", "ada")
     with pytest.raises(InvalidInput, match="max_workers"):
         await sky.pools.apply({**given, "min_workers": 9}, "ada")

@@ -60,6 +60,11 @@ class Fleet:
         return ",".join(f"http://127.0.0.1:{port}" for port in self._ports.values())
 
     @property
+    def servers(self) -> list[str]:
+        """The names of all servers."""
+        return list(self._ports)
+
+    @property
     def token(self) -> str:
         """The admin token that the first server left."""
         return (self._folder / "server-1" / "admin-token").read_text().strip()

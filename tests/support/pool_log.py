@@ -2,13 +2,11 @@
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
-from windlass.clock import RealClock
 from windlass.domain.events import Event, EventKind
 from windlass.domain.states import ACTIVE
-from windlass.store.sqlite.store import SqliteStore
+from windlass.wiring import open_store
 
 HOLDING = frozenset(state.code for state in ACTIVE)
 
@@ -21,9 +19,9 @@ class PoolLog(NamedTuple):
     gone: list[str]
 
 
-async def read_log(database: Path) -> list[Event]:
+async def read_log(address: str) -> list[Event]:
     """All events of a store that no server works on."""
-    store = SqliteStore.open(database, RealClock())
+    store = await open_store(address)
     try:
         return await store.read(lambda tx: tx.log.read(0, 1_000_000))
     finally:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from enum import IntEnum
 from typing import Annotated, Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta, Struct
@@ -19,6 +20,7 @@ from windlass.domain.quantities import format_duration, parse_duration_ms
 from windlass.domain.resources import canonical_resources, resource_key
 
 PROVIDERS: Final = ("local", "command", "ec2", "kubernetes", "slurm")
+_ELSEWHERE: Final = ("ec2", "kubernetes")  # machines of these are never the server's own
 POOL_KEY: Final = "pool:name"  # the metadata by which a worker is known to be a pool's
 ARCHITECTURES: Final = "system:architectures"
 TAGS: Final = "tags"
@@ -202,6 +204,18 @@ def check_pool(pool: Pool) -> None:
         raise InvalidInput("server", "an address that its workers reach, http(s)://…", pool.server)
     if len(msgspec.json.encode(pool)) > _BODY_LIMIT:
         raise InvalidInput("options", f"a pool of at most {_BODY_LIMIT} bytes as JSON", "more")
+
+
+def check_reach(pool: Pool, address: str) -> None:
+    """Refuse a pool whose machines are elsewhere and would look for the server on themselves."""
+    if pool.provider in _ELSEWHERE and pool.server is None and _is_here(address):
+        expected = f"given: machines of {pool.provider} cannot reach {address}"
+        raise InvalidInput("server", expected, "nothing")
+
+
+def _is_here(address: str) -> bool:
+    host = urlsplit(address).hostname or ""
+    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 def describe_pool(pool: Pool) -> dict[str, object]:

@@ -22,7 +22,7 @@ from windlass.domain.workers import may_claim
 from windlass.engine.work import Work
 from windlass.ports.store_pools import Load
 
-MOST_COUNTED: Final = 50_000  # ready jobs of one shape; more need more than any pool has
+MOST_COUNTED: Final = 20_000  # ready jobs of one shape; more need more than any pool has
 
 decode_pool = msgspec.json.Decoder(Pool).decode
 

@@ -131,6 +131,8 @@ class _Reconciling:
             self._learn(worker)
             online = self._to(member, Lifecycle.ONLINE, None)
             return self._online(online._replace(idle_since=self._work.now), machine)
+        if worker is None:
+            return self._to(member, Lifecycle.TERMINATING, "its worker was removed")
         waited = self._work.now - member.requested_at
         if machine is None and self._work.now - member.changed_at > self._found.settle_ms:
             return self._fail(member, "the machine went away before it came online")

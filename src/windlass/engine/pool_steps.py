@@ -20,7 +20,7 @@ from windlass.domain.pools import (
 )
 from windlass.domain.records import Worker
 from windlass.domain.workers import WorkerStatus
-from windlass.engine.pool_fleet import MOST_COUNTED, Seen, decode_pool, look
+from windlass.engine.pool_fleet import Seen, decode_pool, look
 from windlass.engine.pool_moves import ACTOR, failed, move, say
 from windlass.engine.work import Work
 from windlass.engine.workers import set_status
@@ -145,5 +145,5 @@ async def note_fault(work: Work, pool_id: int, why: str) -> None:
 
 async def waiting_shapes(work: Work) -> list[int]:
     """The shapes of what waits and runs, whose runtimes are to be looked up."""
-    load = await work.tx.pools.load(MOST_COUNTED)
+    load = await work.tx.pools.load(1)
     return sorted({shape for shape, _ in load.ready} | {shape for _, shape, _ in load.leases})

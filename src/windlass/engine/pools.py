@@ -11,7 +11,15 @@ from windlass.domain.events import EventKind
 from windlass.domain.moments import month_of
 from windlass.domain.pool_sizing import Fleet, Verdict, size
 from windlass.domain.pool_what_if import what_if
-from windlass.domain.pools import CostRow, Pool, PoolRow, PoolState, PoolWorkerRow, parse_pool
+from windlass.domain.pools import (
+    CostRow,
+    Pool,
+    PoolRow,
+    PoolState,
+    PoolWorkerRow,
+    check_reach,
+    parse_pool,
+)
 from windlass.engine.checks import check_metadata
 from windlass.engine.engine import Engine
 from windlass.engine.pool_fleet import Known, decode_pool, look
@@ -53,16 +61,19 @@ class Pools:
         secrets: Secrets,
         providers: Providers,
         runtimes: Runtimes | None = None,
+        address: str = "",
     ) -> None:
         self.engine = engine
         self.secrets = secrets
         self.providers = providers
         self.runtimes = runtimes or NoHistory()
+        self.address = address  # where workers find the server, unless a pool says otherwise
 
     async def apply(self, given: Mapping[str, object], actor: str) -> tuple[PoolRow, bool]:
         """Make or change a pool; the row, and whether anything changed."""
         pool = parse_pool(given)
         check_metadata(pool.template())
+        check_reach(pool, self.address)
         self.providers(pool)  # refuses options that cannot work
         body = _encode(pool)
 

@@ -58,10 +58,9 @@ class PoolsLoop:
 
     name = "pools"
 
-    def __init__(self, pools: Pools, address: str) -> None:
+    def __init__(self, pools: Pools) -> None:
         self._pools = pools
         self._engine = pools.engine
-        self._address = address
         self._me = int(pools.fresh_name(12), 16)
         self._made: dict[int, tuple[bytes, Provider]] = {}
         self.interval_ms = self._engine.config.pools_interval_ms
@@ -150,10 +149,10 @@ class PoolsLoop:
     ) -> bool:
         code = CODE_PREFIX + self._pools.secrets.secret()
         await self._engine.run(partial(_add_code, code=code, ttl_ms=pool.start_timeout_ms))
+        server = pool.server or self._pools.address
         order = Order(
-            owner, member.token, pool.server or self._address, code, pool.slots, pool.resources,
-            bool(member.spot),
-        )  # fmt: skip
+            owner, member.token, server, code, pool.slots, pool.resources, bool(member.spot)
+        )
         try:
             machine = await _in_time(provider.launch(order))
         except ProviderFault as fault:
