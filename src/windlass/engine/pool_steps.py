@@ -71,7 +71,8 @@ async def _request(work: Work, row: PoolRow, pool: Pool, tokens: Sequence[str]) 
         fresh.append(row_of)
     await work.tx.pools.add_workers(fresh)
     await work.tx.pools.update(row._replace(started_at=work.now, updated_at=work.now))
-    say(work, row, f"Pool {pool.name} asks for {len(fresh)} workers", tokens=list(tokens))
+    asked = {"tokens": list(tokens), "most": pool.max_workers}
+    say(work, row, f"Pool {pool.name} asks for {len(fresh)} workers", **asked)
 
 
 async def _send_away(work: Work, seen: Seen) -> None:

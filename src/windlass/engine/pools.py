@@ -67,6 +67,7 @@ class Pools:
         self.secrets = secrets
         self.providers = providers
         self.runtimes = runtimes or NoHistory()
+        self._installation = ""
         self.address = address  # where workers find the server, unless a pool says otherwise
 
     async def apply(self, given: Mapping[str, object], actor: str) -> tuple[PoolRow, bool]:
@@ -143,7 +144,9 @@ class Pools:
                 await work.tx.catalog.set_meta(INSTALLATION, known)
             return known
 
-        return f"{await self.engine.run(step):012x}"
+        if not self._installation:
+            self._installation = f"{await self.engine.run(step):012x}"
+        return self._installation
 
     def fresh_name(self, length: int = 10) -> str:
         """Hexadecimal digits that no other has."""

@@ -1,5 +1,6 @@
 """Descriptions of pools: what is refused is named, what is accepted is shown as it was given."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from windlass.domain.errors import InvalidInput
 from windlass.domain.pools import (
     FIELDS,
     HOUR_MS,
+    PROVIDERS,
     Pool,
     backoff_ms,
     cost_micros,
@@ -70,6 +72,12 @@ def test_a_description_is_shown_as_it_was_given() -> None:
     assert describe_pool(pool) == given
     assert set(given) == set(FIELDS)
     assert parse_pool(describe_pool(pool)) == pool
+
+
+def test_the_guide_names_every_field_and_provider() -> None:
+    guide = (Path(__file__).resolve().parents[3] / "docs" / "guides" / "pools.md").read_text()
+    assert [field for field in FIELDS if f"`{field}`" not in guide] == []
+    assert [name for name in PROVIDERS if f"**{name}**" not in guide] == []
 
 
 def test_the_template_says_what_its_workers_will_be() -> None:
