@@ -4,8 +4,9 @@ import os
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from windlass.blobs.local import LocalBlobs
@@ -25,11 +26,13 @@ from windlass.engine.loops.cleanup import CleanupLoop
 from windlass.engine.loops.cron import CronLoop
 from windlass.engine.loops.duty import Duty, Presence, Standby
 from windlass.engine.loops.health import HealthLoop
+from windlass.engine.loops.pools import PoolsLoop
 from windlass.engine.loops.reactions import ReactionsLoop, WebhooksLoop
 from windlass.engine.loops.retention import RetentionLoop
 from windlass.engine.loops.scheduling import SchedulingLoop
 from windlass.engine.loops.ticker import Loop, Ticker
 from windlass.engine.loops.watchdog import WatchdogLoop
+from windlass.engine.pools import Pools
 from windlass.engine.reactions import Reactions
 from windlass.engine.restoring import Restored, begin_epoch
 from windlass.engine.schedules import Schedules
@@ -40,6 +43,7 @@ from windlass.executors.python import PythonExecutor
 from windlass.ports.blobs import Blobs
 from windlass.ports.store import Store
 from windlass.ports.webhooks import Courier
+from windlass.providers import make_provider
 from windlass.server.children import Children
 from windlass.server.feed import Feed
 from windlass.server.metrics import Meters
@@ -54,6 +58,8 @@ from windlass.worker.direct import DirectGateway
 from windlass.worker.options import WorkerOptions
 from windlass.worker.state import recall
 
+POOLS: Final = "pools"  # below the data directory: what workers of local pools keep
+
 
 class ServerOptions(NamedTuple):
     """Where a server keeps things."""
@@ -62,6 +68,8 @@ class ServerOptions(NamedTuple):
     blobs: str
     config: Config = Config()
     imports: tuple[str, ...] = ()  # modules whose tasks it knows
+    address: str = ""  # where workers of pools find it; empty: it has no pools to run
+    data: Path = Path()  # where workers of local pools keep things
 
 
 async def open_store(
@@ -242,6 +250,10 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
         meters = Meters()
         feed = Feed(engine.store, meters)
         tickers: list[Ticker[Any]] = [Ticker(feed, clock)]
+        providers = partial(make_provider, place=options.data / POOLS)
+        pools = Pools(engine, RealSecrets(), providers, address=options.address)
+        if options.address:
+            tickers.append(Ticker(PoolsLoop(pools), clock))
         if engine.store.shared and not engine.store.inline:
             tickers.append(Ticker(Presence(engine), clock))
         for ticker in tickers:
@@ -257,6 +269,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
                 works.templates,
                 works.schedules,
                 works.reactions,
+                pools,
             )
         finally:
             for ticker in tickers:

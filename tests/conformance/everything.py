@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
+from tests.conformance.pool_rows import cost, pool, pool_worker
 from tests.conformance.rows import (
     CANCELING,
     QUEUED,
@@ -76,6 +77,10 @@ FILL: list[Step] = [
     lambda tx: tx.schedules.insert(schedule("gone")),
     lambda tx: tx.schedules.add_runs([schedule_run(1, 5), schedule_run(1, 6, state=3)]),
     lambda tx: tx.reactions.add([reaction(1), reaction(2, state=2, finished_at=1)]),
+    lambda tx: tx.pools.insert(pool("p")),
+    lambda tx: tx.pools.insert(pool("gone")),
+    lambda tx: tx.pools.add_workers([pool_worker(1, "t1"), pool_worker(1, "t2", state=6)]),
+    lambda tx: tx.pools.charge([cost("p")]),
     lambda tx: tx.log.bump({"retries": 1}),
     lambda tx: tx.log.append([event(1), event(2)]),
 ]
@@ -134,6 +139,11 @@ CHANGE: list[Step] = [
     lambda tx: tx.schedules.trim_runs(900, 10),
     lambda tx: tx.reactions.update(reaction(1, id=1, state=3)),
     lambda tx: tx.reactions.trim(900, 10),
+    lambda tx: tx.pools.update(pool("p", id=1, state=2)),
+    lambda tx: tx.pools.remove(2),
+    lambda tx: tx.pools.update_workers([pool_worker(1, "t1", id=1, state=3)]),
+    lambda tx: tx.pools.trim_gone(10**6, 10),
+    lambda tx: tx.pools.charge([cost("p", ms=1, micros=2)]),
     lambda tx: tx.log.bump({"retries": 1}),
     lambda tx: tx.log.append([event(3)]),
 ]

@@ -21,6 +21,8 @@ def use_access(dice: Dice, held: Snapshot) -> Move:
         [
             Move("access", "by_digest", (dice.one(["digest of t0", "digest of t1"]),)),
             Move("access", "all", ()),
+            Move("access", "remove_of_worker", (dice.number(0, 3),)),
+            Move("access", "trim_codes", (dice.one(TIMES), dice.number(1, 2))),
             Move("access", "revoke", (dice.number(1, 3), dice.one(TIMES))),
             Move("access", "use_code", (dice.one("abc"), dice.one(TIMES))),
         ]

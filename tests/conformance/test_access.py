@@ -50,6 +50,32 @@ def test_a_code_is_used_once_and_in_time(store: Driver) -> None:
     ]
 
 
+def test_the_tokens_of_a_worker_go_with_it(store: Driver) -> None:
+    async def add(tx: Tx) -> None:
+        for name, worker in (("a", 7), ("b", 8), ("c", 7), ("d", 0)):
+            await tx.access.insert(token(name, worker=worker))
+
+    store.transact(add)
+    assert store.transact(lambda tx: tx.access.remove_of_worker(7)) == 2
+    assert store.transact(lambda tx: tx.access.remove_of_worker(7)) == 0
+    assert store.transact(lambda tx: tx.access.remove_of_worker(0)) == 0
+    assert [row.name for row in store.snapshot().tokens] == ["b", "d"]
+    assert store.read(lambda tx: tx.access.by_digest("digest of a")) is None
+    store.transact(lambda tx: tx.access.insert(token("a")))
+
+
+def test_codes_that_expired_long_ago_are_forgotten(store: Driver) -> None:
+    async def add(tx: Tx) -> None:
+        for digest, at in (("a", 30), ("b", 10), ("c", 20), ("d", 20)):
+            await tx.access.add_code(code(digest, expires_at=at))
+
+    store.transact(add)
+    assert store.transact(lambda tx: tx.access.trim_codes(30, 2)) == 2
+    assert [row.digest for row in store.snapshot().codes] == ["a", "d"]
+    assert store.transact(lambda tx: tx.access.trim_codes(30, 2)) == 1
+    assert store.transact(lambda tx: tx.access.trim_codes(30, 2)) == 0
+
+
 def test_a_code_lets_one_of_many_in(store: Driver) -> None:
     """Also where two servers try at the same moment."""
     store.transact(lambda tx: tx.access.add_code(code("one", expires_at=100)))

@@ -10,14 +10,20 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.conformance import moves_of_files, moves_of_fleets, moves_of_jobs, moves_of_schedules
+from tests.conformance import (
+    moves_of_files,
+    moves_of_fleets,
+    moves_of_jobs,
+    moves_of_pools,
+    moves_of_schedules,
+)
 from tests.conformance.conftest import Stores
 from tests.conformance.driver import KINDS, Driver
 from tests.conformance.moves import Dice, Move
 from windlass.ports.store import Snapshot, Tx
 from windlass.store.memory.table import DuplicateRowError
 
-PARTS = (moves_of_jobs, moves_of_fleets, moves_of_files, moves_of_schedules)
+PARTS = (moves_of_jobs, moves_of_fleets, moves_of_files, moves_of_schedules, moves_of_pools)
 TOGETHER = [maker for part in PARTS for maker in part.MOVES]
 ALONE = [maker for part in PARTS for maker in part.LONE_MOVES]
 OPENING = [maker for part in PARTS for maker in part.OPENING]

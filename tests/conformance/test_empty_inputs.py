@@ -80,6 +80,10 @@ NOTHING: list[tuple[str, str, tuple[Any, ...], Any]] = [
     ("schedules", "trim_runs", (0, 10), 0),
     ("reactions", "add", ([],), None),
     ("reactions", "trim", (0, 10), 0),
+    ("pools", "add_workers", ([],), []),
+    ("pools", "update_workers", ([],), None),
+    ("pools", "trim_gone", (0, 10), 0),
+    ("pools", "charge", ([],), None),
     ("log", "append", ([],), None),
     ("log", "bump", ({},), None),
 ]

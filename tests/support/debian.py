@@ -18,6 +18,7 @@ PACKAGES = {
         "gstreamer1.0-plugins-ugly",
     ),
     "redis-server": ("redis-server",),
+    "slurmctld": ("slurm-wlm",),
 }
 
 

@@ -4,7 +4,7 @@ import asyncio
 import os
 import random
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,8 +42,10 @@ class Fleet:
         seed: int = 1,
         blobs: str | None = None,
         variables: Mapping[str, str] | None = None,
+        times: Sequence[str] = TIMES,
     ) -> None:
         self._folder = folder
+        self._times = times
         self._store = store
         self._blobs = blobs or f"file://{folder}/blobs"
         self._variables = dict(variables or {})  # for servers only
@@ -56,6 +58,11 @@ class Fleet:
     def address(self) -> str:
         """All servers, in the order in which a client should ask them."""
         return ",".join(f"http://127.0.0.1:{port}" for port in self._ports.values())
+
+    @property
+    def servers(self) -> list[str]:
+        """The names of all servers."""
+        return list(self._ports)
 
     @property
     def token(self) -> str:
@@ -75,7 +82,7 @@ class Fleet:
         part = await self._start(
             name, "server", "--store", self._store, "--blobs", self._blobs,
             "--listen", f"127.0.0.1:{self._ports[name]}", "--data", str(self._folder / name),
-            *TIMES, variables=self._variables,
+            *self._times, variables=self._variables,
         )  # fmt: skip
         assert part.process.stdout is not None
         async with asyncio.timeout(START_S):

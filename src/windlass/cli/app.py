@@ -57,6 +57,12 @@ app.command(
     group=JOBS,
     help="Put, look at, pause, run and remove schedules.",
 )
+app.command(
+    "windlass.cli.pools:pools",
+    name="pools",
+    group=FLEET,
+    help="Apply, look at, plan and delete pools of workers.",
+)
 for part in (fleet.workers, fleet.queues, fleet.tokens, fleet.names):
     part.group = FLEET
     app.command(part)

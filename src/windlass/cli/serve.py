@@ -17,7 +17,7 @@ from windlass.cli.configuration import OPTIONS
 from windlass.cli.connection import HERE, Connection, explain_distrust
 from windlass.cli.core import NO_FLAGS, ConfigFile, CoreFlags, given, settings_of
 from windlass.cli.output import console
-from windlass.cli.worker_options import NOTHING, Imports, Offers
+from windlass.cli.worker_options import NOTHING, Code, Imports, Offers
 from windlass.client.settings import (
     DEFAULT_PORT,
     announce,
@@ -77,8 +77,10 @@ def server(
     host, port = parse_listen(listen)
     _check_certificate(tls_cert, tls_key)
     where = Listen(host=host, port=port, certificate=tls_cert, key=tls_key)
-    options = ServerOptions(store, blobs, settings.config, tuple(modules or ()))
-    uvloop.run(_serve(data_directory(data), options, where))
+    directory = data_directory(data)
+    imports = tuple(modules or ())
+    options = ServerOptions(store, blobs, settings.config, imports, data=directory)
+    uvloop.run(_serve(directory, options, where))
 
 
 def _check_certificate(certificate: Path | None, key: Path | None) -> None:
@@ -104,6 +106,8 @@ def _check_certificate(certificate: Path | None, key: Path | None) -> None:
 async def _serve(directory: Path, options: ServerOptions, listen: Listen) -> None:
     stop = stop_on_signals()
     bound = bind(listen)
+    address = address_of(listen, bound)
+    options = options._replace(address=local_address(address))
     async with running_services(options) as services:
         if is_loopback(listen.host):
             prepare_data(directory)
@@ -114,7 +118,6 @@ async def _serve(directory: Path, options: ServerOptions, listen: Listen) -> Non
                 "a loopback address until there is a token (start on 127.0.0.1 once)",
                 listen.host,
             )
-        address = address_of(listen, bound)
         serving = Serving(create_app(services), listen, bound)
         with announced(directory, local_address(address)):
             console.print(f"windlass server at {address}", style="bold green")
@@ -163,7 +166,7 @@ def worker(
     blobs: str | None = None,
     name: str | None = None,
     state: Path | None = None,
-    code: str | None = None,
+    code: Code = None,
     offers: Offers = NOTHING,
     config: ConfigFile = None,
     core: CoreFlags = NO_FLAGS,
@@ -181,7 +184,7 @@ def worker(
     state
         A directory of its own, for its token and what it left running.
     code
-        A single-use enrolment code (`windlass workers code`).
+        A single-use enrolment code (`windlass workers code`). Default: WINDLASS_CODE.
     """
     named = name or os.uname().nodename
     check_name("name", named)

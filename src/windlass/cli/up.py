@@ -13,11 +13,13 @@ from windlass.cli.serve import announced, prepare_data, stop_on_signals
 from windlass.cli.worker_options import IMPORT_VARIABLE, Imports
 from windlass.client.settings import DEFAULT_PORT, data_directory
 from windlass.clock import RealClock
+from windlass.providers.local import end_workers
 from windlass.server.app import create_app
 from windlass.server.serve import Listen, Serving, address_of, bind
-from windlass.wiring import ServerOptions, ensure_admin_token, running_services
+from windlass.wiring import POOLS, ServerOptions, ensure_admin_token, running_services
 
 RESTART_MS = 1_000
+SLACK_MS = 5_000
 
 
 def up(
@@ -56,6 +58,7 @@ def up(
         f"file://{(directory / 'blobs').absolute()}",
         settings.config,
         tuple(modules or ()),
+        data=directory,
     )
     if modules:
         os.environ[IMPORT_VARIABLE] = " ".join(modules)  # as the workers see it
@@ -69,7 +72,7 @@ async def _up(
     stop = stop_on_signals()
     bound = bind(listen)
     address = address_of(listen, bound)
-    async with running_services(options) as services:
+    async with running_services(options._replace(address=address)) as services:
         token = await ensure_admin_token(services, directory / "admin-token")
         serving = Serving(create_app(services), listen, bound)
         serving.start()
@@ -84,6 +87,8 @@ async def _up(
             sys.stdout.flush()
             await stop.wait()
         await asyncio.gather(*keepers)
+        # Nobody is left on this machine for whom they could work.
+        await end_workers(directory / POOLS, RealClock(), options.config.drain_limit_ms + SLACK_MS)
         services.engine.wakeups.wake_all()
         await serving.stop()
 

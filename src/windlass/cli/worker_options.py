@@ -15,6 +15,8 @@ from windlass.worker.secrets import load_secrets
 
 Many = Annotated[list[str] | None, Parameter(consume_multiple=False)]
 IMPORT_VARIABLE: Final = "WINDLASS_IMPORT"  # modules, divided by spaces
+# Others on the machine see the words of a command, but not its environment.
+Code = Annotated[str | None, Parameter(env_var="WINDLASS_CODE")]
 Imports = Annotated[
     list[str] | None,
     Parameter(name="--import", env_var=IMPORT_VARIABLE, consume_multiple=False),

@@ -12,6 +12,7 @@ from typing import Any, Protocol, Self, TypeVar, overload
 from windlass.client.blocking import JobHandle, Workflow, WorkflowHandle
 from windlass.client.builder import AsyncWorkflowBlock, new_workflow
 from windlass.client.handles import AsyncJob, JobFailed
+from windlass.client.pools import HttpPools
 from windlass.client.requests import request_for
 from windlass.client.schedules import Planning, split_reference
 from windlass.client.service import HttpService, Service
@@ -119,6 +120,11 @@ class AsyncClient:
         )
         reply = await self.planning.start_template(name, request, namespace)
         return AsyncWorkflow(self._service, reply.workflow)
+
+    @property
+    def pools(self) -> HttpPools:
+        """Pools of workers, which only servers have."""
+        return HttpPools(self.transport)
 
     @property
     def planning(self) -> Planning:

@@ -52,6 +52,9 @@ class Config(Struct, frozen=True, kw_only=True):
     reactions_interval_ms: Annotated[
         int, doc("ms", "Pace of what follows the ends of workflows.", least=1)
     ] = 1_000
+    pools_interval_ms: Annotated[
+        int, doc("ms", "Pace of the pools loop: workers that are started and sent away.", least=1)
+    ] = 5_000
     heard_gap_ms: Annotated[
         int,
         doc("ms", "If no server heard workers for longer, every lease is extended.", least=1),

@@ -22,3 +22,9 @@ def parse_moment(text: str, field: str) -> int:
     if moment is None or moment.tzinfo is None:
         raise InvalidInput(field, "a time such as 2026-01-02T12:34:56Z", text)
     return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def month_of(ms: int) -> int:
+    """The month of a moment, in UTC, as a number such as 202611."""
+    moment = _EPOCH + timedelta(milliseconds=ms)
+    return moment.year * 100 + moment.month

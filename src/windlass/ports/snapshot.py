@@ -5,6 +5,7 @@ from typing import NamedTuple
 from windlass.domain.access import Code, Token
 from windlass.domain.baseline import BaselineRow
 from windlass.domain.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
+from windlass.domain.pools import CostRow, PoolRow, PoolWorkerRow
 from windlass.domain.records import (
     Attempt,
     Cascade,
@@ -58,3 +59,6 @@ class Snapshot(NamedTuple):
     reactions: tuple[ReactionRow, ...] = ()
     workflow_about: tuple[WorkflowAbout, ...] = ()
     workflow_keys: tuple[tuple[str, str, int], ...] = ()  # namespace, key, workflow
+    pools: tuple[PoolRow, ...] = ()
+    pool_workers: tuple[PoolWorkerRow, ...] = ()
+    pool_costs: tuple[CostRow, ...] = ()

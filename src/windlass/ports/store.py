@@ -37,6 +37,7 @@ from windlass.ports.snapshot import Snapshot as Snapshot  # noqa: PLC0414 - part
 from windlass.ports.store_access import AccessTx
 from windlass.ports.store_catalog import CatalogTx
 from windlass.ports.store_files import FilesTx
+from windlass.ports.store_pools import PoolsTx
 from windlass.ports.store_retention import RetentionTx
 from windlass.ports.store_schedules import ReactionsTx, SchedulesTx, TemplatesTx
 from windlass.ports.store_views import ViewsTx
@@ -447,6 +448,8 @@ class Tx(Protocol):
     def schedules(self) -> SchedulesTx: ...
     @property
     def reactions(self) -> ReactionsTx: ...
+    @property
+    def pools(self) -> PoolsTx: ...
 
 
 class Store(Protocol):

@@ -22,7 +22,15 @@ class AccessTx(Protocol):
         """Whether this call revoked it: False if it is unknown or was revoked before."""
         ...
 
+    async def remove_of_worker(self, worker: int) -> int:
+        """Remove the tokens of a worker that is gone for good; how many."""
+        ...
+
     async def add_code(self, row: Code) -> None: ...
+
+    async def trim_codes(self, before: int, count: int) -> int:
+        """Remove at most so many codes that expired before this time; how many."""
+        ...
 
     async def use_code(self, digest: str, now: int) -> bool:
         """Use a code up: True for exactly one caller, and only before it expires."""

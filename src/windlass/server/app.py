@@ -21,6 +21,7 @@ from windlass.server.events import EventRoutes
 from windlass.server.files import AttemptRoutes, FileRoutes
 from windlass.server.guard import Authentication, guard
 from windlass.server.jobs import JobRoutes
+from windlass.server.pools import PoolRoutes
 from windlass.server.schedules import ReactionRoutes, ScheduleRoutes
 from windlass.server.services import Desk, Services
 from windlass.server.sync_route import PATH, SyncRoute
@@ -66,6 +67,7 @@ def _litestar(services: Services) -> Litestar:
             TemplateRoutes,
             ScheduleRoutes,
             ReactionRoutes,
+            PoolRoutes,
         ],
         dependencies={
             "services": Provide(lambda: services, sync_to_thread=False),

@@ -15,6 +15,7 @@ from windlass.domain.views import JobFilter, JobView, WorkerView
 from windlass.engine.access import Access
 from windlass.engine.engine import Engine
 from windlass.engine.files import Files
+from windlass.engine.pools import Pools
 from windlass.engine.reactions import Reactions
 from windlass.engine.schedules import Schedules
 from windlass.engine.templates import Templates
@@ -44,6 +45,7 @@ class Services(NamedTuple):
     templates: Templates
     schedules: Schedules
     reactions: Reactions
+    pools: Pools
 
     def planning(self, who: Identity) -> PlanningDesk:
         """Templates and schedules, as this asker handles them."""

@@ -75,6 +75,10 @@ FILL = [
     """INSERT INTO schedule_runs (id, schedule, slot, workflow, created_at, changed_at, state)
        SELECT i, i % 100, i, i, i, i, CASE WHEN i % 500 = 0 THEN i / 500 % 2 + 1 ELSE 3 END
        FROM generate_series(1, 50000) i""",
+    """INSERT INTO pool_workers (id, pool, worker, last_lease, requested_at, changed_at, idle_since,
+                                 charged_until, tries, state, spot, token)
+       SELECT i, 1, i, 0, 0, i, 0, 0, 0, CASE WHEN i % 500 = 0 THEN 3 ELSE 6 END, 0, i::text
+       FROM generate_series(1, 50000) i""",
     """INSERT INTO reactions (id, workflow, next_at, created_at, finished_at, result, run, place,
                               tries, occasion, kind, state, outcome)
        SELECT i, i, i, i, i, 0, 1, 0, 0, 3, 2, CASE WHEN i % 500 = 0 THEN 1 ELSE 2 END, 4
@@ -176,6 +180,9 @@ HOT = {
     "due_reactions": {"reactions_due"},
     "lock_reaction": {"reactions_pkey"},
     "newest_template": {"templates_pkey"},
+    "ready_load": {"ready_pkey"},
+    "living_pool_workers": {"pool_workers_living"},
+    "update_pool_worker": {"pool_workers_pkey"},
     "template_version": {"templates_pkey"},
 }
 

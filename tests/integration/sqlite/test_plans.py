@@ -27,6 +27,11 @@ WALKS = {
     "oldest_event": "stops at the first row",
     "queued_jobs": "stops at its bound",
     "lease_counts": "leases are bounded by the fleet's slots",
+    "ready_load": "of each shape, by its primary key, no more than a bound",
+    "leased_load": "leases are bounded by the fleet's slots",
+    "living_pool_workers": "a partial index of those alone, bounded by max_workers",
+    "pools_by_name": "a handful",
+    "remove_pool_workers": "when a pool is removed",
     "newest_event": "stops at the first row, from the end",
 } | {name: "a snapshot is everything" for name in QUERIES if name.startswith("all_")}
 

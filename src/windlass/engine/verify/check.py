@@ -11,6 +11,7 @@ from windlass.engine.verify.counts import check_counts
 from windlass.engine.verify.findings import Findings, Violation
 from windlass.engine.verify.known import Known
 from windlass.engine.verify.places import check_places
+from windlass.engine.verify.pools import check_pools
 from windlass.engine.verify.replay import Replay
 from windlass.engine.verify.safety import CHECKS, retry_check
 from windlass.engine.verify.schedules import check_schedules
@@ -79,4 +80,5 @@ def _conclude(replay: Replay) -> list[Violation]:
     check_places(known, past, found)
     check_counts(known, past, found)
     check_schedules(known, past, found)
+    check_pools(known, past, found)
     return found.violations

@@ -102,6 +102,7 @@ class Past:
         self.limits: dict[int, LimitPast] = {}
         self.paused: dict[str, bool] = {}
         self.slots: dict[tuple[int, int], int] = {}  # schedule and slot → its workflow
+        self.pools: dict[str, set[str]] = {}  # the tokens of workers that are not gone
         self.seq = 0
         self.events = 0
         self.trimmed = 0  # the last event that retention has removed

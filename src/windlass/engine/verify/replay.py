@@ -14,6 +14,7 @@ from windlass.domain.workflow import ENDED, FORGIVEN
 from windlass.engine.verify.findings import Findings
 from windlass.engine.verify.known import Known
 from windlass.engine.verify.past import ACTIVE_CODES, TERMINAL_CODES, JobPast, Past
+from windlass.engine.verify.pools import note_pool
 from windlass.engine.verify.schedules import note_start
 
 ASSIGNED = State.ASSIGNED.code
@@ -44,6 +45,7 @@ class Replay:
             EventKind.SUPERSEDE: self._apply_supersede,
             EventKind.LOOP: self._apply_removal,
             EventKind.SCHEDULE: self._apply_schedule,
+            EventKind.POOL: self._apply_pool,
         }
 
     def apply(self, event: Event) -> None:
@@ -141,6 +143,9 @@ class Replay:
             worker.status = int(WorkerStatus[status.upper()])
         if "static" in data:
             worker.static = json.dumps(data["static"])
+
+    def _apply_pool(self, event: Event) -> None:
+        note_pool(self.past, self.found, _data(event), event.seq)
 
     def workflow_of(self, event: Event) -> int:
         """The workflow that an event of its own is about."""

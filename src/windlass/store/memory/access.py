@@ -30,8 +30,24 @@ class MemoryAccess:
         self._tables.tokens.put(token, row._replace(revoked_at=at))
         return True
 
+    async def remove_of_worker(self, worker: int) -> int:
+        mine = [row for row in self._tables.tokens if row.worker == worker > 0]
+        for row in mine:
+            self._tables.tokens.pop(row.id)
+            self._tables.token_ids.pop(row.digest)
+        return len(mine)
+
     async def add_code(self, row: Code) -> None:
         self._tables.codes.insert(row.digest, row)
+
+    async def trim_codes(self, before: int, count: int) -> int:
+        old = sorted(
+            (row for row in self._tables.codes if row.expires_at < before),
+            key=lambda row: (row.expires_at, row.digest),
+        )
+        for row in old[:count]:
+            self._tables.codes.pop(row.digest)
+        return min(len(old), count)
 
     async def use_code(self, digest: str, now: int) -> bool:
         row = self._tables.codes.get(digest)

@@ -39,6 +39,9 @@ def take_snapshot(tables: Tables) -> Snapshot:
         reactions=tuple(tables.reactions.between((), None)),
         workflow_about=tuple(sorted(tables.workflow_about, key=lambda row: row.workflow)),
         workflow_keys=tuple(sorted(tables.workflow_keys)),
+        pools=tuple(sorted(tables.pools, key=lambda row: row.id)),
+        pool_workers=tuple(tables.pool_workers.between((), None)),
+        pool_costs=tuple(sorted(tables.pool_costs)),
     )
 
 

@@ -20,6 +20,7 @@ from windlass.store.memory.leases import MemoryLeases
 from windlass.store.memory.limits import MemoryLimits
 from windlass.store.memory.log import MemoryLog
 from windlass.store.memory.places import MemoryPlaces
+from windlass.store.memory.pools import MemoryPools
 from windlass.store.memory.retention import MemoryRetention
 from windlass.store.memory.schedules import MemoryReactions, MemorySchedules, MemoryTemplates
 from windlass.store.memory.snapshot import take_snapshot
@@ -51,6 +52,7 @@ class MemoryTx(NamedTuple):
     templates: MemoryTemplates
     schedules: MemorySchedules
     reactions: MemoryReactions
+    pools: MemoryPools
 
 
 class Shared:
@@ -169,4 +171,5 @@ def _transaction(tables: Tables, server: str) -> MemoryTx:
         templates=MemoryTemplates(tables),
         schedules=MemorySchedules(tables),
         reactions=MemoryReactions(tables),
+        pools=MemoryPools(tables),
     )

@@ -4,6 +4,7 @@ from windlass.domain.access import Code, Token
 from windlass.domain.baseline import BaselineRow
 from windlass.domain.events import Event
 from windlass.domain.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
+from windlass.domain.pools import CostRow, PoolRow, PoolWorkerRow
 from windlass.domain.records import (
     Attempt,
     Cascade,
@@ -72,6 +73,7 @@ class Tables:
         self._last: Table[str, int] = Table(journal)
         self._add_files(journal)
         self._add_schedules(journal)
+        self._add_pools(journal)
 
     def _add_files(self, journal: Journal) -> None:
         self.tokens: Table[int, Token] = Table(journal)
@@ -95,6 +97,14 @@ class Tables:
         self.schedules: Table[int, ScheduleRow] = Table(journal)
         self.schedule_runs: SortedTable[int, RunRow] = SortedTable(journal, lambda row: (row.id,))
         self.reactions: SortedTable[int, ReactionRow] = SortedTable(journal, lambda row: (row.id,))
+
+    def _add_pools(self, journal: Journal) -> None:
+        self.pools: Table[int, PoolRow] = Table(journal)
+        self.pool_workers: SortedTable[int, PoolWorkerRow] = SortedTable(
+            journal, lambda row: (row.id,)
+        )
+        # By pool, month, namespace and queue.
+        self.pool_costs: Table[tuple[object, ...], CostRow] = Table(journal)
 
     def number(self, sequence: str, count: int = 1) -> range:
         """The next `count` numbers of a sequence, each of which begins at 1."""

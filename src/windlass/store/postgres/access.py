@@ -26,8 +26,16 @@ class PostgresAccess:
     async def revoke(self, token: int, at: int) -> bool:
         return bool(await self._session.fetch("revoke_token", token, at))
 
+    async def remove_of_worker(self, worker: int) -> int:
+        status = await self._session.execute("remove_tokens_of_worker", worker)
+        return int(status.rpartition(" ")[2])
+
     async def add_code(self, row: Code) -> None:
         await self._session.execute("insert_code", *row)
+
+    async def trim_codes(self, before: int, count: int) -> int:
+        status = await self._session.execute("trim_codes", before, count)
+        return int(status.rpartition(" ")[2])
 
     async def use_code(self, digest: str, now: int) -> bool:
         return bool(await self._session.fetch("use_code", digest, now))

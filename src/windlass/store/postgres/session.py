@@ -10,7 +10,7 @@ import asyncpg
 from windlass.store.postgres.pool import Link
 from windlass.store.sql import load_queries
 
-QUERIES = load_queries("windlass.store.postgres", "queries.sql", "schedules.sql")
+QUERIES = load_queries("windlass.store.postgres", "queries.sql", "schedules.sql", "pools.sql")
 
 _LOCK = re.compile(r" FOR (?:NO KEY UPDATE|UPDATE|SHARE)(?: OF \w+)?(?: SKIP LOCKED)?")
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from windlass.domain.access import Code
 from windlass.domain.baseline import BaselineRow
 from windlass.domain.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
+from windlass.domain.pools import CostRow, PoolRow, PoolWorkerRow
 from windlass.domain.records import (
     Attempt,
     Cascade,
@@ -65,6 +66,9 @@ async def take_snapshot(session: Session) -> Snapshot:
         reactions=tuple(map(ReactionRow._make, await fetch("all_reactions"))),
         workflow_about=tuple(map(WorkflowAbout._make, await fetch("all_workflow_about"))),
         workflow_keys=tuple((r[0], r[1], r[2]) for r in await fetch("all_workflow_keys")),
+        pools=tuple(map(PoolRow._make, await fetch("all_pools_by_id"))),
+        pool_workers=tuple(map(PoolWorkerRow._make, await fetch("all_pool_workers"))),
+        pool_costs=tuple(map(CostRow._make, await fetch("all_pool_costs"))),
     )
 
 

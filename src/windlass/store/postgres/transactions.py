@@ -20,6 +20,7 @@ from windlass.store.postgres.log import PostgresLog
 from windlass.store.postgres.outcome import was_committed
 from windlass.store.postgres.places import PostgresPlaces
 from windlass.store.postgres.pool import Link, Pool
+from windlass.store.postgres.pools import PostgresPools
 from windlass.store.postgres.retention import PostgresRetention
 from windlass.store.postgres.schedules import (
     PostgresReactions,
@@ -57,6 +58,7 @@ class PostgresTx(NamedTuple):
     templates: PostgresTemplates
     schedules: PostgresSchedules
     reactions: PostgresReactions
+    pools: PostgresPools
 
 
 class Transactions:
@@ -246,6 +248,7 @@ class Transactions:
             PostgresTemplates(session),
             PostgresSchedules(session),
             PostgresReactions(session),
+            PostgresPools(session),
         )
 
 

@@ -12,6 +12,7 @@ class SqliteAccess:
     """`AccessTx` over one connection."""
 
     def __init__(self, connection: apsw.Connection, sequences: Sequences) -> None:
+        self._connection = connection
         self._execute = connection.execute
         self._sequences = sequences
 
@@ -30,8 +31,16 @@ class SqliteAccess:
     async def revoke(self, token: int, at: int) -> bool:
         return bool(self._execute(QUERIES["revoke_token"], (token, at)).fetchall())
 
+    async def remove_of_worker(self, worker: int) -> int:
+        self._execute(QUERIES["remove_tokens_of_worker"], (worker,))
+        return self._connection.changes()
+
     async def add_code(self, row: Code) -> None:
         self._execute(QUERIES["insert_code"], row)
+
+    async def trim_codes(self, before: int, count: int) -> int:
+        self._execute(QUERIES["trim_codes"], (before, count))
+        return self._connection.changes()
 
     async def use_code(self, digest: str, now: int) -> bool:
         return bool(self._execute(QUERIES["use_code"], (digest, now)).fetchall())

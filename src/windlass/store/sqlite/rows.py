@@ -12,6 +12,7 @@ from windlass.domain.access import Code, Token
 from windlass.domain.baseline import BaselineRow
 from windlass.domain.events import Event
 from windlass.domain.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
+from windlass.domain.pools import CostRow, PoolRow, PoolWorkerRow
 from windlass.domain.records import (
     Attempt,
     Cascade,
@@ -49,6 +50,7 @@ as_attempt = maker(Attempt)
 as_baseline = maker(BaselineRow)
 as_cascade = maker(Cascade)
 as_code = maker(Code)
+as_cost = maker(CostRow)
 as_dynamic = maker(Dynamic)
 as_event = maker(Event)
 as_facts = maker(JobFacts)
@@ -58,6 +60,8 @@ as_lease = maker(Lease)
 as_limit = maker(LimitRow)
 as_log = maker(LogRow)
 as_name = maker(NameRow)
+as_pool = maker(PoolRow)
+as_pool_worker = maker(PoolWorkerRow)
 as_progress = maker(Progress)
 as_queue = maker(QueueRow)
 as_reaction = maker(ReactionRow)

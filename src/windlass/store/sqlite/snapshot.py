@@ -14,6 +14,7 @@ from windlass.store.sqlite.rows import (
     as_baseline,
     as_cascade,
     as_code,
+    as_cost,
     as_due,
     as_dynamic,
     as_key,
@@ -21,6 +22,8 @@ from windlass.store.sqlite.rows import (
     as_limit,
     as_log,
     as_name,
+    as_pool,
+    as_pool_worker,
     as_progress,
     as_queue,
     as_reaction,
@@ -79,6 +82,9 @@ def take_snapshot(connection: apsw.Connection) -> Snapshot:
         reactions=whole("all_reactions", as_reaction),
         workflow_about=whole("all_workflow_about", as_about),
         workflow_keys=whole("all_workflow_keys", _named),
+        pools=whole("all_pools", as_pool),
+        pool_workers=whole("all_pool_workers", as_pool_worker),
+        pool_costs=whole("all_pool_costs", as_cost),
     )
 
 

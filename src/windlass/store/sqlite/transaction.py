@@ -13,6 +13,7 @@ from windlass.store.sqlite.leases import SqliteLeases
 from windlass.store.sqlite.limits import SqliteLimits
 from windlass.store.sqlite.log import SqliteLog
 from windlass.store.sqlite.places import SqlitePlaces
+from windlass.store.sqlite.pools import SqlitePools
 from windlass.store.sqlite.retention import SqliteRetention
 from windlass.store.sqlite.schedules import SqliteReactions, SqliteSchedules, SqliteTemplates
 from windlass.store.sqlite.sequences import Sequences
@@ -41,6 +42,7 @@ class SqliteTx(NamedTuple):
     templates: SqliteTemplates
     schedules: SqliteSchedules
     reactions: SqliteReactions
+    pools: SqlitePools
 
 
 def roles_over(connection: apsw.Connection, sequences: Sequences, server: str) -> SqliteTx:
@@ -65,4 +67,5 @@ def roles_over(connection: apsw.Connection, sequences: Sequences, server: str) -
         templates=SqliteTemplates(connection),
         schedules=SqliteSchedules(connection, sequences),
         reactions=SqliteReactions(connection, sequences),
+        pools=SqlitePools(connection, sequences),
     )

@@ -1,0 +1,259 @@
+"""How many workers a pool needs: pure functions over a snapshot of the fleet.
+
+The formula, for all work that the same workers and pools can run (a *target*):
+
+    latency = (what is left of its running jobs + its queued work) / slots that can run it
+
+A pool whose target latency is exceeded starts as many workers as bring it under, and no
+more: those on their way count, and nobody needs more slots than there are jobs. Workers
+that serve several targets are shared out among them as a flow, so that a slot counts once.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from windlass.domain.pool_flow import spare_flow
+from windlass.domain.pools import Pool, backoff_ms, shown_duration
+
+MILLI: Final = 1_000  # slots are shared out in thousandths
+NEVER: Final = -1  # the latency of work that no slot can run
+
+
+class Target(NamedTuple):
+    """Work that the same workers and pools can run; `label` is for people."""
+
+    label: str
+    queued: int
+    queued_ms: int
+    running: int
+    running_ms: int
+    hosts: frozenset[int]
+    pools: frozenset[str]
+    guesses: frozenset[str] = frozenset()  # pools that might run it, as far as is known
+
+    @property
+    def work_ms(self) -> int:
+        return self.queued_ms + self.running_ms
+
+    def needed(self, target_ms: int) -> int:
+        """Thousandths of slots that bring its latency under `target_ms`."""
+        wanted = -(-self.work_ms * MILLI // target_ms)
+        return min(max(wanted, min(self.queued, 1)), (self.queued + self.running) * MILLI)
+
+
+class Host(NamedTuple):
+    """A worker that takes jobs, now or soon; `pool` is empty for those of no pool."""
+
+    id: int
+    slots: int
+    pool: str = ""
+
+
+class PoolNow(NamedTuple):
+    """A pool as it stands. `used_ms` is what it has used up of this month's budget."""
+
+    pool: Pool
+    serving: int = 0  # on their way and online
+    starting: int = 0  # of them, on their way
+    leaving: int = 0  # still there, but take no more jobs
+    used_ms: int = 0
+    failures: int = 0
+    next_at: int = 0
+    started_at: int = 0
+    known: bool = False  # the metadata of a worker of it has been seen
+    longest_ms: int = 0  # the longest that a job of it is expected to take
+    message: str | None = None
+
+
+class Fleet(NamedTuple):
+    """What decisions are made from."""
+
+    now: int
+    targets: tuple[Target, ...]
+    hosts: tuple[Host, ...]
+    pools: tuple[PoolNow, ...]
+
+
+class Verdict(NamedTuple):
+    """What a pool should do now, and the numbers that say so."""
+
+    pool: str
+    start: int
+    wanted: int  # what the formula asks for, before limits
+    work_ms: int
+    jobs: int
+    slots: int
+    latency_ms: int
+    after_ms: int
+    target_ms: int
+    reason: str
+
+
+def size(fleet: Fleet) -> list[Verdict]:
+    """What each pool should start, in the order in which they are asked."""
+    hosts = list(fleet.hosts)
+    targets = list(fleet.targets)
+    verdicts: list[Verdict] = []
+    for one in sorted(fleet.pools, key=_turn):
+        verdict = _size_pool(one, targets, hosts, fleet.now)
+        verdicts.append(verdict)
+        # Those that come after see what was started before them.
+        fresh = [Host(-len(hosts) - n, one.pool.slots, one.pool.name) for n in range(verdict.start)]
+        hosts += fresh
+        ids = frozenset(host.id for host in fresh)
+        targets = [t._replace(hosts=t.hosts | ids) if _serves(one, t) else t for t in targets]
+    return verdicts
+
+
+def _turn(one: PoolNow) -> tuple[int, int, str]:
+    """Who is asked first: by priority, then the cheaper, then by name."""
+    return -one.pool.priority, one.pool.hourly_price, one.pool.name
+
+
+def _serves(one: PoolNow, target: Target) -> bool:
+    return one.pool.name in target.pools
+
+
+def _size_pool(one: PoolNow, targets: Sequence[Target], hosts: Sequence[Host], now: int) -> Verdict:
+    pool = one.pool
+    mine = [t for t in targets if _serves(one, t)]
+    slots = {host.id: host.slots for host in hosts}
+    reach = sum(slots[host] for host in _union(mine) if host in slots)
+    work, jobs = sum(t.work_ms for t in mine), sum(t.queued + t.running for t in mine)
+    extra = _extra_slots(one, targets, slots)
+    wanted = -(-extra // (MILLI * pool.slots))
+    if not one.known and not one.serving and any(_might(one, t) for t in targets):
+        wanted = max(wanted, 1)  # only a worker can tell what workers of this pool are like
+    wanted = max(wanted, pool.min_workers - one.serving, 0)
+    start, limit = _limited(one, wanted, now)
+    latency = latency_ms(work, reach)
+    after = latency_ms(work, reach + start * pool.slots)
+    reason = limit or _reason(one, wanted, latency, mine)
+    return Verdict(
+        pool.name, start, wanted, work, jobs, reach, latency, after, pool.target_latency_ms, reason
+    )
+
+
+def _might(one: PoolNow, target: Target) -> bool:
+    return bool(target.queued) and one.pool.name in target.guesses
+
+
+def _union(targets: Iterable[Target]) -> frozenset[int]:
+    return frozenset[int]().union(*(target.hosts for target in targets))
+
+
+def _extra_slots(one: PoolNow, targets: Sequence[Target], slots: Mapping[int, int]) -> int:
+    """Thousandths of slots that this pool has to add, when all slots are shared out at best."""
+    target_ms = one.pool.target_latency_ms
+    needs = [target.needed(target_ms) for target in targets]
+    reach = [frozenset(host for host in target.hosts if host in slots) for target in targets]
+    helped = [bool(target.queued) and _serves(one, target) for target in targets]
+    return spare_flow(needs, reach, {host: n * MILLI for host, n in slots.items()}, helped)
+
+
+def latency_ms(work_ms: int, slots: int) -> int:
+    """How long work takes on so many slots; `NEVER` if there are none."""
+    if not work_ms:
+        return 0
+    return -(-work_ms // slots) if slots else NEVER
+
+
+def _limited(one: PoolNow, wanted: int, now: int) -> tuple[int, str]:
+    """How many may be started, and what holds back the others."""
+    pool = one.pool
+    if not wanted:
+        return 0, ""
+    if not pool.enabled:
+        return 0, "the pool is not enabled"
+    if now < one.next_at:
+        left = shown_duration(one.next_at - now)
+        why = f": {one.message}" if one.message else ""
+        return 0, f"{one.failures} launches in a row failed, next try in {left}{why}"
+    if one.starting and one.failures:
+        return 0, "after a failed launch one worker at a time is tried, and one is on its way"
+    if now < one.started_at + pool.start_cooldown_ms:
+        left = shown_duration(one.started_at + pool.start_cooldown_ms - now)
+        return 0, f"cooling down for another {left} after the last start"
+    start, limit = wanted, ""
+    if one.failures and start > 1:
+        start, limit = 1, "after a failed launch one worker at a time is tried"
+    room = max(pool.max_workers - one.serving - one.leaving, 0)
+    if room < start:
+        start, limit = room, f"max_workers is {pool.max_workers}"
+    affordable = affordable_workers(one)
+    if affordable < start:
+        left_ms = max(pool.max_ms_per_month - one.used_ms, 0)
+        start, limit = affordable, f"{shown_duration(left_ms)} of this month's budget are left"
+    return start, limit
+
+
+def reserve_ms(one: PoolNow) -> int:
+    """What a worker still uses up when it is told to leave: a whole job, and some seconds."""
+    return max(one.longest_ms, 1_000) + 30_000
+
+
+def affordable_workers(one: PoolNow) -> int:
+    """How many more workers the month's budget allows, so that all can still end in time."""
+    pool = one.pool
+    if not pool.max_ms_per_month:
+        return pool.max_workers
+    reserve = reserve_ms(one)
+    left = pool.max_ms_per_month - one.used_ms - (one.serving + one.leaving) * reserve
+    return max(left // (2 * reserve), 0)
+
+
+def over_budget(one: PoolNow) -> bool:
+    """Whether its workers must leave now for the month's budget to hold."""
+    limit = one.pool.max_ms_per_month
+    if not limit:
+        return False
+    return one.used_ms + (one.serving + one.leaving) * reserve_ms(one) >= limit
+
+
+def _reason(one: PoolNow, wanted: int, latency: int, mine: Sequence[Target]) -> str:
+    pool = one.pool
+    target = shown_duration(pool.target_latency_ms)
+    if wanted and wanted == pool.min_workers - one.serving:
+        return f"min_workers is {pool.min_workers}"
+    if wanted:
+        shown = "no slot can run it" if latency == NEVER else f"{shown_duration(latency)}"
+        return f"estimated latency ({shown}) is over the target of {target}"
+    if not any(target.queued for target in mine):
+        return "nothing is queued that it could run"
+    return f"estimated latency ({shown_duration(latency)}) is within the target of {target}"
+
+
+class Member(NamedTuple):
+    """A worker of a pool; `queued` says that jobs wait which it could run."""
+
+    id: int
+    idle_since: int  # 0: it has work, or is on its way
+    queued: bool
+
+
+def leavers(one: PoolNow, members: Sequence[Member], now: int) -> dict[int, str]:
+    """Those that should be drained, and why; never one with work unless the pool ends.
+
+    Draining lets jobs finish, so that even then nothing is killed with a job in hand.
+    """
+    pool = one.pool
+    if not pool.enabled:
+        return {member.id: "the pool is not enabled" for member in members}
+    if over_budget(one):
+        return {member.id: "this month's budget is used up" for member in members}
+    idle = sorted((m for m in members if m.idle_since), key=lambda m: (m.idle_since, m.id))
+    going: dict[int, str] = {}
+    surplus = one.serving - pool.max_workers
+    for member in idle[: max(surplus, 0)]:
+        going[member.id] = f"max_workers is {pool.max_workers}"
+    for member in idle:
+        may_go = one.serving - len(going) > pool.min_workers
+        since = now - member.idle_since
+        if member.id not in going and may_go and not member.queued and since >= pool.max_idle_ms:
+            going[member.id] = f"idle for {shown_duration(since)}"
+    return going
+
+
+def after_failure(pool: Pool, failures: int, now: int) -> int:
+    """When a pool may try again after so many failures in a row."""
+    return now + backoff_ms(pool, failures)

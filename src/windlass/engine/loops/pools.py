@@ -1,0 +1,216 @@
+"""The pools loop: asks providers what there is, starts what is missing, ends what is not needed.
+
+One server at a time does this, by a turn that it takes in the store. Should two overlap, all
+that they decide is decided under the pools' locks, and providers take each token once.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Iterable, Sequence
+from functools import partial
+from typing import Final, TypeVar
+
+import msgspec
+import structlog
+
+from windlass.domain.access import Code
+from windlass.domain.errors import InvalidInput, WindlassError
+from windlass.domain.pool_sizing import Verdict
+from windlass.domain.pools import Pool, PoolRow, PoolWorkerRow
+from windlass.engine.access import CODE_PREFIX, digest_of
+from windlass.engine.pool_fleet import decode_pool
+from windlass.engine.pool_reconcile import Found, Todo, reconcile
+from windlass.engine.pool_steps import (
+    decide,
+    note_ended,
+    note_fault,
+    note_launch,
+    note_refusal,
+)
+from windlass.engine.pools import Pools
+from windlass.engine.work import Work
+from windlass.ports.provider import Machine, Order, Owner, Provider, ProviderFault
+
+TURN_UNTIL: Final = "pools_turn_until"
+TURN_OWNER: Final = "pools_turn_owner"
+TURN_MS: Final = 15_000
+CALL_MS: Final = 60_000  # a provider that takes longer is taken not to answer
+AT_ONCE: Final = 10  # launches side by side
+MOST_STARTED: Final = 100  # in one round
+
+T = TypeVar("T")
+
+log = structlog.get_logger("windlass.pools")
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What one round did; it is idle if another server has the turn."""
+
+    pools: int = 0
+    wanted: int = 0
+    launched: int = 0
+    refused: int = 0
+    terminated: int = 0
+    leaks: int = 0
+
+
+class PoolsLoop:
+    """Runs pools. Safe on every server at once; one does it."""
+
+    name = "pools"
+
+    def __init__(self, pools: Pools) -> None:
+        self._pools = pools
+        self._engine = pools.engine
+        self._me = int(pools.fresh_name(12), 16)
+        self._made: dict[int, tuple[bytes, Provider]] = {}
+        self.interval_ms = self._engine.config.pools_interval_ms
+
+    async def run_once(self, now: int) -> Report:
+        """One round: look, take note, decide, act."""
+        if not await self._engine.store.read(lambda tx: tx.pools.all()):
+            return Report()
+        if not await self._engine.run(self._take_turn):
+            return Report()
+        installation = await self._pools.installation()
+        before = await self._round(installation)
+        verdicts = await self._decide()
+        after = await self._round(installation) if any(v.start for v in verdicts) else Report()
+        self._engine.counters.ran(self.name, now)
+        return Report(
+            pools=len(verdicts),
+            wanted=sum(verdict.wanted for verdict in verdicts),
+            launched=before.launched + after.launched,
+            refused=before.refused + after.refused,
+            terminated=before.terminated + after.terminated,
+            leaks=before.leaks + after.leaks,
+        )
+
+    async def _take_turn(self, work: Work) -> bool:
+        if work.inline:
+            return True  # nobody else runs loops on this store
+        meta = await work.tx.catalog.meta()
+        taken = work.now < meta.get(TURN_UNTIL, 0) <= work.now + TURN_MS
+        if taken and meta.get(TURN_OWNER) != self._me:
+            return False
+        await work.tx.catalog.set_meta(TURN_UNTIL, work.now + TURN_MS)
+        await work.tx.catalog.set_meta(TURN_OWNER, self._me)
+        return True
+
+    async def _decide(self) -> Sequence[Verdict]:
+        expected = await self._pools.expected()
+        tokens = [self._pools.fresh_name() for _ in range(MOST_STARTED)]
+        return await self._engine.run(partial(decide, expected=expected, tokens=tokens))
+
+    async def _round(self, installation: str) -> Report:
+        rows = await self._engine.store.read(lambda tx: tx.pools.all())
+        reports = await _all(self._tend(row, installation) for row in rows)
+        return Report(
+            pools=len(rows),
+            launched=sum(report.launched for report in reports),
+            refused=sum(report.refused for report in reports),
+            terminated=sum(report.terminated for report in reports),
+            leaks=sum(report.leaks for report in reports),
+        )
+
+    async def _tend(self, row: PoolRow, installation: str) -> Report:
+        """One pool: what its provider has, and what is to be asked of it."""
+        pool, owner = decode_pool(row.body), Owner(installation, row.name)
+        try:
+            provider = self._provider(row, pool)
+            machines = await _in_time(provider.find(owner))
+        except (ProviderFault, InvalidInput) as fault:
+            await self._complain(row, str(fault))
+            return Report()
+        retry = 0 if self._engine.store.inline else CALL_MS
+        listed = None if machines is None else {m.token: m for m in machines}
+        found = Found(listed, provider.settle_ms, retry)
+        todo: Todo = await self._engine.run(partial(reconcile, pool_id=row.id, found=found))
+        launched = await self._launch_all(provider, pool, owner, todo.launch)
+        if todo.terminate:
+            await self._terminate(row, provider, todo.terminate, machines is None)
+        return Report(
+            launched=launched,
+            refused=len(todo.launch) - launched,
+            terminated=len(todo.terminate),
+            leaks=todo.leaks,
+        )
+
+    async def _launch_all(
+        self, provider: Provider, pool: Pool, owner: Owner, members: Sequence[PoolWorkerRow]
+    ) -> int:
+        gate = asyncio.Semaphore(AT_ONCE)
+
+        async def one(member: PoolWorkerRow) -> bool:
+            async with gate:
+                return await self._launch(provider, pool, owner, member)
+
+        return sum(await _all(map(one, members)))
+
+    async def _launch(
+        self, provider: Provider, pool: Pool, owner: Owner, member: PoolWorkerRow
+    ) -> bool:
+        code = CODE_PREFIX + self._pools.secrets.secret()
+        await self._engine.run(partial(_add_code, code=code, ttl_ms=pool.start_timeout_ms))
+        server = pool.server or self._pools.address
+        order = Order(
+            owner, member.token, server, code, pool.slots, pool.resources, bool(member.spot)
+        )
+        try:
+            machine = await _in_time(provider.launch(order))
+        except ProviderFault as fault:
+            log.warning("launch_failed", pool=pool.name, token=member.token, error=str(fault))
+            await self._engine.run(partial(note_refusal, member=member, why=str(fault)))
+            return False
+        await self._engine.run(partial(note_launch, member=member, machine=machine))
+        return True
+
+    async def _terminate(
+        self, row: PoolRow, provider: Provider, machines: Sequence[Machine], unlisted: bool
+    ) -> None:
+        try:
+            await _in_time(provider.terminate(machines))
+            if unlisted:
+                tokens = [machine.token for machine in machines]
+                await self._engine.run(partial(note_ended, pool_id=row.id, tokens=tokens))
+        except ProviderFault as fault:
+            await self._complain(row, str(fault))
+
+    async def _complain(self, row: PoolRow, why: str) -> None:
+        log.warning("provider_fault", pool=row.name, error=why)
+        await self._engine.run(partial(note_fault, pool_id=row.id, why=why))
+
+    def _provider(self, row: PoolRow, pool: Pool) -> Provider:
+        """The provider of a pool; made anew when the pool was changed."""
+        made = self._made.get(row.id)
+        if made is None or made[0] != row.body:
+            made = self._made[row.id] = row.body, self._pools.providers(pool)
+        return made[1]
+
+
+async def _add_code(work: Work, code: str, ttl_ms: int) -> None:
+    """A code for one enrolment, which is good as long as its machine may take to start."""
+    row = Code(digest_of(code), work.now, work.now + ttl_ms, 0)
+    await work.tx.access.add_code(row)
+
+
+async def _in_time(asking: Awaitable[T]) -> T:
+    """What a provider answers, unless it takes too long."""
+    try:
+        async with asyncio.timeout(CALL_MS / 1000):
+            return await asking
+    except WindlassError:
+        raise
+    except TimeoutError:
+        raise ProviderFault(f"the provider did not answer within {CALL_MS // 1000} s") from None
+    except Exception as error:
+        # Whatever a library of a provider may raise, it must not end the loop.
+        raise ProviderFault(f"{type(error).__name__}: {error}") from error
+
+
+async def _all(doing: Iterable[Awaitable[T]]) -> list[T]:
+    """Let all of them end, then answer, or raise what the first one raised."""
+    done = await asyncio.gather(*doing, return_exceptions=True)
+    for outcome in done:
+        if isinstance(outcome, BaseException):
+            raise outcome
+    return [outcome for outcome in done if not isinstance(outcome, BaseException)]

@@ -1,0 +1,41 @@
+"""S13 and S20 of pools: never more workers than a pool may have, and those the log tells of."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from windlass.domain.pools import Lifecycle
+from windlass.engine.verify.findings import Findings
+from windlass.engine.verify.known import Known
+from windlass.engine.verify.past import Past
+
+
+def note_pool(past: Past, found: Findings, data: Mapping[str, Any], seq: int) -> None:
+    """A pool asked for workers, or one of its workers took a step."""
+    living = past.pools.setdefault(data["pool"], set())
+    if "tokens" in data:
+        living |= set(data["tokens"])
+        if len(living) > data["most"]:
+            said = f"pool {data['pool']} has {len(living)} workers, {data['most']} are allowed"
+            found.add("S13", said, 0, seq)
+    elif data.get("state") == Lifecycle.GONE.name.lower():
+        living.discard(data["token"])
+
+
+def check_pools(known: Known, past: Past, found: Findings) -> None:
+    """The workers that are not gone are those that the log tells of, and each is one worker."""
+    names = {row.id: row.name for row in known.snapshot.pools}
+    living = [row for row in known.snapshot.pool_workers if row.state != Lifecycle.GONE]
+    seen: set[int] = set()
+    for row in living:
+        if row.pool not in names:
+            found.add("S20", f"worker {row.token} is of pool {row.pool}, which there is not")
+        if row.worker in seen:
+            found.add("S20", f"two machines of pools stand for worker {row.worker}")
+        seen.add(row.worker)
+    if past.trimmed:
+        return  # some of them were asked for by events that are no longer there
+    told = {(pool, token) for pool, tokens in past.pools.items() for token in tokens}
+    there = {(names.get(row.pool, ""), row.token) for row in living}
+    for pool, token in sorted(told ^ there):
+        what = "there" if (pool, token) in there else "gone"
+        found.add("S20", f"worker {token} of pool {pool} is {what}, the log says otherwise")

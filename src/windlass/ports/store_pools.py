@@ -1,0 +1,69 @@
+"""The role of a transaction that keeps pools, their workers and what they cost.
+
+Where a store has locks, a pool is locked before everything else: nobody who holds another
+row asks for one. What its workers' rows say changes only under the lock of their pool.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from windlass.domain.pools import CostRow, PoolRow, PoolWorkerRow
+
+
+class Load(NamedTuple):
+    """What there is to do: ready jobs by shape, and (worker, shape, since when) of leases."""
+
+    ready: list[tuple[int, int]]
+    leases: list[tuple[int, int, int]]
+
+
+class PoolsTx(Protocol):
+    """Rows of `pools`, `pool_workers` and `pool_costs`."""
+
+    async def insert(self, row: PoolRow) -> int:
+        """Insert with a fresh id (the row's own `id` is ignored); 0 if the name is taken."""
+        ...
+
+    async def lock(self, pool: int) -> PoolRow | None: ...
+
+    async def lock_name(self, name: str) -> PoolRow | None: ...
+
+    async def update(self, row: PoolRow) -> None:
+        """Write every column but id, name, created_at and created_by."""
+        ...
+
+    async def remove(self, pool: int) -> None:
+        """Remove a pool and what is known of its workers; what it cost stays."""
+        ...
+
+    async def all(self) -> list[PoolRow]:
+        """Every pool by name, not locked."""
+        ...
+
+    async def add_workers(self, rows: Sequence[PoolWorkerRow]) -> list[PoolWorkerRow]:
+        """Add workers (their `id` is ignored); the rows with their ids."""
+        ...
+
+    async def update_workers(self, rows: Sequence[PoolWorkerRow]) -> None:
+        """Write every column but id, pool, requested_at, spot and token."""
+        ...
+
+    async def living(self) -> list[PoolWorkerRow]:
+        """Those of all pools that are not gone, ascending by id, not locked."""
+        ...
+
+    async def trim_gone(self, before: int, count: int) -> int:
+        """Remove at most so many that have been gone since before this time; how many."""
+        ...
+
+    async def charge(self, rows: Sequence[CostRow]) -> None:
+        """Add `ms` and `micros` to what stands for each pool, month, namespace and queue."""
+        ...
+
+    async def costs(self, month: int) -> list[CostRow]:
+        """What a month has cost so far, by pool, namespace and queue."""
+        ...
+
+    async def load(self, most: int) -> Load:
+        """Both ascending; of one shape no more than `most` ready jobs are counted."""
+        ...

@@ -1,0 +1,31 @@
+"""Where machines of pools come from: one file for each kind of provider."""
+
+from pathlib import Path
+
+from windlass.domain.errors import InvalidInput
+from windlass.domain.pools import Pool
+from windlass.ports.provider import Provider
+from windlass.providers.command import CommandProvider
+from windlass.providers.local import LocalProvider
+from windlass.providers.slurm import SlurmProvider
+
+
+def make_provider(pool: Pool, place: Path) -> Provider:
+    """The provider of a pool; `place` is a directory for what local workers keep."""
+    if pool.provider == "local":
+        return LocalProvider(pool, place)
+    if pool.provider == "command":
+        return CommandProvider(pool)
+    if pool.provider == "slurm":
+        return SlurmProvider(pool)
+    try:
+        if pool.provider == "ec2":
+            from windlass.providers.ec2 import Ec2Provider
+
+            return Ec2Provider(pool)
+        from windlass.providers.kubernetes import KubernetesProvider
+
+        return KubernetesProvider(pool)
+    except ImportError as error:
+        expected = f"installed with `pip install windlass[{pool.provider}]`"
+        raise InvalidInput("provider", expected, f"no module {error.name}") from None

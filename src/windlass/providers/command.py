@@ -1,0 +1,64 @@
+"""Machines by two programs of the user's: one starts a machine, the other ends it.
+
+`launch` gets what the worker needs in its environment, and the script that becomes the
+worker on standard input; it prints the machine's name. `terminate` gets that name as its
+last word. `list`, if given, prints a line `TOKEN NAME` for each machine there is: without
+it, machines are taken to live until they are ended, and none that is lost is found.
+"""
+
+import os
+from collections.abc import Sequence
+
+from windlass.domain.pools import Pool
+from windlass.ports.provider import Machine, Order, Owner, ProviderFault
+from windlass.providers.options import Options
+from windlass.providers.programs import run
+
+
+class CommandProvider:
+    """Runs the programs of a pool's options; what is started twice must be one machine."""
+
+    settle_ms = 10_000
+
+    def __init__(self, pool: Pool) -> None:
+        options = Options(pool.options)
+        self._launch = options.words("launch")
+        self._terminate = options.words("terminate")
+        self._list = options.words("list", ())
+        options.done()
+
+    async def launch(self, order: Order) -> Machine:
+        """Run `launch` once more for the same token: the program must answer as before."""
+        env = {**_base(order.owner), "WINDLASS_POOL_TOKEN": order.token, **order.environment()}
+        said = (await run(self._launch, given=order.script(), env=env)).split()
+        if not said:
+            raise ProviderFault(f"{self._launch[0]} was to print the machine's name, got nothing")
+        return Machine(order.token, said[-1])
+
+    async def find(self, owner: Owner) -> Sequence[Machine] | None:
+        """What `list` prints."""
+        if not self._list:
+            return None
+        found: list[Machine] = []
+        for line in (await run(self._list, env=_base(owner))).splitlines():
+            words = line.split()
+            if len(words) == 2:
+                found.append(Machine(words[0], words[1]))
+            elif words:
+                raise ProviderFault(f"{self._list[0]} was to print TOKEN NAME, got {line[:100]!r}")
+        return found
+
+    async def terminate(self, machines: Sequence[Machine]) -> None:
+        """Run `terminate` for each."""
+        for machine in machines:
+            env = {**os.environ, "WINDLASS_POOL_TOKEN": machine.token}
+            await run([*self._terminate, machine.id], env=_without_token(env))
+
+
+def _base(owner: Owner) -> dict[str, str]:
+    own = {**os.environ, "WINDLASS_POOL": owner.pool, "WINDLASS_INSTALLATION": owner.installation}
+    return _without_token(own)
+
+
+def _without_token(env: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in env.items() if name != "WINDLASS_TOKEN"}

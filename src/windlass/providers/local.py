@@ -1,0 +1,120 @@
+"""Workers as processes on the server's own machine: the default, also on a laptop.
+
+A worker is found by its token on its command line, so it is found by whichever server
+looks, after a crash too. It lives on when the server dies, and goes on when it is back.
+"""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from windlass.domain.pools import Pool
+from windlass.ports.clock import Clock
+from windlass.ports.provider import Machine, Order, Owner, ProviderFault
+from windlass.providers.options import Options
+
+PROC = Path("/proc")
+# The worker must not have what the server may do.
+WITHHELD = ("WINDLASS_TOKEN", "WINDLASS_CONFIG")
+STATE = "state"
+LOOK_MS = 100
+PATIENCE = 15  # asked so many times to end, a worker is killed
+
+
+class LocalProvider:
+    """Starts `windlass worker`, with these variables beside those of the server."""
+
+    settle_ms = 0
+
+    def __init__(self, pool: Pool, place: Path, proc: Path = PROC) -> None:
+        options = Options(pool.options)
+        self._env = options.texts("env")
+        self._words = options.words("arguments", ())
+        options.done()
+        self._place = place
+        self._proc = proc
+        self._asked: dict[str, int] = {}
+
+    async def launch(self, order: Order) -> Machine:
+        """Start a process, unless one with this token is there."""
+        for machine in await self.find(order.owner):
+            if machine.token == order.token:
+                return machine
+        folder = self._folder(order.owner) / order.token
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with (folder / "worker.log").open("ab") as log:
+                process = await asyncio.create_subprocess_exec(
+                    sys.executable, "-m", *order.command(), "--state", str(folder / STATE),
+                    *self._words, env=self._environment(order), stdin=asyncio.subprocess.DEVNULL,
+                    stdout=log, stderr=log, start_new_session=True, cwd=folder,
+                )  # fmt: skip
+        except OSError as error:
+            raise ProviderFault(
+                f"a worker cannot be started in {folder}: {error.strerror}"
+            ) from None
+        return Machine(order.token, str(process.pid))
+
+    async def find(self, owner: Owner) -> Sequence[Machine]:
+        """Processes whose state lies in a folder of the pool, wherever the folder of their server
+        is; a token is one machine."""
+        found: dict[str, Machine] = {}
+        for pid, state in _workers(self._proc):
+            if state.parts[-4:-2] == owner and state.name == STATE:
+                token = state.parent.name
+                found.setdefault(token, Machine(token, str(pid)))
+        self._tidy(owner, found)
+        return list(found.values())
+
+    async def terminate(self, machines: Sequence[Machine]) -> None:
+        """Ask them to end; the agent hands back what it holds. Those that do not are killed."""
+        for machine in machines:
+            times = self._asked[machine.token] = self._asked.get(machine.token, 0) + 1
+            number = signal.SIGKILL if times > PATIENCE else signal.SIGTERM
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(machine.id), number)
+
+    def _environment(self, order: Order) -> dict[str, str]:
+        own = {name: value for name, value in os.environ.items() if name not in WITHHELD}
+        home = {"WINDLASS_DATA": str(self._folder(order.owner) / order.token)}
+        return {**own, **home, **self._env, **order.environment()}
+
+    def _folder(self, owner: Owner) -> Path:
+        return self._place.absolute() / owner.installation / owner.pool
+
+    def _tidy(self, owner: Owner, living: Mapping[str, Machine]) -> None:
+        """Remove what workers left that were told to end and have ended."""
+        for token in [token for token in self._asked if token not in living]:
+            del self._asked[token]
+            shutil.rmtree(self._folder(owner) / token, ignore_errors=True)
+
+
+def workers_below(folder: Path) -> list[int]:
+    """The processes of workers whose state lies in `folder`."""
+    return [pid for pid, state in _workers() if state.is_relative_to(folder.absolute())]
+
+
+def _workers(proc: Path = PROC) -> Iterator[tuple[int, Path]]:
+    """Workers on this machine: their process, and where they keep their state."""
+    for entry in sorted(proc.iterdir()):
+        if not entry.name.isdigit():
+            continue
+        with contextlib.suppress(OSError):  # it has just ended
+            words = [os.fsdecode(word) for word in (entry / "cmdline").read_bytes().split(b"\0")]
+            if "worker" in words and "--state" in words[:-1]:
+                yield int(entry.name), Path(words[words.index("--state") + 1])
+
+
+async def end_workers(place: Path, clock: Clock, limit_ms: int) -> None:
+    """Ask all workers of local pools to end, and wait until they have, for a limited time."""
+    deadline = clock.now_ms() + limit_ms
+    for pid in workers_below(place):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    while workers_below(place) and clock.now_ms() < deadline:
+        await clock.sleep_ms(LOOK_MS)

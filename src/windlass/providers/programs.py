@@ -1,0 +1,41 @@
+"""Running a program of the provider's and reading what it says."""
+
+import asyncio
+import contextlib
+from collections.abc import Mapping, Sequence
+
+from windlass.ports.provider import ProviderFault
+
+SHOWN = 300  # characters of what it complained
+
+
+async def run(
+    words: Sequence[str],
+    *,
+    given: str = "",
+    env: Mapping[str, str] | None = None,
+    accept: Sequence[int] = (0,),
+) -> str:
+    """What it wrote; an exit code that is not accepted is a `ProviderFault`."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *words,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=None if env is None else dict(env),
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ProviderFault(f"{words[0]} cannot be run: {error.strerror}") from None
+    try:
+        out, err = await process.communicate(given.encode())
+    except asyncio.CancelledError:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        raise
+    if process.returncode not in accept:
+        said = (err or out).decode(errors="replace").strip()[-SHOWN:]
+        raise ProviderFault(f"{words[0]} ended with {process.returncode}: {said or 'no message'}")
+    return out.decode(errors="replace")

@@ -1,0 +1,78 @@
+"""Workers as jobs of a Slurm cluster: `sbatch` starts them, `squeue` knows them.
+
+The token is the name of the Slurm job and the pool stands in its comment, so that a job
+whose number was lost in a crash is found, and none is submitted twice.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from windlass.domain.pools import Pool
+from windlass.ports.provider import Machine, Order, Owner, ProviderFault
+from windlass.providers.options import Options
+from windlass.providers.programs import run
+
+# Jobs in these states exist or will; all others have ended.
+_STATES: Final = "PENDING,CONFIGURING,RUNNING,SUSPENDED,COMPLETING,STOPPED,RESIZING,REQUEUED"
+_UNKNOWN: Final = "Invalid job id"
+
+
+class SlurmProvider:
+    """`sbatch` words come from the options: partition, account, qos, time and `arguments`."""
+
+    settle_ms = 10_000
+
+    def __init__(self, pool: Pool) -> None:
+        options = Options(pool.options)
+        self._flags = [
+            f"--{name}={value}"
+            for name in ("partition", "account", "qos", "time", "chdir", "output")
+            if (value := options.optional(name)) is not None
+        ]
+        self._words = options.words("arguments", ())
+        self._setup = options.text("setup", "")
+        self._path = options.optional("programs")
+        options.done()
+
+    async def launch(self, order: Order) -> Machine:
+        """Submit the agent as a batch job, unless one of this name is there."""
+        for machine in await self.find(order.owner):
+            if machine.token == order.token:
+                return machine
+        words = [
+            self._program("sbatch"), "--parsable", f"--job-name={order.token}",
+            f"--comment={_comment(order.owner)}", "--no-requeue", "--export=NONE", *self._flags,
+            *self._words,
+        ]  # fmt: skip
+        said = await run(words, given=order.script(self._setup))
+        number = said.strip().partition(";")[0]
+        if not number.isdigit():
+            raise ProviderFault(f"sbatch was to print the number of a job, got {said[:100]!r}")
+        return Machine(order.token, number)
+
+    async def find(self, owner: Owner) -> Sequence[Machine]:
+        """Jobs that have not ended and carry the pool in their comment."""
+        words = [self._program("squeue"), "--noheader", "--me", f"--states={_STATES}"]
+        said = await run([*words, "--Format=JobID:|,Name:|,Comment:|"])
+        found: list[Machine] = []
+        for line in said.splitlines():
+            number, name, comment, *_ = [*(part.strip() for part in line.split("|")), "", "", ""]
+            if comment == _comment(owner):
+                found.append(Machine(name, number))
+        return found
+
+    async def terminate(self, machines: Sequence[Machine]) -> None:
+        """Cancel them; a job that has ended is no longer known, which is as good."""
+        for machine in machines:
+            try:
+                await run([self._program("scancel"), machine.id])
+            except ProviderFault as fault:
+                if _UNKNOWN not in str(fault):
+                    raise
+
+    def _program(self, name: str) -> str:
+        return f"{self._path}/{name}" if self._path else name
+
+
+def _comment(owner: Owner) -> str:
+    return f"windlass:{owner.installation}:{owner.pool}"

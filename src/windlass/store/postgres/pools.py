@@ -1,0 +1,69 @@
+"""Rows of `pools`, `pool_workers` and `pool_costs`."""
+
+from collections.abc import Sequence
+
+from windlass.domain.pools import CostRow, PoolRow, PoolWorkerRow
+from windlass.ports.store_pools import Load
+from windlass.store.postgres.session import Session
+
+
+class PostgresPools:
+    """`PoolsTx` over one transaction."""
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def insert(self, row: PoolRow) -> int:
+        rows = await self._session.fetch("insert_pool", *row[1:])
+        return int(rows[0][0]) if rows else 0
+
+    async def lock(self, pool: int) -> PoolRow | None:
+        rows = await self._session.fetch("lock_pool", pool)
+        return PoolRow._make(rows[0]) if rows else None
+
+    async def lock_name(self, name: str) -> PoolRow | None:
+        rows = await self._session.fetch("lock_pool_name", name)
+        return PoolRow._make(rows[0]) if rows else None
+
+    async def update(self, row: PoolRow) -> None:
+        await self._session.execute("update_pool", row.id, *row[2:9], row.updated_at)
+
+    async def remove(self, pool: int) -> None:
+        await self._session.execute("remove_pool", pool)
+
+    async def all(self) -> list[PoolRow]:
+        return list(map(PoolRow._make, await self._session.fetch("pools_by_name")))
+
+    async def add_workers(self, rows: Sequence[PoolWorkerRow]) -> list[PoolWorkerRow]:
+        added: list[PoolWorkerRow] = []
+        for row in rows:
+            number = await self._session.fetch_value("insert_pool_worker", *row[1:])
+            added.append(row._replace(id=number))
+        return added
+
+    async def update_workers(self, rows: Sequence[PoolWorkerRow]) -> None:
+        for r in rows:
+            changed = (r.state, r.worker, r.last_lease, r.changed_at, r.idle_since,
+                       r.charged_until, r.tries, r.machine, r.reason)  # fmt: skip
+            await self._session.execute("update_pool_worker", r.id, *changed)
+
+    async def living(self) -> list[PoolWorkerRow]:
+        return list(map(PoolWorkerRow._make, await self._session.fetch("living_pool_workers")))
+
+    async def trim_gone(self, before: int, count: int) -> int:
+        status = await self._session.execute("trim_gone_pool_workers", before, count)
+        return int(status.rpartition(" ")[2])
+
+    async def charge(self, rows: Sequence[CostRow]) -> None:
+        for row in sorted(rows):
+            await self._session.execute("charge_pool", *row)
+
+    async def costs(self, month: int) -> list[CostRow]:
+        return list(map(CostRow._make, await self._session.fetch("pool_costs_of_month", month)))
+
+    async def load(self, most: int) -> Load:
+        ready = [(shape, n) for shape, n in await self._session.fetch("ready_load", most)]
+        leased = await self._session.fetch("leased_load")
+        return Load(ready, [(worker, shape, since) for worker, shape, since in leased])

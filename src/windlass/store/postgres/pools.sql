@@ -1,0 +1,121 @@
+-- Statements about pools, their workers and what they cost.
+
+-- name: insert_pool
+-- A name is taken once; two servers may try at the same moment. No number is drawn in vain.
+INSERT INTO pools (id, name, state, failures, next_at, started_at, message, learned, body,
+                   created_at, created_by, updated_at)
+SELECT nextval('pool_ids'), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11
+WHERE NOT EXISTS (SELECT FROM pools WHERE name = $1)
+ON CONFLICT DO NOTHING RETURNING id
+
+-- name: lock_pool
+-- Pools are the first rows to be locked.
+SELECT id, name, state, failures, next_at, started_at, message, learned, body, created_at,
+       created_by, updated_at
+FROM pools WHERE id = $1 FOR NO KEY UPDATE
+
+-- name: lock_pool_name
+-- The same by name.
+SELECT id, name, state, failures, next_at, started_at, message, learned, body, created_at,
+       created_by, updated_at
+FROM pools WHERE name = $1 FOR NO KEY UPDATE
+
+-- name: update_pool
+-- `lock_pool` holds the row.
+UPDATE pools SET state = $2, failures = $3, next_at = $4, started_at = $5, message = $6,
+       learned = $7, body = $8, updated_at = $9
+WHERE id = $1
+
+-- name: remove_pool
+-- `lock_pool` holds the row; pools are removed rarely.
+WITH gone AS (DELETE FROM pool_workers WHERE pool = $1)
+DELETE FROM pools WHERE id = $1
+
+-- name: pools_by_name
+-- Pools are few.
+SELECT id, name, state, failures, next_at, started_at, message, learned, body, created_at,
+       created_by, updated_at
+FROM pools ORDER BY name
+
+-- name: all_pools_by_id
+-- As snapshots show them.
+SELECT id, name, state, failures, next_at, started_at, message, learned, body, created_at,
+       created_by, updated_at
+FROM pools ORDER BY id
+
+-- name: insert_pool_worker
+-- Under the lock of its pool.
+INSERT INTO pool_workers (id, pool, state, worker, last_lease, requested_at, changed_at, idle_since,
+                          charged_until, tries, spot, token, machine, reason)
+VALUES (nextval('pool_worker_ids'), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+RETURNING id
+
+-- name: update_pool_worker
+-- Under the lock of its pool.
+UPDATE pool_workers SET state = $2, worker = $3, last_lease = $4, changed_at = $5, idle_since = $6,
+       charged_until = $7, tries = $8, machine = $9, reason = $10
+WHERE id = $1
+
+-- name: living_pool_workers
+-- The partial index holds those alone.
+SELECT id, pool, state, worker, last_lease, requested_at, changed_at, idle_since, charged_until,
+       tries, spot, token, machine, reason
+FROM pool_workers WHERE state < 6 ORDER BY id
+
+-- name: trim_gone_pool_workers
+-- The oldest first, by their partial index.
+DELETE FROM pool_workers WHERE id IN (
+    SELECT id FROM pool_workers WHERE state = 6 AND changed_at < $1
+    ORDER BY changed_at, id LIMIT $2
+)
+
+-- name: all_pool_workers
+-- By primary key.
+SELECT id, pool, state, worker, last_lease, requested_at, changed_at, idle_since, charged_until,
+       tries, spot, token, machine, reason
+FROM pool_workers ORDER BY id
+
+-- name: charge_pool
+-- Sums, one row for each pool, month, namespace and queue.
+INSERT INTO pool_costs AS c (pool, month, namespace, queue, ms, micros)
+VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (month, pool, namespace, queue)
+DO UPDATE SET ms = c.ms + excluded.ms, micros = c.micros + excluded.micros
+
+-- name: pool_costs_of_month
+-- A span of the primary key.
+SELECT pool, month, namespace, queue, ms, micros
+FROM pool_costs WHERE month = $1 ORDER BY pool, namespace, queue
+
+-- name: all_pool_costs
+-- In the order of the rows.
+SELECT pool, month, namespace, queue, ms, micros
+FROM pool_costs ORDER BY pool, month, namespace, queue
+
+-- name: ready_load
+-- A loose index scan over the shapes, and of each no more than a bounded span is counted.
+WITH RECURSIVE found AS (
+    (SELECT shape FROM ready ORDER BY shape LIMIT 1)
+    UNION ALL
+    SELECT n.shape FROM found f CROSS JOIN LATERAL (
+        SELECT shape FROM ready WHERE shape > f.shape ORDER BY shape LIMIT 1
+    ) AS n
+)
+SELECT f.shape, c.count FROM found f CROSS JOIN LATERAL (
+    SELECT count(*) FROM (SELECT FROM ready r WHERE r.shape = f.shape LIMIT $1) AS span
+) AS c
+
+-- name: leased_load
+-- What is leased fits the fleet, however long the queue is.
+SELECT l.worker, j.shape, CASE l.started_at WHEN 0 THEN l.assigned_at ELSE l.started_at END AS since
+FROM leases l JOIN jobs j ON j.id = l.job ORDER BY 1, 2, 3
+
+-- name: remove_tokens_of_worker
+-- The partial index leaves out the tokens of people.
+DELETE FROM tokens WHERE worker = $1 AND worker > 0
+
+-- name: trim_codes
+-- The oldest first.
+DELETE FROM codes WHERE digest IN (
+    SELECT digest FROM codes WHERE expires_at < $1 ORDER BY expires_at, digest LIMIT $2
+)

@@ -1,0 +1,78 @@
+"""Rows of `pools`, `pool_workers` and `pool_costs`."""
+
+from collections.abc import Sequence
+
+import apsw
+
+from windlass.domain.pools import CostRow, PoolRow, PoolWorkerRow
+from windlass.ports.store_pools import Load
+from windlass.store.sqlite.rows import as_cost, as_pool, as_pool_worker
+from windlass.store.sqlite.sequences import Sequences
+from windlass.store.sqlite.statements import QUERIES
+
+
+class SqlitePools:
+    """`PoolsTx` over one connection."""
+
+    def __init__(self, connection: apsw.Connection, sequences: Sequences) -> None:
+        self._connection = connection
+        self._execute = connection.execute
+        self._sequences = sequences
+
+    async def insert(self, row: PoolRow) -> int:
+        if await self.lock_name(row.name) is not None:
+            return 0
+        (pool,) = self._sequences.take("pool")
+        self._execute(QUERIES["insert_pool"], (pool, *row[1:]))
+        return pool
+
+    async def lock(self, pool: int) -> PoolRow | None:
+        rows = self._execute(QUERIES["pool"], (pool,)).fetchall()
+        return as_pool(rows[0]) if rows else None
+
+    async def lock_name(self, name: str) -> PoolRow | None:
+        rows = self._execute(QUERIES["pool_by_name"], (name,)).fetchall()
+        return as_pool(rows[0]) if rows else None
+
+    async def update(self, row: PoolRow) -> None:
+        self._execute(QUERIES["update_pool"], (row.id, *row[2:9], row.updated_at))
+
+    async def remove(self, pool: int) -> None:
+        self._execute(QUERIES["remove_pool"], (pool,))
+        self._execute(QUERIES["remove_pool_workers"], (pool,))
+
+    async def all(self) -> list[PoolRow]:
+        return list(map(as_pool, self._execute(QUERIES["pools_by_name"])))
+
+    async def add_workers(self, rows: Sequence[PoolWorkerRow]) -> list[PoolWorkerRow]:
+        added: list[PoolWorkerRow] = []
+        for row in rows:
+            (number,) = self._sequences.take("pool_worker")
+            added.append(row._replace(id=number))
+            self._execute(QUERIES["insert_pool_worker"], added[-1])
+        return added
+
+    async def update_workers(self, rows: Sequence[PoolWorkerRow]) -> None:
+        for r in rows:
+            changed = (r.state, r.worker, r.last_lease, r.changed_at, r.idle_since,
+                       r.charged_until, r.tries, r.machine, r.reason)  # fmt: skip
+            self._execute(QUERIES["update_pool_worker"], (r.id, *changed))
+
+    async def living(self) -> list[PoolWorkerRow]:
+        return list(map(as_pool_worker, self._execute(QUERIES["living_pool_workers"])))
+
+    async def trim_gone(self, before: int, count: int) -> int:
+        self._execute(QUERIES["trim_gone_pool_workers"], (before, count))
+        return self._connection.changes()
+
+    async def charge(self, rows: Sequence[CostRow]) -> None:
+        for row in rows:
+            self._execute(QUERIES["charge_pool"], row)
+
+    async def costs(self, month: int) -> list[CostRow]:
+        return list(map(as_cost, self._execute(QUERIES["pool_costs_of_month"], (month,))))
+
+    async def load(self, most: int) -> Load:
+        ready = [(shape, count) for shape, count in self._execute(QUERIES["ready_load"], (most,))]
+        leased = self._execute(QUERIES["leased_load"])
+        return Load(ready, [(worker, shape, since) for worker, shape, since in leased])

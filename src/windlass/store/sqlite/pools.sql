@@ -1,0 +1,135 @@
+-- Statements about pools, their workers and what they cost.
+
+
+-- pools -----------------------------------------------------------------------------
+
+-- name: insert_pool
+-- The columns of PoolRow; a name is taken once.
+INSERT INTO pools (
+    id, name, state, failures, next_at, started_at, message, learned, body, created_at,
+    created_by, updated_at
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: pool
+-- By primary key.
+SELECT id, name, state, failures, next_at, started_at, message, learned, body, created_at,
+    created_by, updated_at
+FROM pools WHERE id = ?;
+
+-- name: pool_by_name
+-- By the unique key.
+SELECT id, name, state, failures, next_at, started_at, message, learned, body, created_at,
+    created_by, updated_at
+FROM pools WHERE name = ?;
+
+-- name: update_pool
+-- By primary key.
+UPDATE pools SET state = ?2, failures = ?3, next_at = ?4, started_at = ?5, message = ?6,
+    learned = ?7, body = ?8, updated_at = ?9
+WHERE id = ?1;
+
+-- name: remove_pool
+-- By primary key.
+DELETE FROM pools WHERE id = ?;
+
+-- name: remove_pool_workers
+-- When their pool is removed, which is rare.
+DELETE FROM pool_workers WHERE pool = ?;
+
+-- name: all_pools
+-- By primary key, as snapshots show them.
+SELECT id, name, state, failures, next_at, started_at, message, learned, body, created_at,
+    created_by, updated_at
+FROM pools ORDER BY id;
+
+-- name: pools_by_name
+-- Pools are few.
+SELECT id, name, state, failures, next_at, started_at, message, learned, body, created_at,
+    created_by, updated_at
+FROM pools ORDER BY name;
+
+
+-- pool_workers ----------------------------------------------------------------------
+
+-- name: insert_pool_worker
+-- The columns of PoolWorkerRow.
+INSERT INTO pool_workers (
+    id, pool, state, worker, last_lease, requested_at, changed_at, idle_since, charged_until,
+    tries, spot, token, machine, reason
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: update_pool_worker
+-- By primary key.
+UPDATE pool_workers SET state = ?2, worker = ?3, last_lease = ?4, changed_at = ?5,
+    idle_since = ?6, charged_until = ?7, tries = ?8, machine = ?9, reason = ?10
+WHERE id = ?1;
+
+-- name: living_pool_workers
+-- The partial index holds those alone.
+SELECT id, pool, state, worker, last_lease, requested_at, changed_at, idle_since, charged_until,
+    tries, spot, token, machine, reason
+FROM pool_workers WHERE state < 6 ORDER BY id;
+
+-- name: trim_gone_pool_workers
+-- The oldest first, by their partial index.
+DELETE FROM pool_workers WHERE id IN (
+    SELECT id FROM pool_workers WHERE state = 6 AND changed_at < ?1
+    ORDER BY changed_at, id LIMIT ?2
+);
+
+-- name: all_pool_workers
+-- By primary key.
+SELECT id, pool, state, worker, last_lease, requested_at, changed_at, idle_since, charged_until,
+    tries, spot, token, machine, reason
+FROM pool_workers ORDER BY id;
+
+
+-- pool_costs ------------------------------------------------------------------------
+
+-- name: charge_pool
+-- Sums, one row for each pool, month, namespace and queue.
+INSERT INTO pool_costs (pool, month, namespace, queue, ms, micros) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET ms = ms + excluded.ms, micros = micros + excluded.micros;
+
+-- name: pool_costs_of_month
+-- A span of the primary key.
+SELECT pool, month, namespace, queue, ms, micros
+FROM pool_costs WHERE month = ? ORDER BY pool, namespace, queue;
+
+-- name: all_pool_costs
+-- In the order of the rows.
+SELECT pool, month, namespace, queue, ms, micros
+FROM pool_costs ORDER BY pool, month, namespace, queue;
+
+
+-- load ------------------------------------------------------------------------------
+
+-- name: ready_load
+-- A loose index scan over the shapes, and of each no more than a bounded span is counted.
+WITH RECURSIVE found (shape) AS (
+    SELECT min(shape) FROM ready
+    UNION ALL
+    SELECT (SELECT min(shape) FROM ready WHERE shape > found.shape)
+    FROM found WHERE found.shape IS NOT NULL
+)
+SELECT shape, (SELECT count(*) FROM (
+    SELECT 1 FROM ready AS r WHERE r.shape = found.shape LIMIT ?1
+)) FROM found WHERE shape IS NOT NULL;
+
+-- name: leased_load
+-- What is leased fits the fleet, however long the queue is.
+SELECT l.worker, j.shape, CASE l.started_at WHEN 0 THEN l.assigned_at ELSE l.started_at END AS since
+FROM leases AS l CROSS JOIN jobs AS j ON j.id = l.job ORDER BY 1, 2, 3;
+
+
+-- access ----------------------------------------------------------------------------
+
+-- name: remove_tokens_of_worker
+-- The partial index leaves out the tokens of people.
+DELETE FROM tokens WHERE worker = ?1 AND worker > 0;
+
+-- name: trim_codes
+-- The oldest first.
+DELETE FROM codes WHERE digest IN (
+    SELECT digest FROM codes WHERE expires_at < ?1 ORDER BY expires_at, digest LIMIT ?2
+);

@@ -1,0 +1,91 @@
+"""Commands about pools, and the guide to them, against a real installation."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import LONGEST_S, Program
+from windlass.providers.local import workers_below
+
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "pools.md"
+BLOCK = re.compile(r"^```(?P<kind>yaml|sh)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"# ([a-z0-9]+\.yaml)\n")
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    """`windlass up` without a worker of its own, whose pools are quick."""
+    program = Program(tmp_path_factory.mktemp("pools"))
+    words = ("up", "--port", "0", "--workers", "0", "--pools-interval", "300ms")
+    with program.running(*words) as process:
+        assert process.stdout is not None
+        assert "windlass is up at http://127.0.0.1:" in process.stdout.readline()
+        yield program
+    assert process.returncode == 0
+    assert workers_below(program.data) == [], "they end with `windlass up`"
+
+
+def test_every_command_of_the_guide_runs(fleet: Program, tmp_path: Path) -> None:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    said = []
+    for block in BLOCK.finditer(GUIDE.read_text()):
+        if block["kind"] == "yaml":
+            named = FILE.match(block["text"])
+            assert named, f"a file without a name in its first line:\n{block['text']}"
+            (tmp_path / named[1]).write_text(block["text"])
+            continue
+        done = subprocess.run(
+            ["sh", "-eu", "-c", block["text"]], cwd=tmp_path,
+            env=fleet.environment | {"PATH": path},
+            capture_output=True, text=True, timeout=2 * LONGEST_S, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, (block["text"], done.stdout, done.stderr)
+        said.append(done.stdout)
+    everything = "".join(said)
+    assert "laptop: applied" in everything
+    assert "pool laptop" in everything
+
+
+def test_a_file_may_hold_several_pools(fleet: Program, tmp_path: Path) -> None:
+    file = tmp_path / "pools.yaml"
+    file.write_text("pools:\n  one: {max_workers: 0}\n  two: {max_workers: 0, priority: 2}\n")
+    assert fleet.text("pools", "apply", str(file)) == "one: applied\ntwo: applied"
+    assert fleet.text("pools", "apply", str(file)) == "one: nothing to do\ntwo: nothing to do"
+    file.write_text(json.dumps({"pools": [{"name": "one", "max_workers": 0, "tags": ["x"]}]}))
+    assert fleet.text("pools", "apply", str(file)) == "one: applied"
+    listed = {pool["name"]: pool["description"] for pool in fleet.json("pools")}
+    assert listed["one"]["tags"] == ["x"]
+    assert listed["two"]["priority"] == 2
+    shown = fleet.text("pools", "show", "one")
+    assert shown.startswith("pool one: active")
+    assert "no workers at the moment" in shown
+
+
+def test_workers_of_pools_end_with_what_started_them(fleet: Program, tmp_path: Path) -> None:
+    """A pool that is left with a worker online; the fixture looks whether it stays behind."""
+    file = tmp_path / "pool.yaml"
+    file.write_text("name: left\nmin_workers: 1\n")
+    fleet.text("pools", "apply", str(file))
+    assert fleet.text("run", "--requires", "pool:name==left", "--", "echo", "here") == "here"
+    assert workers_below(fleet.data)
+
+
+def test_what_is_wrong_is_said(fleet: Program, tmp_path: Path) -> None:
+    impossible, useless = tmp_path / "impossible.yaml", tmp_path / "useless.yaml"
+    impossible.write_text("name: p\nmin_workers: 3\nmax_workers: 1\n")
+    useless.write_text("pools: 3\n")
+    for words, code, said in (
+        (("show", "nobody"), 4, "expected an existing pool, got pool nobody"),
+        (("plan", "--what-if", "luck=1"), 2, "workers=N or target=DURATION"),
+        (("apply", "/does/not/exist"), 2, "a readable file (No such file or directory)"),
+        (("apply", str(impossible)), 2, "min_workers to be at most max_workers (1)"),
+        (("apply", str(useless)), 2, "a list of pools, or pools by name"),
+    ):
+        done = fleet("pools", *words)
+        assert (done.returncode, said in done.stderr) == (code, True), (words, done.stderr)

@@ -1,0 +1,123 @@
+"""The local provider: real processes of `windlass worker`, found by any server."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.providers.orders import OWNER, order
+from tests.support.waiting import until
+from windlass.domain.errors import InvalidInput
+from windlass.domain.pools import Pool
+from windlass.ports.provider import Machine, Owner, ProviderFault
+from windlass.providers.local import PATIENCE, LocalProvider
+
+LIMIT_S = 60
+
+
+def provider(folder: Path, **options: object) -> LocalProvider:
+    return LocalProvider(Pool(name="build", options=options), folder)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Path]:
+    """A folder of its own; what was started in it is killed in the end."""
+    yield tmp_path
+    for machine in asyncio.run(provider(tmp_path).find(OWNER)):
+        os.kill(int(machine.id), signal.SIGKILL)
+
+
+def about(machine: Machine, what: str) -> bytes:
+    """What the system tells of a process."""
+    return Path(f"/proc/{machine.id}/{what}").read_bytes()
+
+
+async def gone(made: LocalProvider) -> None:
+    """Ask all to end until no process is left."""
+
+    async def check() -> bool:
+        machines = await made.find(OWNER)
+        await made.terminate(machines)
+        return not machines
+
+    await until("the workers end", check, LIMIT_S)
+
+
+def test_a_token_is_one_process_whoever_asks(place: Path) -> None:
+    async def play() -> None:
+        first, second = provider(place), provider(place)
+        machine = await first.launch(order())
+        assert await second.launch(order()) == machine
+        assert await second.find(OWNER) == [machine]
+        other = await first.launch(order("build-2"))
+        assert sorted(await second.find(OWNER)) == sorted([machine, other])
+        assert await first.find(Owner(OWNER.installation, "other")) == []
+        assert await first.find(Owner("another", "build")) == []
+        await gone(second)
+
+    asyncio.run(play())
+
+
+def test_the_code_is_in_the_environment_and_the_servers_token_is_not(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINDLASS_TOKEN", "the server's own")
+
+    async def play() -> Machine:
+        made = provider(place, env={"EXTRA": "1"})
+        machine = await made.launch(order())
+        command = about(machine, "cmdline")
+        assert b"enrol_secret" not in command
+        assert b"--slots\x002\x00--resources\x00cpus=4" in command
+        env = about(machine, "environ").split(b"\0")
+        assert b"WINDLASS_CODE=enrol_secret" in env
+        assert b"EXTRA=1" in env
+        assert not any(entry.startswith(b"WINDLASS_TOKEN") for entry in env)
+        await gone(made)
+        return machine
+
+    asyncio.run(play())
+
+
+def test_one_that_does_not_end_is_killed(place: Path) -> None:
+    async def play() -> None:
+        made = provider(place)
+        machine = await made.launch(order())
+        os.kill(int(machine.id), signal.SIGSTOP)
+        for _ in range(PATIENCE):
+            await made.terminate([machine])
+        assert await made.find(OWNER) == [machine]
+        await made.terminate([machine])
+
+        async def check() -> bool:
+            return not await made.find(OWNER)
+
+        await until("it is killed", check, LIMIT_S)
+
+    asyncio.run(play())
+
+
+def test_what_an_ended_worker_left_is_removed(place: Path) -> None:
+    async def play() -> None:
+        made = provider(place)
+        await made.launch(order())
+        folder = place / OWNER.installation / OWNER.pool / "build-1"
+        assert folder.is_dir()
+        await gone(made)
+        assert not folder.exists()
+
+    asyncio.run(play())
+
+
+def test_a_folder_that_cannot_be_written_is_a_fault(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ProviderFault, match="a worker cannot be started in"):
+        asyncio.run(provider(tmp_path / "file").launch(order()))
+
+
+def test_unknown_options_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="one of env, arguments"):
+        provider(tmp_path, image="x")

@@ -1,0 +1,22 @@
+"""Small pools and work for the tests of sizing."""
+
+from collections.abc import Sequence
+
+from windlass.domain.pool_sizing import Target
+from windlass.domain.pools import Pool
+
+NOW = 1_000_000
+SECOND = 1_000
+
+
+def pool(**fields: object) -> Pool:
+    given: dict[str, object] = {"name": "p", "target_latency_ms": 5_000, "max_workers": 1_000}
+    return Pool(**{**given, **fields})  # type: ignore[arg-type]
+
+
+def target(
+    queued: int, each_ms: int, hosts: Sequence[int] = (), left_ms: int = 0, running: int = 0
+) -> Target:
+    return Target(
+        "jobs", queued, queued * each_ms, running, left_ms, frozenset(hosts), frozenset({"p"})
+    )
