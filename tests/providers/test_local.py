@@ -95,6 +95,12 @@ def test_one_that_does_not_end_is_killed(place: Path) -> None:
         made = provider(place)
         machine = await made.launch(order())
         os.kill(int(machine.id), signal.SIGSTOP)
+
+        async def stands() -> bool:
+            return about(machine, "stat").rpartition(b") ")[2].startswith(b"T")
+
+        # Of two signals that wait, the one to end goes first.
+        await until("it stands still", stands, LIMIT_S)
         for _ in range(PATIENCE):
             await made.terminate([machine])
         assert await made.find(OWNER) == [machine]
