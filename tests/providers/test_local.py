@@ -8,26 +8,34 @@ from pathlib import Path
 
 import pytest
 
-from tests.providers.orders import OWNER, order
+from tests.providers import orders
 from tests.support.waiting import until
 from windlass.domain.errors import InvalidInput
 from windlass.domain.pools import Pool
-from windlass.ports.provider import Machine, Owner, ProviderFault
-from windlass.providers.local import PATIENCE, LocalProvider
+from windlass.ports.provider import Machine, Order, Owner, ProviderFault
+from windlass.providers.local import PATIENCE, LocalProvider, workers_below
 
 LIMIT_S = 60
+
+
+def order(token: str = "build-1") -> Order:
+    return orders.order(token, OWNER)
 
 
 def provider(folder: Path, **options: object) -> LocalProvider:
     return LocalProvider(Pool(name="build", options=options), folder)
 
 
+# Processes are found on the whole machine, where other runs of these tests may be under way.
+OWNER = Owner(f"{os.getpid():012x}", "build")
+
+
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Path]:
     """A folder of its own; what was started in it is killed in the end."""
     yield tmp_path
-    for machine in asyncio.run(provider(tmp_path).find(OWNER)):
-        os.kill(int(machine.id), signal.SIGKILL)
+    for pid in workers_below(tmp_path):
+        os.kill(pid, signal.SIGKILL)
 
 
 def about(machine: Machine, what: str) -> bytes:
@@ -87,6 +95,12 @@ def test_one_that_does_not_end_is_killed(place: Path) -> None:
         made = provider(place)
         machine = await made.launch(order())
         os.kill(int(machine.id), signal.SIGSTOP)
+
+        async def stands() -> bool:
+            return about(machine, "stat").rpartition(b") ")[2].startswith(b"T")
+
+        # Of two signals that wait, the one to end goes first.
+        await until("it stands still", stands, LIMIT_S)
         for _ in range(PATIENCE):
             await made.terminate([machine])
         assert await made.find(OWNER) == [machine]
