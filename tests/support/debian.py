@@ -18,6 +18,11 @@ PACKAGES = {
         "gstreamer1.0-plugins-ugly",
     ),
     "redis-server": ("redis-server",),
+    # libFuzzer and the sanitizers, of which the second package brings the libraries.
+    "clang": ("clang", "libclang-rt-dev"),
+    "llvm-profdata": ("llvm",),
+    "afl-fuzz": ("afl++",),
+    "g++": ("g++",),
 }
 
 
