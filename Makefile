@@ -72,12 +72,20 @@ docs-reference: $(STAMP) ## write docs/reference anew from the options and comma
 	$(PY) -m windlass.cli.reference docs/reference
 
 .PHONY: system-packages
-system-packages: ## install from Debian what has no wheel (GStreamer, Redis), for tests and benchmarks
+system-packages: ## install from Debian what has no wheel (GStreamer, Redis, clang, AFL++), for tests and benchmarks
 	@python3 tests/support/debian.py
 
 .PHONY: demo
 demo: $(STAMP) ## start everything on this machine, run real work, kill a worker, check the result
 	$(PY) -m examples.demo
+
+.PHONY: demo-fuzz
+demo-fuzz: $(STAMP) ## find a bug in a small C++ solver, name the commit that brought it, see it closed
+	$(PY) -m examples.fuzz_demo $(ARGS)
+
+.PHONY: demo-typefuzz
+demo-typefuzz: $(STAMP) ## a minute of typefuzz: real z3 against real cvc5
+	$(PY) -m examples.typefuzz_demo $(ARGS)
 
 .PHONY: bench-core
 bench-core: $(STAMP) ## measure the engine on each store beside raw loops and pgqueuer

@@ -19,6 +19,11 @@ PACKAGES = {
     ),
     "redis-server": ("redis-server",),
     "slurmctld": ("slurm-wlm",),
+    # libFuzzer and the sanitizers, of which the second package brings the libraries.
+    "clang": ("clang", "libclang-rt-dev"),
+    "llvm-profdata": ("llvm",),
+    "afl-fuzz": ("afl++",),
+    "g++": ("g++",),
 }
 
 

@@ -28,7 +28,7 @@ class S3Blobs:
     """
 
     def __init__(self, bucket: str, prefix: str = "", **options: Any) -> None:
-        endpoint = str(options.get("endpoint") or _endpoint_of_environment())
+        endpoint = str(options.get("endpoint") or endpoint_of_environment())
         client: Any = {"timeout": "60s", **options.pop("client_options", {})}
         if endpoint.startswith("http://"):
             client["allow_http"] = True
@@ -127,6 +127,7 @@ class S3Blobs:
         """Connections end with the object."""
 
 
-def _endpoint_of_environment() -> str:
+def endpoint_of_environment() -> str:
+    """Where the server is, unless it is that of the bucket's region."""
     names = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
     return next((os.environ[name] for name in names if os.environ.get(name)), "")

@@ -8,6 +8,7 @@ from cyclopts import App, CycloptsError, Group, Parameter
 
 from windlass.cli import config, fleet, jobs
 from windlass.cli.connection import explain_distrust
+from windlass.cli.leaving import run_and_leave
 from windlass.cli.logging import configure
 from windlass.cli.output import FAILED, USAGE, fail
 from windlass.domain.errors import WindlassError
@@ -63,6 +64,12 @@ app.command(
     group=FLEET,
     help="Apply, look at, plan and delete pools of workers.",
 )
+app.command(
+    "windlass.cli.fuzz:fuzz",
+    name="fuzz",
+    group=JOBS,
+    help="Fuzz the commits of a solver: find, build, fuzz, report.",
+)
 for part in (fleet.workers, fleet.queues, fleet.tokens, fleet.names):
     part.group = FLEET
     app.command(part)
@@ -81,6 +88,10 @@ app.register_install_completion_command()
 
 def main() -> None:
     """What the `windlass` program runs."""
+    run_and_leave(_main)
+
+
+def _main() -> None:
     configure()
     try:
         app(exit_on_error=False)

@@ -16,6 +16,7 @@ from windlass.cli.app import app
 from windlass.cli.configuration import CONFIG_VARIABLE, OPTIONS
 from windlass.cli.connection import CONNECTION
 from windlass.cli.core import CORE
+from windlass.cli.fuzz_app import PLACE
 from windlass.cli.output import EXIT_CODES
 from windlass.domain.options import Option
 from windlass.workflows.schema import published
@@ -99,15 +100,13 @@ def commands_page() -> str:
     return GENERATED + COMMANDS_START + "\n".join(codes) + "\n" + "".join(_sections())
 
 
-def _sections() -> Iterator[str]:
-    for name in app:
-        if name.startswith("-"):
-            continue
-        command = app[name]
-        yield from _section(f"windlass {name}", command)
-        for inner in command:
-            if not inner.startswith("-"):
-                yield from _section(f"windlass {name} {inner}", command[inner])
+def _sections(path: str = "windlass", commands: App = app) -> Iterator[str]:
+    """Each command, and those inside of it after it."""
+    for name in commands:
+        if not name.startswith("-"):
+            inner = commands[name]
+            yield from _section(f"{path} {name}", inner)
+            yield from _sections(f"{path} {name}", inner)
 
 
 def _section(path: str, command: App) -> Iterator[str]:
@@ -122,11 +121,13 @@ def _section(path: str, command: App) -> Iterator[str]:
     own = [a for a in arguments if not _is_in(a, CORE)]
     yield f"\n## {path}\n\n{said}\n\n"
     connects = any(_is_in(a, CONNECTION) for a in own)
-    rows = [_row(a) for a in own if not _is_in(a, CONNECTION)]
+    rows = [_row(a) for a in own if not (_is_in(a, CONNECTION) or _is_in(a, PLACE))]
     if rows:
         yield "| argument | meaning |\n|---|---|\n" + "\n".join(rows) + "\n"
     if connects:
         yield "\nAnd `--server URL`, `--data DIR`, `--tls-ca FILE`.\n"
+    if any(_is_in(a, PLACE) for a in own):
+        yield "\nAnd `--bucket URL`, `--work DIR`: where a pipeline keeps its state and works.\n"
     if len(own) < len(arguments):
         yield "\nAnd every option of the [core](configuration.md).\n"
 

@@ -1,0 +1,2 @@
+var x 0 5
+assert x > 5

@@ -1,0 +1,4 @@
+var x 0 9
+var y 0 9
+assert x + y = 12
+assert x > y

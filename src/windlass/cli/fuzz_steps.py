@@ -1,0 +1,274 @@
+"""The single steps of builders and fuzzers, for those who put a pipeline together themselves."""
+
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from windlass.cli.fuzz_app import (
+    PLAINLY,
+    CommitName,
+    Manner,
+    Opened,
+    SolverName,
+    Token,
+    builder,
+    fuzzer,
+    queue,
+    run_step,
+    tell_workflow,
+)
+from windlass.cli.output import errors, print_json, say
+from windlass.domain.errors import NotFound
+from windlass.domain.moments import format_moment
+from windlass.domain.quantities import parse_duration_ms
+from windlass.fuzzing import rules
+from windlass.fuzzing.layout import check_commit
+from windlass.fuzzing.leases import Held
+from windlass.fuzzing.opening import open_commits
+from windlass.fuzzing.state import BuildQueue, Schedule
+from windlass.fuzzing.steps_build import BuildSteps
+from windlass.fuzzing.steps_fuzz import FuzzSteps
+from windlass.fuzzing.workplace import workplace
+
+Commit = Annotated[
+    str | None, Parameter(help="Add this commit by hand and take it. Default: the next one.")
+]
+Lease = Annotated[
+    str | None,
+    Parameter(help="How long the commit is held, such as 2h. Default: what the work may take."),
+]
+
+
+@builder.command(name="next")
+def next_commit(
+    solver: SolverName,
+    /,
+    *,
+    commit: Commit = None,
+    lease: Lease = None,
+    how: Manner = PLAINLY,
+) -> None:
+    """Take the next commit to build and print it; print nothing if there is none."""
+
+    async def step(there: Opened) -> Held | None:
+        steps = _building(there)
+        wanted = None if commit is None else await known_commit(there, commit)
+        if wanted is not None:
+            await steps.add(wanted)
+        length = _length(lease, 2 * there.solver.build.timeout_ms + 600_000)
+        took = await steps.take(length, wanted)
+        for gone in took.given_up:
+            _note(f"{gone} failed: its builds crashed too often")
+        return took.held
+
+    _print_held(run_step(solver, how, step, dry_run=how.dry_run), "nothing to build", how.json)
+
+
+@builder.command
+def mark_built(
+    solver: SolverName,
+    commit: CommitName,
+    /,
+    *,
+    token: Token = None,
+    how: Manner = PLAINLY,
+) -> None:
+    """Both binaries are uploaded: move a commit from the queue to `built`."""
+
+    async def step(there: Opened) -> bool:
+        return await _building(there).mark_built(commit, token)
+
+    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how.json)
+
+
+@builder.command
+def mark_failed(
+    solver: SolverName,
+    commit: CommitName,
+    /,
+    *,
+    token: Token = None,
+    how: Manner = PLAINLY,
+) -> None:
+    """A build failed: move a commit from the queue to `failed`."""
+
+    async def step(there: Opened) -> bool:
+        return await _building(there).mark_failed(commit, token)
+
+    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how.json)
+
+
+@fuzzer.command
+def select(
+    solver: SolverName,
+    /,
+    *,
+    commit: Commit = None,
+    lease: Lease = None,
+    how: Manner = PLAINLY,
+) -> None:
+    """Take the least fuzzed commit and print it; print nothing if there is none."""
+
+    async def step(there: Opened) -> Held | None:
+        steps = FuzzSteps(there.board)
+        wanted = None if commit is None else await known_commit(there, commit)
+        if wanted is not None:
+            await steps.add(wanted)
+        length = _length(lease, there.solver.budget_ms + 1_800_000)
+        selected = await steps.select(length, wanted)
+        for gone in selected.removed:
+            _note(f"{gone} left the schedule: its binary is gone")
+        return selected.held
+
+    _print_held(run_step(solver, how, step, dry_run=how.dry_run), "nothing to fuzz", how.json)
+
+
+@fuzzer.command
+def increment(
+    solver: SolverName,
+    commit: CommitName,
+    /,
+    *,
+    token: Token = None,
+    how: Manner = PLAINLY,
+) -> None:
+    """A commit was fuzzed: count it, and let it go if it has been fuzzed enough."""
+
+    async def step(there: Opened) -> Any:
+        return await FuzzSteps(there.board).increment(commit, token)
+
+    counted = run_step(solver, how, step, dry_run=how.dry_run)
+    if how.json:
+        print_json({"applied": counted.applied, "fuzz_count": counted.fuzz_count})
+    elif not counted.applied:
+        say("nothing to do")
+    elif counted.fuzz_count is None:
+        say("done: it has left the schedule")
+    else:
+        say(f"done: fuzz_count is {counted.fuzz_count}")
+
+
+@fuzzer.command
+def release(
+    solver: SolverName,
+    commit: CommitName,
+    /,
+    *,
+    token: Token = None,
+    how: Manner = PLAINLY,
+) -> None:
+    """A run failed to fuzz: give its commit back, uncounted."""
+
+    async def step(there: Opened) -> bool:
+        return await FuzzSteps(there.board).give_back(commit, token)
+
+    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how.json)
+
+
+@queue.command
+def add(
+    solver: SolverName,
+    commit: CommitName,
+    /,
+    *,
+    how: Manner = PLAINLY,
+) -> None:
+    """Put a commit into the build queue, whatever it changes; out of `failed` if it is there."""
+
+    async def step(there: Opened) -> bool:
+        return await _building(there).add(await known_commit(there, commit))
+
+    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how.json)
+
+
+@queue.command
+def remove(
+    solver: SolverName,
+    commit: CommitName,
+    /,
+    *,
+    how: Manner = PLAINLY,
+) -> None:
+    """Take a commit out of the build queue, `built`, `failed` and the schedule."""
+    name = check_commit(commit)
+
+    def from_queue(there: BuildQueue) -> BuildQueue:
+        return rules.remove_by_hand(there, name)
+
+    def from_schedule(there: Schedule) -> Schedule:
+        return rules.drop_from_schedule(there, (name,))
+
+    async def step(there: Opened) -> bool:
+        queued = await there.board.queue.update(from_queue)
+        scheduled = await there.board.schedule.update(from_schedule)
+        return queued.applied or scheduled.applied
+
+    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how.json)
+
+
+@queue.command
+def retry(
+    solver: SolverName,
+    commit: CommitName,
+    /,
+    *,
+    how: Manner = PLAINLY,
+) -> None:
+    """Put a failed commit back into the build queue."""
+    name = check_commit(commit)
+
+    async def step(there: Opened) -> bool:
+        chain = there.board.queue
+        written = await chain.update(lambda known: rules.retry_failed(known, name))
+        if not written.applied and name not in written.value.queue:
+            raise NotFound("failed commit", name)
+        return written.applied
+
+    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how.json)
+
+
+async def known_commit(there: Opened, commit: str) -> str:
+    """The full hash of a commit that a person names; refused if the repository has none such."""
+    check_commit(commit)
+    with workplace(there.work, there.solver.name, "manager") as folder:
+        commits = open_commits(there.solver, folder, there.board.around)
+        try:
+            return await commits.resolve(commit)
+        finally:
+            await commits.close()
+
+
+def _building(there: Opened) -> BuildSteps:
+    return BuildSteps(there.board, there.solver.build.tries)
+
+
+def _length(lease: str | None, usual_ms: int) -> int:
+    return usual_ms if lease is None else parse_duration_ms(lease, "lease")
+
+
+def _note(text: str) -> None:
+    errors.print(text, style="yellow", markup=False, highlight=False, soft_wrap=True)
+
+
+def _print_held(held: Held | None, nothing: str, json: bool) -> None:
+    if held is None:
+        tell_workflow(commit="", token="")
+        if json:
+            print_json({"commit": None})
+        else:
+            errors.print(nothing, style="dim", highlight=False)
+        return
+    tell_workflow(commit=held.commit, token=held.token)
+    if json:
+        until = format_moment(held.until_ms)
+        told = {"commit": held.commit, "token": held.token, "until": until, "tries": held.tries}
+        print_json(told)
+    else:
+        say(held.commit)
+
+
+def _print_applied(applied: bool, json: bool) -> None:
+    if json:
+        print_json({"applied": applied})
+    else:
+        say("done" if applied else "nothing to do")

@@ -1,0 +1,298 @@
+"""The roles that work: builder, fuzzer, coverage mapper, and all of them in a row."""
+
+import asyncio
+import signal
+from collections.abc import Coroutine
+from typing import Annotated, Any, Literal, TypeVar
+
+from cyclopts import Parameter
+
+from windlass.cli.fuzz_app import (
+    HERE,
+    CommitName,
+    DryRun,
+    Opened,
+    Place,
+    SolverName,
+    builder,
+    fuzz,
+    fuzzer,
+    run_step,
+    tell_workflow,
+)
+from windlass.cli.fuzz_progress import Progress
+from windlass.cli.output import FAILED, Flag, Json, print_json, say
+from windlass.domain.errors import Conflict
+from windlass.domain.quantities import format_duration, parse_duration_ms
+from windlass.fuzzing.builder import Builder, BuildReport
+from windlass.fuzzing.coverage.role import CoverageReport, CoverageRole, parse_shard
+from windlass.fuzzing.fuzzer import Fuzzer, FuzzReport, cores_of
+from windlass.fuzzing.layout import KINDS, Kind
+from windlass.fuzzing.rules import fuzzing_order
+from windlass.fuzzing.workplace import workplace
+
+T = TypeVar("T")
+
+Commit = Annotated[str | None, Parameter(help="Take this commit. Default: the next one.")]
+Budget = Annotated[
+    str | None, Parameter(help="How long to fuzz, setting up included. Default: the solver's own.")
+]
+UntilBug = Annotated[
+    bool, Parameter(name="--until-bug", show_default=False, help="Stop at the first bug.")
+]
+
+
+@builder.default
+def build(
+    solver: SolverName,
+    /,
+    *,
+    commit: Commit = None,
+    at: Place = HERE,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Build the next commit of the queue: both binaries, uploaded, then marked as built."""
+
+    async def step(there: Opened) -> BuildReport:
+        if dry_run:
+            return await _would_build(there, commit)
+        progress = Progress(there.board.around.clock, json)
+        with workplace(there.work, there.solver.name, "builder") as folder:
+            working = Builder(there.solver, there.board, folder, progress.told)
+            return await stoppable(working.run_once(commit))
+
+    report = run_step(solver, at, step, dry_run=dry_run)
+    tell_workflow(commit=report.commit or "", outcome=report.outcome)
+    if json:
+        print_json(report)
+    else:
+        _say_built(report)
+    if report.outcome == "failed":
+        raise SystemExit(FAILED)
+
+
+@builder.command(name="make")
+def make_build(
+    solver: SolverName,
+    commit: CommitName,
+    /,
+    *,
+    kind: Literal["production", "coverage", "both"] = "both",
+    at: Place = HERE,
+    json: Json = False,
+) -> None:
+    """Build and upload one commit that `next` told, without a change of the queue.
+
+    Parameters
+    ----------
+    kind
+        Which of the two builds to make.
+    """
+    kinds: tuple[Kind, ...] = tuple(KINDS) if kind == "both" else (kind,)
+
+    async def step(there: Opened) -> None:
+        progress = Progress(there.board.around.clock, json)
+        with workplace(there.work, there.solver.name, "builder") as folder:
+            working = Builder(there.solver, there.board, folder, progress.told)
+            await stoppable(working.make(commit, kinds))
+
+    run_step(solver, at, step)
+    if json:
+        print_json({"commit": commit, "kinds": kinds})
+    else:
+        say("done")
+
+
+@fuzzer.default
+def fuzz_next(
+    solver: SolverName,
+    /,
+    *,
+    commit: Commit = None,
+    budget: Budget = None,
+    until_bug: UntilBug = False,
+    at: Place = HERE,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Fuzz the least fuzzed commit, file what is found, and count it."""
+
+    async def step(there: Opened) -> FuzzReport:
+        if dry_run:
+            return await _would_fuzz(there, commit)
+        return await _fuzz(there, commit, budget, until_bug, json, counted=True)
+
+    _print_fuzzed(run_step(solver, at, step, dry_run=dry_run), solver, json)
+
+
+@fuzzer.command
+def campaign(
+    solver: SolverName,
+    commit: CommitName,
+    /,
+    *,
+    budget: Budget = None,
+    until_bug: UntilBug = False,
+    at: Place = HERE,
+    json: Json = False,
+) -> None:
+    """Fuzz one commit that `select` told, without a change of the schedule."""
+
+    async def step(there: Opened) -> FuzzReport:
+        return await _fuzz(there, commit, budget, until_bug, json, counted=False)
+
+    _print_fuzzed(run_step(solver, at, step), solver, json)
+
+
+@fuzz.command
+def coverage(
+    solver: SolverName,
+    /,
+    *,
+    commit: Commit = None,
+    shard: Annotated[
+        str, Parameter(help="Map a part of the tests, such as 2/4; the last part merges all.")
+    ] = "1/1",
+    at: Place = HERE,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Map which tests reach which functions, from the newest coverage build."""
+
+    async def step(there: Opened) -> CoverageReport:
+        progress = Progress(there.board.around.clock, json)
+        with workplace(there.work, there.solver.name, "coverage") as folder, progress.moving():
+            working = CoverageRole(
+                there.solver, there.board, folder, progress.told, progress.mapped,
+                cores_of(there.solver),
+            )  # fmt: skip
+            return await stoppable(working.run_once(commit, parse_shard(shard)))
+
+    report = run_step(solver, at, step, dry_run=dry_run)
+    if json:
+        print_json(report)
+        return
+    say(f"{report.commit}: {report.tests} tests reach {report.functions} functions")
+    for trouble in report.troubles:
+        say(f"  without coverage: {trouble}")
+    if report.missing:
+        say(f"  the map waits for the parts {', '.join(report.missing)}")
+
+
+@fuzz.command(name="run")
+def run_all(
+    solver: SolverName,
+    /,
+    *,
+    rounds: Annotated[int, Parameter(help="How many commits to fuzz.")] = 1,
+    budget: Budget = None,
+    until_bug: UntilBug = False,
+    at: Place = HERE,
+    json: Flag = False,
+) -> None:
+    """Do everything here, one after another: manager, builds, coverage map, fuzzing."""
+    from windlass.cli.fuzz_everything import run_everything
+
+    async def step(there: Opened) -> list[FuzzReport]:
+        progress = Progress(there.board.around.clock, json)
+        limit = None if budget is None else parse_duration_ms(budget, "budget")
+        return await stoppable(run_everything(there, progress, rounds, limit or 0, until_bug))
+
+    reports = run_step(solver, at, step)
+    if json:
+        print_json(reports)
+        return
+    for report in reports:
+        _say_fuzzed(report, solver)
+
+
+async def stoppable(work: Coroutine[Any, Any, T]) -> T:
+    """Let SIGTERM end the work in order: its programs are ended, its lease is given back."""
+    task = asyncio.ensure_future(work)
+    loop = asyncio.get_running_loop()
+    told = False
+
+    def stop() -> None:
+        nonlocal told
+        told = True
+        task.cancel()
+
+    loop.add_signal_handler(signal.SIGTERM, stop)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        if told:
+            raise Conflict("stopped", "stopped by SIGTERM; the commit was given back") from None
+        raise
+    finally:
+        loop.remove_signal_handler(signal.SIGTERM)
+
+
+async def _fuzz(
+    there: Opened, commit: str | None, budget: str | None, until_bug: bool, json: bool,
+    *, counted: bool,
+) -> FuzzReport:  # fmt: skip
+    progress = Progress(there.board.around.clock, json)
+    with workplace(there.work, there.solver.name, "fuzzer") as folder, progress.moving():
+        working = Fuzzer(
+            there.solver, there.board, folder, progress.told, progress.counted,
+            until_bug=until_bug,
+            budget_ms=0 if budget is None else parse_duration_ms(budget, "budget"),
+        )  # fmt: skip
+        if counted:
+            return await stoppable(working.run_once(commit))
+        return await stoppable(working.campaign(await working.known(commit or "")))
+
+
+async def _would_build(there: Opened, commit: str | None) -> BuildReport:
+    queue = (await there.board.queue.read()).queue
+    chosen = commit or (queue[0] if queue else None)
+    why = "nothing waits in the queue" if chosen is None else "it would be built next"
+    return BuildReport(outcome="nothing", commit=chosen, why=why)
+
+
+async def _would_fuzz(there: Opened, commit: str | None) -> FuzzReport:
+    order = fuzzing_order(await there.board.schedule.read())
+    chosen = commit or (order[0] if order else None)
+    why = "the schedule is empty" if chosen is None else "it would be fuzzed next"
+    return FuzzReport(outcome="nothing", commit=chosen, why=why)
+
+
+def _say_built(report: BuildReport) -> None:
+    for commit in report.given_up:
+        say(f"{commit} failed: its builds crashed too often")
+    name = f"{report.commit}: " if report.commit else ""
+    if report.outcome == "built":
+        say(f"{name}built in {format_duration(report.took_ms)}")
+    elif report.outcome == "failed":
+        say(f"{name}failed: {report.why}; its log is {report.log}")
+    else:
+        say(f"{name}{report.why}")
+
+
+def _print_fuzzed(report: FuzzReport, solver: str, json: bool) -> None:
+    tell_workflow(commit=report.commit or "", outcome=report.outcome)
+    if json:
+        print_json(report)
+    else:
+        _say_fuzzed(report, solver)
+
+
+def _say_fuzzed(report: FuzzReport, solver: str) -> None:
+    for commit in report.removed:
+        say(f"{commit} left the schedule: its binary is gone")
+    count = report.statistics
+    if count is None:
+        say(f"{report.commit}: {report.why}" if report.commit else report.why)
+        return
+    say(
+        f"{report.commit}: {count.executions} executions in {count.seconds:.0f} s from "
+        f"{report.tests} tests, {len(report.findings)} findings, corpus of {report.corpus}"
+    )
+    for key in report.findings:
+        say(f"  found {key}: windlass fuzz findings show {solver} {key}")
+    for key in report.closed:
+        say(f"  gone {key}")
+    for address in report.issues:
+        say(f"  issue {address}")

@@ -1,0 +1,49 @@
+"""Which functions a commit touches, from its diff and the sources after it."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from windlass.fuzzing.coverage.functions import functions_in
+from windlass.fuzzing.coverage.mapping import Changed
+
+_FILE: Final = re.compile(r"^\+\+\+ (?:b/(.*?)|/dev/null)\t?$")
+_HUNK: Final = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
+
+
+class Hunk(NamedTuple):
+    """Lines of a file after the commit; a pure deletion is the two lines around it."""
+
+    path: str
+    first: int
+    last: int
+
+
+def hunks_of(diff: str) -> list[Hunk]:
+    """The places that a diff without context (`-U0`) names."""
+    path = ""
+    found = []
+    for line in diff.splitlines():
+        if file := _FILE.match(line):
+            path = file[1] or ""
+        elif path and (hunk := _HUNK.match(line)):
+            first, count = int(hunk[1]), int(hunk[2] or 1)
+            last = first + count - 1 if count else first + 1
+            found.append(Hunk(path, first, last))
+    return found
+
+
+def changed_functions(hunks: Iterable[Hunk], sources: Mapping[str, str]) -> list[Changed]:
+    """The functions that the hunks lie in.
+
+    A file in which no function is found at all is named by its lines alone.
+    """
+    found: dict[Changed, None] = {}
+    for hunk in hunks:
+        spans = functions_in(sources.get(hunk.path, ""))
+        touched = [span for span in spans if span.first <= hunk.last and hunk.first <= span.last]
+        for span in touched:
+            found[Changed(hunk.path, *span)] = None
+        if not spans:
+            found[Changed(hunk.path, "", hunk.first, hunk.last)] = None
+    return list(found)

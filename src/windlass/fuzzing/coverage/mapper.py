@@ -1,0 +1,149 @@
+"""The mapper: every test alone under the coverage build, and what it reached.
+
+A build for gcov brings its `.gcno` files along; each run writes its counters into a folder of
+its own, wherever the build was made. A build for LLVM writes a profile for each run. Which
+of the two it is shows in the files it brought.
+"""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from windlass.domain.errors import InvalidInput, WindlassError
+from windlass.fuzzing.coverage.mapping import CoverageMap, Function
+from windlass.fuzzing.coverage.reports import llvm_names, reached_by_gcov, reached_by_llvm
+from windlass.fuzzing.processes import Bounds, run, tail
+from windlass.ports.clock import Clock
+
+TOOL_SECONDS: Final = 600
+NAMES_AT_ONCE: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageBuild:
+    """A coverage build on this machine; `root` is where its sources lay when it was made."""
+
+    binaries: Path
+    root: Path
+    binary: str
+
+
+@dataclass(frozen=True, slots=True)
+class MappedTest:
+    """A test's name, and the command that runs it."""
+
+    name: str
+    argv: Sequence[str]
+
+
+@dataclass(slots=True)
+class Mapper:
+    """Runs tests under one build; `told` hears how many are done, and what failed."""
+
+    build: CoverageBuild
+    scratch: Path
+    clock: Clock
+    bounds: Bounds
+    told: Callable[[int, str], None] = lambda *_: None
+
+    async def run_all(self, commit: str, tests: Sequence[MappedTest], cores: int) -> CoverageMap:
+        """The map of all tests; `cores` of them run at a time."""
+        reached: dict[Function, set[str]] = {}
+        waiting = list(enumerate(tests))
+        done = 0
+
+        async def work() -> None:
+            nonlocal done
+            while waiting:
+                number, test = waiting.pop(0)
+                trouble = ""
+                try:
+                    for function in await self._reached(number, test):
+                        reached.setdefault(function, set()).add(test.name)
+                except WindlassError as error:
+                    trouble = f"{test.name}: {error}"
+                done += 1
+                self.told(done, trouble)
+
+        await asyncio.gather(*(work() for _ in range(max(cores, 1))))
+        return CoverageMap(commit, {f: frozenset(names) for f, names in reached.items()})
+
+    async def _reached(self, number: int, test: MappedTest) -> set[Function]:
+        folder = self.scratch / f"test-{number}"
+        folder.mkdir(parents=True)
+        try:
+            env = {**os.environ, **self._variables(folder)}
+            ended = await run(
+                test.argv, cwd=folder, log=folder / "log", bounds=self.bounds, clock=self.clock,
+                env=env,
+            )  # fmt: skip
+            found = await self._read(folder)
+            if not found:
+                raise WindlassError(f"wrote no coverage; it {ended.describe(self.bounds)}")
+            return found
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _variables(self, folder: Path) -> dict[str, str]:
+        strip = len(self.build.root.parts) - 1
+        return {
+            "GCOV_PREFIX": str(folder / "counts"),
+            "GCOV_PREFIX_STRIP": str(strip),
+            "LLVM_PROFILE_FILE": str(folder / "profile-%p.raw"),
+        }
+
+    async def _read(self, folder: Path) -> set[Function]:
+        profiles = sorted(folder.glob("profile-*.raw"))
+        if profiles:
+            return set(await self._read_llvm(folder, profiles))
+        return set(await self._read_gcov(folder / "counts"))
+
+    async def _read_gcov(self, counts: Path) -> Iterable[Function]:
+        """`gcov` wants the notes of the build beside the counters of the run."""
+        found = sorted(counts.rglob("*.gcda"))
+        for path in found:
+            notes = self.build.binaries / path.relative_to(counts).with_suffix(".gcno")
+            if not notes.exists():
+                raise InvalidInput("coverage build", "to bring its .gcno files", notes.name)
+            shutil.copyfile(notes, path.with_suffix(".gcno"))
+        if not found:
+            return []
+        said = await self._tool(["gcov", "--json-format", "--stdout", *map(str, found)], counts)
+        return reached_by_gcov(said, self.build.root)
+
+    async def _read_llvm(self, folder: Path, profiles: list[Path]) -> Iterable[Function]:
+        merged = folder / "profile.data"
+        await self._tool(
+            ["llvm-profdata", "merge", "--sparse", *map(str, profiles), "-o", str(merged)], folder
+        )
+        binary = self.build.binaries / self.build.binary
+        export = await self._tool(
+            ["llvm-cov", "export", str(binary), f"--instr-profile={merged}"], folder
+        )
+        return reached_by_llvm(export, self.build.root, await self._names(export, folder))
+
+    async def _names(self, export: bytes, folder: Path) -> dict[str, str]:
+        mangled = llvm_names(export)
+        names: dict[str, str] = {}
+        for start in range(0, len(mangled), NAMES_AT_ONCE):
+            some = mangled[start : start + NAMES_AT_ONCE]
+            said = await self._tool(["c++filt", *some], folder)
+            names.update(zip(some, said.decode().splitlines(), strict=True))
+        return names
+
+    async def _tool(self, argv: Sequence[str], folder: Path) -> bytes:
+        if shutil.which(argv[0]) is None:
+            raise InvalidInput("coverage tool", f"{argv[0]} to be installed", "none")
+        output, errors = folder / "tool.log", folder / "tool.errors"
+        output.unlink(missing_ok=True)
+        bounds = Bounds(TOOL_SECONDS * 1000, output=0)
+        ended = await run(
+            argv, cwd=folder, log=output, errors=errors, bounds=bounds, clock=self.clock
+        )
+        if not ended.fine:
+            raise WindlassError(f"{argv[0]} {ended.describe(bounds)}: {tail(errors, 500).strip()}")
+        return output.read_bytes()

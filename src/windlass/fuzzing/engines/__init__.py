@@ -1,0 +1,1 @@
+"""Engines: the programs that look for inputs which break a solver."""

@@ -1,0 +1,196 @@
+"""`command`: any program that reads an input, with its exit codes mapped.
+
+Inputs come from a generator of the solver's own, or from changing tests and what was kept
+of earlier runs. Without coverage to go by, an input is kept when the program behaves in a
+way not seen before: another exit code, or other words in what it says.
+"""
+
+import hashlib
+import shutil
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from windlass.fuzzing.engines.engine import (
+    Campaign,
+    EngineFailed,
+    Kind,
+    Statistics,
+    Target,
+    Verdict,
+    filled,
+    options_of,
+)
+from windlass.fuzzing.engines.mutation import mutate
+from windlass.fuzzing.engines.workbench import Workbench, files_in, last_words, together
+from windlass.fuzzing.findings.signature import OUT_OF_MEMORY, crashed, steady, title_of
+from windlass.fuzzing.processes import Bounds, Ended
+
+MOST_KEPT: Final = 2_000
+LENT: Final = 50  # other inputs that lend words to one
+TOLD_EVERY: Final = 25
+SAID: Final = 4_096  # characters of output by which behaviour is told apart
+
+
+class CommandOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """What the solver's description says of this engine.
+
+    `argv` is the program, `{input}` stands for the file and `{binaries}` for the build's
+    folder. `generate`, if given, writes `{output}` from `{test}` and the number `{seed}`.
+    What ends by a signal is a bug whatever the lists say; a code in no list is
+    `unsupported`. `sanitizer` leaves out the bound on address space.
+    """
+
+    argv: list[str]
+    generate: list[str] = []
+    fine: list[int] = msgspec.field(default_factory=lambda: [0])
+    bug: list[int] = []
+    unsupported: list[int] = []
+    sanitizer: bool = False
+
+
+class CommandEngine:
+    """An engine for programs that know nothing of fuzzing."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._options = options_of(target, CommandOptions)
+        self._bench = Workbench(target)
+
+    def command(self, path: Path) -> list[str]:
+        return filled(self._options.argv, self._target, input=str(path))
+
+    async def judge(self, path: Path) -> Verdict:
+        ended, output = await self._bench.run(self.command(path), self._bounds())
+        kind = self._kind(ended, output)
+        return Verdict(kind, title_of(output, ended) if kind == "bug" else "", output)
+
+    async def fuzz(self, campaign: Campaign) -> Statistics:
+        """As many loops as there are cores; they share what was kept."""
+        pool = [path.read_bytes() for path in [*campaign.seeds, *files_in(campaign.corpus)]]
+        if not pool:
+            raise EngineFailed(
+                "expected tests or a corpus to begin with, got none; name tests in the "
+                "solver's description"
+            )
+        hunt = _Hunt(self, campaign, pool, self._target)
+        began = self._target.clock.now_ms()
+        deadline = began + campaign.budget_ms
+        await together(hunt.run_until(deadline) for _ in range(campaign.cores))
+        hunt.statistics.seconds = (self._target.clock.now_ms() - began) / 1000
+        return hunt.statistics
+
+    async def shrink(self, path: Path, into: Path, budget_ms: int) -> bool:  # noqa: ARG002
+        """It has no minimiser of its own."""
+        return False
+
+    async def prune(self, corpus: Path, into: Path, budget_ms: int) -> bool:  # noqa: ARG002
+        """It sees no coverage."""
+        return False
+
+    async def make(self, base: bytes, others: list[bytes]) -> Path:
+        """A new input, in a file of its own."""
+        path = self._bench.path("input")
+        if not self._options.generate:
+            path.write_bytes(mutate(base, others, self._target.chance.fraction))
+            return path
+        test = self._bench.path("test")
+        test.write_bytes(base)
+        seed = str(int(self._target.chance.fraction() * 2**53))
+        argv = filled(
+            self._options.generate, self._target, test=str(test), seed=seed, output=str(path)
+        )
+        ended, output = await self._bench.run(argv, self._bounds())
+        test.unlink()
+        if not ended.fine or not path.exists():
+            how = ended.describe(self._bounds())
+            raise EngineFailed(f"the generator {argv[0]} {how}: {last_words(output)}")
+        return path
+
+    def _bounds(self) -> Bounds:
+        memory = self._target.memory
+        space = 0 if self._options.sanitizer else memory
+        return Bounds(self._target.input_timeout_ms, memory=memory, address_space=space)
+
+    def _kind(self, ended: Ended, output: str) -> Kind:
+        if ended.reason in {"timeout", "output"}:
+            return "timeout"
+        if ended.reason == "memory" or (
+            ended.code != 0 and any(word in output for word in OUT_OF_MEMORY)
+        ):
+            return "memory"
+        if ended.code in self._options.bug:
+            return "bug"
+        if ended.code in self._options.fine:
+            return "fine"
+        if ended.code in self._options.unsupported:
+            return "unsupported"
+        return "bug" if crashed(ended) else "unsupported"
+
+
+class _Hunt:
+    """One campaign: the pool of inputs, what was seen, and the count."""
+
+    def __init__(
+        self, engine: CommandEngine, campaign: Campaign, pool: list[bytes], target: Target
+    ) -> None:
+        self._engine = engine
+        self._campaign = campaign
+        self._pool = pool
+        self._target = target
+        self._seen: set[str] = set()
+        self._titles: dict[str, int] = {}
+        self.statistics = Statistics()
+
+    async def run_until(self, deadline_ms: int) -> None:
+        """Make an input, judge it, keep it or not, until the time is over."""
+        while self._target.clock.now_ms() < deadline_ms and not self._enough():
+            path = await self._engine.make(self._pick(), [self._pick() for _ in range(LENT)])
+            verdict = await self._engine.judge(path)
+            self._note(path, verdict)
+            path.unlink(missing_ok=True)
+
+    def _enough(self) -> bool:
+        return self._campaign.until_bug and self.statistics.bugs > 0
+
+    def _pick(self) -> bytes:
+        """Half of the time a test, the first ones (the rarest) more often than the last."""
+        draw = self._target.chance.fraction
+        tests = len(self._campaign.seeds)
+        if tests and draw() < 0.5:
+            return self._pool[int(draw() ** 3 * tests)]
+        return self._pool[int(draw() * len(self._pool))]
+
+    def _note(self, path: Path, verdict: Verdict) -> None:
+        count = self.statistics
+        count.executions += 1
+        count.bugs += verdict.kind == "bug"
+        count.unsupported += verdict.kind == "unsupported"
+        count.timeouts += verdict.kind == "timeout"
+        count.memory += verdict.kind == "memory"
+        if verdict.kind == "bug":
+            self._keep_bug(path, verdict.title)
+        elif verdict.kind == "fine":
+            self._keep_new(path, verdict)
+        if count.executions % TOLD_EVERY == 0:
+            self._campaign.told(count)
+
+    def _keep_bug(self, path: Path, title: str) -> None:
+        """The first, and every smaller one, of each bug."""
+        size = path.stat().st_size
+        if size < self._titles.get(title, size + 1):
+            self._titles[title] = size
+            name = hashlib.sha256(title.encode()).hexdigest()[:16]
+            shutil.copyfile(path, self._campaign.crashes / f"crash-{name}")
+
+    def _keep_new(self, path: Path, verdict: Verdict) -> None:
+        behaviour = steady(verdict.output[:SAID])
+        if behaviour in self._seen or len(self._pool) >= MOST_KEPT:
+            return
+        self._seen.add(behaviour)
+        data = path.read_bytes()
+        self._pool.append(data)
+        self.statistics.new_inputs += 1
+        name = hashlib.sha256(data).hexdigest()[:32]
+        (self._campaign.corpus / name).write_bytes(data)

@@ -1,0 +1,126 @@
+"""`libfuzzer`: targets built with `clang -fsanitize=fuzzer`, by their own driver.
+
+The driver forks as many times as there are cores, goes on after a crash, and bounds time
+and memory of each input by itself.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from windlass.fuzzing.engines.engine import (
+    Campaign,
+    EngineFailed,
+    Statistics,
+    Target,
+    Verdict,
+    options_of,
+    program_of,
+)
+from windlass.fuzzing.engines.workbench import Workbench, last_words
+from windlass.fuzzing.findings.signature import title_of
+from windlass.fuzzing.processes import MIB, Bounds, Ended
+
+SLACK_MS: Final = 30_000  # the driver ends by itself; this is for one that does not
+_STATUS: Final = re.compile(r"^#(\d+): cov: .* oom/timeout/crash: (\d+)/(\d+)/(\d+)", re.MULTILINE)
+TIMEOUT_CODE: Final = 70
+MEMORY_CODE: Final = 71
+
+
+class LibFuzzerOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """`binary` is the target among the build's files; `flags` go to it as they are."""
+
+    binary: str
+    flags: list[str] = []
+    dictionary: str = ""
+
+
+class LibFuzzerEngine:
+    """An engine over libFuzzer's own command line."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._options = options_of(target, LibFuzzerOptions)
+        self._binary = program_of(target, self._options.binary)
+        self._bench = Workbench(target)
+
+    def command(self, path: Path) -> list[str]:
+        return [str(self._binary), str(path)]
+
+    async def judge(self, path: Path) -> Verdict:
+        ended, output = await self._run(
+            [*self._guards(), "-runs=1", str(path)], self._target.input_timeout_ms + 5_000
+        )
+        if ended.fine:
+            return Verdict("fine", output=output)
+        if ended.reason == "timeout" or ended.code == TIMEOUT_CODE:
+            return Verdict("timeout", output=output)
+        if ended.reason == "memory" or ended.code == MEMORY_CODE:
+            return Verdict("memory", output=output)
+        return Verdict("bug", title_of(output, ended), output)
+
+    async def fuzz(self, campaign: Campaign) -> Statistics:
+        """In fork mode; the inputs to begin with are read from a folder of their own."""
+        seeds = self._bench.folder("seeds")
+        for number, path in enumerate(campaign.seeds):
+            shutil.copyfile(path, seeds / f"{number:06d}-{path.name}")
+        before = len(os.listdir(campaign.corpus))
+        seconds = max(campaign.budget_ms // 1000, 1)
+        flags = [
+            f"-fork={campaign.cores}", f"-ignore_crashes={int(not campaign.until_bug)}",
+            "-ignore_ooms=1",
+            "-ignore_timeouts=1", f"-max_total_time={seconds}",
+            f"-artifact_prefix={campaign.crashes}/", *self._guards(), *self._flags(),
+            str(campaign.corpus), str(seeds),
+        ]  # fmt: skip
+        ended, output = await self._run(flags, seconds * 1000 + SLACK_MS, campaign.cores + 1)
+        count = _statistics(output)
+        count.seconds = ended.took_ms / 1000
+        count.new_inputs = max(len(os.listdir(campaign.corpus)) - before, 0)
+        if count.executions == 0:
+            raise EngineFailed(f"{self._options.binary} did not fuzz: {last_words(output)}")
+        campaign.told(count)
+        return count
+
+    async def shrink(self, path: Path, into: Path, budget_ms: int) -> bool:
+        """By `-minimize_crash`, which shrinks by leaps and needs a bound in time."""
+        seconds = max(budget_ms // 1000, 1)
+        shutil.copyfile(path, into)
+        flags = ["-minimize_crash=1", f"-max_total_time={seconds}", *self._guards()]
+        await self._run(
+            [*flags, f"-exact_artifact_path={into}", str(path)], seconds * 1000 + SLACK_MS
+        )
+        return into.stat().st_size < path.stat().st_size
+
+    async def prune(self, corpus: Path, into: Path, budget_ms: int) -> bool:
+        """By `-merge`, which keeps what adds coverage, the smallest first."""
+        ended, _ = await self._run(["-merge=1", *self._guards(), str(into), str(corpus)], budget_ms)
+        return ended.fine
+
+    def _guards(self) -> list[str]:
+        timeout = max(self._target.input_timeout_ms // 1000, 1)
+        return [f"-rss_limit_mb={self._target.memory // MIB}", f"-timeout={timeout}"]
+
+    def _flags(self) -> list[str]:
+        words = self._options.dictionary
+        given = [f"-dict={self._target.binaries / words}"] if words else []
+        return [*given, *self._options.flags]
+
+    async def _run(
+        self, flags: Sequence[str], timeout_ms: int, processes: int = 1
+    ) -> tuple[Ended, str]:
+        bounds = Bounds(timeout_ms, memory=self._target.memory * (processes + 1))
+        return await self._bench.run([str(self._binary), *flags], bounds)
+
+
+def _statistics(output: str) -> Statistics:
+    found = _STATUS.findall(output)
+    if not found:
+        return Statistics()
+    executions, memory, timeouts, bugs = (int(number) for number in found[-1])
+    return Statistics(executions=executions, memory=memory, timeouts=timeouts, bugs=bugs)

@@ -1,0 +1,138 @@
+"""Make an input small while it still shows the same bug: delta debugging.
+
+Lines first, then what brackets hold together, then words, then bytes of what is short by
+then: each step is coarse enough to make the next one cheap.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Final
+
+MOST_TRIES: Final = 2_000
+FEW_BYTES: Final = 512  # beyond it, single bytes are not worth their runs
+_WORDS: Final = re.compile(rb"[A-Za-z_][\w.-]*|\d+|\s+|[^\w\s]")
+
+Shows = Callable[[bytes], Awaitable[bool]]
+"""Whether an input still shows the bug. It answers False, too, once the time is over."""
+
+
+async def minimise(data: bytes, shows: Shows, tries: int = MOST_TRIES) -> bytes:
+    """The smallest input found; `data` itself must show the bug."""
+    counted = _Bounded(shows, tries)
+    while True:
+        before = len(data)
+        for split in (_lines, _brackets, _words, _bytes):
+            data = await reduce_pieces(split(data), counted)
+        data = await _hoist(data, counted)
+        if len(data) == before or counted.left <= 0:
+            return data
+
+
+class _Bounded:
+    """Counts runs, and remembers what was asked already."""
+
+    def __init__(self, shows: Shows, tries: int) -> None:
+        self._shows = shows
+        self._known: dict[bytes, bool] = {}
+        self.left = tries
+
+    async def __call__(self, data: bytes) -> bool:
+        if data not in self._known:
+            if self.left <= 0:
+                return False
+            self.left -= 1
+            self._known[data] = await self._shows(data)
+        return self._known[data]
+
+
+async def reduce_pieces(pieces: Sequence[bytes], shows: Shows) -> bytes:
+    """Leave out ever smaller runs of pieces, as long as the bug stays."""
+    kept = list(pieces)
+    size = max(len(kept) // 2, 1)
+    while kept:
+        shorter = await _leave_out(kept, size, shows)
+        if len(shorter) == len(kept) and size == 1:
+            break
+        size = max(min(size, len(shorter)) // 2, 1) if len(shorter) == len(kept) else size
+        kept = shorter
+    return b"".join(kept)
+
+
+async def _leave_out(pieces: list[bytes], size: int, shows: Shows) -> list[bytes]:
+    """One pass from the end, where most of what can go stands."""
+    start = max(len(pieces) - size, 0)
+    while True:
+        candidate = pieces[:start] + pieces[start + size :]
+        if len(candidate) < len(pieces) and await shows(b"".join(candidate)):
+            pieces = candidate
+        if start == 0:
+            return pieces
+        start = max(start - size, 0)
+
+
+async def _hoist(data: bytes, shows: Shows) -> bytes:
+    """Put an inner term in the place of the one around it, from the outside in."""
+    start = data.find(b"(")
+    while start >= 0:
+        end = _end_of(data, start)
+        for inner in _terms(data[start + 1 : end]):
+            candidate = data[:start] + inner + data[end + 1 :]
+            if await shows(candidate):
+                data = candidate
+                break
+        else:
+            start = data.find(b"(", start + 1)
+    return data
+
+
+def _end_of(data: bytes, start: int) -> int:
+    """Where the bracket that opens at `start` is closed."""
+    depth = 0
+    for place in range(start, len(data)):
+        depth += {ord("("): 1, ord(")"): -1}.get(data[place], 0)
+        if depth == 0:
+            return place
+    return len(data)
+
+
+def _terms(data: bytes) -> Iterator[bytes]:
+    """The bracketed terms that stand side by side."""
+    place = data.find(b"(")
+    while place >= 0:
+        end = _end_of(data, place)
+        yield data[place : end + 1]
+        place = data.find(b"(", end + 1)
+
+
+def _lines(data: bytes) -> list[bytes]:
+    return data.splitlines(keepends=True)
+
+
+def _words(data: bytes) -> list[bytes]:
+    return _WORDS.findall(data) if b"\0" not in data else [data]
+
+
+def _bytes(data: bytes) -> list[bytes]:
+    return [data[n : n + 1] for n in range(len(data))] if len(data) <= FEW_BYTES else [data]
+
+
+def _brackets(data: bytes) -> list[bytes]:
+    """What stands inside the outermost brackets, one level at a time: arguments of terms."""
+    return list(_balanced(data)) if data.count(b"(") else [data]
+
+
+def _balanced(data: bytes) -> Iterator[bytes]:
+    """Pieces of depth 0 and 1 as they are, everything deeper as one piece each."""
+    depth = start = 0
+    for place, byte in enumerate(data):
+        if byte == ord("("):
+            if depth == 1:
+                yield data[start:place]
+                start = place
+            depth += 1
+        elif byte == ord(")"):
+            depth = max(depth - 1, 0)
+            if depth == 1:
+                yield data[start : place + 1]
+                start = place + 1
+    yield data[start:]

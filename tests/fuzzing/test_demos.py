@@ -1,0 +1,22 @@
+"""Both demos, with tiny budgets: what a newcomer runs first works from the start to the end."""
+
+import shutil
+
+import pytest
+
+from examples import fuzz_demo, typefuzz_demo
+from tests.support.debian import missing_reason
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason=missing_reason("g++") or "")
+def test_demo_fuzz_finds_the_bug_names_the_commit_and_sees_it_closed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    fuzz_demo.run("3s")
+    said = capsys.readouterr().out
+    assert "Fold constants before the search" in said
+    assert "done: found, dated, reported, mended, closed" in said
+
+
+def test_demo_typefuzz_calls_both_solvers() -> None:
+    assert typefuzz_demo.run("6s").executions > 0
