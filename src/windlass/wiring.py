@@ -250,7 +250,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
         meters = Meters()
         feed = Feed(engine.store, meters)
         tickers: list[Ticker[Any]] = [Ticker(feed, clock)]
-        providers = partial(make_provider, place=options.data / POOLS)
+        providers = partial(make_provider, place=options.data / POOLS, clock=clock)
         pools = Pools(engine, RealSecrets(), providers, address=options.address)
         if options.address:
             tickers.append(Ticker(PoolsLoop(pools), clock))

@@ -10,6 +10,7 @@ import pytest
 
 from tests.providers import orders
 from tests.support.waiting import until
+from windlass.clock import RealClock
 from windlass.domain.errors import InvalidInput
 from windlass.domain.pools import Pool
 from windlass.ports.provider import Machine, Order, Owner, ProviderFault
@@ -23,7 +24,7 @@ def order(token: str = "build-1") -> Order:
 
 
 def provider(folder: Path, **options: object) -> LocalProvider:
-    return LocalProvider(Pool(name="build", options=options), folder)
+    return LocalProvider(Pool(name="build", options=options), folder, RealClock())
 
 
 # Processes are found on the whole machine, where other runs of these tests may be under way.

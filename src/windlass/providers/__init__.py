@@ -4,16 +4,17 @@ from pathlib import Path
 
 from windlass.domain.errors import InvalidInput
 from windlass.domain.pools import Pool
+from windlass.ports.clock import Clock
 from windlass.ports.provider import Provider
 from windlass.providers.command import CommandProvider
 from windlass.providers.local import LocalProvider
 from windlass.providers.slurm import SlurmProvider
 
 
-def make_provider(pool: Pool, place: Path) -> Provider:
+def make_provider(pool: Pool, place: Path, clock: Clock) -> Provider:
     """The provider of a pool; `place` is a directory for what local workers keep."""
     if pool.provider == "local":
-        return LocalProvider(pool, place)
+        return LocalProvider(pool, place, clock)
     if pool.provider == "command":
         return CommandProvider(pool)
     if pool.provider == "slurm":

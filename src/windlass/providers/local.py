@@ -31,13 +31,13 @@ class LocalProvider:
 
     settle_ms = 0
 
-    def __init__(self, pool: Pool, place: Path, proc: Path = PROC) -> None:
+    def __init__(self, pool: Pool, place: Path, clock: Clock) -> None:
         options = Options(pool.options)
         self._env = options.texts("env")
         self._words = options.words("arguments", ())
         options.done()
         self._place = place
-        self._proc = proc
+        self._clock = clock
         self._asked: dict[str, int] = {}
 
     async def launch(self, order: Order) -> Machine:
@@ -58,13 +58,16 @@ class LocalProvider:
             raise ProviderFault(
                 f"a worker cannot be started in {folder}: {error.strerror}"
             ) from None
+        # Until the system shows its words, another server would take it for missing.
+        while _is_being_made(process.pid):
+            await self._clock.sleep_ms(1)
         return Machine(order.token, str(process.pid))
 
     async def find(self, owner: Owner) -> Sequence[Machine]:
         """Processes whose state lies in a folder of the pool, wherever the folder of their server
         is; a token is one machine."""
         found: dict[str, Machine] = {}
-        for pid, state in _workers(self._proc):
+        for pid, state in _workers():
             if state.parts[-4:-2] == owner and state.name == STATE:
                 token = state.parent.name
                 found.setdefault(token, Machine(token, str(pid)))
@@ -99,15 +102,24 @@ def workers_below(folder: Path) -> list[int]:
     return [pid for pid, state in _workers() if state.is_relative_to(folder.absolute())]
 
 
-def _workers(proc: Path = PROC) -> Iterator[tuple[int, Path]]:
+def _workers() -> Iterator[tuple[int, Path]]:
     """Workers on this machine: their process, and where they keep their state."""
-    for entry in sorted(proc.iterdir()):
+    for entry in sorted(PROC.iterdir()):
         if not entry.name.isdigit():
             continue
         with contextlib.suppress(OSError):  # it has just ended
             words = [os.fsdecode(word) for word in (entry / "cmdline").read_bytes().split(b"\0")]
             if "worker" in words and "--state" in words[:-1]:
                 yield int(entry.name), Path(words[words.index("--state") + 1])
+
+
+def _is_being_made(pid: int) -> bool:
+    """Whether a process has begun its program, and the system cannot yet tell which."""
+    try:
+        state = (PROC / str(pid) / "stat").read_bytes().rpartition(b") ")[2][:1]
+        return state not in (b"Z", b"X") and not (PROC / str(pid) / "cmdline").read_bytes()
+    except OSError:
+        return False
 
 
 async def end_workers(place: Path, clock: Clock, limit_ms: int) -> None:
