@@ -80,6 +80,11 @@ NOTHING: list[tuple[str, str, tuple[Any, ...], Any]] = [
     ("schedules", "trim_runs", (0, 10), 0),
     ("reactions", "add", ([],), None),
     ("reactions", "trim", (0, 10), 0),
+    ("statistics", "of_shapes", ([],), []),
+    ("statistics", "put", ([],), None),
+    ("statistics", "usage", ([],), {}),
+    ("deadlines", "add", ([],), None),
+    ("deadlines", "drop", ([],), None),
     ("log", "append", ([],), None),
     ("log", "bump", ({},), None),
 ]

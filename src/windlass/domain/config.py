@@ -52,6 +52,9 @@ class Config(Struct, frozen=True, kw_only=True):
     reactions_interval_ms: Annotated[
         int, doc("ms", "Pace of what follows the ends of workflows.", least=1)
     ] = 1_000
+    statistics_interval_ms: Annotated[
+        int, doc("ms", "Pace of the statistics loop: what completed jobs took.", least=1)
+    ] = 10_000
     heard_gap_ms: Annotated[
         int,
         doc("ms", "If no server heard workers for longer, every lease is extended.", least=1),
@@ -69,6 +72,15 @@ class Config(Struct, frozen=True, kw_only=True):
             "ms", "A job no known worker can run is rejected after it. 0: at once; never: it waits."
         ),
     ] = 600_000
+
+    reservation_after_ms: Annotated[
+        int,
+        doc("ms", "A job that waits for room so long has a worker kept free for it. 0: none."),
+    ] = 300_000
+    fair_share: Annotated[
+        int,
+        doc("switch", "1: namespaces share what runs, by weight, among jobs of one level. 0: no."),
+    ] = 0
 
     retry: RetryPolicy = RetryPolicy()
     timeouts: TimeoutPolicy = TimeoutPolicy()

@@ -14,13 +14,16 @@ class Draft:
 
     __slots__ = (
         "after",
+        "age_from",
         "any_after",
         "base",
         "id",
         "index",
         "job",
         "known",
+        "lends",
         "limit",
+        "rank",
         "unmet",
         "workflow",
     )
@@ -36,6 +39,9 @@ class Draft:
         self.any_after: Sequence[int] = ()
         self.unmet = 0
         self.workflow = 0
+        self.age_from = 0
+        self.rank = 0
+        self.lends = False  # something that it waits for has its rank from it
 
 
 async def reserve(work: Work, drafts: Sequence[Draft]) -> None:

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from windlass.domain.job import ALLOW_FAILURE, MANUAL, JobSpec
+from windlass.domain.inheritance import lift
+from windlass.domain.job import ALLOW_FAILURE, LENDS, MANUAL, JobSpec
 from windlass.domain.rank import age_from_ms, level, rank
 from windlass.domain.records import (
     Cascade,
@@ -19,8 +20,10 @@ from windlass.domain.records import (
     WorkflowRow,
 )
 from windlass.domain.states import State
+from windlass.engine.deadlines import deadlines_of, note_deadlines
 from windlass.engine.drafts import Draft
 from windlass.engine.enqueue import make_ready
+from windlass.engine.inheritance import pass_on
 from windlass.engine.joining import is_relative
 from windlass.engine.work import Work
 
@@ -50,6 +53,7 @@ class _Sheet:
         self.ready: list[Ticket] = []
         self.edges: defaultdict[int, list[int]] = defaultdict(list)
         self.doomed: list[Draft] = []
+        self.deadlines: list[tuple[int, int]] = []
         self._work = work
         self._outside = outside
         self._groups = groups
@@ -57,11 +61,38 @@ class _Sheet:
         self._made: dict[tuple[int, int | None], list[int]] = {}  # state, base to be told
         self._counts: dict[tuple[int, int, int], int] = {}
 
+    def rank(self, drafts: Sequence[Draft]) -> None:
+        """Rank these jobs, ascending by id: each by the best among itself and those behind it."""
+        for draft in drafts:
+            draft.age_from, draft.rank = self._standing(draft)
+        if len({standing.rank for standing in self._standings.values()}) > 1:
+            own = {draft.id: draft.rank for draft in drafts}
+            waits = {draft.id: (*draft.after, *draft.any_after) for draft in drafts}
+            ranks, lenders = lift(own, waits)
+            for draft in drafts:
+                draft.rank = ranks[draft.id]
+                draft.lends = draft.id in lenders
+        if self._outside:
+            self._rank_outside(drafts)
+
+    def _rank_outside(self, drafts: Sequence[Draft]) -> None:
+        """Existing jobs that one of these waits for may have to be ranked anew."""
+        outside = self._outside
+        better = []
+        for draft in drafts:
+            facts = (outside.get(job) for job in (*draft.after, *draft.any_after))
+            if any(f is not None and not f.state and f.rank > draft.rank for f in facts):
+                draft.lends = True
+                better.append(draft.id)
+        pass_on(self._work, better)
+
     def add(self, draft: Draft, shape: int) -> None:
         """Write down one job."""
         row = self._row(draft, shape)
         not_before = draft.job.spec.not_before or 0
         self.rows.append(row)
+        if draft.job.spec.start_before or draft.job.spec.finish_before:
+            self.deadlines += deadlines_of(draft.job.spec, row.id)
         ticket = Ticket(shape, row.rank, row.id, 0, row.workflow, row.limit, None)
         unsatisfied = self._count_unmet(draft)
         blocked = draft.unmet > 0
@@ -94,10 +125,10 @@ class _Sheet:
 
     def _row(self, draft: Draft, shape: int) -> NewJob:
         mould, work = draft.job.mould, self._work
-        age_from, place = self._standing(draft)
+        flags = mould.flags | LENDS if draft.lends else mould.flags
         return NewJob(
-            draft.id, shape, draft.workflow, mould.flags, place, draft.base, 0, age_from, work.now,
-            draft.limit, mould.timeout_ms, mould.idle_ms, 0, _resolved_body(draft),
+            draft.id, shape, draft.workflow, flags, draft.rank, draft.base, 0, draft.age_from,
+            work.now, draft.limit, mould.timeout_ms, mould.idle_ms, 0, _resolved_body(draft),
         )  # fmt: skip
 
     def _standing(self, draft: Draft) -> _Standing:
@@ -144,7 +175,9 @@ async def write_drafts(
     """Write these jobs; `outside` are the others they name, `groups` their workflows."""
     shapes = await work.intern([draft.job for draft in fresh])
     sheet = _Sheet(work, outside, groups)
-    for draft in sorted(fresh, key=lambda d: d.id):
+    ordered = sorted(fresh, key=lambda d: d.id)
+    sheet.rank(ordered)
+    for draft in ordered:
         sheet.add(draft, shapes[draft.job.mould.digest])
     sheet.count()
     await work.tx.jobs.insert(sheet.rows)
@@ -156,6 +189,7 @@ async def write_drafts(
         await work.tx.places.add_waits(sheet.waits)
     if sheet.dues:
         await work.tx.places.add_due(sheet.dues)
+    await note_deadlines(work, sheet.deadlines)
     await make_ready(work, sheet.ready)
     _doom(work, sheet.doomed, outside)
 

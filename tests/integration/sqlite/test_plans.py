@@ -17,6 +17,7 @@ WALKS = {
     "overdue": "leases are bounded by the fleet's slots",
     "orphans": "leases are bounded by the fleet's slots",
     "silent_workers": "once in a health cycle",
+    "past_metadata": "a few for each worker, once in a cleanup cycle",
     "queues": "a handful",
     "meta": "a handful",
     "sequences": "a handful, once at start",
@@ -27,6 +28,13 @@ WALKS = {
     "oldest_event": "stops at the first row",
     "queued_jobs": "stops at its bound",
     "lease_counts": "leases are bounded by the fleet's slots",
+    "fleet": "a row for each worker, when somebody asks why",
+    "holders": "leases are bounded by the fleet's slots",
+    "running_by_shape": "leases are bounded by the fleet's slots",
+    "unbound_leases": "leases are bounded by the fleet's slots",
+    "preemptible": "leases are bounded by the fleet's slots",
+    "reservations": "one for each worker at most, and rare",
+    "namespace_weights": "a handful",
     "newest_event": "stops at the first row, from the end",
 } | {name: "a snapshot is everything" for name in QUERIES if name.startswith("all_")}
 

@@ -39,6 +39,13 @@ def take_snapshot(tables: Tables) -> Snapshot:
         reactions=tuple(tables.reactions.between((), None)),
         workflow_about=tuple(sorted(tables.workflow_about, key=lambda row: row.workflow)),
         workflow_keys=tuple(sorted(tables.workflow_keys)),
+        rates=tuple(sorted(tables.rates)),
+        reservations=tuple(sorted(tables.reservations)),
+        namespace_weights=tuple(sorted(tables.namespace_weights)),
+        statistics=tuple(tables.statistics.between((), None)),
+        usage=tuple(sorted(tables.usage)),
+        deadlines=tuple(tables.deadlines.between((), None)),
+        past_metadata=tuple(sorted(tables.past_metadata)),
     )
 
 

@@ -22,6 +22,8 @@ from windlass.domain.records import (
     Lease,
     LimitRow,
     QueueRow,
+    RateRow,
+    Reservation,
     ShapeRow,
     Ticket,
     Wait,
@@ -32,6 +34,7 @@ from windlass.domain.records import (
 )
 from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.ports.store import Head, Stopped
+from windlass.ports.store_placement import Load, Preemptible
 
 R = TypeVar("R", bound=tuple[object, ...])
 Row = tuple[Any, ...]
@@ -56,11 +59,15 @@ as_head = maker(Head)
 as_key = maker(KeyRow)
 as_lease = maker(Lease)
 as_limit = maker(LimitRow)
+as_load = maker(Load)
 as_log = maker(LogRow)
 as_name = maker(NameRow)
+as_preemptible = maker(Preemptible)
 as_progress = maker(Progress)
 as_queue = maker(QueueRow)
+as_rate = maker(RateRow)
 as_reaction = maker(ReactionRow)
+as_reservation = maker(Reservation)
 as_run = maker(RunRow)
 as_schedule = maker(ScheduleRow)
 as_shape = maker(ShapeRow)

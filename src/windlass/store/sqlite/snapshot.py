@@ -5,6 +5,8 @@ from typing import TypeVar
 
 import apsw
 
+from windlass.domain.statistics import StatisticsRow, Usage
+from windlass.domain.workers import PastMetadata
 from windlass.ports.store import Snapshot
 from windlass.store.sqlite.rows import (
     Row,
@@ -23,8 +25,10 @@ from windlass.store.sqlite.rows import (
     as_name,
     as_progress,
     as_queue,
+    as_rate,
     as_reaction,
     as_record,
+    as_reservation,
     as_run,
     as_schedule,
     as_shape,
@@ -79,6 +83,15 @@ def take_snapshot(connection: apsw.Connection) -> Snapshot:
         reactions=whole("all_reactions", as_reaction),
         workflow_about=whole("all_workflow_about", as_about),
         workflow_keys=whole("all_workflow_keys", _named),
+        rates=whole("all_rates", as_rate),
+        reservations=whole("reservations", as_reservation),
+        namespace_weights=whole("namespace_weights", _pair),
+        statistics=whole("all_statistics", StatisticsRow._make),
+        usage=whole("all_usage", Usage._make),
+        deadlines=whole("all_deadlines", _times),
+        past_metadata=tuple(
+            map(PastMetadata._make, connection.execute(QUERIES["past_metadata"], (0,)))
+        ),
     )
 
 
@@ -92,6 +105,11 @@ def _dependents(connection: apsw.Connection) -> Iterator[tuple[int, tuple[int, .
 def _named(row: Row) -> tuple[str, str, int]:
     namespace, key, workflow = row
     return namespace, key, workflow
+
+
+def _times(row: Row) -> tuple[int, int]:
+    at, job = row
+    return at, job
 
 
 def _pair(row: Row) -> tuple[str, int]:

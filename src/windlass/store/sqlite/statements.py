@@ -2,4 +2,11 @@
 
 from windlass.store.sql import load_queries
 
-QUERIES = load_queries("windlass.store.sqlite", "queries.sql", "schedules.sql")
+QUERIES = load_queries(
+    "windlass.store.sqlite",
+    "queries.sql",
+    "schedules.sql",
+    "statistics.sql",
+    "explain.sql",
+    "placement.sql",
+)
