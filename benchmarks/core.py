@@ -7,6 +7,7 @@ names all of them run. `--quick` is for a first look; `--long` adds what takes m
 from benchmarks.sections import (
     budgets,
     claims,
+    explain,
     group_commit,
     memory,
     postgres,
@@ -23,6 +24,7 @@ SECTIONS: Sections = {
     "budgets": budgets.run,
     "memory": memory.run,
     "workflows": workflows.run,
+    "explain": explain.run,
 }
 
 

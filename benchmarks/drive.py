@@ -1,6 +1,7 @@
 """Drive an engine as workers do: submit, and one sync that reports and claims."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from benchmarks.measure import Lap, Watch
 from windlass.domain.job import JobSpec
@@ -14,9 +15,11 @@ RESULT_BYTES = b'{"ok":true}'
 MOST_SLOTS = 1_000
 
 
-def specs(count: int, first: int = 0) -> list[JobSpec]:
+def specs(count: int, first: int = 0, resources: dict[str, Any] | None = None) -> list[JobSpec]:
     """Small jobs that differ in their arguments."""
-    return [JobSpec(task=TASK, args={"n": n}) for n in range(first, first + count)]
+    return [
+        JobSpec(task=TASK, args={"n": n}, resources=resources) for n in range(first, first + count)
+    ]
 
 
 def spec_bytes(n: int) -> bytes:

@@ -68,6 +68,12 @@ def zone_shapes(count: int) -> list[Shape]:
     ]
 
 
+def sized_shape(cpus: int) -> Shape:
+    """A shape whose jobs take so many processors, and as many GiB."""
+    taken = (("cpus", cpus), ("memory", cpus * 2**30))
+    return Shape("default", "default", drive.TASK, resources=taken)
+
+
 def task_shapes(count: int) -> list[Shape]:
     """Shapes that differ in their task, which every worker can run."""
     return [Shape("default", "default", f"{drive.TASK}-{n}") for n in range(count)]

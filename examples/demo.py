@@ -2,8 +2,8 @@
 
 It starts `windlass up` on a fresh data directory, runs shell jobs, Python functions and
 an ffmpeg transcode, a job that fails at first, a workflow with an allowed failure and a retry,
-and kills a worker in the middle of a job; then it checks that everything ended as it should,
-and leaves nothing behind.
+and kills a worker in the middle of a job; it asks why a job waits that no worker can run. Then
+it checks that everything ended as it should, and leaves nothing behind.
 """
 
 import os
@@ -119,6 +119,22 @@ def check_diamond(flow: Workflow) -> None:
         raise SystemExit(f"the diamond should have completed but for lint: {info.state}, {states}")
 
 
+def explain_a_wait(client: Client) -> None:
+    """A job that no worker here can run, and the one behind it: both say why they wait."""
+    with client.workflow("too-large") as flow:
+        large = flow.submit(shell("needs-8TiB", "true"), options={"requires": ["memory>=8TiB"]})
+        behind = flow.submit(shell("behind-it", "true"), after=large)
+    found = behind.explain()
+    console.print(f"job {found.job} {found.summary}", style="yellow", highlight=False)
+    for worker in large.explain().workers:
+        console.print(f"  {worker.text}", highlight=False)
+    change = found.smallest_change
+    if change is None or "with memory ≥ 8TiB" not in change.text:
+        raise SystemExit(f"explain should have named what is missing: {change}")
+    console.print(f"  what would let it run: {change.text}", highlight=False)
+    flow.cancel("shown")
+
+
 def kill_worker_of(job: JobHandle) -> None:
     """Wait until the job runs, then kill −9 the agent that runs it, not the job itself."""
     for chunk in job.logs(follow=True):
@@ -191,6 +207,7 @@ def main() -> None:
                 ended = watch([*jobs, doomed])
                 summary(ended)
                 check_diamond(flow)
+                explain_a_wait(client)
                 check(client, ended, ended[-1])
         finally:
             installation.stop()

@@ -18,17 +18,28 @@ import msgspec
 import uvloop
 
 from benchmarks import drive
-from benchmarks.fill import FINISHED, Group, plain_shape, task_shapes, zone_shapes
+from benchmarks.fill import (
+    FINISHED,
+    RUNNING,
+    Group,
+    plain_shape,
+    sized_shape,
+    task_shapes,
+    zone_shapes,
+)
 from benchmarks.options import Options
 from benchmarks.report import Row
 from benchmarks.stores import OpenFilled, filled_postgres, filled_sqlite
 from tests.support.postgres import start_postgres
 from windlass.engine.engine import Engine
+from windlass.engine.queues import QueueLimits
 
 WANTS = (1, 100)
 BASE_JOBS = 1_000
 SETTINGS = {"shared_buffers": "512MB", "max_wal_size": "4GB", "autovacuum": "off"}
 MINE = "mine"  # the zone of the worker
+CPUS = 250
+IN_USE = 100  # of them, where there are resources
 
 
 class Scene(msgspec.Struct, frozen=True):
@@ -37,6 +48,7 @@ class Scene(msgspec.Struct, frozen=True):
     name: str
     groups: Sequence[Group]
     most: float | None
+    limited: bool = False  # its queue has limits
 
 
 def base() -> Scene:
@@ -57,11 +69,19 @@ def scenes(options: Options) -> list[Scene]:
         Scene(f"{10 * shapes:,} jobs of a shape each",
               [Group(10 * shapes, task_shapes(10 * shapes))], None),
     ]  # fmt: skip
+    found.append(_crowded(many))
     if options.long:
         done = Group(10_000_000, [plain_shape()], FINISHED)
         waiting = Group(BASE_JOBS, task_shapes(1))
         found.append(Scene("10,000,000 finished", [done, waiting], 1.2))
     return found
+
+
+def _crowded(many: int) -> Scene:
+    """Everything that a claim can count: a worker in use, large jobs in front, a limited queue."""
+    small, large = [sized_shape(1)], [sized_shape(200)]
+    groups = [Group(IN_USE, small, RUNNING), Group(many // 2, large), Group(many // 2, small)]
+    return Scene(f"{many:,} queued, limits and resources in use", groups, 2, limited=True)
 
 
 def run(options: Options) -> list[Row]:
@@ -87,21 +107,26 @@ class Claims(msgspec.Struct):
 class Stage:
     """One scene being played: an engine, its worker, and the times of its claims."""
 
-    def __init__(self, engine: Engine, worker: drive.BenchWorker) -> None:
+    def __init__(self, engine: Engine, worker: drive.BenchWorker, sized: bool = False) -> None:
         self._engine = engine
+        self._resources = {"cpus": 1, "memory": "1GiB"} if sized else None
         self._worker = worker
         self.first_ms = 0.0
         self.refreshed_ms = 0.0
         self.claims: dict[int, Claims] = {want: Claims() for want in WANTS}
 
     @classmethod
-    async def set_up(cls, engine: Engine) -> "Stage":
+    async def set_up(cls, engine: Engine, limited: bool = False) -> "Stage":
         """A claim that reads the heads of all shapes is timed by itself.
 
         The first one also matches every shape; later ones come with `bound_ttl`.
         """
-        worker = await drive.BenchWorker.enrol(engine, zone=MINE)
-        stage = cls(engine, worker)
+        offers: dict[str, object] = {"zone": MINE, "system:cpus": CPUS, "system:memory": 2**40}
+        worker = await drive.BenchWorker.enrol(engine, "w", **offers)
+        if limited:
+            limits = QueueLimits(max_running=CPUS + IN_USE, max_per_worker=CPUS)
+            await engine.set_queue_limits("default", limits)
+        stage = cls(engine, worker, limited)
         stage.first_ms = (await stage._claim(1))[0] * 1000
         await engine.refresh()
         stage.refreshed_ms = (await stage._claim(1))[0] * 1000
@@ -122,7 +147,7 @@ class Stage:
         took = time.perf_counter() - wall, time.process_time() - cpu
         if given != want:
             raise RuntimeError(f"expected {want} jobs, got {given}")
-        await self._engine.submit(drive.specs(given))
+        await self._engine.submit(drive.specs(given, resources=self._resources))
         return took
 
 
@@ -135,7 +160,7 @@ async def measure(
         beside = await Stage.set_up(engine)
         for scene in found:
             async with opened(scene.groups) as other:
-                stage = await Stage.set_up(other)
+                stage = await Stage.set_up(other, scene.limited)
                 for taken in beside.claims.values():
                     taken.wall.clear()
                     taken.cpu.clear()

@@ -22,6 +22,7 @@ from windlass.domain.webhooks import parse_networks
 from windlass.engine.access import Access
 from windlass.engine.engine import Engine
 from windlass.engine.files import Files
+from windlass.engine.loops.capability import CapabilityLoop
 from windlass.engine.loops.cleanup import CleanupLoop
 from windlass.engine.loops.cron import CronLoop
 from windlass.engine.loops.duty import Duty, Presence, Standby
@@ -30,6 +31,7 @@ from windlass.engine.loops.pools import PoolsLoop
 from windlass.engine.loops.reactions import ReactionsLoop, WebhooksLoop
 from windlass.engine.loops.retention import RetentionLoop
 from windlass.engine.loops.scheduling import SchedulingLoop
+from windlass.engine.loops.statistics import StatisticsLoop
 from windlass.engine.loops.ticker import Loop, Ticker
 from windlass.engine.loops.watchdog import WatchdogLoop
 from windlass.engine.pools import Pools
@@ -198,6 +200,8 @@ def make_works(store: Store, blobs: str, config: Config, imports: Sequence[str] 
             CronLoop(engine, schedules.runs),
             ReactionsLoop(engine, reactions),
             WebhooksLoop(engine, reactions),
+            StatisticsLoop(engine),
+            CapabilityLoop(engine),
         )
 
     duty = Duty(loops, RealClock(), config.drain_limit_ms)

@@ -62,7 +62,7 @@ def test_a_worker_with_resources_tells_them_and_takes_secrets_from_files(
                           "sh", "-c", 'test "$FILED" = from-a-file')  # fmt: skip
             assert job.returncode == 0
             shown = program.json("workers", "show", "big")
-            assert shown["slots"] == 4
+            assert shown["slots"] == 3
             assert shown["metadata"]["resource:licences"] == 2
             assert shown["metadata"]["system:cpus"] == 3
             assert shown["metadata"]["secret:FILED"] == ["*"]

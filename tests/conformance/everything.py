@@ -32,7 +32,9 @@ from tests.conformance.rows import (
 )
 from windlass.domain.baseline import BaselineRow
 from windlass.domain.files import Dynamic, Progress
-from windlass.domain.records import JobTry, KeyRow, QueueRow
+from windlass.domain.records import JobTry, KeyRow, QueueRow, RateRow, Reservation
+from windlass.domain.statistics import StatisticsRow, Usage
+from windlass.domain.workers import PastMetadata
 from windlass.ports.store import Tx
 
 # Roles whose tests and steps are still to come, and their tables. Both lists are exact: a
@@ -56,6 +58,10 @@ FILL: list[Step] = [
     lambda tx: tx.places.add_parked([ticket(11, limit=1), ticket(12, limit=1)]),
     lambda tx: tx.leases.grant([grant(ticket(1)), grant(ticket(2))], RUNNING, 100, 10),
     lambda tx: tx.limits.intern([("team", "a", 2)]),
+    lambda tx: tx.placement.lock_rates([("team", "r"), ("team", "s")], wait=True),
+    lambda tx: tx.placement.reserve(Reservation(1, 2, 3, 4)),
+    lambda tx: tx.placement.reserve(Reservation(2, 3, 3, 5)),
+    lambda tx: tx.placement.set_namespace_weight("team", 2),
     lambda tx: tx.workflows.allocate(1),
     lambda tx: tx.workflows.insert([workflow(1)]),
     lambda tx: tx.workflows.describe(about(1)),
@@ -77,6 +83,10 @@ FILL: list[Step] = [
     lambda tx: tx.schedules.insert(schedule("gone")),
     lambda tx: tx.schedules.add_runs([schedule_run(1, 5), schedule_run(1, 6, state=3)]),
     lambda tx: tx.reactions.add([reaction(1), reaction(2, state=2, finished_at=1)]),
+    lambda tx: tx.statistics.put([StatisticsRow(1, 1, 2, 3, 1, 2, "{}")]),
+    lambda tx: tx.statistics.put_usage(Usage(1, 1, 7)),
+    lambda tx: tx.deadlines.add([(5, 1), (6, 2)]),
+    lambda tx: tx.workers.note_past(PastMetadata(1, "d", 5, "{}"), 0),
     lambda tx: tx.pools.insert(pool("p")),
     lambda tx: tx.pools.insert(pool("gone")),
     lambda tx: tx.pools.add_workers([pool_worker(1, "t1"), pool_worker(1, "t2", state=6)]),
@@ -91,7 +101,7 @@ CHANGE: list[Step] = [
     lambda tx: tx.workers.remove(2),
     lambda tx: tx.jobs.note_tries([JobTry(3, 1, 1, 0, 0, "[]")]),
     lambda tx: tx.jobs.end([job_end(4)]),
-    lambda tx: tx.jobs.set_priority(5, 1, 2, 3),
+    lambda tx: tx.jobs.set_priority(5, 1, 2, 3, 4),
     lambda tx: tx.jobs.set_superseded(4, 6),
     lambda tx: tx.jobs.add_dependents({2: [4], 3: [1]}),
     lambda tx: tx.jobs.start_dependents({19: range(1_200)}),
@@ -113,6 +123,10 @@ CHANGE: list[Step] = [
     lambda tx: tx.leases.drop([2]),
     lambda tx: tx.limits.intern([("team", "a", 5)]),
     lambda tx: tx.limits.bump({1: 1}),
+    lambda tx: tx.placement.bind([1], 7),
+    lambda tx: tx.placement.put_rates([RateRow("team", "r", 2, "[1,2]")]),
+    lambda tx: tx.placement.release([2]),
+    lambda tx: tx.placement.set_namespace_weight("team", 3),
     lambda tx: tx.workflows.bump({1: {QUEUED: 1}}),
     lambda tx: tx.workflows.set_state([(1, 2, 3, 4)]),
     lambda tx: tx.workflows.set_reason(1, "why"),
@@ -139,6 +153,11 @@ CHANGE: list[Step] = [
     lambda tx: tx.schedules.trim_runs(900, 10),
     lambda tx: tx.reactions.update(reaction(1, id=1, state=3)),
     lambda tx: tx.reactions.trim(900, 10),
+    lambda tx: tx.statistics.put([StatisticsRow(1, 1, 3, 4, 1, 2, "{}")]),
+    lambda tx: tx.statistics.put_usage(Usage(1, 2, 8)),
+    lambda tx: tx.statistics.move_on(0, 2),
+    lambda tx: tx.deadlines.drop([(5, 1)]),
+    lambda tx: tx.workers.note_past(PastMetadata(1, "d", 9, "[]"), 0),
     lambda tx: tx.pools.update(pool("p", id=1, state=2)),
     lambda tx: tx.pools.remove(2),
     lambda tx: tx.pools.update_workers([pool_worker(1, "t1", id=1, state=3)]),

@@ -14,7 +14,7 @@ from tests.conformance.rows import (
     workflow,
 )
 from windlass.domain.events import Moves
-from windlass.domain.records import QueueRow
+from windlass.domain.records import QueueRow, RateRow, Reservation
 from windlass.ports.store import Snapshot
 
 
@@ -135,6 +135,34 @@ def use_limits(dice: Dice, held: Snapshot) -> Move:
     )
 
 
+def use_placement(dice: Dice, held: Snapshot) -> Move:
+    known = [row.job for row in held.leases]
+    rates = [RateRow("team", row.key, dice.number(0, 3), "[1]") for row in held.rates]
+    return dice.one(
+        [
+            Move("placement", "bind", (dice.some(known), dice.number(0, 3))),
+            Move("placement", "put_rates", (dice.some(rates),)),
+            Move("placement", "reserve", (Reservation(*(dice.number(1, 3) for _ in range(4))),)),
+            Move("placement", "release", (dice.some([1, 2, 3]),)),
+            Move("placement", "reservations", ()),
+            Move("placement", "set_namespace_weight", (dice.one("abA"), dice.number(1, 9))),
+            Move("placement", "namespace_weights", ()),
+        ]
+    )
+
+
+def ask_placement(dice: Dice, held: Snapshot) -> Move:
+    """What joins leases with jobs, which here may be missing."""
+    known = {row.facts.id for row in held.jobs}
+    workers = {row.worker for row in held.leases if row.job not in known}
+    return dice.one(
+        [
+            Move("placement", "loads", ([w for w in dice.some(WORKERS) if w not in workers],)),
+            Move("placement", "lock_rates", ([("team", key) for key in dice.some("rst")], True)),
+        ]
+    )
+
+
 def intern_shapes(dice: Dice, held: Snapshot) -> Move:
     return Move("catalog", "intern_shapes", (dict.fromkeys(sorted(dice.some("abcd")), b"{}"),))
 
@@ -215,6 +243,8 @@ MOVES: list[Maker] = [
     use_limits,
     use_catalog,
     use_log,
+    use_placement,
+    ask_placement,
 ]
 
 # These use up numbers, of which a failed transaction may leave gaps in some stores, or

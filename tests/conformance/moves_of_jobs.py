@@ -61,7 +61,8 @@ def record_attempts(dice: Dice, held: Snapshot) -> Move:
 
 
 def set_priority(dice: Dice, held: Snapshot) -> Move:
-    numbers = (dice.one(JOBS), dice.number(-2, 2), dice.one(TIMES), dice.one(RANKS))
+    place = (dice.number(-2, 2), dice.one(TIMES), dice.one(RANKS), dice.number(0, 15))
+    numbers = (dice.one(JOBS), *place)
     return Move("jobs", "set_priority", numbers)
 
 

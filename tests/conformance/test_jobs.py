@@ -158,8 +158,8 @@ def test_an_attempt_is_recorded_once(store: Driver) -> None:
 def test_a_new_priority_changes_one_job(store: Driver) -> None:
     rows = [new_job(1), new_job(2)]
     store.transact(lambda tx: tx.jobs.insert(rows))
-    store.transact(lambda tx: tx.jobs.set_priority(2, adjustment=17, age_from=88, rank=-99))
-    changed = facts(rows[1], adjustment=17, age_from=88, rank=-99)
+    store.transact(lambda tx: tx.jobs.set_priority(2, 17, age_from=88, rank=-99, flags=11))
+    changed = facts(rows[1], adjustment=17, age_from=88, rank=-99, flags=11)
     assert store.transact(lambda tx: tx.jobs.lock([1, 2])) == {1: facts(rows[0]), 2: changed}
 
 
@@ -174,7 +174,7 @@ def test_a_superseded_job_names_its_successor(store: Driver) -> None:
 def test_changes_of_unknown_jobs_change_nothing(store: Driver) -> None:
     async def change(tx: Tx) -> None:
         await tx.jobs.note_tries([JobTry(9, 1, 1, 1, 1, None)])
-        await tx.jobs.set_priority(9, 1, 1, 1)
+        await tx.jobs.set_priority(9, 1, 1, 1, 1)
         await tx.jobs.set_superseded(9, 1)
 
     store.transact(lambda tx: tx.jobs.insert([new_job(1)]))

@@ -84,3 +84,18 @@ def test_the_limits_under_which_jobs_are_parked(store: Driver) -> None:
     assert sorted(store.transact(lambda tx: tx.limits.parked())) == [3, 5, 7]
     store.transact(lambda tx: tx.places.unpark([places[0], places[3]]))
     assert sorted(store.transact(lambda tx: tx.limits.parked())) == [3, 7]
+
+
+def test_the_worst_ready_job_under_a_limit_is_the_last_of_its_shape(store: Driver) -> None:
+    places = [
+        ticket(1, limit=1, rank=50),
+        ticket(2, limit=1, rank=70),
+        ticket(3, limit=1, rank=70),
+        ticket(4, limit=2, rank=90),
+        ticket(5, limit=1, rank=90, shape=2),
+    ]
+    store.transact(lambda tx: tx.places.add_ready(places))
+    assert store.transact(lambda tx: tx.places.worst_ready(1, 1)) == places[2]
+    assert store.transact(lambda tx: tx.places.worst_ready(1, 2)) == places[4]
+    assert store.transact(lambda tx: tx.places.worst_ready(1, 3)) is None
+    assert store.transact(lambda tx: tx.places.worst_ready(9, 1)) is None

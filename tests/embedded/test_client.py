@@ -13,6 +13,7 @@ from tests.embedded import functions
 from tests.support.running import run
 from windlass.domain.errors import Conflict, InvalidInput, NotFound
 from windlass.tasks import request
+from windlass.wire.bulk import Where
 
 SLEEP = windlass.JobRequest(task="shell", args={"argv": ["sleep", "1000"]})
 
@@ -154,3 +155,15 @@ def _wait_for(path: Path) -> None:
     subprocess.run(
         ["sh", "-c", f"until [ -s '{path}' ]; do sleep 0.02; done"], timeout=60, check=True
     )
+
+
+def test_many_jobs_are_changed_by_filter(tmp_path: Path) -> None:
+    with windlass.Client.embedded(tmp_path / "jobs.db", workers=0) as client:
+        jobs = client.submit_many([SLEEP] * 3)
+        assert client.edit_many("cancel", Where(task="shell"), dry_run=True).matched == 3
+        assert client.edit_many("prioritize", Where(task="shell"), adjustment=4).applied == 3
+        assert jobs[0].info().priority.effective == 4
+        assert client.edit_many("cancel", Where(task="shell"), reason="enough").applied == 3
+        assert jobs[0].info().reason == "enough"
+        with pytest.raises(InvalidInput, match="at least one filter"):
+            client.edit_many("cancel", Where())

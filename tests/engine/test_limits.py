@@ -159,3 +159,23 @@ async def test_several_workers_share_one_limit(rig: Rig) -> None:
     assert await fill(rig, agents) == 0
     await rig.advance(MINUTE)
     assert await running(rig) == 3
+
+
+async def test_a_parked_job_that_becomes_more_urgent_passes_one_that_stands_ready(rig: Rig) -> None:
+    first, second, third = [await rig.submit(concurrency=at_most(1), args=n) for n in range(3)]
+    await rig.engine.adjust_priority(third, 5)
+    agent = await rig.agent()
+    given = await agent.take_one()
+    assert given.job == third
+    await agent.finish(given)
+    assert await rig.order(agent, 1) == [first]
+    assert await rig.state(second) == "queued"
+
+
+async def test_an_urgent_job_that_comes_later_passes_those_that_stand_ready(rig: Rig) -> None:
+    slow = [await rig.submit(concurrency=at_most(2), args=n) for n in range(4)]
+    urgent = await rig.submit(concurrency=at_most(2), priority=5)
+    later = await rig.submit(concurrency=at_most(2), priority=1)
+    agent = await rig.agent()
+    assert [job.job for job in await agent.take(3)] == [urgent, later]
+    assert await rig.states(*slow) == ["queued"] * 4

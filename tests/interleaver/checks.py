@@ -11,7 +11,8 @@ from tests.interleaver.stage import Performance, Stage
 from tests.interleaver.world import HOUR
 from windlass.domain.errors import WindlassError
 from windlass.domain.job import ALLOW_FAILURE
-from windlass.domain.records import KEPT_WHILE_RUNNING, Lease, Worker
+from windlass.domain.records import KEPT_WHILE_RUNNING, Lease, Ticket, Worker
+from windlass.domain.shape import Shape
 from windlass.domain.states import STATE_BY_CODE, State
 from windlass.engine import queues, unblock, workers
 from windlass.engine.cascades import advance
@@ -108,10 +109,24 @@ def _lost_wakeups(performance: Performance, snapshot: Snapshot) -> Iterator[str]
     if not any(isinstance(p.answer, Synced) and p.answer.short for p in performance.played):
         return
     told = {shape for played in performance.played for shape in played.effects.arrivals}
+    freed = {queue for played in performance.played for queue in played.effects.freed}
     paused = any(queue.paused for queue in snapshot.queues)
     for ticket in snapshot.ready:
-        if ticket.shape not in told and not ticket.excluded and not paused:
+        if ticket.shape in told or ticket.excluded or paused:
+            continue
+        if not _is_held_back(snapshot, ticket, freed):
             yield f"job {ticket.job} is ready, a worker waits, and nobody wakes it"
+
+
+def _is_held_back(snapshot: Snapshot, ticket: Ticket, freed: set[str]) -> bool:
+    """Whether its queue is full, or was and is told of, or its rate allows no start now."""
+    body = next(row.body for row in snapshot.shapes if row.id == ticket.shape)
+    shape = msgspec.json.decode(body, type=Shape)
+    full = {row.id for row in snapshot.limits if row.leased >= row.max}
+    limited = {row.name for row in snapshot.queues if row.max_running and row.limit in full}
+    started = {(row.namespace, row.key) for row in snapshot.rates if row.starts != "[]"}
+    rated = shape.rate is not None and (shape.namespace, shape.rate.key) in started
+    return shape.queue in limited or shape.queue in freed or rated
 
 
 class Drain:
@@ -179,7 +194,8 @@ class Drain:
             )
         if paused:
             hand.forget()
-        return bool(snapshot.leases or snapshot.due or manual or paused)
+        rated = snapshot.rates and snapshot.ready
+        return bool(snapshot.leases or snapshot.due or manual or paused or rated)
 
 
 async def _report_all(work: Work, leases: Iterable[Lease]) -> None:

@@ -26,6 +26,8 @@ from windlass.engine import (
 from windlass.engine import unblock as unblocking
 from windlass.engine.activity import Activity, note_activity
 from windlass.engine.bounds import Bounds
+from windlass.engine.capability import reject_at_once
+from windlass.engine.deadlines import end_late
 from windlass.engine.submit import submit as submit_jobs
 from windlass.engine.sync import SyncCall
 from windlass.engine.sync import sync as sync_workers
@@ -231,6 +233,15 @@ def pause(queue: str = "default") -> Command:
     return lambda world: _alone(lambda work: queues.set_paused(work, queue, True, None))
 
 
+def limit_queue(most: int, queue: str = "default") -> Command:
+    limits = queues.QueueLimits(max_running=most)
+    return lambda world: _alone(lambda work: queues.set_limits(work, queue, limits, None))
+
+
+def adopt(world: World) -> Step[Any]:
+    return _alone(queues.adopt_leases)
+
+
 def activity(worker: str, label: str) -> Command:
     def make(world: World) -> Step[Any]:
         facts, held = world.workers[worker], world.held[label]
@@ -271,6 +282,18 @@ def advance(world: World) -> Step[Any]:
 
 def promote(world: World) -> Step[Any]:
     return _alone(lambda work: enqueue.promote_due(work, 100))
+
+
+def late(world: World) -> Step[Any]:
+    """Deal with deadlines that have passed."""
+    return _alone(end_late)
+
+
+def reject(*labels: str) -> Command:
+    """Reject those of these jobs that nobody can run."""
+    return lambda world: _alone(
+        lambda work: reject_at_once(work, [world.jobs[label] for label in labels])
+    )
 
 
 def refill(world: World) -> Step[Any]:

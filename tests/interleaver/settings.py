@@ -1,7 +1,17 @@
 """The worlds in which pairs of commands meet."""
 
-from tests.interleaver.commands import cancel, cancel_flow, expire, retry, retry_flow
+from typing import Any
+
+from tests.interleaver.commands import (
+    cancel,
+    cancel_flow,
+    expire,
+    hear,
+    retry,
+    retry_flow,
+)
 from tests.interleaver.world import HOUR, MINUTE, SECOND, World, job
+from windlass.domain.rates import Rate
 
 
 async def one_running(world: World) -> None:
@@ -32,6 +42,38 @@ async def parents(world: World) -> None:
     both = world.jobs["p1"], world.jobs["p2"]
     await world.submit(job("join", after=both))
     await world.submit(job("other", after=both[::-1]))
+
+
+async def lending(world: World) -> None:
+    """A job that inherits from one that waits for it, and another that is about to."""
+    await world.worker("w1")
+    await world.worker("w2")
+    await world.submit(job("base", priority=-9), job("other"))
+    base = world.jobs["base"]
+    await world.submit(job("lends", after=(base,), priority=9))
+    await world.cascade()
+    await world.submit(job("better", after=(base,), priority=20))
+
+
+async def too_late(world: World) -> None:
+    """Jobs whose deadlines have passed: one ready, one running, one that waits for it."""
+    await world.worker("w1")
+    await world.worker("w2")
+    soon = world.now + SECOND
+    await world.submit(job("runs", finish_before=soon, timeout_ms=10 * MINUTE))
+    await world.take("w1", "runs")
+    await world.submit(job("ready", start_before=soon))
+    await world.submit(job("behind", after=(world.jobs["runs"],), start_before=soon))
+    await world.pass_time(2 * SECOND)
+
+
+async def hopeless(world: World) -> None:
+    """Jobs that neither worker can run, one under a limit, and one that waits for them."""
+    await world.worker("w1")
+    await world.worker("w2")
+    wants: dict[str, Any] = {"requires": ("wings>=2",), "capability_grace_ms": 0}
+    await world.submit(job("one", **wants), job("two", limit="k", **wants))
+    await world.submit(job("after", after=(world.jobs["one"], world.jobs["two"])))
 
 
 async def lost_worker(world: World) -> None:
@@ -144,6 +186,61 @@ async def slot_free(world: World) -> None:
     await world.worker("w1")
     await world.worker("w2")
     await world.submit(job("first", limit="k"), job("second", limit="k"))
+
+
+async def queue_slot_free(world: World) -> None:
+    """A queue of which one job may run, and jobs of two shapes for it."""
+    await world.worker("w1")
+    await world.worker("w2")
+    await world.limit(1)
+    await world.submit(job("t1"), job("u1", "u"), job("t2", limit="k"))
+
+
+async def queue_slot_taken(world: World) -> None:
+    """A queue of which one job may run, which does; others wait, one of them under a key."""
+    await world.worker("w1")
+    await world.worker("w2")
+    await world.limit(1)
+    await world.submit(job("has"))
+    await world.take("w1", "has")
+    await world.submit(job("first", limit="k"), job("second", "u"))
+
+
+async def lost_in_queue(world: World) -> None:
+    """The only place of a queue is held by a worker that fell silent."""
+    await queue_slot_taken(world)
+    await world.pass_time(2 * MINUTE)
+    await world.sync("w2")
+    await world.run(hear)
+    await world.pass_time(2 * MINUTE)
+    await world.sync("w2")
+
+
+async def queues_crossed(world: World) -> None:
+    """Two queues with two places, and each worker ends a job of one of them."""
+    await world.worker("w1")
+    await world.worker("w2")
+    await world.limit(2, "a")
+    await world.limit(2, "b")
+    await world.submit(job("a1", queue="a"))
+    await world.take("w1", "a1")
+    await world.submit(job("b1", queue="b"))
+    await world.take("w2", "b1")
+    await world.submit(job("b2", queue="b"), job("a2", queue="a", limit="k"))
+
+
+async def rated(world: World) -> None:
+    """Two keys under rates that let one job start an hour, and jobs of two shapes for each."""
+    await world.worker("w1")
+    await world.worker("w2")
+    rates = {key: Rate(key, 1, HOUR // 2) for key in "rs"}
+    for key, rate in rates.items():
+        await world.submit(job(f"{key}0", rate=rate))
+        await world.take("w1", f"{key}0")
+        await world.finish("w1", f"{key}0")
+    await world.pass_time(HOUR)
+    for key, rate in rates.items():
+        await world.submit(job(f"{key}1", rate=rate), job(f"{key}2", "u", rate=rate))
 
 
 async def crossed_limits(world: World) -> None:

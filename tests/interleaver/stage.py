@@ -110,6 +110,7 @@ class Hand:
             self.catalog.shapes.update(known.shapes)
             self.catalog.ids.update(known.ids)
             self.catalog.queues.update(known.queues)
+            self.catalog.any_limited = known.any_limited
         self.bounds = Bounds(shared=True)
         self.effects = Effects()
 

@@ -12,6 +12,7 @@ import msgspec
 from tests.interleaver.stage import CONFIG, HotStep, Stage, Step
 from windlass.domain.job import Concurrency, Door, JobSpec
 from windlass.engine.cascades import advance
+from windlass.engine.queues import QueueLimits, set_limits
 from windlass.engine.submission import Submission, Submitted, WorkflowSpec
 from windlass.engine.submit import submit
 from windlass.engine.sync import SyncCall, sync
@@ -61,6 +62,13 @@ class World:
         self.jobs.update(zip(map(label_of, jobs), done.ids, strict=True))
         if workflow:
             self.workflows[workflow] = done.workflow
+
+    async def limit(self, most: int, queue: str = "default") -> None:
+        """No more of a queue may run, and every server knows it."""
+        limits = QueueLimits(max_running=most)
+        hand = self._stage.hand
+        await hand.run(lambda work, _: set_limits(work, queue, limits, None))
+        await hand.run(lambda work, _: work.catalog.refresh(work.tx))
 
     async def sync(self, worker: str, **fields: Any) -> SyncReply:
         """A worker says something, and takes in the answer."""

@@ -19,7 +19,12 @@ FIELDS = [
     "result", "progress", "log", "artifacts", "supersedes", "superseded_by", "labels", "key",
     "submitted_by", "created_at", "assigned_at", "started_at", "finished_at", "reason",
 ]  # fmt: skip
-BESIDE = {"exit_code", "failure", "worker", "secrets"}
+BESIDE = {
+    "exit_code", "failure", "worker", "secrets", "start_before", "finish_before",
+    "capability_grace", "estimated_start", "estimated_end", "peak_memory", "suggestions",
+    "statistics",
+    "prefers", "apart", "rate", "concurrency", "preemptible",
+}  # fmt: skip
 
 
 async def _fail_one(server: RunningServer) -> int:
@@ -38,7 +43,7 @@ def test_a_job_has_the_names_that_scripts_build_on() -> None:
             shown = await server.show(number)
             assert [name for name in shown if name not in BESIDE] == FIELDS
             assert set(shown) == {*FIELDS, *BESIDE}
-            assert set(shown["priority"]) == {"base", "adjustment", "effective"}
+            assert set(shown["priority"]) == {"base", "adjustment", "effective", "inherited"}
             assert shown["log"] == {"state": "none", "bytes": 0}
             (attempt,) = shown["attempts"]
             assert {"number", "worker", "state", "failure", "started_at", "finished_at"} <= {

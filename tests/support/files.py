@@ -18,6 +18,7 @@ class MemoryFiles:
         self.artifacts: dict[tuple[int, str], bytes] = {}
         self.told: list[tuple[int, Any]] = []
         self.bytes = 0
+        self.peaks: dict[int, int] = {}
         self._changed = asyncio.Condition()
 
     async def append_log(self, holder: Holder, offset: int, data: bytes) -> int:
@@ -29,9 +30,16 @@ class MemoryFiles:
             self._changed.notify_all()
             return len(log)
 
-    async def end_log(self, holder: Holder, size: int, state: Literal["committed", "lost"]) -> None:
+    async def end_log(
+        self,
+        holder: Holder,
+        size: int,
+        state: Literal["committed", "lost"],
+        peak_memory: int = 0,
+    ) -> None:
         async with self._changed:
             self.ends[holder.job, holder.attempt] = (size, state)
+            self.peaks[holder.job] = peak_memory
             self._changed.notify_all()
 
     async def progress(self, holder: Holder, value: Any) -> None:

@@ -116,8 +116,14 @@ class BridgeGateway:
         position: int = await self._call(int, "append_log", holder, offset, data)
         return position
 
-    async def end_log(self, holder: Holder, size: int, state: Literal["committed", "lost"]) -> None:
-        await self._call(None, "end_log", holder, size, state)
+    async def end_log(
+        self,
+        holder: Holder,
+        size: int,
+        state: Literal["committed", "lost"],
+        peak_memory: int = 0,
+    ) -> None:
+        await self._call(None, "end_log", holder, size, state, peak_memory)
 
     async def progress(self, holder: Holder, value: Any) -> None:
         await self._call(None, "progress", holder, value)

@@ -44,3 +44,16 @@ def test_a_job_within_its_limits_completes(tmp_path: Path) -> None:
             assert FAILURE_BY_CODE[record.failure] == "configuration"
 
     play(tmp_path, scene)
+
+
+def test_what_a_program_took_at_most_is_told_with_the_end_of_its_log(tmp_path: Path) -> None:
+    hungry = "kept = bytearray(80_000_000); print(len(kept))"
+
+    async def scene(rig: Rig) -> None:
+        async with rig.agent():
+            job = await rig.submit(sys.executable, "-S", "-c", hungry)
+            assert state_of(await rig.ended(job)) == "completed"
+            await rig.files.log_end(job)
+            assert 80_000_000 < rig.files.peaks[job] < 800_000_000
+
+    play(tmp_path, scene)

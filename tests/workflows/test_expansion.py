@@ -51,6 +51,9 @@ jobs:
     concurrency: {key: deploy, max: 2}
     labels: {kind: build}
     not_before: 2030-01-02T03:04:05Z
+    start_before: 2030-01-02T04:04:05Z
+    finish_before: 2030-01-02T05:04:05Z
+    capability_grace: never
   second:
     task: python
     args: {function: "a:b", args: [1, null, true, 1.5]}
@@ -92,6 +95,9 @@ def test_every_field_arrives(tmp_path: Path) -> None:
     assert (first.retries, first.retry_on, first.allow_failure) == (2, ["execution"], True)
     assert (first.labels, first.secrets) == ({"kind": "build"}, ["KEY"])
     assert first.not_before == "2030-01-02T03:04:05Z"
+    assert first.start_before == "2030-01-02T04:04:05Z"
+    assert first.finish_before == "2030-01-02T05:04:05Z"
+    assert first.capability_grace == "never"
     assert first.concurrency is not None
     assert (first.concurrency.key, first.concurrency.max) == ("deploy", 2)
     assert second.args == {"function": "a:b", "args": [1, None, True, 1.5]}

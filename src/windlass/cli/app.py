@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 from cyclopts import App, CycloptsError, Group, Parameter
 
-from windlass.cli import config, fleet, jobs
+from windlass.cli import config, explain, fleet, jobs, queues
 from windlass.cli.connection import explain_distrust
 from windlass.cli.leaving import run_and_leave
 from windlass.cli.logging import configure
@@ -39,6 +39,8 @@ app.command(jobs.artifacts, name="artifacts", group=JOBS)
 app.command(jobs.cancel, name="cancel", group=JOBS)
 app.command(jobs.retry, name="retry", group=JOBS)
 app.command(jobs.unblock, name="unblock", group=JOBS)
+app.command(explain.explain, name="explain", group=JOBS)
+app.command(explain.time_spent, name="time", group=JOBS)
 app.command(jobs.prioritize, name="prioritize", group=JOBS)
 app.command(
     "windlass.cli.workflows:workflow",
@@ -70,7 +72,7 @@ app.command(
     group=JOBS,
     help="Fuzz the commits of a solver: find, build, fuzz, report.",
 )
-for part in (fleet.workers, fleet.queues, fleet.tokens, fleet.names):
+for part in (fleet.workers, queues.queues, queues.namespaces, fleet.tokens, fleet.names):
     part.group = FLEET
     app.command(part)
 app.command(

@@ -1,4 +1,4 @@
-"""Commands about workers, queues, tokens and names."""
+"""Commands about workers, tokens and names."""
 
 from typing import Annotated, Any
 
@@ -10,16 +10,14 @@ from windlass.cli.output import Flag, Json, console, print_change, print_json, p
 from windlass.domain.errors import InvalidInput
 from windlass.wire.access import CodeCreated, CodeRequest, TokenCreated, TokenList, TokenRequest
 from windlass.wire.files import NameInfo, NameList, NameRequest
-from windlass.wire.workers import Changed, QueueList, WorkerInfo, WorkerList
+from windlass.wire.workers import Changed, WorkerInfo, WorkerList
 
 BRIEF = 100
 
 Worker = Annotated[str, Parameter(help="The worker's id or name.")]
-Queue = Annotated[str, Parameter(help="The queue's name.")]
 Token = Annotated[int, Parameter(help="The token's id, as `windlass tokens` shows it.")]
 
 workers = App(name="workers", help="Look at and manage workers.")
-queues = App(name="queues", help="Look at, pause and resume queues.")
 tokens = App(name="tokens", help="Make, list and revoke tokens.")
 names = App(name="names", help="Set and list what `$lookup` finds.")
 
@@ -106,6 +104,32 @@ def static(worker: Worker, metadata: str, /, *, at: Connection = HERE, json: Jso
     print_change(at.call("PUT", f"/api/v1/workers/{info.id}/static", Changed, body), json)
 
 
+@workers.command(name="set")
+def set_metadata(
+    worker: Worker, /, *entries: str, at: Connection = HERE, json: Json = False
+) -> None:
+    """Set single entries of the metadata that operators decide; the others stay.
+
+    Parameters
+    ----------
+    entries
+        system:architectures=arm64,armhf, rack=7, …: a comma makes a list, and nothing
+        after the sign takes the entry away, so that the agent's counts again.
+    """
+    if not entries:
+        raise InvalidInput("entries", "KEY=VALUE, once or more", "none")
+    info = _find(worker, at)
+    body = dict(info.static)
+    for text in entries:
+        key, separator, value = text.partition("=")
+        if not separator or not key:
+            raise InvalidInput("entries", "KEY=VALUE", text)
+        body.pop(key, None)
+        if value:
+            body[key] = _metadata_value(key, value)
+    print_change(at.call("PUT", f"/api/v1/workers/{info.id}/static", Changed, body), json)
+
+
 @workers.command
 def code(*, expires: str = "1h", at: Connection = HERE, json: Json = False) -> None:
     """Make a code with which one worker may enrol, once.
@@ -120,30 +144,6 @@ def code(*, expires: str = "1h", at: Connection = HERE, json: Json = False) -> N
         print_json(made)
     else:
         say(made.code)
-
-
-@queues.command(name="list")
-@queues.default
-def list_queues(*, at: Connection = HERE, json: Json = False) -> None:
-    """List queues."""
-    found = at.call("GET", "/api/v1/queues", QueueList).queues
-    if json:
-        print_json(found)
-        return
-    rows = [(q.name, q.weight, "paused" if q.paused else "open", q.depth) for q in found]
-    print_table(("queue", "weight", "state", "queued"), rows, "no queues yet")
-
-
-@queues.command
-def pause(queue: Queue, /, *, at: Connection = HERE, json: Json = False) -> None:
-    """Give out no more jobs of a queue."""
-    print_change(at.call("POST", f"/api/v1/queues/{queue}/pause", Changed), json)
-
-
-@queues.command
-def resume(queue: Queue, /, *, at: Connection = HERE, json: Json = False) -> None:
-    """Give out jobs of a queue again."""
-    print_change(at.call("POST", f"/api/v1/queues/{queue}/resume", Changed), json)
 
 
 @tokens.command(name="list")
@@ -233,6 +233,16 @@ def set_name(name: str, artifact: str, /, *, at: Connection = HERE, json: Json =
         print_json(made)
     else:
         say(f"{made.name} → {made.job}/{made.artifact}")
+
+
+def _metadata_value(key: str, text: str) -> Any:
+    """Numbers as numbers; what stands between commas, and architectures, as a list."""
+    if "," in text or key == "system:architectures":
+        return [_metadata_value("", part.strip()) for part in text.split(",") if part.strip()]
+    if text in ("true", "false"):
+        return text == "true"
+    whole = text.removeprefix("-")
+    return int(text) if whole.isascii() and whole.isdigit() and len(whole) < 19 else text
 
 
 def _brief(value: Any) -> str:

@@ -1,5 +1,6 @@
 """The options that describe a job, shared by `submit` and `run`."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -7,9 +8,13 @@ from typing import Annotated, Any, Final
 import msgspec
 from cyclopts import Parameter
 
+from windlass.clock import RealClock
 from windlass.domain.errors import InvalidInput
-from windlass.wire.jobs import JobRequest
+from windlass.domain.moments import format_moment
+from windlass.domain.quantities import parse_duration_ms
+from windlass.wire.jobs import JobRequest, Limit, RateLimit
 
+_DATE: Final = re.compile(r"\d{4}-")
 Many = Annotated[list[str] | None, Parameter(consume_multiple=False)]
 
 
@@ -40,6 +45,25 @@ class JobOptions:
         The id of a job that must complete first. May be given several times.
     timeout
         How long it may run: 90, 90s, 15m, 6h.
+    not_before
+        When it may start: a time such as 2030-01-02T03:04:05Z, or a duration from now.
+    start_before
+        If it has not started by then it is canceled; a time or a duration from now.
+    finish_before
+        If it has not ended by then it fails; a time or a duration from now.
+    prefers
+        What the worker had better have, such as 'cache:repo==linux'. Never delays the job; may
+        be given several times.
+    apart
+        No two jobs with the same word here run on one worker at a time.
+    concurrency
+        KEY or KEY=MAX: so many jobs with this key run at once; 1 if no number is given.
+    rate
+        KEY=MAX/TIME, such as api=10/1m: so many jobs with this key start in that time.
+    preemptible
+        Jobs of queues that preempt may take its worker; it is queued again.
+    capability_grace
+        How long it waits although no known worker can run it: a duration, 0 or never.
     retries
         How often it is tried again after a failure.
     key
@@ -60,6 +84,15 @@ class JobOptions:
     secret: Many = None
     after: Many = None
     timeout: str | None = None
+    not_before: str | None = None
+    start_before: str | None = None
+    finish_before: str | None = None
+    capability_grace: str | None = None
+    prefers: Many = None
+    apart: str | None = None
+    concurrency: str | None = None
+    rate: str | None = None
+    preemptible: bool = False
     retries: int | None = None
     key: str | None = None
     label: Many = None
@@ -83,6 +116,15 @@ class JobOptions:
             secrets=self.secret or [],
             after=[_number(text, "after") for text in self.after or ()],
             timeout=self.timeout,
+            not_before=_moment(self.not_before, "not-before"),
+            start_before=_moment(self.start_before, "start-before"),
+            finish_before=_moment(self.finish_before, "finish-before"),
+            capability_grace=self.capability_grace,
+            prefers=self.prefers or [],
+            apart=self.apart,
+            concurrency=_concurrency(self.concurrency),
+            rate=_rate(self.rate),
+            preemptible=self.preemptible,
             retries=self.retries,
             key=self.key,
             labels=dict(_pair(text, "label") for text in self.label or ()),
@@ -119,6 +161,38 @@ def _pair(text: str, field: str) -> tuple[str, str]:
     if not separator or not name:
         raise InvalidInput(field, "name=value", text)
     return name, value
+
+
+def _concurrency(text: str | None) -> Limit | None:
+    if text is None:
+        return None
+    key, separator, most = text.rpartition("=")
+    if not separator:
+        return Limit(text)
+    if not key or not (most.isascii() and most.isdigit()):
+        raise InvalidInput("concurrency", "KEY or KEY=MAX, such as repo-42=1", text)
+    return Limit(key, int(most))
+
+
+def _rate(text: str | None) -> RateLimit | None:
+    if text is None:
+        return None
+    key, _, numbers = text.rpartition("=")
+    most, separator, per = numbers.partition("/")
+    if not key or not separator or not (most.isascii() and most.isdigit()):
+        raise InvalidInput("rate", "KEY=MAX/TIME, such as api=10/1m", text)
+    return RateLimit(key, per, int(most))
+
+
+def _moment(text: str | None, field: str) -> str | None:
+    """A time as it is, or a duration from now as a time."""
+    if text is None or _DATE.match(text):
+        return text
+    try:
+        return format_moment(RealClock().now_ms() + parse_duration_ms(text, field))
+    except InvalidInput:
+        expected = "a time such as 2030-01-02T03:04:05Z, or a duration from now such as 15m"
+        raise InvalidInput(field, expected, text) from None
 
 
 def _number(text: str, field: str) -> int:

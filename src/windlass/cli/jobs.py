@@ -4,17 +4,18 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-import msgspec
 from cyclopts import Parameter
 
+from windlass.cli.bulk import ANY, Selection, choose, edit_many
 from windlass.cli.connection import HERE, Connection
+from windlass.cli.job_array import array_of
 from windlass.cli.job_options import PLAIN, JobOptions, Many
+from windlass.cli.job_view import expected, print_job
 from windlass.cli.output import (
     FAILED,
     NOT_FOUND,
     Flag,
     Json,
-    console,
     errors,
     print_change,
     print_json,
@@ -22,17 +23,21 @@ from windlass.cli.output import (
     say,
 )
 from windlass.client.handles import ENDS
-from windlass.domain.errors import InvalidInput
 from windlass.domain.quantities import format_size
 from windlass.wire.files import ArtifactList
 from windlass.wire.jobs import Job, PriorityReply, PriorityRequest, UnblockRequest
 from windlass.wire.workers import Changed
 
 JobId = Annotated[int, Parameter(help="The job's id.")]
+OneJob = Annotated[int | None, Parameter(help="The job's id.")]
 
 
 def submit(
-    *command: str, job: JobOptions = PLAIN, at: Connection = HERE, json: Json = False
+    *command: str,
+    count: int | None = None,
+    job: JobOptions = PLAIN,
+    at: Connection = HERE,
+    json: Json = False,
 ) -> None:
     """Submit a job and print its id.
 
@@ -40,8 +45,19 @@ def submit(
     ----------
     command
         The program and its arguments, after `--`.
+    count
+        Submit so many, all or none; {index} in arguments, name and key is 0, 1, 2, …
+        Prints an id a line.
     """
     request = job.request(command)
+    if count is not None:
+        with at.client() as client:
+            many = client.submit_many(array_of(request, count))
+            if json:
+                print_json([one.info() for one in many])
+            else:
+                say("\n".join(str(one.id) for one in many))
+        return
     with at.client() as client:
         submitted = client.submit(request)
         if json:
@@ -124,10 +140,11 @@ def list_jobs(
         return
     rows = [
         (j.id, j.state, j.name or j.task, j.queue, j.priority.effective, j.attempt, j.worker,
-         j.created_at, j.reason)
+         j.created_at, expected(j), j.reason)
         for j in jobs
     ]  # fmt: skip
-    columns = ("id", "state", "job", "queue", "prio", "attempt", "worker", "created", "reason")
+    columns = ("id", "state", "job", "queue", "prio", "attempt", "worker", "created", "expected",
+               "reason")  # fmt: skip
     print_table(columns, rows, "no jobs")
 
 
@@ -138,7 +155,7 @@ def show(job: JobId, /, *, at: Connection = HERE, json: Json = False) -> None:
     if json:
         print_json(info)
         return
-    _print_job(info)
+    print_job(info)
 
 
 def logs(
@@ -191,8 +208,14 @@ def artifacts(
     say(path)
 
 
-def cancel(*jobs: int, reason: str = "Canceled", at: Connection = HERE, json: Json = False) -> None:
-    """Cancel jobs.
+def cancel(
+    *jobs: int,
+    reason: str = "Canceled",
+    chosen: Selection = ANY,
+    at: Connection = HERE,
+    json: Json = False,
+) -> None:
+    """Cancel jobs, by their ids or by a filter.
 
     Parameters
     ----------
@@ -201,8 +224,9 @@ def cancel(*jobs: int, reason: str = "Canceled", at: Connection = HERE, json: Js
     reason
         Why, as it is shown with them.
     """
-    if not jobs:
-        raise InvalidInput("jobs", "the ids of jobs", "none")
+    if choose(jobs, chosen):
+        edit_many(at, "cancel", chosen, json, reason=reason)
+        return
     with at.client() as client:
         reply = client.cancel(jobs, reason)
     if json:
@@ -215,8 +239,21 @@ def cancel(*jobs: int, reason: str = "Canceled", at: Connection = HERE, json: Js
         raise SystemExit(NOT_FOUND)
 
 
-def retry(job: JobId, /, *, at: Connection = HERE, json: Json = False) -> None:
-    """Retry an ended job: a new one takes its place. Prints the new id."""
+def retry(
+    job: OneJob = None,
+    /,
+    *,
+    chosen: Selection = ANY,
+    at: Connection = HERE,
+    json: Json = False,
+) -> None:
+    """Retry an ended job: a new one takes its place. Prints the new id.
+
+    With a filter, all jobs that pass it; failed ones unless --state says otherwise.
+    """
+    if choose(_given(job), chosen) or job is None:
+        edit_many(at, "retry", chosen, json)
+        return
     with at.client() as client:
         new = client.job(job).retry()
         if json:
@@ -248,15 +285,24 @@ def unblock(
 
 
 def prioritize(
-    job: JobId, /, *, adjustment: int, at: Connection = HERE, json: Json = False
+    job: OneJob = None,
+    /,
+    *,
+    adjustment: int,
+    chosen: Selection = ANY,
+    at: Connection = HERE,
+    json: Json = False,
 ) -> None:
-    """Set a job's priority adjustment and show what it comes to.
+    """Set the priority adjustment of a job, or of all that pass a filter.
 
     Parameters
     ----------
     adjustment
         Added to the job's base priority; below 0 it comes later.
     """
+    if choose(_given(job), chosen):
+        edit_many(at, "prioritize", chosen, json, adjustment=adjustment)
+        return
     request = PriorityRequest(adjustment=adjustment)
     done = at.call("POST", f"/api/v1/jobs/{job}/priority", PriorityReply, request)
     if json:
@@ -264,43 +310,12 @@ def prioritize(
         return
     say(
         f"base {done.base}, adjustment {done.adjustment}, effective {done.effective}, "
-        f"score {done.score:.2f}"
+        f"inherited {done.inherited:.2f}, score {done.score:.2f}"
     )
 
 
-def _print_job(job: Job) -> None:
-    facts: list[tuple[str, Any]] = [
-        ("state", job.state),
-        ("task", job.task),
-        ("args", msgspec.json.encode(job.args).decode()),
-        ("queue", job.queue),
-        ("priority", f"{job.priority.effective} ({job.priority.base}{job.priority.adjustment:+})"),
-        ("worker", job.worker),
-        ("reason", job.reason),
-        ("exit code", job.exit_code),
-        ("result", None if job.result is None else msgspec.json.encode(job.result).decode()),
-        ("progress", job.progress),
-        ("log", f"{job.log.state}, {job.log.bytes} bytes"),
-        ("artifacts", ", ".join(a.name for a in job.artifacts) or None),
-        ("superseded by", job.superseded_by),
-        ("supersedes", job.supersedes),
-    ]
-    console.print(f"job {job.id} {job.name or ''}".rstrip(), style="bold", markup=False)
-    print_table(("", ""), [(name, value) for name, value in facts if value is not None], "")
-    if job.attempts:
-        say("")
-        print_table(
-            ("attempt", "state", "worker", "started", "finished", "failure"),
-            [
-                (a.number, a.state, a.worker, a.started_at, a.finished_at,
-                 f"{a.failure.kind}: {a.failure.message}" if a.failure else None)
-                for a in job.attempts
-            ],
-            "",
-        )  # fmt: skip
-    say("")
-    rows = [(t.at, t.frm or "(new)", t.to, t.reason) for t in job.transitions]
-    print_table(("at", "from", "to", "reason"), rows, "")
+def _given(job: int | None) -> tuple[int, ...]:
+    return () if job is None else (job,)
 
 
 def _copy(chunks: Any) -> None:

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from windlass.domain.errors import InvalidInput
 from windlass.domain.resources import canonical_resources, resource_key
-from windlass.worker.budget import CPUS
+from windlass.domain.room import CPUS, SHARES
 from windlass.worker.options import WorkerOptions
 from windlass.worker.secrets import load_secrets
 
@@ -57,15 +57,18 @@ class Offers:
         if self.slots is not None and self.slots < 1:
             raise InvalidInput("slots", "at least 1", self.slots)
         amounts = _amounts(self.resources)
-        budget = {CPUS: len(os.sched_getaffinity(0)), **amounts} if amounts else {}
-        # One more than can run: the next one is looked at before there is room for it.
-        slots = self.slots or (budget[CPUS] + 1 if budget else 1)
+        told: dict[str, object] = {}
+        slots = self.slots or 1
+        if amounts:  # The server counts what is in use; a job that names no processors takes one.
+            amounts = {CPUS: len(os.sched_getaffinity(0)), **amounts}
+            told = {resource_key(name): amount for name, amount in amounts.items()}
+            told[SHARES] = True
+            slots = self.slots or max(1, amounts[CPUS])
         return WorkerOptions(
             name=name,
             state=state,
             slots=slots,
-            resources=budget,
-            metadata={resource_key(name): amount for name, amount in amounts.items()},
+            metadata=told,
             code=code,
             imports=tuple(self.modules or ()),
             secrets=load_secrets(os.environ, self.secret or (), self.secrets),

@@ -8,6 +8,8 @@ from typing import Any, Literal, Protocol, Self, TypeVar
 from windlass.client.builder import AsyncWorkflowBlock, References
 from windlass.client.handles import AsyncJob
 from windlass.client.workflows import AsyncWorkflow
+from windlass.domain.explanation import Explanation
+from windlass.domain.waits_split import TimeSpent
 from windlass.wire import workflows as wire
 from windlass.wire.jobs import Job
 
@@ -42,6 +44,14 @@ class JobHandle:
     def info(self) -> Job:
         """The job as it stands."""
         return self._client.run(self._job.info())
+
+    def explain(self) -> Explanation:
+        """Why the job waits: for what, who could run it, what would help."""
+        return self._client.run(self._job.explain())
+
+    def time_spent(self) -> TimeSpent:
+        """Where the job's time went, by cause."""
+        return self._client.run(self._job.time_spent())
 
     def wait(self, timeout: float | None = None) -> Job:
         """Wait until the job has ended; raises `TimeoutError` when the time is up."""

@@ -11,6 +11,7 @@ from typing import Any, Protocol, Self, TypeVar, overload
 
 from windlass.client.blocking import JobHandle, Workflow, WorkflowHandle
 from windlass.client.builder import AsyncWorkflowBlock, new_workflow
+from windlass.client.bulk import edit_parts
 from windlass.client.handles import AsyncJob, JobFailed
 from windlass.client.pools import HttpPools
 from windlass.client.requests import request_for
@@ -20,6 +21,8 @@ from windlass.client.settings import find_server, trust_for
 from windlass.client.transport import Transport
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.errors import Conflict
+from windlass.domain.explanation import Explanation, WorkerExplanation
+from windlass.wire.bulk import Action, BulkReply, Where
 from windlass.wire.jobs import (
     CancelReply,
     CancelRequest,
@@ -144,9 +147,24 @@ class AsyncClient:
                 break
         return found
 
+    async def explain(self, job: int) -> Explanation:
+        """Why a job waits: for what, who could run it, what would help."""
+        return await self._service.explain(job)
+
+    async def explain_worker(self, worker: int | str) -> WorkerExplanation:
+        """Why a worker, by its name or id, is idle."""
+        return await self._service.explain_worker(str(worker))
+
     async def cancel(self, jobs: Sequence[int], reason: str = "Canceled") -> CancelReply:
         """Cancel jobs."""
         return await self._service.cancel(CancelRequest(ids=list(jobs), reason=reason))
+
+    async def edit_many(self, action: Action, where: Where, **options: Any) -> BulkReply:
+        """Cancel, retry or prioritize all jobs that pass a filter, part by part.
+
+        `options` are `reason`, `adjustment`, and `dry_run`, which only counts them.
+        """
+        return await edit_parts(self._service, action, where, options)
 
     async def open(self) -> None:
         """Make ready; the first call does so as well."""
@@ -236,9 +254,21 @@ class Client:
         """The newest jobs that pass the filters (`state`, `queue`, `label`…)."""
         return self.run(self._client.jobs(limit, **filters))
 
+    def explain(self, job: int) -> Explanation:
+        """Why a job waits: for what, who could run it, what would help."""
+        return self.run(self._client.explain(job))
+
+    def explain_worker(self, worker: int | str) -> WorkerExplanation:
+        """Why a worker, by its name or id, is idle."""
+        return self.run(self._client.explain_worker(worker))
+
     def cancel(self, jobs: Sequence[int], reason: str = "Canceled") -> CancelReply:
         """Cancel jobs."""
         return self.run(self._client.cancel(jobs, reason))
+
+    def edit_many(self, action: Action, where: Where, **options: Any) -> BulkReply:
+        """Cancel, retry or prioritize all jobs that pass a filter; see `AsyncClient`."""
+        return self.run(self._client.edit_many(action, where, **options))
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine of the asynchronous client to its end."""

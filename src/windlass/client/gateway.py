@@ -54,10 +54,17 @@ class HttpGateway:
         reply = await self._transport.call_bytes("POST", path, LogNext, data, query=query)
         return reply.next
 
-    async def end_log(self, holder: Holder, size: int, state: Literal["committed", "lost"]) -> None:
+    async def end_log(
+        self,
+        holder: Holder,
+        size: int,
+        state: Literal["committed", "lost"],
+        peak_memory: int = 0,
+    ) -> None:
         query = {"incarnation": holder.incarnation}
         path = f"{_attempt(holder)}/log/end"
-        await self._transport.call("POST", path, Changed, LogEnd(size, state), query=query)
+        body = LogEnd(size, state, peak_memory)
+        await self._transport.call("POST", path, Changed, body, query=query)
 
     async def progress(self, holder: Holder, value: Any) -> None:
         query = {"incarnation": holder.incarnation}

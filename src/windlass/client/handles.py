@@ -7,6 +7,8 @@ from typing import Any
 
 from windlass.client.service import Service
 from windlass.domain.errors import WindlassError
+from windlass.domain.explanation import Explanation
+from windlass.domain.waits_split import TimeSpent
 from windlass.wire.jobs import Job
 
 WAIT_SECONDS = 30.0
@@ -42,6 +44,14 @@ class AsyncJob:
     async def info(self) -> Job:
         """The job as it stands."""
         return await self._service.job(self.id)
+
+    async def explain(self) -> Explanation:
+        """Why the job waits: for what, who could run it, what would help."""
+        return await self._service.explain(self.id)
+
+    async def time_spent(self) -> TimeSpent:
+        """Where the job's time went, by cause."""
+        return await self._service.time_spent(self.id)
 
     async def wait(self, timeout: float | None = None) -> Job:
         """Wait until the job has ended; raises `TimeoutError` when the time is up."""

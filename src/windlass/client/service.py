@@ -5,7 +5,7 @@ the same words: handles and clients do not know which of the two answers.
 """
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final, Protocol, TypeVar
 from urllib.parse import quote
 
@@ -13,8 +13,11 @@ import msgspec
 
 from windlass.client.schedules import HttpPlanning, Planning
 from windlass.client.transport import Transport
-from windlass.domain.errors import Overloaded, StoreUnavailable, Unreachable
+from windlass.domain.errors import NotFound, Overloaded, StoreUnavailable, Unreachable
+from windlass.domain.explanation import Explanation, WorkerExplanation
+from windlass.domain.waits_split import TimeSpent
 from windlass.ports.loop_time import pass_time
+from windlass.wire.bulk import BulkReply, BulkRequest
 from windlass.wire.jobs import (
     CanceledJob,
     CancelReply,
@@ -25,6 +28,7 @@ from windlass.wire.jobs import (
     SubmitReply,
     SubmitRequest,
 )
+from windlass.wire.workers import WorkerList
 from windlass.wire.workflows import (
     CanceledWorkflow,
     CancelWorkflow,
@@ -63,6 +67,22 @@ class Service(Protocol):
 
     async def retry(self, job: int) -> RetryReply: ...
 
+    async def bulk(self, request: BulkRequest) -> BulkReply:
+        """Change or count a part of the jobs that a filter finds."""
+        ...
+
+    async def explain(self, job: int) -> Explanation:
+        """Why a job waits."""
+        ...
+
+    async def explain_worker(self, worker: str) -> WorkerExplanation:
+        """Why the worker of this name or id is idle; raises `NotFound`."""
+        ...
+
+    async def time_spent(self, job: int) -> TimeSpent:
+        """Where a job's time went."""
+        ...
+
     async def workflow(self, workflow: int) -> Workflow: ...
 
     async def wait_workflow(self, workflow: int, seconds: float) -> Workflow:
@@ -85,6 +105,16 @@ class Service(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+def find_worker(worker: str, known: Iterable[tuple[int, str]]) -> int:
+    """The id of the worker with this name, else of the one with this number; or `NotFound`."""
+    by_name = {name: number for number, name in known}
+    if worker in by_name:
+        return by_name[worker]
+    if worker.isdigit() and int(worker) in by_name.values():
+        return int(worker)
+    raise NotFound("worker", worker)
 
 
 class HttpService:
@@ -139,6 +169,21 @@ class HttpService:
 
     async def retry(self, job: int) -> RetryReply:
         return await self.transport.call("POST", f"/api/v1/jobs/{job}/retry", RetryReply)
+
+    async def bulk(self, request: BulkRequest) -> BulkReply:
+        return await self.transport.call("POST", "/api/v1/jobs/bulk", BulkReply, request)
+
+    async def explain(self, job: int) -> Explanation:
+        return await self.transport.call("GET", f"/api/v1/jobs/{job}/explain", Explanation)
+
+    async def explain_worker(self, worker: str) -> WorkerExplanation:
+        found = await self.transport.call("GET", "/api/v1/workers", WorkerList)
+        number = find_worker(worker, [(one.id, one.name) for one in found.workers])
+        path = f"/api/v1/workers/{number}/explain"
+        return await self.transport.call("GET", path, WorkerExplanation)
+
+    async def time_spent(self, job: int) -> TimeSpent:
+        return await self.transport.call("GET", f"/api/v1/jobs/{job}/time", TimeSpent)
 
     async def workflow(self, workflow: int) -> Workflow:
         return await self.transport.call("GET", f"/api/v1/workflows/{workflow}", Workflow)

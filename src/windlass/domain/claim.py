@@ -7,7 +7,8 @@ with the lowest bounds first; `settled` says how far the merged order is certain
 
 import json
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from itertools import groupby
+from typing import NamedTuple, Protocol
 
 from windlass.domain.records import Ticket
 
@@ -29,10 +30,22 @@ def settled(tickets: Sequence[Ticket], bound: tuple[int, int] | None) -> list[Ti
     return [ticket for ticket in ordered if (ticket.rank, ticket.job) <= bound]
 
 
+class Ledger(Protocol):
+    """What workers have left beside their slots, and who keeps count of it."""
+
+    def room(self, worker: int, shape: int) -> int:
+        """How many more jobs of a shape this worker may have."""
+        ...
+
+    def take(self, worker: int, shape: int, jobs: int) -> None: ...
+
+
 def assign(
-    demands: Sequence[Demand], tickets: Sequence[Ticket], now: int
+    demands: Sequence[Demand], tickets: Sequence[Ticket], now: int, ledger: Ledger | None = None
 ) -> list[tuple[Ticket, Demand]]:
     """Give each ticket, best first, to the first worker with room that can run it."""
+    if ledger is not None:
+        return _assign_fitting(demands, tickets, now, ledger)
     if len(demands) == 1 and not any(ticket.excluded for ticket in tickets):
         only = demands[0]
         return [(ticket, only) for ticket in tickets[: only.want]]
@@ -45,6 +58,36 @@ def assign(
                 given.append((ticket, demand))
                 break
     return given
+
+
+def _assign_fitting(
+    demands: Sequence[Demand], tickets: Sequence[Ticket], now: int, ledger: Ledger
+) -> list[tuple[Ticket, Demand]]:
+    """The same where a worker with room for a job may lack something else for it."""
+    room = [demand.want for demand in demands]
+    given: list[tuple[Ticket, Demand]] = []
+    for shape, alike in groupby(tickets, key=_kind):
+        waiting = list(alike)
+        for index, demand in enumerate(demands):
+            if not waiting:
+                break
+            if room[index] <= 0 or not demand.runs(shape[0]):
+                continue
+            allowed = waiting
+            if shape[1] is not None:  # alike in this too
+                allowed = [] if excludes(shape[1], demand.worker, now) else waiting
+            most = min(room[index], len(allowed))
+            most = min(most, ledger.room(demand.worker, shape[0])) if most else 0
+            if most:
+                ledger.take(demand.worker, shape[0], most)
+                given += [(ticket, demand) for ticket in waiting[:most]]
+                room[index] -= most
+                waiting = waiting[most:]
+    return given
+
+
+def _kind(ticket: Ticket) -> tuple[int, str | None]:
+    return ticket.shape, ticket.excluded
 
 
 def excludes(excluded: str | None, worker: int, now: int) -> bool:

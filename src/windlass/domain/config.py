@@ -52,6 +52,9 @@ class Config(Struct, frozen=True, kw_only=True):
     reactions_interval_ms: Annotated[
         int, doc("ms", "Pace of what follows the ends of workflows.", least=1)
     ] = 1_000
+    statistics_interval_ms: Annotated[
+        int, doc("ms", "Pace of the statistics loop: what completed jobs took.", least=1)
+    ] = 10_000
     pools_interval_ms: Annotated[
         int, doc("ms", "Pace of the pools loop: workers that are started and sent away.", least=1)
     ] = 5_000
@@ -72,6 +75,15 @@ class Config(Struct, frozen=True, kw_only=True):
             "ms", "A job no known worker can run is rejected after it. 0: at once; never: it waits."
         ),
     ] = 600_000
+
+    reservation_after_ms: Annotated[
+        int,
+        doc("ms", "A job that waits for room so long has a worker kept free for it. 0: none."),
+    ] = 300_000
+    fair_share: Annotated[
+        int,
+        doc("switch", "1: namespaces share what runs, by weight, among jobs of one level. 0: no."),
+    ] = 0
 
     retry: RetryPolicy = RetryPolicy()
     timeouts: TimeoutPolicy = TimeoutPolicy()

@@ -7,15 +7,18 @@ so that one bad job of a batch is refused by name and nothing is written.
 import hashlib
 import math
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from operator import attrgetter
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from windlass.domain.clauses import canonical_requires, target
+from windlass.domain.clauses import Clause, canonical_requires, parse_clause, target
 from windlass.domain.config import Config
 from windlass.domain.errors import InvalidInput
 from windlass.domain.failure import FAILURE_BY_NAME, FailureClass
 from windlass.domain.rank import parse_priority
+from windlass.domain.rates import Rate, check_rate
 from windlass.domain.resources import canonical_resources
 from windlass.domain.secrets import secret_clauses
 from windlass.domain.shape import Shape, shape_digest
@@ -26,6 +29,8 @@ from windlass.domain.timeouts import RunLimits, limits_for
 ALLOW_FAILURE: Final = 1
 QUARANTINED: Final = 2
 MANUAL: Final = 4
+LENDS: Final = 8  # what it waits for may have its rank from it
+PREEMPTIBLE: Final = 16
 
 NAME_LIMIT: Final = 200
 LABEL_LIMIT: Final = 100
@@ -34,6 +39,7 @@ LONGEST_MS: Final = 366 * 86_400_000 * 100  # a century: what is longer is a mis
 RETRY_LIMIT: Final = 1_000
 DEPTH_LIMIT: Final = 200  # of JSON, far from where recursion would end
 KNOWN_LIMIT: Final = 10_000
+NEVER: Final = -1  # of a grace: the job waits, however long
 
 
 class Concurrency(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,6 +55,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     `after` and `after_any` name jobs: an integer is the id of an existing job, a string
     the name of a job in the same submission. `priority` is the base; without one the
     job takes its parent's effective priority, else 0. `secrets` names what workers hold.
+    `capability_grace_ms` may be `NEVER`.
     """
 
     task: str
@@ -60,6 +67,9 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     resources: dict[str, Any] | None = None
     target: str | None = None
     secrets: tuple[str, ...] = ()
+    prefers: tuple[str, ...] = ()
+    apart: str | None = None
+    rate: Rate | None = None
     submitted_by: str | None = None
     # Most jobs have none of the fields from here on, and need not be looked at closely.
     name: str | None = None
@@ -73,6 +83,10 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
     max_retries: int | None = None
     retry_on: tuple[str, ...] = ()
     not_before: int | None = None
+    start_before: int | None = None
+    finish_before: int | None = None
+    capability_grace_ms: int | None = None
+    preemptible: bool = False
     concurrency: Concurrency | None = None
     key: str | None = None
     labels: dict[str, str] | None = None
@@ -214,6 +228,8 @@ class Door:
         flags = ALLOW_FAILURE if spec.allow_failure else 0
         if spec.unblock == "manual":
             flags |= MANUAL
+        if spec.preemptible:
+            flags |= PREEMPTIBLE
         mould = Mould(known.shape, known.digest, base, flags, *limits, _stands_alone(spec))
         digest = None if spec.key is None else hashlib.sha256(body).hexdigest()[:32]
         return Prepared(spec, body, mould, digest)
@@ -266,6 +282,9 @@ class Door:
             needs = () if spec.resources is None else repr(sorted(spec.resources.items()))
             texts = tuple(map(repr, spec.requires)), tuple(map(repr, spec.secrets))
             seen = (seen, *texts, needs, spec.target)
+        if spec.prefers or spec.apart is not None or spec.rate is not None:
+            rate = None if spec.rate is None else repr(spec.rate)
+            seen = (seen, tuple(map(repr, spec.prefers)), repr(spec.apart), rate)
         known = self._known.get(seen)
         if known is None:
             shape = _build_shape(spec, field)
@@ -291,6 +310,9 @@ def _stands_alone(spec: JobSpec) -> bool:
         and not spec.after_any
         and spec.unblock == "auto"
         and spec.not_before is None
+        and spec.start_before is None
+        and spec.finish_before is None
+        and spec.capability_grace_ms is None
         and spec.concurrency is None
         and spec.key is None
         and spec.parent is None
@@ -317,13 +339,28 @@ def _build_shape(spec: JobSpec, field: str) -> Shape:
         check_name(f"{field}.target", spec.target)
         clauses.append(target(spec.target))
     clauses += secret_clauses(spec.secrets, spec.namespace, field)
+    if spec.apart is not None:
+        check_name(f"{field}.apart", spec.apart)
+    if spec.rate is not None:
+        check_name(f"{field}.rate.key", spec.rate.key)
+        check_rate(spec.rate, f"{field}.rate")
     return Shape(
         namespace=spec.namespace,
         queue=spec.queue,
         task=spec.task,
         requires=canonical_requires(clauses),
         resources=canonical_resources(spec.resources or {}),
+        apart=spec.apart,
+        prefers=_preferences(spec.prefers),
+        rate=spec.rate,
     )
+
+
+def _preferences(texts: tuple[Any, ...]) -> tuple[Clause, ...]:
+    for text in texts:
+        if not isinstance(text, str):
+            raise InvalidInput("prefers", "text such as cache:repo==linux", text)
+    return canonical_requires([parse_clause(text, "prefers") for text in texts])
 
 
 _TEXT: Final = {str}
@@ -332,10 +369,17 @@ _NUMBERS: Final = (
     ("idle_timeout_ms", 1, LONGEST_MS),
     ("duration_ms", 1, LONGEST_MS),
     ("not_before", 0, LONGEST_MS),
+    ("start_before", 1, LONGEST_MS),
+    ("finish_before", 1, LONGEST_MS),
+    ("capability_grace_ms", NEVER, LONGEST_MS),
     ("max_retries", 0, RETRY_LIMIT),
     ("parent", 1, 2**62),
     ("workflow", 1, 2**62),
 )
+
+
+_numbers_of: Final = attrgetter(*(name for name, *_ in _NUMBERS))
+_NO_NUMBERS: Final = _numbers_of(JobSpec(task=""))
 
 
 def _check_names(spec: JobSpec, field: str) -> None:
@@ -352,10 +396,8 @@ def _check_ties(spec: JobSpec, field: str) -> None:
     _check_names(spec, field)
     if spec.key is not None:
         check_name(f"{field}.key", spec.key)
-    for name, low, high in _NUMBERS:
-        value = getattr(spec, name)
-        if value is not None:
-            _check_number(f"{field}.{name}", value, low, high)
+    if _numbers_of(spec) != _NO_NUMBERS:
+        _check_numbers(spec, field)
     check_labels(spec.labels, field)
     if spec.concurrency is not None:
         check_name(f"{field}.concurrency.key", spec.concurrency.key)
@@ -364,6 +406,19 @@ def _check_ties(spec: JobSpec, field: str) -> None:
         if FAILURE_BY_NAME.get(name) in (None, FailureClass.CANCELED):
             known = ", ".join(c for c in FailureClass if c is not FailureClass.CANCELED)
             raise InvalidInput(f"{field}.retry_on", f"some of {known}", name)
+
+
+def _check_numbers(spec: JobSpec, field: str) -> None:
+    """Refuse what is out of bounds, and a job that could only ever miss its own deadline."""
+    for name, low, high in _NUMBERS:
+        value = getattr(spec, name)
+        if value is not None:
+            _check_number(f"{field}.{name}", value, low, high)
+    times = ("not_before", "start_before", "finish_before")
+    given = [(name, value) for name in times if (value := getattr(spec, name)) is not None]
+    for (earlier, low), (later, high) in pairwise(given):
+        if low >= high:
+            raise InvalidInput(f"{field}.{later}", f"a time after {earlier}", "one before it")
 
 
 def check_labels(labels: Mapping[str, str] | None, field: str) -> None:

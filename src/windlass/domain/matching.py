@@ -33,6 +33,7 @@ __all__ = [
     "Clause",
     "Mismatch",
     "all_mismatches",
+    "amount_of",
     "canonical_clause",
     "canonical_requires",
     "canonical_resources",
@@ -117,6 +118,13 @@ def mismatches(
         clause = Clause(resource_key(name), ">=", amount)
         if not _holds(clause, metadata.get(clause.key)):
             yield _mismatch(clause, f"{name}={amount}", metadata)
+
+
+def amount_of(metadata: Mapping[str, object], resource: str) -> int:
+    """How much of a resource a worker has; 0 if it says nothing of it."""
+    key = resource_key(resource)
+    found = [_as_number(key, item) for item in _as_list(metadata.get(key))]
+    return int(max((amount for amount in found if amount is not None), default=0))
 
 
 def _mismatch(clause: Clause, clause_text: str, metadata: Mapping[str, object]) -> Mismatch:

@@ -169,6 +169,7 @@ class Lease(NamedTuple):
     idle_ms: int
     limit: int
     reason: str | None  # why it was told to stop
+    queue_limit: int = 0  # the limit of its queue that it counts under
 
 
 class Worker(NamedTuple):
@@ -196,9 +197,15 @@ class ShapeRow(NamedTuple):
 
 
 class QueueRow(NamedTuple):
+    """A queue that operators have set something of; 0 stands for no limit."""
+
     name: str
     weight: int
     paused: int
+    max_running: int = 0
+    max_per_worker: int = 0
+    preempts: int = 0  # its jobs may take the place of preemptible ones of lower queues
+    limit: int = 0  # the row of `limits` that counts what runs of it
 
 
 class LimitRow(NamedTuple):
@@ -207,6 +214,24 @@ class LimitRow(NamedTuple):
     key: str
     max: int
     leased: int
+
+
+class RateRow(NamedTuple):
+    """The newest `keep` starts of jobs under a rate."""
+
+    namespace: str
+    key: str
+    keep: int
+    starts: str  # JSON, ascending
+
+
+class Reservation(NamedTuple):
+    """A worker that is kept for a job too large for what is free there."""
+
+    worker: int
+    job: int
+    shape: int
+    since: int
 
 
 class KeyRow(NamedTuple):
@@ -226,6 +251,7 @@ class CascadeKind(IntEnum):
     CANCEL = 5  # all open jobs of a workflow
     STOP = 6  # the same, because one of them failed
     RETRY = 7  # supersede what failed in a workflow
+    INHERIT = 9  # rank those anew that some jobs wait for, whose numbers are the reason
     FAIL = 8  # abort the dependents of the job, and satisfy those that take any end
 
 

@@ -1,6 +1,6 @@
 """How jobs and workers are shown: rows of several tables, brought together."""
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from windlass.domain.files import ArtifactRow, Dynamic, LogRow, Progress
 from windlass.domain.records import Attempt, JobFacts, JobRecord, Lease, Worker
@@ -63,6 +63,11 @@ class WorkerView(NamedTuple):
 
     worker: Worker
     leases: int
+
+
+# A worker and how many leases it holds, with no more than `explain` needs, since there may be
+# very many: id, name, status, slots, held, reason, static, dynamic.
+FleetRow: TypeAlias = tuple[int, str, int, int, int, str | None, str, str]
 
 
 def newest_attempt(facts: JobFacts, lease: Lease | None) -> int:

@@ -2,7 +2,7 @@
 
 import json
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from windlass.domain.records import Worker
 
@@ -16,6 +16,18 @@ class WorkerStatus(IntEnum):
     OFFLINE = 4  # lost: its leases have ended
     DISABLED = 5
     PENDING_APPROVAL = 6
+
+
+class PastMetadata(NamedTuple):
+    """What a worker reported of itself until some time, and no longer."""
+
+    worker: int
+    digest: str
+    until: int
+    dynamic: str  # JSON object
+
+
+KEPT_METADATA: Final = 20  # the newest of each worker
 
 
 CLAIMING: Final = frozenset({WorkerStatus.ONLINE, WorkerStatus.UNHEALTHY})

@@ -7,15 +7,20 @@ there is no token, and every namespace is seen.
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
+from windlass.client.service import find_worker
 from windlass.domain.errors import InvalidInput, NotFound
+from windlass.domain.explanation import Explanation, WorkerExplanation
 from windlass.domain.roles import Identity, Role
+from windlass.domain.waits_split import TimeSpent
 from windlass.embedded.node import Node
 from windlass.embedded.planning import EmbeddedPlanning
 from windlass.engine.following import follow_growing
+from windlass.server.bulk import edit_many
 from windlass.server.parse import in_words_of_wire, job_filter, job_spec, workflow_spec
 from windlass.server.planning_desk import PlanningDesk
 from windlass.server.services import Desk
 from windlass.server.workflow_desk import WorkflowDesk
+from windlass.wire.bulk import BulkReply, BulkRequest
 from windlass.wire.jobs import (
     CanceledJob,
     CancelReply,
@@ -95,6 +100,21 @@ class EngineService:
         works = await self._works()
         done = await works.engine.retry(job, self._who.name)
         return RetryReply(done.job, done.applied)
+
+    async def bulk(self, request: BulkRequest) -> BulkReply:
+        return await edit_many((await self._works()).engine, request, self._who)
+
+    async def explain(self, job: int) -> Explanation:
+        return await (await self._works()).engine.explain(job)
+
+    async def explain_worker(self, worker: str) -> WorkerExplanation:
+        engine = (await self._works()).engine
+        rows = await engine.store.read(lambda tx: tx.workers.all())
+        number = find_worker(worker, [(row.id, row.name) for row in rows])
+        return await engine.explain_worker(number)
+
+    async def time_spent(self, job: int) -> TimeSpent:
+        return await (await self._works()).engine.time_spent(job)
 
     async def workflow(self, workflow: int) -> Workflow:
         works = await self._works()

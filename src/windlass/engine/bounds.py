@@ -40,6 +40,15 @@ class Bounds:
             if profile.runs(shape):
                 heapq.heappush(heap, candidate)
 
+    def place_of(self, shape: int) -> Place | None:
+        """Where the best job of a shape stands at the earliest; None if it has none."""
+        return self._low.get(shape)
+
+    def best_of(self, shapes: Iterable[int], count: int) -> list[Candidate]:
+        """Those `count` of these shapes whose best jobs may stand before the others'."""
+        low = self._low
+        return heapq.nsmallest(count, ((*low[shape], shape) for shape in shapes if shape in low))
+
     def generations(self, shapes: Iterable[int]) -> dict[int, int]:
         """A reading to hand back to `raise_to`."""
         return {shape: self._generation.get(shape, 0) for shape in shapes}

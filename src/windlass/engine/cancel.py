@@ -14,6 +14,7 @@ from windlass.engine.dependents import (
     jobs_ended,
     tell_dependents,
 )
+from windlass.engine.inheritance import pass_on_ended
 from windlass.engine.locate import Withdrawn, withdraw
 from windlass.engine.waited import note_ended
 from windlass.engine.work import Work
@@ -78,7 +79,7 @@ async def _cancel(
     leased = [*found.leased, *await _leases_of(work, running_too)]
     kept = {w.facts.id for w in running_too}
     waiting = [w for w in found.withdrawn if w.facts.id not in kept]
-    await _end_waiting(work, waiting, reason, actor)
+    await end_waiting(work, waiting, reason, actor)
     answers.update({w.facts.id: Canceled(w.facts.id, "canceled", True) for w in waiting})
     answers.update(await _stop(work, leased, reason, actor))
     return [answers.get(job, Canceled(job, None, False)) for job in jobs]
@@ -89,9 +90,10 @@ async def _leases_of(work: Work, withdrawn: Sequence[Withdrawn]) -> list[tuple[J
     return [(w.facts, leases[w.facts.id]) for w in withdrawn if w.facts.id in leases]
 
 
-async def _end_waiting(
+async def end_waiting(
     work: Work, waiting: Sequence[Withdrawn], reason: str, actor: str | None
 ) -> None:
+    """Cancel jobs that were taken out of the places where they waited."""
     if not waiting:
         return
     ends: list[JobEnd] = []
@@ -105,6 +107,7 @@ async def _end_waiting(
     await work.tx.jobs.end(ends)
     await jobs_ended(work, [w.facts for w in waiting], ends)
     work.effects.ended += [end.job for end in ends]
+    pass_on_ended(work, ((w.facts.id, w.facts.flags) for w in waiting if w.wait is not None))
     for gone in waiting:
         if gone.was_ready and gone.facts.limit:
             work.slots.refill(gone.facts.limit)

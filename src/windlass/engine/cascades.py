@@ -6,10 +6,11 @@ row, and the scheduling loop picks it up again.
 """
 
 from windlass.domain.job import ALLOW_FAILURE
-from windlass.domain.rank import age_from_ms, level, rank
+from windlass.domain.rank import age_from_ms
 from windlass.domain.records import Cascade, CascadeKind, JobFacts
 from windlass.domain.states import STATE_BY_CODE, State
 from windlass.engine.dependents import CHUNK, Ended, hold_dependents, meet, release, tell_dependents
+from windlass.engine.inheritance import inherit_chunk, ranks_of
 from windlass.engine.retrying import retry_chunk
 from windlass.engine.stopping import stop_chunk
 from windlass.engine.supersede import revive
@@ -45,6 +46,8 @@ async def _advance(work: Work, cascade: Cascade) -> tuple[int | None, int]:
         return await stop_chunk(work, cascade), CHUNK
     if cascade.kind == CascadeKind.RETRY:
         return await retry_chunk(work, cascade), CHUNK
+    if cascade.kind == CascadeKind.INHERIT:
+        return await inherit_chunk(work, cascade)
     if cascade.kind == CascadeKind.RELEASE:
         await _release_with_new_age(work, cascade.job)
         return None, 1
@@ -103,9 +106,6 @@ async def _release_with_new_age(work: Work, job: int) -> None:
     for wait in await work.tx.places.meet({job: 1}, False):
         age_from = age_from_ms(facts.age_from, None, work.now)
         await work.catalog.know(work.tx, [facts.shape])
-        weight = work.catalog.weight(work.catalog.queue_of(facts.shape))
-        place = rank(
-            age_from, level(weight, facts.base, facts.adjustment), work.catalog.interval_ms
-        )
-        await work.tx.jobs.set_priority(job, facts.adjustment, age_from, place)
+        place = (await ranks_of(work, [facts._replace(age_from=age_from)]))[job]
+        await work.tx.jobs.set_priority(job, facts.adjustment, age_from, place, facts.flags)
         await release(work, [wait._replace(ticket=wait.ticket._replace(rank=place))])

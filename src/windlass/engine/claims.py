@@ -1,7 +1,7 @@
 """Claims: giving ready jobs to workers under new leases."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from windlass.domain.claim import Demand
@@ -34,26 +34,66 @@ async def claim(work: Work, bounds: Bounds, seekers: Sequence[Seeker]) -> list[G
     groups: dict[tuple[str, bool], list[Seeker]] = {}
     for seeker in seekers:
         groups.setdefault((seeker.profile.digest, seeker.prefetch), []).append(seeker)
+    work.effects.count("assignment_attempts", sum(seeker.want for seeker in seekers))
+    if len(groups) > 1 and work.catalog.any_choosy:
+        return await _claim_choosily(work, bounds, list(groups.values()))
     granted: list[Granted] = []
     for alike in groups.values():
         granted += await _claim_alike(work, bounds, alike)
     return granted
 
 
-async def _claim_alike(work: Work, bounds: Bounds, alike: list[Seeker]) -> list[Granted]:
+async def _claim_choosily(
+    work: Work, bounds: Bounds, groups: Sequence[list[Seeker]]
+) -> list[Granted]:
+    """The same where jobs prefer some workers: they get them first, and nobody waits for it."""
+    granted: list[Granted] = []
+    for n, alike in enumerate(groups):
+        others = [group[0].profile for group in groups[n + 1 :]]
+        granted += await _claim_alike(work, bounds, alike, _leaves_to(alike[0].profile, others))
+    for alike in groups:
+        if rest := _unserved(alike, granted):
+            granted += await _claim_alike(work, bounds, rest)
+    return granted
+
+
+def _leaves_to(mine: Profile, others: Sequence[Profile]) -> Callable[[int], bool]:
+    def leave(shape: int) -> bool:
+        liking = mine.liking(shape)
+        return any(other.runs(shape) and other.liking(shape) < liking for other in others)
+
+    return leave
+
+
+def _unserved(alike: Sequence[Seeker], granted: Sequence[Granted]) -> list[Seeker]:
+    """These workers with what they still want."""
+    got = Counter(grant[3] for grant in granted)
+    rest = [seeker._replace(want=seeker.want - got[seeker.worker]) for seeker in alike]
+    return [seeker for seeker in rest if seeker.want > 0]
+
+
+async def _claim_alike(
+    work: Work, bounds: Bounds, alike: list[Seeker], leave: Callable[[int], bool] | None = None
+) -> list[Granted]:
     want = sum(seeker.want for seeker in alike)
     profile = alike[0].profile
-    work.effects.count("assignment_attempts", want)
     old = bounds.shared and work.now - bounds.refreshed_at > work.config.bound_ttl_ms
     if bounds.refreshed_at < 0 or old:
         await _refresh(work, bounds)
     demands = [Demand(s.worker, s.incarnation, s.want, s.profile.runs) for s in alike]
-    given = await Search(work, bounds, profile, demands).run()
-    granted = await _grant(work, given, alike[0].prefetch)
-    if len(given) < want and bounds.shared and work.now - bounds.refreshed_at >= REFRESH_MS:
+    search = Search(work, bounds, profile, demands, leave)
+    granted = await _search(work, search, alike[0].prefetch)
+    short = len(search.given) < want
+    if short and bounds.shared and work.now - bounds.refreshed_at >= REFRESH_MS:
         await _refresh(work, bounds)
-        given = await Search(work, bounds, profile, _rest(demands, given)).run()
-        granted += await _grant(work, given, alike[0].prefetch)
+        again = Search(work, bounds, profile, _rest(demands, search.given), leave)
+        granted += await _search(work, again, alike[0].prefetch)
+    return granted
+
+
+async def _search(work: Work, search: Search, prefetch: bool) -> list[Granted]:
+    granted = await _grant(work, await search.run(), prefetch)
+    await search.settle()
     return granted
 
 
@@ -65,6 +105,8 @@ def _rest(demands: list[Demand], given: Given) -> list[Demand]:
 
 
 async def _refresh(work: Work, bounds: Bounds) -> None:
+    if work.catalog.stale:
+        await work.catalog.refresh(work.tx)
     heads = await work.tx.places.heads()
     await work.catalog.know(work.tx, (head.shape for head in heads))
     bounds.replace(heads, work.now)
@@ -90,6 +132,9 @@ async def _grant(work: Work, given: Given, prefetch: bool) -> list[Granted]:
     if limited:
         await work.tx.limits.bump(limited)
     work.effects.count("assignment_successes", len(granted))
+    if config.fair_share:
+        for shape, jobs in Counter(ticket[0] for ticket, _ in given).items():
+            work.catalog.shares.take(work.catalog.namespace_of(shape), jobs)
     return granted
 
 

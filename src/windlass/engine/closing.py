@@ -11,6 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from windlass.domain.claim import exclude
+from windlass.domain.deadlines import Late, late_for
 from windlass.domain.failure import FailureClass
 from windlass.domain.job import QUARANTINED, JobSpec
 from windlass.domain.records import (
@@ -27,6 +28,7 @@ from windlass.domain.retry import GiveUp, Retry, RetryPolicy, decide_retry, deci
 from windlass.domain.states import State
 from windlass.engine.dependents import hold_waits, jobs_ended
 from windlass.engine.enqueue import make_ready
+from windlass.engine.inheritance import pass_on_ended
 from windlass.engine.work import Work
 
 QUEUED = State.QUEUED.code
@@ -64,6 +66,7 @@ class Closing:
         self._again: list[tuple[int, int, Ticket]] = []  # not before, state, ticket
         self._dropped: list[int] = []
         self._freed: list[int] = []
+        self._left: list[tuple[int, str]] = []  # limits of queues under which leases end
         self._specs: dict[int, bytes] = {}
         self._history: dict[int, list[Attempt]] = {}
 
@@ -143,10 +146,14 @@ class Closing:
             work.effects.ended += [end.job for end in self._ends]
         for limit in self._freed:
             work.slots.free(limit)
+        for limit, queue in self._left:
+            work.slots.leave(limit, queue)
 
     def _verdict(self, facts: JobFacts, lease: Lease, failure: Failure) -> Retry | GiveUp:
         spec = _spec_decoder.decode(self._specs[facts.id])
         policy = self._work.config.retry
+        if late_for(None, spec.finish_before, False, self._work.now):
+            return GiveUp(Late.FINISH.reason)
         if spec.max_retries is not None:
             policy = msgspec.structs.replace(policy, max_retries=spec.max_retries)
         lost = WORKER_LOST_CODE
@@ -263,7 +270,7 @@ class Closing:
                 self._work.now,
             )
         )
-        self._drop(facts)
+        self._drop(facts, lease)
 
     def _end(
         self, facts: JobFacts, lease: Lease, state: int, reason: str | None, *,
@@ -290,12 +297,15 @@ class Closing:
             )
         )
         self._facts.append(facts)
-        self._drop(facts)
+        self._drop(facts, lease)
 
-    def _drop(self, facts: JobFacts) -> None:
+    def _drop(self, facts: JobFacts, lease: Lease) -> None:
         self._dropped.append(facts.id)
+        self._work.effects.leaving.add(lease.worker)
         if facts.limit:
             self._freed.append(facts.limit)
+        if lease.queue_limit:
+            self._left.append((lease.queue_limit, self._work.catalog.queue_of(facts.shape)))
 
     def _move(
         self, facts: JobFacts, lease: Lease, frm: int, to: int, reason: str | None,
@@ -316,6 +326,8 @@ class Closing:
         over = [job for job in ended if job in waits]
         if over:
             await self._work.tx.places.take_waits(over)
+            flags = {fact.id: fact.flags for fact in self._facts}
+            pass_on_ended(self._work, ((job, flags[job]) for job in over))
         if self._again:
             await self._requeue(waits)
 

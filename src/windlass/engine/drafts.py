@@ -20,7 +20,9 @@ class Draft:
         "index",
         "job",
         "known",
+        "lends",
         "limit",
+        "rank",
         "unmet",
         "workflow",
     )
@@ -36,6 +38,8 @@ class Draft:
         self.any_after: Sequence[int] = ()
         self.unmet = 0
         self.workflow = 0
+        self.rank = 0
+        self.lends = False  # something that it waits for has its rank from it
 
 
 async def reserve(work: Work, drafts: Sequence[Draft]) -> None:

@@ -1,9 +1,9 @@
 """What a committed transaction means to the engine around it, gathered while it runs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from windlass.domain.records import Ticket
+from windlass.domain.records import QueueRow, Ticket
 from windlass.ports.store import News
 
 
@@ -13,6 +13,18 @@ class Raise(NamedTuple):
     shape: int
     place: tuple[int, int] | None
     generation: int
+
+
+class WorkerLoad:
+    """What a worker holds after a claim: by shape, and what it was given by job."""
+
+    __slots__ = ("given", "incarnation", "last_lease", "rest")
+
+    def __init__(self, rest: Mapping[int, int]) -> None:
+        self.rest = dict(rest)  # shape → leases from before
+        self.given: dict[int, int] = {}  # job → shape
+        self.incarnation = 0
+        self.last_lease = 0
 
 
 class Effects:
@@ -29,6 +41,12 @@ class Effects:
         self.counts: dict[str, int] = {}
         self.told = False  # other engines have heard of it with the commit
         self.unresolved: list[tuple[int, int, str]] = []  # job, attempt, why: it is to fail
+        self.refused: list[tuple[int, int]] = []  # worker, shape: it has no room for it
+        self.loads: dict[int, WorkerLoad] = {}  # by worker, where there are gates
+        self.leaving: set[int] = set()  # workers whose leases have ended
+        self.queues: list[QueueRow] = []  # as they are from now on
+        self.freed: dict[str, int] = {}  # limited queue → how many more of it may run
+        self.opening: dict[int, int] = {}  # shape → when its rate lets the next one start
 
     def arrive(self, tickets: Iterable[Ticket]) -> None:
         """These jobs are ready."""
@@ -53,6 +71,14 @@ class Effects:
         """Something is to move at this time."""
         if at and (not self.due_at or at < self.due_at):
             self.due_at = at
+
+    def reopen(self, shape: int, at: int) -> None:
+        """Jobs of this shape may start again at this time."""
+        self.opening[shape] = min(at, self.opening.get(shape, at))
+
+    def free(self, queue: str, by: int) -> None:
+        """So many more jobs of a limited queue may run."""
+        self.freed[queue] = self.freed.get(queue, 0) + by
 
     def count(self, name: str, by: int = 1) -> None:
         """Add to one of the engine's own counters."""

@@ -8,30 +8,34 @@ can be killed at any moment, and another goes on from the store.
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from windlass.domain.config import Config, validate
-from windlass.domain.errors import InvalidInput, NotFound
+from windlass.domain.errors import InvalidInput
 from windlass.domain.job import Door, JobSpec, Prepared, check_name
 from windlass.domain.shape import Shape
-from windlass.domain.workers import WorkerStatus
-from windlass.engine import queues, workers
 from windlass.engine.activity import Activity, note_activity
 from windlass.engine.alarm import Alarm
 from windlass.engine.bounds import Bounds
 from windlass.engine.calm import MANY, undisturbed
+from windlass.engine.capability import asks_at_once, reject_at_once
 from windlass.engine.cascades import advance
 from windlass.engine.catalog import Catalog
-from windlass.engine.checks import check_id, check_metadata, check_sync, check_text
+from windlass.engine.checks import check_id, check_sync
 from windlass.engine.committer import A, Committer, Lane, Q, Run
+from windlass.engine.deadlines import end_late, next_deadline
 from windlass.engine.dependents import CHUNK
 from windlass.engine.effects import Effects
 from windlass.engine.endings import Endings
 from windlass.engine.enqueue import promote_due
+from windlass.engine.eta import Crowd
+from windlass.engine.explain_commands import ExplainCommands
+from windlass.engine.fleet_commands import FleetCommands
 from windlass.engine.hot import Done, HotPaths, answers_of
 from windlass.engine.job_commands import JobCommands
 from windlass.engine.lookups import fail_unresolved
 from windlass.engine.metrics import Counters, Metrics
+from windlass.engine.reopening import Reopening
 from windlass.engine.submission import (
     Duplicate,
     Submission,
@@ -56,14 +60,7 @@ T = TypeVar("T")
 Step = Callable[[Work], Awaitable[T]]
 
 
-class Standing(NamedTuple):
-    """A job's place in the order: its queue's weight, and since when it ages."""
-
-    weight: int
-    age_from: int
-
-
-class Engine(JobCommands, WorkflowCommands):
+class Engine(JobCommands, WorkflowCommands, ExplainCommands, FleetCommands):
     """Moves jobs. One per process and store; any number of them on a shared store."""
 
     def __init__(
@@ -82,11 +79,13 @@ class Engine(JobCommands, WorkflowCommands):
         self._chance = chance
         self._door = Door(config, tasks)
         self._catalog = Catalog(config)
+        self._crowd = Crowd()
         self._bounds = Bounds(store.shared)
         self._committer = Committer(store, config, self._begin, self._committed, self._failed)
-        self._told: dict[int, frozenset[tuple[int, int]]] = {}
+        self.told: dict[int, frozenset[tuple[int, int]]] = {}
         self._early: dict[int, int] = {}  # shape → waiters woken before its jobs are there
         self._alarm = Alarm(self.now, self._promote)
+        self._rates = Reopening(self.now, self._reopen, self._spawn)
         self._endings = Endings(store)
         step = partial(advance, most=CHUNK if store.inline else 1)
         self._cascades = WorkingOff(lambda: self.run(step))
@@ -100,6 +99,7 @@ class Engine(JobCommands, WorkflowCommands):
         tied = None if self.store.inline else 1
         hot = hot_of(self.store)
         paths = None if hot is None else HotPaths(hot, self.config, self._catalog, self._bounds)
+        self._hot = paths
         self._plain = lane(Lane(submit, key=lambda s: s.key, size=bytes_of))
         self._tied = lane(Lane(submit, key=lambda s: s.key, size=bytes_of, most=tied))
         self._sync: Lane[SyncCall, SyncReply] = lane(
@@ -115,7 +115,7 @@ class Engine(JobCommands, WorkflowCommands):
         """Read what the engine caches and begin to hear other engines."""
         await self.store.read(self._catalog.refresh)
         self._unsubscribe = self.store.subscribe(self._hear)
-        self._set_alarm(await self.store.read(lambda tx: tx.places.next_due()))
+        await self._set_next_alarm()
         self._cascades.start()
 
     async def close(self) -> None:
@@ -123,6 +123,7 @@ class Engine(JobCommands, WorkflowCommands):
         self._closed = True
         self._unsubscribe()
         self._alarm.close()
+        self._rates.close()
         self.wakeups.wake_all()
         self._endings.close()
         await self._committer.close()
@@ -159,11 +160,17 @@ class Engine(JobCommands, WorkflowCommands):
     ) -> Submitted:
         checked = self.prepare(jobs)
         submission = Submission(checked, workflow, key, reopen)
+        at_once = self.config.capability_grace_ms == 0
         if not is_plain(submission):
-            return await self._submit_checked(submission)
-        if self.store.inline and not self._plain.pending:
-            self._wake_early(checked)
-        return await self._committer.call(self._plain, submission)
+            done = await self._submit_checked(submission)
+            at_once = at_once or asks_at_once(checked)
+        else:
+            if self.store.inline and not self._plain.pending:
+                self._wake_early(checked)
+            done = await self._committer.call(self._plain, submission)
+        if at_once:
+            await self.run(partial(reject_at_once, jobs=done.ids))
+        return done
 
     async def _submit_checked(self, submission: Submission) -> Submitted:
         try:
@@ -211,63 +218,6 @@ class Engine(JobCommands, WorkflowCommands):
             if waiter is not None:
                 self.wakeups.close(waiter)
 
-    async def pause(self, queue: str, actor: str | None = None) -> queues.Paused:
-        """Stop giving out jobs of a queue."""
-        return await self._set_paused(queue, True, actor)
-
-    async def resume(self, queue: str, actor: str | None = None) -> queues.Paused:
-        """Give out jobs of a queue again."""
-        return await self._set_paused(queue, False, actor)
-
-    async def _set_paused(self, queue: str, paused: bool, actor: str | None) -> queues.Paused:
-        check_name("queue", queue)
-        check_text("actor", actor)
-        done = await self._step(lambda work: queues.set_paused(work, queue, paused, actor))
-        await self.refresh()
-        return done
-
-    async def enrol(self, enrolment: workers.Enrolment) -> workers.Enrolled:
-        """Begin a new incarnation of a worker."""
-        workers.check_enrolment(enrolment)
-        check_metadata(enrolment.metadata)
-        enrolled = await self._step(lambda work: workers.enrol(work, enrolment))
-        self._told.pop(enrolled.worker, None)
-        return enrolled
-
-    async def set_worker_status(
-        self,
-        worker: int,
-        status: WorkerStatus,
-        reason: str | None = None,
-        actor: str | None = None,
-    ) -> bool:
-        """Drain, enable or disable a worker."""
-        check_id("worker", worker)
-        check_text("reason", reason)
-        check_text("actor", actor)
-        return await self._step(
-            lambda work: workers.set_status(work, worker, status, reason, actor)
-        )
-
-    async def set_static_metadata(
-        self, worker: int, static: Mapping[str, object], actor: str | None = None
-    ) -> bool:
-        """Set the metadata of a worker that operators decide."""
-        check_id("worker", worker)
-        check_metadata(static)
-        check_text("actor", actor)
-        done = await self._step(lambda work: workers.set_static(work, worker, static, actor))
-        self.wakeups.end(worker)  # it waits for what its old metadata could run
-        return done
-
-    async def remove_worker(
-        self, worker: int, force: bool = False, actor: str | None = None
-    ) -> bool:
-        """Forget a worker."""
-        check_id("worker", worker)
-        check_text("actor", actor)
-        return await self._step(lambda work: workers.remove(work, worker, force, actor))
-
     async def note_activity(self, sign: Activity) -> bool:
         """A running job shows signs of life; False means `lease_lost`."""
         for number, field in zip(sign, sign._fields, strict=True):
@@ -277,15 +227,6 @@ class Engine(JobCommands, WorkflowCommands):
     async def wait_ended(self, job: int, timeout_ms: int) -> bool:
         """Wait until a job has ended; whether it has."""
         return await self._endings.wait(job, timeout_ms)
-
-    async def standing(self, job: int) -> Standing:
-        """What a job's score is made of, beside its priorities."""
-        facts = (await self.store.read(lambda tx: tx.jobs.read([job]))).get(job)
-        if facts is None:
-            raise NotFound("job", job)
-        if facts.shape not in self._catalog.shapes:
-            await self.refresh()
-        return Standing(self._catalog.weight(self._catalog.queue_of(facts.shape)), facts.age_from)
 
     async def now(self) -> int:
         """The store's time."""
@@ -318,6 +259,8 @@ class Engine(JobCommands, WorkflowCommands):
 
     async def refresh(self) -> None:
         """Trust no cache any more, and let everyone look again."""
+        if self._hot is not None:
+            self._hot.forget()
         self._bounds.reset()
         await self.store.read(self._catalog.refresh)
         self.wakeups.wake_all()
@@ -327,6 +270,9 @@ class Engine(JobCommands, WorkflowCommands):
         await self.store.read(self._catalog.refresh)
         if not len(self.wakeups):
             return
+        self.wakeups.forget_refusals()
+        if self._hot is not None:
+            self._hot.forget()
         heads = await self.store.read(lambda tx: tx.places.heads())
         for shape, rank, job in heads:
             if shape in self._catalog.shapes and not self._catalog.paused(shape):
@@ -353,12 +299,23 @@ class Engine(JobCommands, WorkflowCommands):
 
     def _apply(self, effects: Effects) -> None:
         """What a commit means to the engine around it."""
+        if effects.queues:
+            self._catalog.learn_queues(effects.queues)
+        if self._hot is not None:
+            self._hot.learn(effects.loads, effects.leaving)
         for raised in effects.raises:
             self._bounds.raise_to(*raised)
+        for queue, count in effects.freed.items():
+            for rank, job, shape in self._bounds.best_of(self._catalog.shapes_in(queue), count):
+                effects.arrive_at(shape, rank, job, 1)
         for shape, (rank, job, count) in effects.arrivals.items():
             self._bounds.lower(shape, rank, job)
             self.wakeups.arrive(shape, count - self._early.pop(shape, 0))
-        self.wakeups.poke(effects.pokes)
+        for worker, shape in effects.refused:
+            self.wakeups.refuse(worker, shape)
+        if effects.opening:
+            self._rates.set(effects.opening)
+        self._poke(effects.pokes)
         self._endings.tell(effects.ended)
         self.counters.add(effects.counts)
         self._set_alarm(effects.due_at)
@@ -379,8 +336,15 @@ class Engine(JobCommands, WorkflowCommands):
         ):
             self._spawn(self.store.announce(effects.news()))
 
+    def _poke(self, workers: Sequence[int]) -> None:
+        if self._hot is not None:
+            self._hot.poke(workers)
+        self.wakeups.poke(workers)
+
     def _failed(self) -> None:
         """A transaction ended in an error: the caches may hold what was rolled back."""
+        if self._hot is not None:
+            self._hot.forget()
         self._catalog.clear(numbers_return=self.store.inline)
         self._bounds.reset()
         self._early.clear()
@@ -397,7 +361,7 @@ class Engine(JobCommands, WorkflowCommands):
         for shape, rank, job, count in () if unknown else news.arrivals:
             self._bounds.lower(shape, rank, job)
             self.wakeups.arrive(shape, count)
-        self.wakeups.poke(news.pokes)
+        self._poke(news.pokes)
         self._set_alarm(news.due_at)
 
     def _spawn(self, work: Any) -> None:
@@ -411,21 +375,33 @@ class Engine(JobCommands, WorkflowCommands):
         if not self._alarm.is_set_before(due_at):
             self._spawn(self._alarm.set(due_at))
 
+    def _reopen(self, shape: int) -> None:
+        """The rate of a shape lets jobs start again."""
+        self.wakeups.arrive(shape, 1)
+
     def _promote(self) -> None:
         self._spawn(self.promote_due())
 
     async def promote_due(self) -> int:
-        """Move the jobs whose time has come, and set the alarm for the next."""
+        """Move the jobs whose time has come, end those that are late, set the next alarm."""
         moved = 0
         while some := await self.run(lambda work: promote_due(work, self.config.chunk_rows)):
             moved += some
-        self._set_alarm(await self.store.read(lambda tx: tx.places.next_due()))
+        while some := await self.run(end_late):
+            moved += some
+        await self._set_next_alarm()
         return moved
+
+    async def _set_next_alarm(self) -> None:
+        due = await self.store.read(lambda tx: tx.places.next_due())
+        deadline = await self.store.read(next_deadline)
+        self._set_alarm(min(due or deadline, deadline or due))
 
     # Syncs
 
     async def _run_syncs(self, work: Work, calls: Sequence[SyncCall]) -> Sequence[Any]:
         answers = await sync(work, self._bounds, calls)
+        work.effects.leaving.update(call.worker for call in calls)
         for call, answer in zip(calls, answers, strict=True):
             # Neither a zombie's message nor our own second look is a sign of life.
             if not call.again and isinstance(answer, SyncReply) and answer.applied:
@@ -443,11 +419,11 @@ class Engine(JobCommands, WorkflowCommands):
 
     def _has_news(self, worker: int, reply: SyncReply) -> bool:
         """Whether there is something to tell; a stop or a drain is news only once."""
-        told = self._told.get(worker, frozenset())
+        told = self.told.get(worker, frozenset())
         now: frozenset[tuple[int, int]] = frozenset((s.job, s.attempt) for s in reply.cancel)
         if reply.drain:
             now |= {(0, 0)}
-        self._told[worker] = now
+        self.told[worker] = now
         return bool(reply.jobs or reply.lost or now - told)
 
     def _open_waiter(self, worker: int, request: SyncRequest) -> Waiter | None:

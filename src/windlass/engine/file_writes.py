@@ -14,6 +14,7 @@ from windlass.domain.failure import FailureClass
 from windlass.domain.files import LogRow, LogState
 from windlass.domain.records import Lease
 from windlass.domain.states import State
+from windlass.domain.statistics import Usage
 from windlass.engine.reports import run_deadline
 from windlass.engine.segments import grown
 from windlass.engine.work import Work
@@ -119,7 +120,7 @@ def extend_log(before: LogRow, offset: int, size: int) -> Apply:
     return apply
 
 
-def finish_log(size: int, state: LogState) -> Apply:
+def finish_log(size: int, state: LogState, peak_memory: int = 0) -> Apply:
     """Say that a log is complete, or that the rest of it will never come."""
 
     async def apply(work: Work, holder: Holder, lease: Lease | None) -> None:
@@ -132,6 +133,8 @@ def finish_log(size: int, state: LogState) -> Apply:
                 "log_incomplete", f"expected all {size} bytes of the log, got {row.bytes}"
             )
         await end_log(work, row, max(size, row.bytes), state, holder)
+        if peak_memory:
+            await work.tx.statistics.put_usage(Usage(holder.job, holder.attempt, peak_memory))
 
     return apply
 

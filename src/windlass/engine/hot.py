@@ -6,7 +6,7 @@ common is answered with None, and the ordinary way is gone.
 """
 
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from windlass.domain.config import Config
@@ -15,7 +15,8 @@ from windlass.domain.states import State
 from windlass.engine.bounds import Bounds
 from windlass.engine.catalog import Catalog, Profile
 from windlass.engine.claims import REFRESH_MS
-from windlass.engine.effects import Effects, Raise
+from windlass.engine.effects import Effects, Raise, WorkerLoad
+from windlass.engine.hot_gates import PLAIN, HotGates, Opening
 from windlass.engine.reports import sort_out
 from windlass.engine.search import first_width, most_of_each
 from windlass.engine.submission import Submission, Submitted, submission_key
@@ -27,6 +28,7 @@ from windlass.ports.store_hot import (
     Hot,
     HotProbe,
     HotRules,
+    Limited,
     PlainClaim,
     PlainKey,
     PlainSubmit,
@@ -78,6 +80,15 @@ class _Shyness:
         self._next = 1 if worked else min(2 * self._next, MOST_SAT_OUT)
 
 
+class _Plan(NamedTuple):
+    """Where a claim looks, what bounds were read at, and what has gates."""
+
+    claim: PlainClaim
+    generations: Mapping[int, int]
+    limited: list[Limited] | None = None
+    refused: Sequence[tuple[int, int]] = ()
+
+
 class HotPaths:
     """The hot commands of one engine."""
 
@@ -89,6 +100,8 @@ class HotPaths:
         self._rules = HotRules(config.heartbeat_interval_ms // 3, config.bound_ttl_ms, REFRESH_MS)
         self._shyness = _Shyness()
         self._described: dict[tuple[str, str], bytes] = {}
+        self._poked: set[int] = set()
+        self._gates = HotGates(catalog)
 
     async def submit(self, submissions: Sequence[Submission]) -> Done[Submitted] | None:
         """Jobs without ties of shapes that are known."""
@@ -114,11 +127,18 @@ class HotPaths:
             effects.arrive_at(shape, rank + done.now, done.ids[first], count)
         return Done(_submitted(submissions, done.ids), effects)
 
+    def poke(self, workers: Iterable[int]) -> None:
+        """There may be something to tell these workers that only the ordinary way looks for."""
+        self._poked.update(workers)
+
     async def sync(self, calls: Sequence[SyncCall]) -> Done[SyncReply] | None:
         """One worker's sync that reports plain completions at most."""
         if len(calls) != 1:
             return None  # a batch shares its round trips
         if not self._speaks_for_now(calls[0].request):
+            return None
+        if calls[0].worker in self._poked:
+            self._poked.discard(calls[0].worker)
             return None
         known = self._catalog.last_seen_as(calls[0].worker)
         if known is None or not _is_plain(known[0], calls[0].request):
@@ -126,17 +146,19 @@ class HotPaths:
         done: dict[int, Completion] = {}
         if sort_out(known[0], calls[0].request, self._config.result_limit, done):
             return None
-        claim, generations = self._plan(known[1], calls[0].request)
-        if claim is None or not self._shyness.tries():
+        plan = self._plan(*known, calls[0].request, done)
+        if plan is None or not self._shyness.tries():
             return None
-        asked = self._asked(known[0], calls[0], list(done.values()), claim)
+        asked = self._asked(known[0], calls[0], list(done.values()), plan)
         answer = await self._hot.sync(asked, self._rules)
         self._shyness.learn(answer is not None)
         if answer is None:
             return None
-        effects = self._effects(asked, answer, generations)
+        effects = self._effects(asked, answer, plan.generations)
+        effects.refused += plan.refused if len(answer.granted) < answer.asked else ()
+        self._note(asked, answer, effects)
         reply = SyncReply(
-            jobs=tuple(assignments(answer.granted, calls[0].request.prefetch)),
+            jobs=tuple(assignments(answer.granted, calls[0].request.prefetch, answer.now)),
             epoch=self._catalog.epoch,
         )
         return Done([reply], effects, {} if asked.again else {asked.worker: answer.now})
@@ -148,24 +170,53 @@ class HotPaths:
         current = request.epoch <= catalog.epoch and request.incarnation > before
         return current and not catalog.behind and not catalog.hold_until
 
+    def learn(self, loads: Mapping[int, WorkerLoad], leaving: Iterable[int]) -> None:
+        """Remember what workers hold; of those that jobs left otherwise it is not known."""
+        self._gates.learn(loads, leaving)
+
+    def forget(self) -> None:
+        """What was remembered may be wrong."""
+        self._gates.forget()
+
+    def _note(self, asked: PlainSync, answer: PlainSynced, effects: Effects) -> None:
+        """Keep in mind what the worker holds now, and tell of places that are free."""
+        shapes = answer.shapes or [PLAIN] * len(answer.granted)
+        done = [item[0] for item in asked.done]
+        self._gates.note(asked.worker, asked.received, done, answer.granted, shapes)
+        queues = {row.limit: name for name, row in self._catalog.queues.items()}
+        for limit in answer.freed:
+            effects.free(queues[limit], 1)
+
     def _plan(
-        self, profile: Profile, request: SyncRequest
-    ) -> tuple[PlainClaim | None, Mapping[int, int]]:
+        self, worker: Worker, profile: Profile, request: SyncRequest, done: Collection[int]
+    ) -> _Plan | None:
         """Where to look for jobs, from the same bounds as the ordinary search begins with."""
         want, bounds, catalog, config = request.want, self._bounds, self._catalog, self._config
+        limited: list[Limited] | None = [] if catalog.any_limited and done else None
         if want <= 0:
-            return PlainClaim(0), {}
-        if bounds.refreshed_at < 0:
-            return None, {}
+            return _Plan(PlainClaim(0), {}, limited)
+        if bounds.refreshed_at < 0 or config.fair_share:
+            return None
         paused = catalog.paused if catalog.any_paused else None
         candidates, following = bounds.best(profile, first_width(want), paused)
         if any(shape not in catalog.shapes for _, _, shape in candidates):
-            return None, {}
+            return None
+        gated = [shape for _, _, shape in candidates if catalog.gated(shape, profile)]
+        room_for: Mapping[int, int] = {}
+        if gated:
+            opening = self._open(worker, request, done, gated)
+            if opening is None:
+                return None
+            room_for, limited = opening
         most = most_of_each(len(candidates), want)
         probes = [
-            HotProbe(shape, rank, job, most, depth_of(catalog.queue_of(shape)))
+            HotProbe(
+                shape, rank, job, min(most, room_for.get(shape, most)),
+                depth_of(catalog.queue_of(shape)),
+            )
             for rank, job, shape in candidates
-        ]
+            if room_for.get(shape, 1)
+        ]  # fmt: skip
         if request.prefetch:
             state, slack = State.ASSIGNED.code, config.timeouts.assigned_ms
         else:
@@ -175,15 +226,24 @@ class HotPaths:
         claim = PlainClaim(
             want, probes, following, bounds.refreshed_at, state, slack, epoch + 1 if epoch else 0
         )
-        return claim, bounds.generations(probe.shape for probe in probes)
+        closed = [(worker.id, shape) for shape, jobs in room_for.items() if not jobs]
+        generations = bounds.generations(probe.shape for probe in probes)
+        return _Plan(claim, generations, limited, closed)
+
+    def _open(
+        self, worker: Worker, request: SyncRequest, done: Collection[int], gated: Sequence[int]
+    ) -> Opening | None:
+        """What a worker may have of gated shapes, if that is known."""
+        room = self._gates.room(worker, request.received, done)
+        return None if room is None else self._gates.open(room, gated, request.want)
 
     def _asked(
-        self, worker: Worker, call: SyncCall, done: list[Completion], claim: PlainClaim
+        self, worker: Worker, call: SyncCall, done: list[Completion], plan: _Plan
     ) -> PlainSync:
         request = call.request
         return PlainSync(
             worker.id, worker.incarnation, request.seq, call.again, request.received,
-            self._describe(worker), done, claim,
+            self._describe(worker), done, plan.claim, plan.limited,
         )  # fmt: skip
 
     def _describe(self, worker: Worker) -> bytes:

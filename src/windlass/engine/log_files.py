@@ -65,13 +65,23 @@ class LogFiles:
             await self._logs.cut(after, self._engine.config.log_limit)
         return int(after.bytes)
 
-    async def end_log(self, holder: Holder, size: int, state: Literal["committed", "lost"]) -> None:
-        """The log has `size` bytes and all are here, or the rest will never come."""
+    async def end_log(
+        self,
+        holder: Holder,
+        size: int,
+        state: Literal["committed", "lost"],
+        peak_memory: int = 0,
+    ) -> None:
+        """The log has `size` bytes and all are here, or the rest will never come.
+
+        `peak_memory` is what the attempt took at most, in bytes, if somebody measured it.
+        """
         check_holder(holder)
         _check_size("bytes", size)
+        _check_size("peak_memory", peak_memory)
         if state not in ("committed", "lost"):
             raise InvalidInput("state", "committed or lost", state)
-        await self._write(Write(holder, finish_log(size, LogState[state.upper()])))
+        await self._write(Write(holder, finish_log(size, LogState[state.upper()], peak_memory)))
         self._wake(holder)
         if self.merging.is_due(holder.job, holder.attempt):
             self.merging.ended(await self.log(holder.job, holder.attempt))

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 from windlass.domain.errors import Conflict, NotFound
 from windlass.domain.events import EventKind
-from windlass.domain.rank import checked_level, rank
-from windlass.domain.records import Due, JobFacts
+from windlass.domain.rank import checked_level
+from windlass.domain.records import JobFacts
 from windlass.domain.states import STATE_BY_CODE
-from windlass.engine.locate import Found, withdraw
+from windlass.engine.inheritance import move_to, pass_on, ranks_of
 from windlass.engine.work import Work
 
 
@@ -33,37 +33,17 @@ async def adjust(work: Work, job: int, adjustment: int, actor: str | None) -> Ad
         return _answer(facts, False)
     await work.catalog.know(work.tx, [facts.shape])
     weight = work.catalog.weight(work.catalog.queue_of(facts.shape))
-    place = rank(
-        facts.age_from,
-        checked_level(weight, facts.base, adjustment, "adjustment"),
-        work.catalog.interval_ms,
-    )
-    found = await withdraw(work, [facts])
-    await work.tx.jobs.set_priority(job, adjustment, facts.age_from, place)
-    await _put_back(work, found, place)
+    checked_level(weight, facts.base, adjustment, "adjustment")
+    adjusted = facts._replace(adjustment=adjustment)
+    places = await ranks_of(work, [adjusted])
+    found = await move_to(work, adjusted, places[job])
+    if any(gone.wait is not None for gone in found.withdrawn):
+        pass_on(work, [job])
     work.say(
         EventKind.PRIORITY, f"Adjustment {facts.adjustment} → {adjustment}", job=job, actor=actor,
         data={"adjustment": adjustment},
     )  # fmt: skip
-    return _answer(facts._replace(adjustment=adjustment), True)
-
-
-async def _put_back(work: Work, found: Found, place: int) -> None:
-    """Back to the same place, at the new rank: its state has not changed."""
-    places = work.tx.places
-    for gone in found.withdrawn:
-        ticket = gone.ticket._replace(rank=place)
-        if gone.wait is not None:
-            await places.add_waits([gone.wait._replace(ticket=ticket)])
-        elif gone.due_at:
-            await places.add_due([Due(gone.due_at, ticket.job, gone.state, ticket)])
-        elif gone.was_ready:
-            await places.add_ready([ticket])
-            work.effects.arrive([ticket])
-        else:
-            await places.add_parked([ticket])
-            # Whoever freed a slot meanwhile passed it over.
-            work.slots.refill(ticket.limit)
+    return _answer(adjusted, True)
 
 
 def _answer(facts: JobFacts, applied: bool) -> Adjusted:

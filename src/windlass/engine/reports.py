@@ -251,6 +251,9 @@ def _finish(
         )
     if lease.state == ASSIGNED:
         lease = closing.start(facts, lease)
+    if item.outcome == "canceled" and lease.state == RUNNING and lease.reason is not None:
+        closing.hand_back(facts, lease, lease.reason)  # it was told to make room for another
+        return
     if item.outcome == "canceled" and lease.state != TIMED_OUT:
         closing.cancel(facts, lease, _clean(item.message) or "Canceled on the worker")
         return

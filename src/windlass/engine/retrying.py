@@ -11,6 +11,7 @@ from windlass.domain.job import ALLOW_FAILURE, JobSpec
 from windlass.domain.records import Cascade, CascadeKind, JobFacts
 from windlass.domain.states import State
 from windlass.domain.workflow import ENDED, FAIL_FAST, Details, WorkflowState, unforgiven
+from windlass.engine.deadlines import without_passed
 from windlass.engine.submission import WorkflowSpec
 from windlass.engine.supersede import newest_of, retry_many
 from windlass.engine.work import Work
@@ -157,7 +158,8 @@ async def plan_repetition(tx: Tx, workflow: int, actor: str | None) -> Repetitio
         fail_fast=bool(row.flags & FAIL_FAST),
         details=msgspec.structs.replace(details, supersedes=workflow, submitted_by=actor),
     )
-    jobs = [_anew(specs[job], bases[job], actor, gone) for job in order]
+    again = {job: without_passed(spec, tx.now) for job, spec in specs.items()}
+    jobs = [_anew(again[job], bases[job], actor, gone) for job in order]
     return Repetition(spec, jobs, {job: place[last] for job, last in newest.items()})
 
 

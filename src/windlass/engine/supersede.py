@@ -12,7 +12,7 @@ import msgspec
 
 from windlass.domain.errors import Conflict, NotFound, WindlassError
 from windlass.domain.events import EventKind
-from windlass.domain.job import ALLOW_FAILURE, MANUAL, QUARANTINED, JobSpec
+from windlass.domain.job import ALLOW_FAILURE, LENDS, MANUAL, QUARANTINED, JobSpec
 from windlass.domain.rank import age_from_ms, level, rank
 from windlass.domain.records import (
     KEPT_WHILE_RUNNING,
@@ -25,7 +25,9 @@ from windlass.domain.records import (
 )
 from windlass.domain.states import STATE_BY_CODE, State, can_supersede
 from windlass.domain.workflow import FORGIVEN, WorkflowState
+from windlass.engine.deadlines import deadlines_of, note_deadlines, without_passed
 from windlass.engine.enqueue import make_ready, plan_for
+from windlass.engine.inheritance import pass_on, refresh
 from windlass.engine.locate import withdraw
 from windlass.engine.work import Work
 from windlass.ports.store import Tx
@@ -196,6 +198,7 @@ async def _replace(
 ) -> int:  # fmt: skip
     """Write the new job, move edges and key, and put it in its place."""
     (new,) = await work.tx.jobs.allocate(1)
+    spec = without_passed(spec, work.now)
     after = sorted({named[ref] for ref in spec.after if isinstance(ref, int)})
     after_any = sorted({named[ref] for ref in spec.after_any if isinstance(ref, int)})
     unmet = _unmet(locked, after, after_any) + (1 if old.flags & MANUAL else 0)
@@ -203,13 +206,16 @@ async def _replace(
     age_from = age_from_ms(work.now, spec.not_before, None)
     place = rank(age_from, level(weight, old.base, old.adjustment), work.catalog.interval_ms)
     body = _encode(msgspec.structs.replace(spec, after=tuple(after), after_any=tuple(after_any)))
+    flags = old.flags & ~(QUARANTINED | LENDS) | (LENDS if unmet else 0)
     row = NewJob(
-        new, old.shape, old.workflow, old.flags & ~QUARANTINED, place, old.base, old.adjustment,
+        new, old.shape, old.workflow, flags, place, old.base, old.adjustment,
         age_from, work.now, old.limit, old.timeout_ms, old.idle_ms, old.id, body,
     )  # fmt: skip
     await work.tx.jobs.insert([row])
     await work.tx.jobs.set_superseded(old.id, new)
     await _add_edges(work, new, locked, after, after_any)
+    if unmet:
+        pass_on(work, [new])
     if await work.tx.jobs.dependents([old.id], 0):
         work.cascades.append(Cascade(0, old.id, CascadeKind.REVIVE, 0, str(new)))
     if spec.key is not None:
@@ -218,6 +224,7 @@ async def _replace(
         EventKind.SUPERSEDE, f"Job {old.id} superseded by job {new}", job=old.id, actor=actor,
         data={"by": new},
     )  # fmt: skip
+    await note_deadlines(work, deadlines_of(spec, new))
     await _put(work, old, row, spec, unmet, actor)
     _reopen_workflow(work, old)
     return new
@@ -305,6 +312,8 @@ async def revive(work: Work, cascade: Cascade, edges: tuple[int, ...]) -> None:
     still = [job * 2 + kind for job, kind in dependents.items() if _may_wait(locked[job])]
     if still:
         await work.tx.jobs.add_dependents({new: still})
+    if await refresh(work, [new]):
+        pass_on(work, [new])
 
 
 def _may_wait(facts: JobFacts) -> bool:

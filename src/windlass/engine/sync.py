@@ -17,7 +17,9 @@ from windlass.domain.records import Completion, Granted, Lease, Worker
 from windlass.domain.states import STATE_BY_CODE, State
 from windlass.domain.workers import WorkerStatus, may_claim, note_trouble
 from windlass.engine.bounds import Bounds
+from windlass.engine.capability import note_past
 from windlass.engine.claims import Seeker, claim
+from windlass.engine.deadlines import FINISH_BEFORE, cut_timeout
 from windlass.engine.enqueue import promote_due
 from windlass.engine.lookups import resolve, resolve_again
 from windlass.engine.reports import Item, Missing, Report, apply_reports, sort_out
@@ -129,10 +131,23 @@ def _heard(work: Work, turn: _Turn) -> Worker:
         )
         worker = worker._replace(status=int(WorkerStatus.ONLINE))
     if request.metadata is not None:
-        worker = worker._replace(dynamic=_encode(request.metadata).decode())
+        worker = _described(work, worker, _encode(request.metadata).decode())
     if work.now - worker.last_seen >= work.config.heartbeat_interval_ms // 3:
         worker = worker._replace(last_seen=work.now)
     return worker
+
+
+def _described(work: Work, worker: Worker, dynamic: str) -> Worker:
+    """The worker with what its agent now says of it; the log keeps since when."""
+    if dynamic != worker.dynamic:
+        work.say(
+            EventKind.WORKER,
+            f"Worker {worker.name} reports other metadata",
+            worker=worker.id,
+            incarnation=worker.incarnation,
+            data={"metadata": dynamic},
+        )
+    return worker._replace(dynamic=dynamic)
 
 
 async def _apply_reports(work: Work, turns: list[_Turn]) -> None:
@@ -273,18 +288,25 @@ async def _claim(work: Work, bounds: Bounds, turns: list[_Turn]) -> None:
     for turn in turns:
         mine = granted.get(turn.worker.id)
         if mine:
-            turn.claims = assignments(mine, turn.request.prefetch)
+            turn.claims = assignments(mine, turn.request.prefetch, work.now)
             turn.worker = turn.worker._replace(seq=turn.request.seq, last_lease=mine[-1][2])
+        load = work.effects.loads.get(turn.worker.id)
+        if load is not None:
+            load.incarnation, load.last_lease = turn.worker.incarnation, turn.worker.last_lease
 
 
-def assignments(granted: Sequence[Granted], prefetch: bool) -> list[Assignment]:
+def assignments(granted: Sequence[Granted], prefetch: bool, now: int) -> list[Assignment]:
     """What a worker is told of its new leases."""
     state = "assigned" if prefetch else "running"
     raw = msgspec.Raw
     return [
-        Assignment(job, attempt, lease, state, timeout_ms, idle_ms, raw(spec))
+        Assignment(
+            job, attempt, lease, state,
+            timeout_ms if FINISH_BEFORE not in spec else cut_timeout(timeout_ms, spec, now),
+            idle_ms, raw(spec),
+        )
         for job, attempt, lease, _, timeout_ms, idle_ms, spec in granted
-    ]
+    ]  # fmt: skip
 
 
 def _see_arrivals(work: Work, bounds: Bounds) -> None:
@@ -310,6 +332,7 @@ async def _write_workers(work: Work, before: dict[int, Worker], turns: list[_Tur
             beats.append((worker.id, worker.seq, worker.last_seen, worker.last_lease))
         else:
             changed.append(worker)
+            await note_past(work, old, worker)
     if beats:
         await work.tx.workers.beat(beats)
     if changed:

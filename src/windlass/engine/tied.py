@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from windlass.domain.job import ALLOW_FAILURE, MANUAL, JobSpec
+from windlass.domain.inheritance import lift
+from windlass.domain.job import ALLOW_FAILURE, LENDS, MANUAL, JobSpec
 from windlass.domain.rank import age_from_ms, level, rank
 from windlass.domain.records import (
     Cascade,
@@ -18,8 +19,10 @@ from windlass.domain.records import (
     WorkflowRow,
 )
 from windlass.domain.states import State
+from windlass.engine.deadlines import deadlines_of, note_deadlines
 from windlass.engine.drafts import Draft
 from windlass.engine.enqueue import make_ready
+from windlass.engine.inheritance import pass_on
 from windlass.engine.joining import is_relative
 from windlass.engine.work import Work
 
@@ -66,6 +69,7 @@ class _Sheet:
         self.ready: list[Ticket] = []
         self.edges: defaultdict[int, list[int]] = defaultdict(list)
         self.doomed: list[Draft] = []
+        self.deadlines: list[tuple[int, int]] = []
         self._work = work
         self._outside = outside
         self._groups = groups
@@ -73,12 +77,17 @@ class _Sheet:
         self._made: dict[int | None, dict[int, list[int]]] = {}  # base to be told, state
 
     def add_all(self, drafts: Sequence[Draft], shapes: Mapping[str, int]) -> None:
-        """Write down all jobs."""
+        """Write down all jobs, which come ascending by id."""
+        kinds: list[_Kind] = []
         kind: _Kind | None = None
         for draft in drafts:
             if kind is None or not kind.has(draft):
                 kind = self._kind(draft, shapes[draft.job.mould.digest])
-            self._add(draft, kind)
+            kinds.append(kind)
+            draft.rank = kind.rank
+        self._rank(drafts)
+        for draft, its in zip(drafts, kinds, strict=True):
+            self._add(draft, its)
 
     def _kind(self, draft: Draft, shape: int) -> _Kind:
         spec, work = draft.job.spec, self._work
@@ -93,18 +102,44 @@ class _Sheet:
         self._kinds.append(kind)
         return kind
 
+    def _rank(self, drafts: Sequence[Draft]) -> None:
+        """Each job by the best among itself and those behind it."""
+        if len({kind.rank for kind in self._kinds}) > 1:
+            own = {draft.id: draft.rank for draft in drafts}
+            waits = {draft.id: (*draft.after, *draft.any_after) for draft in drafts}
+            ranks, lenders = lift(own, waits)
+            for draft in drafts:
+                draft.rank = ranks[draft.id]
+                draft.lends = draft.id in lenders
+        if self._outside:
+            self._rank_outside(drafts)
+
+    def _rank_outside(self, drafts: Sequence[Draft]) -> None:
+        """Existing jobs that one of these waits for may have to be ranked anew."""
+        outside = self._outside
+        better = []
+        for draft in drafts:
+            facts = (outside.get(job) for job in (*draft.after, *draft.any_after))
+            if any(f is not None and not f.state and f.rank > draft.rank for f in facts):
+                draft.lends = True
+                better.append(draft.id)
+        pass_on(self._work, better)
+
     def _add(self, draft: Draft, kind: _Kind) -> None:
-        mould, job_id, place = kind.mould, draft.id, kind.rank
+        mould, job_id, spec = kind.mould, draft.id, draft.job.spec
+        flags = mould.flags | LENDS if draft.lends else mould.flags
         self.rows.append(
             NewJob(
-                job_id, kind.shape, kind.workflow, mould.flags, place, kind.base, 0, kind.age_from,
+                job_id, kind.shape, kind.workflow, flags, draft.rank, kind.base, 0, kind.age_from,
                 self._work.now, draft.limit, mould.timeout_ms, mould.idle_ms, 0,
                 _resolved_body(draft),
             )
         )  # fmt: skip
-        ticket = Ticket(kind.shape, place, job_id, 0, kind.workflow, draft.limit, None)
+        if spec.start_before or spec.finish_before:
+            self.deadlines += deadlines_of(spec, job_id)
+        ticket = Ticket(kind.shape, draft.rank, job_id, 0, kind.workflow, draft.limit, None)
         unsatisfied = self._count_unmet(draft)
-        not_before = draft.job.spec.not_before or 0
+        not_before = spec.not_before or 0
         state = BLOCKED if draft.unmet else QUEUED
         kind.made[state].append(job_id)
         kind.counts[state] += 1
@@ -180,6 +215,7 @@ async def write_drafts(
         await work.tx.places.add_waits(sheet.waits)
     if sheet.dues:
         await work.tx.places.add_due(sheet.dues)
+    await note_deadlines(work, sheet.deadlines)
     await make_ready(work, sheet.ready)
     _doom(work, sheet.doomed, outside)
 

@@ -6,6 +6,7 @@ from windlass.domain.errors import Conflict, NotFound
 from windlass.domain.states import State
 from windlass.engine.closing import end_without_attempt
 from windlass.engine.dependents import hold_waits, jobs_ended, meet
+from windlass.engine.inheritance import pass_on_ended
 from windlass.engine.work import Work
 
 BLOCKED = State.BLOCKED.code
@@ -42,5 +43,6 @@ async def unblock(work: Work, job: int, accept: bool, reason: str, actor: str | 
     end = end_without_attempt(facts, ABORTED, work.now, reason)
     await work.tx.jobs.end([end])
     await jobs_ended(work, [facts], [end])
+    pass_on_ended(work, [(job, facts.flags)])
     work.effects.ended.append(job)
     return Unblocked(job, True)

@@ -6,8 +6,10 @@ from windlass.domain.job import ALLOW_FAILURE
 from windlass.domain.records import Waited
 from windlass.domain.states import State
 from windlass.domain.workflow import FORGIVEN
+from windlass.engine.inheritance import pass_on_ended
 from windlass.engine.work import Work
 
+BLOCKED = State.BLOCKED.code
 QUEUED = State.QUEUED.code
 
 
@@ -31,4 +33,5 @@ async def note_ended(
         work.move_all(jobs, attempts, ((state, to),), reason=reason, actor=actor)
     for (shape, workflow, state), jobs_alike in counts.items():
         work.count_moves(shape, workflow, state, to, jobs_alike)
+    pass_on_ended(work, ((row.job, row.flags) for row in ended if row.state == BLOCKED))
     work.effects.ended += [row.job for row in ended]

@@ -13,7 +13,7 @@ from windlass.engine.catalog import Profile
 class Waiter:
     """One open sync of one worker."""
 
-    __slots__ = ("_late", "_woken", "ended", "profile", "shape", "want", "worker")
+    __slots__ = ("_late", "_woken", "ended", "profile", "refused", "shape", "want", "worker")
 
     def __init__(self, worker: int, profile: Profile, want: int) -> None:
         self.worker = worker
@@ -21,6 +21,7 @@ class Waiter:
         self.want = want
         self.shape: int | None = None  # what it was last woken for
         self.ended = False  # a newer sync of this worker took its place
+        self.refused: set[int] = set()  # shapes it had no room for when it looked
         self._woken: asyncio.Event = asyncio.Event()
         self._late = False
 
@@ -95,22 +96,48 @@ class WakeUps:
         Answers how many were woken.
         """
         woken = 0
-        for alike in list(self._seeking.values()):
-            if not alike or not next(iter(alike)).profile.runs(shape):
-                continue
+        for alike in self._groups(shape):
             for waiter in alike:
                 if woken >= jobs:
                     return woken
-                if not waiter.woken:
+                if not waiter.woken and shape not in waiter.refused:
                     waiter.wake(shape)
                     woken += 1
         return woken
+
+    def _groups(self, shape: int) -> list[dict[Waiter, None]]:
+        """Waiters alike that can run a shape; those first whom its jobs prefer."""
+        found: list[tuple[Profile, dict[Waiter, None]]] = []
+        for alike in self._seeking.values():
+            if alike:
+                profile = next(iter(alike)).profile
+                if profile.runs(shape):
+                    found.append((profile, alike))
+        if len(found) > 1:
+            found.sort(key=lambda group: group[0].liking(shape))
+        return [alike for _, alike in found]
+
+    def refuse(self, worker: int, shape: int) -> None:
+        """A worker has no room for a shape: if it was woken for it, another is asked."""
+        waiter = self._by_worker.get(worker)
+        if waiter is None or shape in waiter.refused:
+            return
+        waiter.refused.add(shape)
+        if waiter.shape == shape:
+            waiter.shape = None
+            self.arrive(shape, 1)
+
+    def forget_refusals(self) -> None:
+        """Ask everyone again: what they hold may have changed."""
+        for waiter in self._by_worker.values():
+            waiter.refused.clear()
 
     def poke(self, workers: Iterable[int]) -> None:
         """Wake the syncs of these workers: there is something to tell them."""
         for worker in workers:
             waiter = self._by_worker.get(worker)
             if waiter is not None:
+                waiter.refused.clear()
                 waiter.wake()
 
     def wake_all(self) -> None:

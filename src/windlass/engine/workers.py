@@ -11,6 +11,7 @@ from windlass.domain.failure import FailureClass
 from windlass.domain.records import Lease, Worker
 from windlass.domain.states import State
 from windlass.domain.workers import WorkerStatus
+from windlass.engine.capability import note_past
 from windlass.engine.closing import Closing, Failure
 from windlass.engine.restoring import first_incarnation
 from windlass.engine.work import Work
@@ -89,6 +90,7 @@ async def enrol(work: Work, enrolment: Enrolment) -> Enrolled:
                 f"worker {worker.name} has enrolled before: present its token, or a new code",
             )
         await _end_incarnation(work, worker, enrolment)
+        await note_past(work, worker, worker._replace(dynamic=dynamic))
         kept = worker.status in KEPT
         worker = worker._replace(
             incarnation=max(worker.incarnation + 1, first_incarnation(work)),

@@ -29,8 +29,14 @@ class Gateway(Protocol):
         ...
 
     async def end_log(
-        self, holder: Holder, size: int, state: Literal["committed", "lost"]
-    ) -> None: ...
+        self,
+        holder: Holder,
+        size: int,
+        state: Literal["committed", "lost"],
+        peak_memory: int = 0,
+    ) -> None:
+        """All is said; `peak_memory` are the bytes it took at most, if somebody measured."""
+        ...
 
     async def progress(self, holder: Holder, value: Any) -> None: ...
 

@@ -15,6 +15,8 @@ from windlass.domain.records import (
     Lease,
     LimitRow,
     QueueRow,
+    RateRow,
+    Reservation,
     ShapeRow,
     Ticket,
     Wait,
@@ -23,6 +25,8 @@ from windlass.domain.records import (
     WorkflowRow,
 )
 from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
+from windlass.domain.statistics import StatisticsRow, Usage
+from windlass.domain.workers import PastMetadata
 
 
 class Snapshot(NamedTuple):
@@ -59,6 +63,13 @@ class Snapshot(NamedTuple):
     reactions: tuple[ReactionRow, ...] = ()
     workflow_about: tuple[WorkflowAbout, ...] = ()
     workflow_keys: tuple[tuple[str, str, int], ...] = ()  # namespace, key, workflow
+    statistics: tuple[StatisticsRow, ...] = ()
+    usage: tuple[Usage, ...] = ()
+    deadlines: tuple[tuple[int, int], ...] = ()  # at, job
+    past_metadata: tuple[PastMetadata, ...] = ()
+    rates: tuple[RateRow, ...] = ()
+    reservations: tuple[Reservation, ...] = ()
+    namespace_weights: tuple[tuple[str, int], ...] = ()
     pools: tuple[PoolRow, ...] = ()
     pool_workers: tuple[PoolWorkerRow, ...] = ()
     pool_costs: tuple[CostRow, ...] = ()

@@ -12,15 +12,12 @@ which rows it locks; the engine calls them in that order.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
-from windlass.domain.events import Event, Moves
+from windlass.domain.events import Event
 from windlass.domain.records import (
     Attempt,
-    Completed,
-    Completion,
     Due,
     Grant,
     Granted,
-    JobColumns,
     JobEnd,
     JobFacts,
     JobTry,
@@ -30,16 +27,19 @@ from windlass.domain.records import (
     NewJob,
     Ticket,
     Wait,
-    Waited,
     Worker,
 )
+from windlass.domain.workers import PastMetadata
 from windlass.ports.snapshot import Snapshot as Snapshot  # noqa: PLC0414 - part of this port
 from windlass.ports.store_access import AccessTx
 from windlass.ports.store_catalog import CatalogTx
 from windlass.ports.store_files import FilesTx
+from windlass.ports.store_flow import FlowTx
+from windlass.ports.store_placement import PlacementTx
 from windlass.ports.store_pools import PoolsTx
 from windlass.ports.store_retention import RetentionTx
 from windlass.ports.store_schedules import ReactionsTx, SchedulesTx, TemplatesTx
+from windlass.ports.store_statistics import DeadlinesTx, StatisticsTx
 from windlass.ports.store_views import ViewsTx
 from windlass.ports.store_workflows import WorkflowsTx
 
@@ -127,7 +127,11 @@ class JobsTx(Protocol):
         """The recorded attempts of each job, ascending by number."""
         ...
 
-    async def set_priority(self, job: int, adjustment: int, age_from: int, rank: int) -> None: ...
+    async def set_priority(
+        self, job: int, adjustment: int, age_from: int, rank: int, flags: int
+    ) -> None:
+        """Where the job stands in the order; an ended job keeps its flags."""
+        ...
 
     async def set_superseded(self, old: int, new: int) -> None: ...
 
@@ -227,6 +231,10 @@ class PlacesTx(Protocol):
         """
         ...
 
+    async def worst_ready(self, limit: int, shape: int) -> Ticket | None:
+        """Lock and read the last ready job under this limit; ones that others hold do not count."""
+        ...
+
     async def unpark(self, tickets: Sequence[Ticket]) -> None:
         """Remove exactly these rows from `parked`."""
         ...
@@ -259,7 +267,7 @@ class LeasesTx(Protocol):
         ...
 
     async def stopped(self, workers: Sequence[int]) -> list[Stopped]:
-        """Leases of these workers in canceling or timed_out."""
+        """Leases of these workers that they are told to stop."""
         ...
 
     async def overdue(self, now: int, count: int) -> list[Lease]:
@@ -317,6 +325,17 @@ class WorkersTx(Protocol):
 
     async def all(self) -> list[Worker]: ...
 
+    async def note_past(self, row: PastMetadata, since: int) -> None:
+        """Keep what a worker reported until now; of each worker the newest `KEPT_METADATA`.
+
+        What it reported until before `since` is forgotten.
+        """
+        ...
+
+    async def past(self, since: int) -> list[PastMetadata]:
+        """What workers reported until `since` or later, ascending by worker and digest."""
+        ...
+
     async def silent_since(self, cutoff: int, statuses: Sequence[int]) -> list[Worker]:
         """Workers in one of `statuses` last seen before `cutoff`, not locked."""
         ...
@@ -368,46 +387,6 @@ class LogTx(Protocol):
         ...
 
 
-class FlowTx(Protocol):
-    """The way of jobs with no ties, in bulk: what most of the work of a store is."""
-
-    async def enter(self, jobs: Sequence[JobColumns]) -> None:
-        """Insert jobs that are ready at once, into `jobs` and `ready`; ids ascend."""
-        ...
-
-    async def complete(self, now: int, done: Sequence[Completion]) -> list[int]:
-        """Complete those of these attempts on which nothing else hangs.
-
-        That is: the lease is running and the worker's, and the job has no workflow,
-        limit, dependents or kept wait. Their rows in `jobs` are locked, ascending, leases removed
-        and ends written; their ids are answered, ascending. The others are left as they
-        are, locked.
-        """
-        ...
-
-    async def complete_tied(self, now: int, done: Sequence[Completion]) -> list[Completed]:
-        """Complete all of these attempts, also of jobs with a workflow or dependents; ascending.
-
-        If only one of them has a limit or keeps a wait, or its lease is not the worker's or
-        not running, nothing happens. Nobody is told: that is the caller's.
-        """
-        ...
-
-    async def end_waiting(
-        self, jobs: Sequence[int], state: int, now: int, reason: str, *, queued: bool
-    ) -> list[Waited]:
-        """End those of these jobs that stand in `waits`, or if `queued` in `ready`; ascending.
-
-        The caller has locked them. A job that runs while it keeps a wait is left alone, as
-        are those that stand elsewhere. Nobody is told: that is the caller's.
-        """
-        ...
-
-    async def log(self, moves: Moves) -> None:
-        """Append the events of `moves`, as `LogTx.append` would."""
-        ...
-
-
 class Tx(Protocol):
     """One transaction: the roles, and the moment it takes place."""
 
@@ -448,6 +427,12 @@ class Tx(Protocol):
     def schedules(self) -> SchedulesTx: ...
     @property
     def reactions(self) -> ReactionsTx: ...
+    @property
+    def placement(self) -> PlacementTx: ...
+    @property
+    def statistics(self) -> StatisticsTx: ...
+    @property
+    def deadlines(self) -> DeadlinesTx: ...
     @property
     def pools(self) -> PoolsTx: ...
 

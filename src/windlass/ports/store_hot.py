@@ -78,6 +78,13 @@ class PlainClaim(NamedTuple):
     least_attempt: int = 0
 
 
+class Limited(NamedTuple):
+    """A shape that is probed, and the limit of its queue."""
+
+    shape: int
+    limit: int
+
+
 class PlainSync(NamedTuple):
     """One worker's sync with nothing but plain completions and a claim.
 
@@ -93,6 +100,7 @@ class PlainSync(NamedTuple):
     described: bytes
     done: Sequence[Completion]
     claim: PlainClaim
+    limited: Sequence[Limited] | None = None  # None: nothing of it has gates
 
 
 class PlainSynced(NamedTuple):
@@ -108,6 +116,8 @@ class PlainSynced(NamedTuple):
     granted: list[Granted]
     cursors: list[Place | None]
     left: list[tuple[int, int, int]]
+    shapes: Sequence[int] = ()  # of what was granted, where something had gates
+    freed: Sequence[int] = ()  # limits of queues under which completed jobs ran
 
 
 class HotRules(NamedTuple):

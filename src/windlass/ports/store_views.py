@@ -1,8 +1,11 @@
 """The role of a transaction that brings rows together to be shown. It takes no locks."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
-from windlass.domain.views import JobFilter, JobPage, JobView, WorkerView
+from windlass.domain.events import Event
+from windlass.domain.records import RateRow
+from windlass.domain.views import FleetRow, JobFilter, JobPage, JobView, WorkerView
 
 
 class ViewsTx(Protocol):
@@ -24,4 +27,24 @@ class ViewsTx(Protocol):
 
     async def queue_depths(self) -> dict[str, int]:
         """How many jobs are queued in each queue."""
+        ...
+
+    async def fleet(self) -> Sequence[FleetRow]:
+        """Every worker, ascending by name, as `explain` looks at it."""
+        ...
+
+    async def ready_before(self, shapes: Sequence[int], rank: int, job: int, most: int) -> int:
+        """How many ready jobs of these shapes stand before (rank, job), counted up to `most`."""
+        ...
+
+    async def holders(self, limit: int, most: int) -> list[int]:
+        """The first jobs, ascending, that hold a slot of this limit."""
+        ...
+
+    async def rate(self, namespace: str, key: str) -> RateRow | None:
+        """The newest starts under a rate, if there were any."""
+        ...
+
+    async def fleet_events(self, after: int, until: int, most: int) -> list[Event]:
+        """The first events about workers and queues in (after, until], ascending."""
         ...

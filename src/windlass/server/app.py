@@ -16,18 +16,21 @@ from windlass.domain.errors import WindlassError
 from windlass.domain.roles import Role
 from windlass.server.access import AccessRoutes
 from windlass.server.asgi import Receive, Scope, Send
+from windlass.server.bulk import BulkRoutes
 from windlass.server.errors import handle_depth, handle_http, handle_unknown, handle_windlass
 from windlass.server.events import EventRoutes
+from windlass.server.explain import ExplainRoutes
 from windlass.server.files import AttemptRoutes, FileRoutes
 from windlass.server.guard import Authentication, guard
 from windlass.server.jobs import JobRoutes
 from windlass.server.pools import PoolRoutes
+from windlass.server.queues import NamespaceRoutes, QueueRoutes
 from windlass.server.schedules import ReactionRoutes, ScheduleRoutes
 from windlass.server.services import Desk, Services
 from windlass.server.sync_route import PATH, SyncRoute
 from windlass.server.system import SystemRoutes
 from windlass.server.templates import TemplateRoutes
-from windlass.server.workers import QueueRoutes, WorkerRoutes
+from windlass.server.workers import WorkerRoutes
 from windlass.server.workflows import WorkflowRoutes
 
 SYNC_LIMIT = 64 * 1024 * 1024
@@ -57,10 +60,13 @@ def _litestar(services: Services) -> Litestar:
         route_handlers=[
             SystemRoutes,
             JobRoutes,
+            BulkRoutes,
+            ExplainRoutes,
             FileRoutes,
             WorkerRoutes,
             AttemptRoutes,
             QueueRoutes,
+            NamespaceRoutes,
             AccessRoutes,
             EventRoutes,
             WorkflowRoutes,

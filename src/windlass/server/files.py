@@ -132,7 +132,7 @@ class AttemptRoutes(Controller):
     ) -> Changed:  # fmt: skip
         """The log is complete, or lost."""
         holder = _holder(request, worker, incarnation, job, attempt)
-        await services.files.end_log(holder, data.bytes, data.state)
+        await services.files.end_log(holder, data.bytes, data.state, data.peak_memory)
         return Changed(True)
 
     @post("/progress", status_code=200)

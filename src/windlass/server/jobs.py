@@ -6,7 +6,6 @@ from litestar import Controller, Request, get, post
 from litestar.params import FromQuery, JSONBody, Parameter, QueryParameter
 
 from windlass.domain.errors import InvalidInput, NotFound
-from windlass.domain.rank import level, score
 from windlass.domain.roles import Role
 from windlass.server.errors import Forbidden
 from windlass.server.guard import identity_of
@@ -176,14 +175,12 @@ class JobRoutes(Controller):
         ):
             raise Forbidden("a submitter may only lower the priority of its own jobs")
         done = await services.engine.adjust_priority(job, data.adjustment, who.name)
-        now = await services.engine.now()
         standing = await services.engine.standing(job)
-        total = level(standing.weight, done.base, done.adjustment)
-        interval = services.engine.config.aging_interval_ms
         return PriorityReply(
             base=done.base,
             adjustment=done.adjustment,
             effective=done.effective,
-            score=score(total, standing.age_from, now, interval),
+            score=standing.score,
+            inherited=standing.inherited,
             applied=done.applied,
         )

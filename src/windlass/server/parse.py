@@ -3,17 +3,19 @@
 import msgspec
 
 from windlass.domain.aliases import parse_state
+from windlass.domain.capability import parse_grace
 from windlass.domain.errors import InvalidInput
 from windlass.domain.job import Concurrency, JobSpec
 from windlass.domain.moments import parse_moment
 from windlass.domain.quantities import parse_duration_ms
+from windlass.domain.rates import Rate
 from windlass.domain.roles import Identity
 from windlass.domain.views import JobFilter
 from windlass.domain.workflow import Details
 from windlass.engine.submission import WorkflowSpec
 from windlass.server.errors import Forbidden
 from windlass.server.workflow_desk import WorkflowFilter, parse_states
-from windlass.wire.jobs import JobRequest, NewWorkflow
+from windlass.wire.jobs import JobRequest, NewWorkflow, RateLimit
 from windlass.wire.reactions import parse_reactions
 
 
@@ -41,6 +43,13 @@ def job_spec(request: JobRequest, who: Identity, field: str) -> JobSpec:
         max_retries=request.retries,
         retry_on=tuple(request.retry_on),
         not_before=_moment(request.not_before, f"{field}.not_before"),
+        prefers=tuple(request.prefers),
+        apart=request.apart,
+        rate=rate_of(request.rate, f"{field}.rate"),
+        preemptible=request.preemptible,
+        start_before=_moment(request.start_before, f"{field}.start_before"),
+        finish_before=_moment(request.finish_before, f"{field}.finish_before"),
+        capability_grace_ms=parse_grace(request.capability_grace, f"{field}.capability_grace"),
         concurrency=None if limit is None else Concurrency(limit.key, limit.max),
         key=request.key,
         labels=request.labels or None,
@@ -50,11 +59,19 @@ def job_spec(request: JobRequest, who: Identity, field: str) -> JobSpec:
     )
 
 
+def rate_of(asked: RateLimit | None, field: str) -> Rate | None:
+    """The rate that is asked for."""
+    if asked is None:
+        return None
+    return Rate(asked.key, asked.max, parse_duration_ms(asked.per, f"{field}.per"))
+
+
 _WORDS = {
     "max_retries": "retries",
     "timeout_ms": "timeout",
     "idle_timeout_ms": "idle_timeout",
     "duration_ms": "duration",
+    "capability_grace_ms": "capability_grace",
 }
 
 

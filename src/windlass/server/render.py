@@ -6,19 +6,33 @@ from typing import Any
 import msgspec
 
 from windlass.domain.config import Config
+from windlass.domain.eta import Span, suggestions
 from windlass.domain.events import Event, EventKind
+from windlass.domain.explanation import Estimate
 from windlass.domain.failure import FAILURE_BY_CODE
 from windlass.domain.files import ArtifactRow, LogRow, LogState
-from windlass.domain.job import ALLOW_FAILURE, QUARANTINED, JobSpec
+from windlass.domain.job import ALLOW_FAILURE, NEVER, QUARANTINED, Concurrency, JobSpec
 from windlass.domain.loglines import render
 from windlass.domain.moments import format_moment
+from windlass.domain.rates import Rate
 from windlass.domain.records import Attempt
 from windlass.domain.shape import Shape
 from windlass.domain.states import STATE_BY_CODE
+from windlass.domain.statistics import Summary
 from windlass.domain.views import JobView, WorkerView, newest_attempt
 from windlass.domain.workers import shown_status
+from windlass.engine.eta import Outlook
 from windlass.wire.files import ArtifactInfo, LogInfo
-from windlass.wire.jobs import AttemptInfo, FailureInfo, Job, Priority, Transition
+from windlass.wire.jobs import (
+    AttemptInfo,
+    FailureInfo,
+    Job,
+    Limit,
+    Priority,
+    RateLimit,
+    RunStatistics,
+    Transition,
+)
 from windlass.wire.system import EventInfo
 from windlass.wire.workers import WorkerInfo
 
@@ -26,7 +40,11 @@ _spec = msgspec.json.Decoder(JobSpec).decode
 
 
 def show_job(
-    view: JobView, shape: Shape, config: Config, transitions: Sequence[Transition] = ()
+    view: JobView,
+    shape: Shape,
+    config: Config,
+    transitions: Sequence[Transition] = (),
+    outlook: Outlook = Outlook(),  # noqa: B008 - frozen
 ) -> Job:
     """A job with everything that is known of it."""
     facts, record, lease = view.record.facts, view.record, view.lease
@@ -41,7 +59,9 @@ def show_job(
         args=spec.args,
         queue=shape.queue,
         state=str(STATE_BY_CODE[view.state]),
-        priority=Priority(facts.base, facts.adjustment, facts.base + facts.adjustment),
+        priority=Priority(
+            facts.base, facts.adjustment, facts.base + facts.adjustment, outlook.inherited
+        ),
         requires=[clause.text for clause in shape.requires],
         resources=dict(shape.resources),
         secrets=list(spec.secrets),
@@ -79,7 +99,62 @@ def show_job(
         finished_at=_moment(record.finished_at),
         reason=record.reason,
         worker=view.worker,
+        **_wishes(spec, shape),
+        **_expectations(shape, outlook),
     )
+
+
+def _wishes(spec: JobSpec, shape: Shape) -> dict[str, Any]:
+    """When and where a job would have itself run."""
+    return {
+        "start_before": _moment(spec.start_before),
+        "finish_before": _moment(spec.finish_before),
+        "capability_grace": _grace(spec.capability_grace_ms),
+        "prefers": [clause.text for clause in shape.prefers],
+        "apart": shape.apart,
+        "rate": _rate(shape.rate),
+        "concurrency": _limit(spec.concurrency),
+        "preemptible": spec.preemptible,
+    }
+
+
+def _expectations(shape: Shape, outlook: Outlook) -> dict[str, Any]:
+    """What is expected of a job, and what such jobs took."""
+    return {
+        "estimated_start": show_span(outlook.now, outlook.forecast.start),
+        "estimated_end": show_span(outlook.now, outlook.forecast.end),
+        "peak_memory": outlook.peak_memory,
+        "statistics": _statistics(outlook.known),
+        "suggestions": suggestions(shape.resources, outlook.known),
+    }
+
+
+def _statistics(known: Summary | None) -> RunStatistics | None:
+    if known is None:
+        return None
+    return RunStatistics(
+        count=known.count,
+        mean=known.mean_ms / 1000,
+        p50=known.p50_ms / 1000,
+        p90=known.p90_ms / 1000,
+        peak_memory=known.peak_memory,
+    )
+
+
+def show_span(now: int, span: Span | None) -> Estimate | None:
+    """A forecast as moments."""
+    if span is None:
+        return None
+    low, likely, high = (format_moment(now + part) for part in (span.low, span.likely, span.high))
+    return Estimate(earliest=low, likely=likely, latest=high)
+
+
+def _rate(rate: Rate | None) -> RateLimit | None:
+    return None if rate is None else RateLimit(rate.key, rate.per_ms / 1000, rate.max)
+
+
+def _limit(limit: Concurrency | None) -> Limit | None:
+    return None if limit is None else Limit(limit.key, limit.max)
 
 
 def show_transitions(events: Sequence[Event], names: Mapping[int, str]) -> list[Transition]:
@@ -218,6 +293,12 @@ def _moment(ms: int | None) -> str | None:
 
 def _seconds(ms: int) -> float | None:
     return ms / 1000 if ms else None
+
+
+def _grace(ms: int | None) -> float | str | None:
+    if ms is None:
+        return None
+    return "never" if ms == NEVER else ms / 1000
 
 
 def _json(body: bytes | None) -> Any:

@@ -14,6 +14,7 @@ from windlass.domain.shape import Shape
 from windlass.domain.views import JobFilter, JobView, WorkerView
 from windlass.engine.access import Access
 from windlass.engine.engine import Engine
+from windlass.engine.eta import Outlook
 from windlass.engine.files import Files
 from windlass.engine.pools import Pools
 from windlass.engine.reactions import Reactions
@@ -85,7 +86,8 @@ class Desk:
             await self._shapes.know(tx, [view.record.facts.shape])
             events = await tx.log.of_job(job)
             names = dict(view.workers)
-            return self._show(view, show_transitions(events, names))
+            outlook = (await self._engine.outlooks(tx, [view]))[job]
+            return self._show(view, show_transitions(events, names), outlook)
 
         shown = await self._engine.store.read(read)
         if shown is None or not who.sees(shown.namespace):
@@ -129,7 +131,9 @@ class Desk:
             page = await tx.views.jobs(wanted, cursor, limit)
             await self._shapes.know(tx, [view.record.facts.shape for view in page.jobs])
             following = str(page.next) if page.next else None
-            return JobList([self._show(view, ()) for view in page.jobs], following)
+            outlooks = await self._engine.outlooks(tx, page.jobs)
+            shown = [self._show(v, (), outlooks[v.record.facts.id]) for v in page.jobs]
+            return JobList(shown, following)
 
         return await self._engine.store.read(read)
 
@@ -163,9 +167,9 @@ class Desk:
                 return info
         raise NotFound("worker", worker)
 
-    def _show(self, view: JobView, transitions: Sequence[Any]) -> Job:
+    def _show(self, view: JobView, transitions: Sequence[Any], outlook: Outlook) -> Job:
         shape = self._shapes[view.record.facts.shape]
-        return show_job(view, shape, self._engine.config, transitions)
+        return show_job(view, shape, self._engine.config, transitions, outlook)
 
 
 def _merged(view: WorkerView) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""Routes about workers and queues. Their syncs have a route of their own."""
+"""Routes about workers. Their syncs have a route of their own."""
 
 from typing import Annotated, Any
 
@@ -6,8 +6,7 @@ from litestar import Controller, Request, delete, get, post, put
 from litestar.params import FromPath, FromQuery, JSONBody, Parameter
 
 from windlass.domain.errors import NotFound
-from windlass.domain.job import NAME_LIMIT, check_name
-from windlass.domain.rank import queue_weight
+from windlass.domain.job import NAME_LIMIT
 from windlass.domain.roles import Identity, Role
 from windlass.domain.workers import WorkerStatus
 from windlass.engine.workers import ANYONE, Enrolment
@@ -18,8 +17,6 @@ from windlass.wire.workers import (
     Changed,
     EnrolReply,
     EnrolRequest,
-    QueueInfo,
-    QueueList,
     WorkerInfo,
     WorkerList,
 )
@@ -132,40 +129,3 @@ def _holder(who: Identity | None, approved: bool) -> int:
     if who is not None and who.role is Role.WORKER:
         return who.worker
     return ANYONE if approved else 0
-
-
-class QueueRoutes(Controller):
-    """Look at, pause and resume queues."""
-
-    path = "/api/v1/queues"
-    tags = ("queues",)
-
-    @get("/", opt={"role": Role.VIEWER})
-    async def list_queues(self, services: UseServices) -> QueueList:
-        """All queues that have jobs or settings."""
-        rows = await services.engine.store.read(lambda tx: tx.catalog.queues())
-        depths = (await services.engine.metrics()).queue_depth
-        known = {row.name: row for row in rows}
-        return QueueList(
-            [
-                QueueInfo(
-                    name,
-                    known[name].weight if name in known else queue_weight(name),
-                    bool(known[name].paused) if name in known else False,
-                    depths.get(name, 0),
-                )
-                for name in sorted({*known, *depths})
-            ]
-        )
-
-    @post("/{name:str}/pause", opt={"role": Role.OPERATOR}, status_code=200)
-    async def pause(self, request: Ask, name: FromPath[str], services: UseServices) -> Changed:
-        """Stop giving out jobs of a queue."""
-        check_name("queue", name)
-        return Changed((await services.engine.pause(name, identity_of(request).name)).applied)
-
-    @post("/{name:str}/resume", opt={"role": Role.OPERATOR}, status_code=200)
-    async def resume(self, request: Ask, name: FromPath[str], services: UseServices) -> Changed:
-        """Give out jobs of a queue again."""
-        check_name("queue", name)
-        return Changed((await services.engine.resume(name, identity_of(request).name)).applied)

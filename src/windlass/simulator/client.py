@@ -5,8 +5,10 @@ from typing import Any
 
 from windlass.domain.errors import Conflict, NotFound, StoreUnavailable, WindlassError
 from windlass.domain.job import Concurrency, JobSpec
+from windlass.domain.rates import Rate
 from windlass.domain.records import JobRecord
 from windlass.domain.states import State
+from windlass.engine.queues import QueueLimits
 from windlass.engine.submission import Submitted, WorkflowSpec
 from windlass.simulator.network import Network, UnreachableError
 from windlass.simulator.server import Server
@@ -46,7 +48,8 @@ class Client:
         actions: list[Callable[[], Any]] = [
             self._submit_batch, self._submit_workflow, self._submit_keyed, self._add_to_workflow,
             self._cancel, self._cancel, self._retry, self._retry, self._unblock, self._adjust,
-            self._pause, self._cancel_workflow, self._retry_workflow, self._retry_workflow,
+            self._pause, self._limit, self._cancel_workflow, self._retry_workflow,
+            self._retry_workflow,
         ]  # fmt: skip
         while self._world.loop.time() < until:
             submitting = self._left > 0 and self._world.chance.random() < 0.6
@@ -198,8 +201,34 @@ class Client:
             ties["priority"] = chance.randint(-5, 5)
         if chance.random() < 0.15:
             ties["requires"] = ("gpu == true",)
+        self._place(ties)
+        self._limit_time(ties)
         args = {"ms": self._duration(), "poison": chance.random() < 0.02}
         return JobSpec(task=chance.choice(TASKS), queue=chance.choice(QUEUES), args=args, **ties)
+
+    def _place(self, ties: dict[str, Any]) -> None:
+        """Now and then a job is choosy about where and when it runs."""
+        chance = self._world.chance
+        if chance.random() < 0.15:
+            ties["resources"] = {"cpus": chance.randint(1, 2)}
+        if chance.random() < 0.08:
+            ties["apart"] = chance.choice(("disk", "port"))
+        if chance.random() < 0.08:
+            ties["rate"] = Rate("api", chance.randint(1, 3), 4_000)
+        if chance.random() < 0.15:
+            ties["preemptible"] = True
+
+    def _limit_time(self, ties: dict[str, Any]) -> None:
+        """Now and then a job is of no use later, or nobody will ever be able to run it."""
+        chance, between = self._world.chance, self._world.between
+        earliest = ties.get("not_before") or self._world.clock.now_ms()
+        if chance.random() < 0.08:
+            ties["start_before"] = earliest = earliest + between(500, 20_000)
+        if chance.random() < 0.08:
+            ties["finish_before"] = earliest + between(500, 30_000)
+        if chance.random() < 0.02:
+            ties["requires"] = ("wings == true",)
+            ties["capability_grace_ms"] = chance.choice((0, 3_000))
 
     def _duration(self) -> int:
         low, high = self._world.chance.choice(
@@ -249,6 +278,13 @@ class Client:
     async def _adjust(self) -> None:
         job, adjustment = await self._some_job(None), self._world.between(-20, 20)
         await self.ask(lambda engine: engine.adjust_priority(job, adjustment, self.name))
+
+    async def _limit(self) -> None:
+        """Only where there is one server: others would hear of it a moment later."""
+        queue, most = self._world.chance.choice(QUEUES), self._world.between(0, 3)
+        limits = QueueLimits(most, self._world.between(0, 2), self._world.chance.random() < 0.5)
+        if len(self._servers) == 1:
+            await self.ask(lambda engine: engine.set_queue_limits(queue, limits, self.name))
 
     async def _pause(self) -> None:
         queue = self._world.chance.choice(QUEUES)

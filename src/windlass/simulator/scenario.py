@@ -82,7 +82,7 @@ def _store_faults(chance: random.Random) -> StoreFaults:
 def _fleet(chance: random.Random) -> tuple[Traits, ...]:
     workers = []
     for number in range(chance.randint(2, 4)):
-        metadata: dict[str, object] = {"os": "linux"}
+        metadata: dict[str, object] = {"os": "linux", "system:cpus": chance.randint(2, 4)}
         if number == 0 or chance.random() < 0.4:
             metadata["gpu"] = True  # the first can run everything
         if number and chance.random() < 0.3:

@@ -6,10 +6,12 @@ from typing import Any
 
 from windlass.domain.errors import WindlassError
 from windlass.engine.engine import Engine
+from windlass.engine.loops.capability import CapabilityLoop
 from windlass.engine.loops.cleanup import CleanupLoop
 from windlass.engine.loops.health import HealthLoop
 from windlass.engine.loops.scheduling import SchedulingLoop
-from windlass.engine.loops.ticker import Ticker
+from windlass.engine.loops.statistics import StatisticsLoop
+from windlass.engine.loops.ticker import Loop, Ticker
 from windlass.ports.store import Store
 from windlass.simulator.clock import SeededChance
 from windlass.simulator.faulty_store import FaultyStore, StoreFaults
@@ -55,7 +57,13 @@ class Server:
                 break
             except WindlassError:
                 await self._world.clock.sleep_ms(100)
-        loops = (SchedulingLoop(engine), HealthLoop(engine), CleanupLoop(engine))
+        loops: tuple[Loop[Any], ...] = (
+            SchedulingLoop(engine),
+            HealthLoop(engine),
+            CleanupLoop(engine),
+            CapabilityLoop(engine),
+            StatisticsLoop(engine),
+        )
         self._tickers = [Ticker(loop, self._world.clock) for loop in loops]
         for ticker in self._tickers:
             ticker.start()

@@ -28,8 +28,8 @@ async def complete_tied(
 
 
 def _holds(lease: Lease, item: Completion) -> bool:
-    mine = lease.attempt, lease.worker, lease.incarnation, lease.state, lease.limit
-    return mine == (*item[1:4], RUNNING, 0)
+    mine = lease.attempt, lease.worker, lease.incarnation, lease.state
+    return mine == (*item[1:4], RUNNING) and not lease.limit and not lease.queue_limit
 
 
 def _end(facts: JobFacts, lease: Lease, item: Completion, now: int) -> JobEnd:

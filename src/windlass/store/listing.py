@@ -11,9 +11,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from heapq import merge
 from typing import Final
 
+from windlass.domain.events import Event
 from windlass.domain.files import ArtifactRow, Dynamic, LogRow, Progress
-from windlass.domain.records import Attempt, JobRecord, Lease, ShapeRow, Worker
-from windlass.domain.views import JobFilter, JobPage, JobView, WorkerView, accepted_attempt
+from windlass.domain.records import Attempt, JobRecord, Lease, RateRow, ShapeRow, Worker
+from windlass.domain.views import (
+    FleetRow,
+    JobFilter,
+    JobPage,
+    JobView,
+    WorkerView,
+    accepted_attempt,
+)
 from windlass.store.candidates import (
     ACTIVE_CODES,
     BAD_CODES,
@@ -34,6 +42,7 @@ from windlass.store.candidates import (
 
 SCAN: Final = 5_000  # rows that one call looks at
 CHUNK: Final = 500  # rows that are read at once
+BESIDE: Final = 50  # shapes that are counted at once
 FIRST: Final = 2**62  # above every id
 
 _DEPTH: Final = "depth:"
@@ -86,6 +95,33 @@ class Views(ABC):
     async def queue_depths(self) -> dict[str, int]:
         found = await self._counters()
         return {n.removeprefix(_DEPTH): v for n, v in found.items() if n.startswith(_DEPTH)}
+
+    # What explains a wait
+
+    @abstractmethod
+    async def fleet(self) -> Sequence[FleetRow]: ...
+
+    async def ready_before(self, shapes: Sequence[int], rank: int, job: int, most: int) -> int:
+        count = 0
+        for first in range(0, len(shapes), BESIDE):
+            some = shapes[first : first + BESIDE]
+            count += await self._ready_before(some, rank, job, most - count)
+            if count >= most:
+                return most
+        return count
+
+    @abstractmethod
+    async def _ready_before(self, shapes: Sequence[int], rank: int, job: int, most: int) -> int:
+        """The same, where each of the shapes may count up to `most`."""
+
+    @abstractmethod
+    async def holders(self, limit: int, most: int) -> list[int]: ...
+
+    @abstractmethod
+    async def rate(self, namespace: str, key: str) -> RateRow | None: ...
+
+    @abstractmethod
+    async def fleet_events(self, after: int, until: int, most: int) -> list[Event]: ...
 
     # What a list is driven from
 

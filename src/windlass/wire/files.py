@@ -21,6 +21,7 @@ class LogNext(msgspec.Struct, frozen=True):
 class LogEnd(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bytes: int
     state: Literal["committed", "lost"]
+    peak_memory: Annotated[int, msgspec.Meta(ge=0, le=2**53)] = 0  # bytes; 0: not measured
 
 
 class ArtifactInfo(msgspec.Struct, frozen=True):

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from windlass.domain.explanation import Estimate
 from windlass.wire.files import ArtifactInfo, LogInfo
 
 Duration = float | str
@@ -16,6 +17,14 @@ class Limit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """At most `max` jobs with this key run at once."""
 
     key: str
+    max: int = 1
+
+
+class RateLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """At most `max` jobs with this key start in any stretch of `per`."""
+
+    key: str
+    per: Duration
     max: int = 1
 
 
@@ -44,6 +53,13 @@ class JobRequest(
     retries: int | None = None
     retry_on: list[str] = []
     not_before: str | None = None
+    start_before: str | None = None
+    finish_before: str | None = None
+    capability_grace: Duration | None = None
+    prefers: list[str] = []
+    apart: str | None = None
+    rate: RateLimit | None = None
+    preemptible: bool = False
     concurrency: Limit | None = None
     key: str | None = None
     labels: dict[str, str] = {}
@@ -94,9 +110,12 @@ class SubmitReply(msgspec.Struct, frozen=True):
 
 
 class Priority(msgspec.Struct, frozen=True):
+    """`inherited` are the levels by which jobs that wait for this one lift it."""
+
     base: int
     adjustment: int
     effective: int
+    inherited: float = 0.0
 
 
 class FailureInfo(msgspec.Struct, frozen=True):
@@ -128,6 +147,16 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True):
     actor: str | None
 
 
+class RunStatistics(msgspec.Struct, frozen=True, kw_only=True):
+    """What completed jobs of the same shape took: seconds, and bytes where that was measured."""
+
+    count: int
+    mean: float
+    p50: float
+    p90: float
+    peak_memory: int | None = None
+
+
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """A job as it is shown. Lists leave `attempts`, `transitions` and `artifacts` empty."""
 
@@ -153,6 +182,14 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     max_retries: int
     lost_count: int
     not_before: str | None
+    start_before: str | None
+    finish_before: str | None
+    capability_grace: float | str | None
+    prefers: list[str]
+    apart: str | None
+    rate: RateLimit | None
+    concurrency: Limit | None
+    preemptible: bool
     timeout: float | None
     timeout_at: str | None
     idle_timeout: float | None
@@ -177,6 +214,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     finished_at: str | None
     reason: str | None
     worker: str | None
+    estimated_start: Estimate | None = None
+    estimated_end: Estimate | None = None
+    peak_memory: int | None = None  # bytes that its newest attempt took at most
+    statistics: RunStatistics | None = None  # None: no such job has completed
+    suggestions: list[str] = []  # where it asks for far more, or less, than such jobs used
 
 
 class JobList(msgspec.Struct, frozen=True):
@@ -222,4 +264,5 @@ class PriorityReply(msgspec.Struct, frozen=True, kw_only=True):
     adjustment: int
     effective: int
     score: float
+    inherited: float
     applied: bool

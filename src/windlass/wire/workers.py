@@ -61,6 +61,33 @@ class QueueInfo(msgspec.Struct, frozen=True):
     weight: int
     paused: bool
     depth: int
+    max_running: int = 0
+    max_per_worker: int = 0
+    preempts: bool = False
+    running: int | None = None  # counted where `max_running` is set
+
+
+class QueueLimitsRequest(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """How many jobs of a queue may run, 0 for any number; what is left out stays as it is."""
+
+    max_running: int | None = None
+    max_per_worker: int | None = None
+    preempts: bool | None = None
+
+
+class WeightRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    weight: int
+
+
+class NamespaceInfo(msgspec.Struct, frozen=True):
+    name: str
+    weight: int
+
+
+class NamespaceList(msgspec.Struct, frozen=True):
+    namespaces: list[NamespaceInfo]
 
 
 class QueueList(msgspec.Struct, frozen=True):

@@ -21,7 +21,6 @@ from windlass.ports.executor import Executor, Limits
 from windlass.ports.gateway import Gateway
 from windlass.wire.workers import EnrolReply, EnrolRequest
 from windlass.worker.attempt import Surroundings
-from windlass.worker.budget import Budget
 from windlass.worker.cgroups import find_cgroup
 from windlass.worker.deadline import Deadline, Rules
 from windlass.worker.environment import job_environment
@@ -227,8 +226,7 @@ class Agent:
             reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline.has_passed,
             self._options.secrets,
         )  # fmt: skip
-        budget = Budget(self._options.resources)
-        loop.slots = Slots(self._options.slots, self._executors, around, loop.wake, budget)
+        loop.slots = Slots(self._options.slots, self._executors, around, loop.wake)
         deadline.extend(sent_at)
         self._deadline = deadline
         self._extended()

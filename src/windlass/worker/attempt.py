@@ -370,6 +370,8 @@ class Attempt:
         if self._log is not None:
             if self._why == "lost":
                 self._log.abandon()
+            ends = [process.ended for process in self._processes if process.ended is not None]
+            self._log.peak_memory = max((end.peak_bytes for end in ends), default=0)
             await self._log.finish()
 
     async def _attempt(self, executor: Executor) -> Result:

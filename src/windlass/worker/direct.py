@@ -19,7 +19,11 @@ class Files(Protocol):
     async def append_log(self, holder: Holder, offset: int, data: bytes) -> int: ...
 
     async def end_log(
-        self, holder: Holder, size: int, state: Literal["committed", "lost"]
+        self,
+        holder: Holder,
+        size: int,
+        state: Literal["committed", "lost"],
+        peak_memory: int = 0,
     ) -> None: ...
 
     async def progress(self, holder: Holder, value: Any) -> None: ...

@@ -54,6 +54,7 @@ class LogPump:
         self._rush = asyncio.Event()
         self._closed = False
         self._lost = False
+        self.peak_memory = 0  # bytes, known at the end
         self._ends = asyncio.Event()
         self._ends.set()
         self._known = asyncio.Event()
@@ -237,6 +238,6 @@ class LogPump:
     async def _end(self) -> None:
         try:
             state: Literal["committed", "lost"] = "lost" if self._lost else "committed"
-            await self._gateway.end_log(self._holder, self._sent, state)
+            await self._gateway.end_log(self._holder, self._sent, state, self.peak_memory)
         except WindlassError:
             pass  # The server finds by itself that a log has no end.

@@ -11,17 +11,15 @@ from windlass.worker.secrets import Secrets
 class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`state` is a directory of the agent's own. `metadata` is told beside what is found.
 
-    `resources` are amounts that jobs share, instead of `slots` alone. `secrets` are given to
-    jobs that name them; `imports` are modules whose named functions it runs. `cgroup` is a
-    folder of cgroup v2 for jobs, `auto` or `off`. `passes` names environment variables that
-    jobs see as well; `code` is the single-use code of a first enrolment; `drain_limit_ms` is
-    how long a drain waits for jobs.
+    `secrets` are given to jobs that name them; `imports` are modules whose named functions it
+    runs. `cgroup` is a folder of cgroup v2 for jobs, `auto` or `off`. `passes` names environment
+    variables that jobs see as well; `code` is the single-use code of a first enrolment;
+    `drain_limit_ms` is how long a drain waits for jobs.
     """
 
     name: str
     state: Path
     slots: int = 1
-    resources: dict[str, int] = {}
     metadata: dict[str, Any] = {}
     cgroup: str = "auto"
     passes: tuple[str, ...] = ()

@@ -17,11 +17,9 @@ from windlass.wire.sync import (
     Stop,
 )
 from windlass.worker.attempt import Attempt, Report, Surroundings, Why, read_spec
-from windlass.worker.budget import Amounts, Budget
 
 Key = tuple[int, int]  # job, attempt
 
-HOLD_S = 240  # a job that does not fit so long is given back, before the server takes it
 LOOK_S = 0.5
 LOGS_BEHIND = 64  # logs of ended attempts, beyond the slots, that may wait to be sent
 
@@ -37,10 +35,9 @@ class Slots:
         executors: Mapping[str, Executor],
         around: Surroundings,
         news: Callable[[], None],
-        budget: Budget,
     ) -> None:
         self.received = 0  # the highest lease number seen
-        self.careful = bool(budget)  # a job had to be declined: from now on look before starting
+        self.careful = False  # a job had to be declined: from now on look before starting
         self._count = count
         self._executors = executors
         self._around = around
@@ -51,8 +48,6 @@ class Slots:
         self._flushing: set[asyncio.Task[None]] = set()
         self._reports: dict[Key, Report] = {}
         self._timing = False
-        self._budget = budget
-        self._needs: dict[Key, Amounts] = {}  # of what is held, where there is a budget
 
     # What a sync says
 
@@ -62,15 +57,7 @@ class Slots:
         held = len(self._waiting) + len(self._starting) + len(self._running)
         # Logs that nobody takes must not pile up, however short their jobs are.
         behind = max(0, len(self._flushing) - self._count - LOGS_BEHIND)
-        free = max(0, self._count - held - behind)
-        if self._budget:  # One ahead: what it needs shows when it is here.
-            none = self._waiting or not self._budget.fits(self._budget.needs(None), self._taken())
-            return 0 if none else min(free, 1)
-        return free
-
-    def _taken(self) -> list[Amounts]:
-        held = (*self._starting, *self._running)
-        return [self._needs[key] for key in held if key in self._needs]
+        return max(0, self._count - held - behind)
 
     @property
     def busy(self) -> bool:
@@ -84,21 +71,9 @@ class Slots:
 
     def ask_to_start(self) -> dict[Key, Assignment]:
         """Assigned jobs that a sync names as started; they are launched when it is answered."""
-        if self._budget:
-            self._move_fitting()
-        else:
-            self._starting.update(self._waiting)
-            self._waiting.clear()
+        self._starting.update(self._waiting)
+        self._waiting.clear()
         return dict(self._starting)
-
-    def _move_fitting(self) -> None:
-        """Start what fits beside what runs already."""
-        known = (*self._waiting, *self._starting, *self._running)
-        self._needs = {key: self._needs[key] for key in known if key in self._needs}
-        for key, assignment in list(self._waiting.items()):
-            if self._budget.fits(self._needs[key], self._taken()):
-                self._starting[key] = assignment
-                del self._waiting[key]
 
     def reports(self) -> dict[Key, Report]:
         """Everything that was not answered yet."""
@@ -174,17 +149,8 @@ class Slots:
         reason = self._misfit(assignment)
         if reason is None:
             self._waiting[key] = assignment
-            if self._budget:
-                self._needs[key] = self._budget.needs(read_spec(assignment.spec).resources)
-                asyncio.get_running_loop().call_later(HOLD_S, self._give_up_waiting, key)
-                self._news()
         else:
             self._reports[key] = Released(*key, reason=reason)
-
-    def _give_up_waiting(self, key: Key) -> None:
-        if self._waiting.pop(key, None) is not None:
-            self._reports[key] = Released(*key)
-            self._news()
 
     def _misfit(self, assignment: Assignment) -> str | None:
         """Why this agent cannot run a job, whatever the server took it for."""
@@ -229,7 +195,6 @@ class Slots:
 
     def _ended(self, attempt: Attempt, report: Report | None) -> None:
         self._running.pop(attempt.key, None)
-        self._needs.pop(attempt.key, None)
         task = attempt.flushing
         if task is not None:
             self._flushing.add(task)

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from windlass.wire.jobs import Duration, Limit
+from windlass.wire.jobs import Duration, Limit, RateLimit
 
 Scalar = str | int | float | bool  # counts as its text, as it was written
 
@@ -57,6 +57,13 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     retries: int | None = None
     retry_on: list[str] = []
     not_before: str | None = None
+    start_before: str | None = None
+    finish_before: str | None = None
+    capability_grace: Duration | None = None
+    prefers: str | list[str] = []
+    apart: str | None = None
+    rate: RateLimit | None = None
+    preemptible: bool = False
     concurrency: Limit | None = None
     labels: dict[str, Scalar] = {}
     env: dict[str, Scalar] = {}

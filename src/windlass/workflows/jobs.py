@@ -3,23 +3,26 @@
 import re
 from typing import Any, Final
 
+from windlass.domain.capability import parse_grace
 from windlass.domain.config import Config
 from windlass.domain.errors import InvalidInput
 from windlass.domain.job import Concurrency, Door, JobSpec, check_name
 from windlass.domain.moments import parse_moment
 from windlass.domain.quantities import parse_duration_ms
+from windlass.domain.rates import Rate
 from windlass.domain.tasks.ffmpeg import FfmpegTask
 from windlass.domain.tasks.gstreamer import GstreamerTask
 from windlass.domain.tasks.media import MediaTask
 from windlass.domain.tasks.python import PythonTask
 from windlass.domain.tasks.shell import ShellTask
-from windlass.wire.jobs import JobRequest, Limit
+from windlass.wire.jobs import JobRequest, Limit, RateLimit
 from windlass.workflows.format import OF_COMMANDS
 from windlass.workflows.nodes import Misdescribed, Node, Place, plain
 
 _SAME: Final = (
     "task", "args", "allow_failure", "unblock", "resources", "target", "secrets", "queue",
     "priority", "timeout", "idle_timeout", "duration", "retries", "retry_on", "not_before",
+    "start_before", "finish_before", "capability_grace", "apart", "preemptible",
 )  # fmt: skip
 _WORDS: Final = {"argv": "run", "max_retries": "retries"}
 _STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
@@ -36,12 +39,15 @@ def make_job(name: str, node: Node, field: str, priority: Node | None) -> JobReq
     else:
         _refuse_parts(said, node, field, OF_COMMANDS, "run")
     _refuse_parts(said, node, field, ("parameters",), "workflow")
-    if "requires" in said:
-        fields["requires"] = [plain(clause) for clause in said["requires"].items()]
+    for clauses in ("requires", "prefers"):
+        if clauses in said:
+            fields[clauses] = [plain(clause) for clause in said[clauses].items()]
     if "labels" in said:
         fields["labels"] = {n: part.text for n, part in said["labels"].entries().items()}
     if "concurrency" in said:
         fields["concurrency"] = Limit(**plain(said["concurrency"]))
+    if "rate" in said:
+        fields["rate"] = RateLimit(**plain(said["rate"]))
     if priority is not None and "priority" not in said:
         fields["priority"] = plain(priority)
     return JobRequest(name=name, **fields)
@@ -126,7 +132,6 @@ def _refuse_parts(
 
 def _spec(request: JobRequest) -> JobSpec:
     limit = request.concurrency
-    moment = request.not_before
     return JobSpec(
         task=request.task,
         args=request.args,
@@ -142,7 +147,14 @@ def _spec(request: JobRequest) -> JobSpec:
         idle_timeout_ms=_duration(request.idle_timeout, "idle_timeout"),
         max_retries=request.retries,
         retry_on=tuple(request.retry_on),
-        not_before=None if moment is None else parse_moment(moment, "not_before"),
+        not_before=_moment(request.not_before, "not_before"),
+        prefers=tuple(request.prefers),
+        apart=request.apart,
+        rate=_rate(request.rate),
+        preemptible=request.preemptible,
+        start_before=_moment(request.start_before, "start_before"),
+        finish_before=_moment(request.finish_before, "finish_before"),
+        capability_grace_ms=parse_grace(request.capability_grace, "capability_grace"),
         concurrency=None if limit is None else Concurrency(limit.key, limit.max),
         labels=request.labels or None,
     )
@@ -150,6 +162,16 @@ def _spec(request: JobRequest) -> JobSpec:
 
 def _duration(value: float | str | None, field: str) -> int | None:
     return None if value is None else parse_duration_ms(value, field)
+
+
+def _rate(asked: RateLimit | None) -> Rate | None:
+    if asked is None:
+        return None
+    return Rate(asked.key, asked.max, parse_duration_ms(asked.per, "rate.per"))
+
+
+def _moment(value: str | None, field: str) -> int | None:
+    return None if value is None else parse_moment(value, field)
 
 
 _KINDS: Final = (FfmpegTask(), GstreamerTask(), MediaTask(), PythonTask(), ShellTask())

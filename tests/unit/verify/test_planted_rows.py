@@ -57,6 +57,14 @@ def ready_at_another_rank(history: History) -> Snapshot:
     return with_first(history, "ready", rank=1)
 
 
+def behind_what_waits_for_it(history: History) -> Snapshot:
+    """`second` waits for `newer`, which stands nowhere near it, in both of its rows."""
+    late = 2**60
+    snapshot = with_job(history, history.jobs.newer, rank=late)
+    ready = (t._replace(rank=late) if t.job == history.jobs.newer else t for t in snapshot.ready)
+    return snapshot._replace(ready=tuple(ready))
+
+
 def key_names_another(history: History) -> Snapshot:
     return history.snapshot._replace(keys=(KeyRow("default", "k", history.jobs.plain, ""),))
 
@@ -77,6 +85,7 @@ PLANTED: list[tuple[str, str, Doctor]] = [
     ("S20", "unknown job", unknown_job_is_ready),
     ("S20", "kept wait", kept_wait_without_a_run),
     ("S20", "rank", ready_at_another_rank),
+    ("S20", "order", behind_what_waits_for_it),
     ("S20", "shape", lambda h: with_first(h, "parked", shape=99)),
     ("S20", "workflow", lambda h: with_first(h, "due", ticket=h.snapshot.ready[0])),
     ("S20", "limit", lambda h: with_first(h, "leases", limit=9)),

@@ -8,6 +8,9 @@ import msgspec
 
 from windlass.engine.cascades import advance
 from windlass.engine.engine import Engine
+from windlass.engine.preemption import preempt
+from windlass.engine.queues import adopt_leases
+from windlass.engine.reservations import review
 from windlass.engine.upkeep import refill_limits
 
 
@@ -17,6 +20,9 @@ class Report(msgspec.Struct, frozen=True):
     steps: int
     limits: int
     promoted: int
+    adopted: int = 0  # leases that count under the limit of their queue from now on
+    reserved: int = 0  # reservations made or ended
+    preempted: int = 0  # jobs told to make room
 
 
 class SchedulingLoop:
@@ -36,6 +42,9 @@ class SchedulingLoop:
             steps += 1
         limits = await engine.run(refill_limits)
         promoted = await engine.promote_due()
+        adopted = await engine.run(adopt_leases)
+        reserved = await engine.run(review)
+        preempted = await engine.run(preempt)
         await engine.look_around()
         engine.counters.ran(self.name, now)
-        return Report(steps, limits, promoted)
+        return Report(steps, limits, promoted, adopted, reserved, preempted)

@@ -50,6 +50,9 @@ def load(replay: Replay, rows: Iterable[BaselineRow], counting: bool = True) -> 
             past.seq = past.trimmed = body["seq"]
             past.newest_trimmed_job = body["newest_job"]
             past.paused.update(body["paused"])
+            for name, (running, per_worker) in body.get("limits", {}).items():
+                queue = past.holdings.queue(name)
+                queue.max_running, queue.max_per_worker = running, per_worker
         elif row.kind == BaselineKind.JOB:
             past.jobs[row.id] = _filled(JobPast(), body)
         elif row.kind == BaselineKind.WORKER:
@@ -63,6 +66,7 @@ def load(replay: Replay, rows: Iterable[BaselineRow], counting: bool = True) -> 
         told.tries = [(number, worker, run) for number, worker, run in told.tries]
         if known is not None and counting:
             _count(past, known, told)
+            _hold(replay, known, told)
 
 
 def seed_ended(replay: Replay) -> None:
@@ -92,7 +96,11 @@ def settle_seeded(replay: Replay) -> None:
 
 def dump(past: Past) -> Dump:
     """What is to be kept of the jobs and the others that the replayed events spoke of."""
-    head = {"seq": past.seq, "newest_job": past.newest_trimmed_job, "paused": past.paused}
+    limits = {n: (q.max_running, q.max_per_worker) for n, q in past.holdings.queues.items()}
+    head = {
+        "seq": past.seq, "newest_job": past.newest_trimmed_job, "paused": past.paused,
+        "limits": {name: both for name, both in limits.items() if any(both)},
+    }  # fmt: skip
     rows = [BaselineRow(BaselineKind.HEAD, 0, _text(head))]
     rows += _rows(BaselineKind.WORKER, past.workers.items(), _WORKER)
     rows += _rows(BaselineKind.WORKFLOW, past.workflows.items(), _WORKFLOW)
@@ -125,6 +133,14 @@ def _count(past: Past, record: JobRecord, told: JobPast) -> None:
         if facts.limit:
             past.limit(facts.limit).active += 1
         past.worker(told.worker).running += told.state != ASSIGNED
+
+
+def _hold(replay: Replay, record: JobRecord, told: JobPast) -> None:
+    """Let a job that was under way take what it takes."""
+    shape = record.facts.shape
+    if told.state in ACTIVE_CODES and shape in replay.known.shapes:
+        queue = replay.known.shapes[shape].queue
+        replay.past.holdings.take(told.worker, shape, queue, 1)
 
 
 def _filled(target: Any, body: dict[str, Any]) -> Any:

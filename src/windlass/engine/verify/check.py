@@ -10,6 +10,7 @@ from windlass.engine.verify.compare import compare
 from windlass.engine.verify.counts import check_counts
 from windlass.engine.verify.findings import Findings, Violation
 from windlass.engine.verify.known import Known
+from windlass.engine.verify.order import check_order
 from windlass.engine.verify.places import check_places
 from windlass.engine.verify.pools import check_pools
 from windlass.engine.verify.replay import Replay
@@ -80,5 +81,6 @@ def _conclude(replay: Replay) -> list[Violation]:
     check_places(known, past, found)
     check_counts(known, past, found)
     check_schedules(known, past, found)
+    check_order(known, found)
     check_pools(known, past, found)
     return found.violations

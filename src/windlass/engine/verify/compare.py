@@ -15,6 +15,10 @@ def compare(known: Known, past: Past, found: Findings) -> None:
     for queue in known.snapshot.queues:
         if bool(queue.paused) != past.paused.get(queue.name, False):
             found.add("S20", f"queue {queue.name} is paused: {queue.paused}; the log differs")
+        told = past.holdings.queue(queue.name)
+        limits = queue.max_running, queue.max_per_worker
+        if limits != (told.max_running, told.max_per_worker):
+            found.add("S20", f"queue {queue.name} has limits {limits}; the log differs")
 
 
 def _compare_jobs(known: Known, past: Past, found: Findings) -> None:

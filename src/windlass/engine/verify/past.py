@@ -1,10 +1,17 @@
 """The state as the events alone tell it: jobs, workers, workflows, queues."""
 
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from windlass.domain.events import Event
 from windlass.domain.states import ACTIVE, TERMINAL
 from windlass.domain.workers import WorkerStatus
 from windlass.domain.workflow import COUNTS, WorkflowState
+from windlass.engine.verify.holdings import Holdings
 
 ACTIVE_CODES = frozenset(state.code for state in ACTIVE)
+_KEPT_BY_ENROLMENT = (WorkerStatus.DISABLED, WorkerStatus.DRAINING)
 TERMINAL_CODES = frozenset(state.code for state in TERMINAL)
 
 
@@ -65,6 +72,27 @@ class WorkerPast:
         self.removed = False
 
 
+def tell_worker(worker: WorkerPast, event: Event, data: Mapping[str, Any]) -> None:
+    """What an event about a worker changes of it."""
+    status = data.get("status")
+    if status == "enrolled":
+        worker.incarnation = event.incarnation
+        worker.slots = data.get("slots", 0)
+        worker.dynamic = data.get("metadata")
+        if event.incarnation == 1 and worker.static is None:
+            worker.static = "{}"  # a new worker has no labels
+        if worker.status not in _KEPT_BY_ENROLMENT:
+            worker.status = int(WorkerStatus.ONLINE)
+    elif status == "removed":
+        worker.removed = True
+    elif status is not None:
+        worker.status = int(WorkerStatus[status.upper()])
+    elif "metadata" in data:
+        worker.dynamic = data["metadata"]
+    if "static" in data:
+        worker.static = json.dumps(data["static"])
+
+
 class WorkflowPast:
     """One workflow after the events so far."""
 
@@ -101,6 +129,7 @@ class Past:
         self.workflows: dict[int, WorkflowPast] = {}
         self.limits: dict[int, LimitPast] = {}
         self.paused: dict[str, bool] = {}
+        self.holdings = Holdings()
         self.slots: dict[tuple[int, int], int] = {}  # schedule and slot → its workflow
         self.pools: dict[str, set[str]] = {}  # the tokens of workers that are not gone
         self.seq = 0

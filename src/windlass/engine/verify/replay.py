@@ -9,11 +9,10 @@ from windlass.domain.job import ALLOW_FAILURE
 from windlass.domain.rank import parse_priority
 from windlass.domain.records import JobFacts
 from windlass.domain.states import State
-from windlass.domain.workers import WorkerStatus
 from windlass.domain.workflow import ENDED, FORGIVEN
 from windlass.engine.verify.findings import Findings
 from windlass.engine.verify.known import Known
-from windlass.engine.verify.past import ACTIVE_CODES, TERMINAL_CODES, JobPast, Past
+from windlass.engine.verify.past import ACTIVE_CODES, TERMINAL_CODES, JobPast, Past, tell_worker
 from windlass.engine.verify.pools import note_pool
 from windlass.engine.verify.schedules import note_start
 
@@ -21,8 +20,6 @@ ASSIGNED = State.ASSIGNED.code
 COMPLETED = State.COMPLETED.code
 CANCELING = State.CANCELING.code
 QUEUED = State.QUEUED.code
-
-_KEPT_BY_ENROLMENT = (WorkerStatus.DISABLED, WorkerStatus.DRAINING)
 
 # Looks at one transition of one job before it is taken.
 MoveCheck = Callable[["Replay", JobPast, Event], None]
@@ -125,24 +122,10 @@ class Replay:
     def _apply_worker(self, event: Event) -> None:
         worker = self.past.worker(event.worker)
         data = _data(event)
-        status = data.get("status")
-        if status == "enrolled":
-            if event.incarnation <= worker.incarnation:
-                message = f"worker {event.worker} enrolled as {event.incarnation} again"
-                self.found.add("S3", message, 0, event.seq)
-            worker.incarnation = event.incarnation
-            worker.slots = data.get("slots", 0)
-            worker.dynamic = data.get("metadata")
-            if event.incarnation == 1 and worker.static is None:
-                worker.static = "{}"  # a new worker has no labels
-            if worker.status not in _KEPT_BY_ENROLMENT:
-                worker.status = int(WorkerStatus.ONLINE)
-        elif status == "removed":
-            worker.removed = True
-        elif status is not None:
-            worker.status = int(WorkerStatus[status.upper()])
-        if "static" in data:
-            worker.static = json.dumps(data["static"])
+        if data.get("status") == "enrolled" and event.incarnation <= worker.incarnation:
+            message = f"worker {event.worker} enrolled as {event.incarnation} again"
+            self.found.add("S3", message, 0, event.seq)
+        tell_worker(worker, event, data)
 
     def _apply_pool(self, event: Event) -> None:
         note_pool(self.past, self.found, _data(event), event.seq)
@@ -167,8 +150,10 @@ class Replay:
 
     def _apply_queue(self, event: Event) -> None:
         data = _data(event)
-        if "queue" in data:
+        if "paused" in data:
             self.past.paused[data["queue"]] = data["paused"]
+        if "max_running" in data:
+            self.past.holdings.set_limits(data)
 
     def _apply_priority(self, event: Event) -> None:
         self.past.jobs.setdefault(event.job, JobPast()).adjustment = _data(event)["adjustment"]

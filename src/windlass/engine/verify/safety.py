@@ -11,6 +11,7 @@ from windlass.domain.job import ALLOW_FAILURE
 from windlass.domain.states import STATE_BY_CODE, TRANSITION_CODES, State
 from windlass.domain.workers import may_claim
 from windlass.engine.verify.past import ACTIVE_CODES, TERMINAL_CODES, JobPast
+from windlass.engine.verify.placement import check_placement
 from windlass.engine.verify.replay import MoveCheck, Replay
 
 BLOCKED = State.BLOCKED.code
@@ -163,6 +164,7 @@ CHECKS: Final[tuple[MoveCheck, ...]] = (
     check_dependencies,
     check_capacity,
     check_match,
+    check_placement,
 )
 
 

@@ -76,7 +76,7 @@ class MemoryFlow:
 def _is_plain(facts: JobFacts, lease: Lease, item: Completion) -> bool:
     held = lease.attempt, lease.worker, lease.incarnation, lease.state
     mine = *item[1:4], RUNNING
-    return held == mine and not facts.workflow and not lease.limit
+    return held == mine and not facts.workflow and not lease.limit and not lease.queue_limit
 
 
 def _end(facts: JobFacts, lease: Lease, item: Completion, now: int) -> JobEnd:

@@ -67,10 +67,17 @@ class MemoryJobs:
         found = {job: self._tables.attempts.between((job,), (job + 1,)) for job in sorted(ids)}
         return {job: rows for job, rows in found.items() if rows}
 
-    async def set_priority(self, job: int, adjustment: int, age_from: int, rank: int) -> None:
+    async def set_priority(
+        self, job: int, adjustment: int, age_from: int, rank: int, flags: int
+    ) -> None:
         self._change(
             job,
-            lambda facts: facts._replace(adjustment=adjustment, age_from=age_from, rank=rank),
+            lambda facts: facts._replace(
+                adjustment=adjustment,
+                age_from=age_from,
+                rank=rank,
+                flags=facts.flags if facts.state else flags,
+            ),
         )
 
     async def set_superseded(self, old: int, new: int) -> None:

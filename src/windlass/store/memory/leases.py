@@ -10,7 +10,6 @@ from windlass.store.memory.tables import Tables
 
 ASSIGNED = State.ASSIGNED.code
 RUNNING = State.RUNNING.code
-STOPPED = (State.CANCELING.code, State.TIMED_OUT.code)
 
 
 class MemoryLeases:
@@ -43,7 +42,7 @@ class MemoryLeases:
         return [
             Stopped(row.worker, row.incarnation, row.job, row.attempt, row.state, row.reason)
             for row in await self.of_workers(workers)
-            if row.state in STOPPED
+            if row.reason is not None
         ]
 
     async def overdue(self, now: int, count: int) -> list[Lease]:

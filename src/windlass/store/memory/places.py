@@ -110,6 +110,10 @@ class MemoryPlaces:
         best = [self._parked.between(shape, after(shape), count) for shape in shapes]
         return [ticket for tickets in best for ticket in tickets]
 
+    async def worst_ready(self, limit: int, shape: int) -> Ticket | None:
+        alike = self._ready.between((shape,), (shape + 1,))
+        return max((ticket for ticket in alike if ticket.limit == limit), default=None)
+
     async def unpark(self, tickets: Sequence[Ticket]) -> None:
         for ticket in tickets:
             self._parked.pop((ticket.limit, ticket.shape, ticket.rank, ticket.job))

@@ -52,6 +52,7 @@ class MemoryRetention:
             tables.artifacts.pop(job)
             tables.progress.pop(job)
             tables.dynamic.pop(job)
+            tables.usage.pop(job)
         for key in [row for row in tables.keys if row.job in gone]:
             tables.keys.pop((key.namespace, key.key))
 

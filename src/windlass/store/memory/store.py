@@ -19,11 +19,13 @@ from windlass.store.memory.jobs import MemoryJobs
 from windlass.store.memory.leases import MemoryLeases
 from windlass.store.memory.limits import MemoryLimits
 from windlass.store.memory.log import MemoryLog
+from windlass.store.memory.placement import MemoryPlacement
 from windlass.store.memory.places import MemoryPlaces
 from windlass.store.memory.pools import MemoryPools
 from windlass.store.memory.retention import MemoryRetention
 from windlass.store.memory.schedules import MemoryReactions, MemorySchedules, MemoryTemplates
 from windlass.store.memory.snapshot import take_snapshot
+from windlass.store.memory.statistics import MemoryDeadlines, MemoryStatistics
 from windlass.store.memory.tables import Tables
 from windlass.store.memory.views import MemoryViews
 from windlass.store.memory.workers import MemoryWorkers
@@ -52,6 +54,9 @@ class MemoryTx(NamedTuple):
     templates: MemoryTemplates
     schedules: MemorySchedules
     reactions: MemoryReactions
+    placement: MemoryPlacement
+    statistics: MemoryStatistics
+    deadlines: MemoryDeadlines
     pools: MemoryPools
 
 
@@ -171,5 +176,8 @@ def _transaction(tables: Tables, server: str) -> MemoryTx:
         templates=MemoryTemplates(tables),
         schedules=MemorySchedules(tables),
         reactions=MemoryReactions(tables),
+        placement=MemoryPlacement(tables),
+        statistics=MemoryStatistics(tables),
+        deadlines=MemoryDeadlines(tables),
         pools=MemoryPools(tables),
     )

@@ -15,6 +15,8 @@ from windlass.domain.records import (
     Lease,
     LimitRow,
     QueueRow,
+    RateRow,
+    Reservation,
     ShapeRow,
     Ticket,
     Wait,
@@ -23,6 +25,8 @@ from windlass.domain.records import (
     WorkflowRow,
 )
 from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
+from windlass.domain.statistics import StatisticsRow, Usage
+from windlass.domain.workers import PastMetadata
 from windlass.store.memory.table import Journal, Order, SortedTable, Table
 
 
@@ -73,6 +77,8 @@ class Tables:
         self._last: Table[str, int] = Table(journal)
         self._add_files(journal)
         self._add_schedules(journal)
+        self._add_placement(journal)
+        self._add_statistics(journal)
         self._add_pools(journal)
 
     def _add_files(self, journal: Journal) -> None:
@@ -97,6 +103,22 @@ class Tables:
         self.schedules: Table[int, ScheduleRow] = Table(journal)
         self.schedule_runs: SortedTable[int, RunRow] = SortedTable(journal, lambda row: (row.id,))
         self.reactions: SortedTable[int, ReactionRow] = SortedTable(journal, lambda row: (row.id,))
+
+    def _add_statistics(self, journal: Journal) -> None:
+        self.statistics: SortedTable[Order, StatisticsRow] = SortedTable(
+            journal, lambda row: (row.shape, row.measure)
+        )
+        self.usage: Table[int, Usage] = Table(journal)
+        self.deadlines: SortedTable[tuple[int, int], tuple[int, int]] = SortedTable(
+            journal, lambda row: row
+        )
+        # By worker and digest.
+        self.past_metadata: Table[tuple[int, str], PastMetadata] = Table(journal)
+
+    def _add_placement(self, journal: Journal) -> None:
+        self.rates: Table[tuple[str, str], RateRow] = Table(journal)  # (namespace, key)
+        self.reservations: Table[int, Reservation] = Table(journal)  # worker
+        self.namespace_weights: Table[str, tuple[str, int]] = Table(journal)
 
     def _add_pools(self, journal: Journal) -> None:
         self.pools: Table[int, PoolRow] = Table(journal)

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice
 
+from windlass.domain.events import Event, EventKind
 from windlass.domain.files import ArtifactRow, Dynamic, LogRow, Progress
-from windlass.domain.records import Attempt, JobRecord, Lease, ShapeRow, Worker
+from windlass.domain.records import Attempt, JobRecord, Lease, RateRow, ShapeRow, Worker
+from windlass.domain.views import FleetRow
 from windlass.store.candidates import (
     BAD_CODES,
     BLOCKED,
@@ -118,6 +120,34 @@ class MemoryViews(Views):
 
     async def _lease_counts(self) -> Mapping[int, int]:
         return await self._lease_rows.count([row.id for row in self._tables.workers])
+
+    async def fleet(self) -> Sequence[FleetRow]:
+        held = await self._lease_counts()
+        rows = sorted(self._tables.workers, key=lambda row: row.name)
+        return [
+            (w.id, w.name, w.status, w.slots, held.get(w.id, 0), w.reason, w.static, w.dynamic)
+            for w in rows
+        ]
+
+    async def _ready_before(self, shapes: Sequence[int], rank: int, job: int, most: int) -> int:
+        wanted = set(shapes)
+        found = (
+            ticket
+            for ticket in self._tables.ready
+            if ticket.shape in wanted and (ticket.rank, ticket.job) < (rank, job)
+        )
+        return sum(1 for _ in islice(found, most))
+
+    async def holders(self, limit: int, most: int) -> list[int]:
+        return sorted(row.job for row in self._tables.leases if row.limit == limit)[:most]
+
+    async def rate(self, namespace: str, key: str) -> RateRow | None:
+        return self._tables.rates.get((namespace, key))
+
+    async def fleet_events(self, after: int, until: int, most: int) -> list[Event]:
+        kinds = EventKind.WORKER, EventKind.QUEUE
+        found = self._tables.events.between((after + 1,), (until + 1,))
+        return [event for event in found if event.kind in kinds][:most]
 
     async def _counters(self) -> Mapping[str, int]:
         return await self._log.counters()

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from windlass.domain.records import Worker
+from windlass.domain.workers import KEPT_METADATA, PastMetadata
 from windlass.store.memory.tables import Tables
 
 
@@ -40,9 +41,23 @@ class MemoryWorkers:
 
     async def remove(self, worker: int) -> None:
         self._workers.pop(worker)
+        for row in [row for row in self._tables.past_metadata if row.worker == worker]:
+            self._tables.past_metadata.pop((worker, row.digest))
 
     async def all(self) -> list[Worker]:
         return sorted(self._workers)
+
+    async def note_past(self, row: PastMetadata, since: int) -> None:
+        past = self._tables.past_metadata
+        past.put((row.worker, row.digest), row)
+        mine = [row_ for row_ in past if row_.worker == row.worker]
+        newest = sorted(mine, key=lambda r: (-r.until, r.digest))
+        for place, old in enumerate(newest):
+            if place >= KEPT_METADATA or old.until < since:
+                past.pop((old.worker, old.digest))
+
+    async def past(self, since: int) -> list[PastMetadata]:
+        return sorted(row for row in self._tables.past_metadata if row.until >= since)
 
     async def silent_since(self, cutoff: int, statuses: Sequence[int]) -> list[Worker]:
         silent = (row for row in self._workers if row.last_seen < cutoff)

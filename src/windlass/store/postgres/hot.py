@@ -15,6 +15,7 @@ from windlass.domain.records import Completion, Granted
 from windlass.ports.store_hot import (
     Arrival,
     HotRules,
+    Limited,
     PlainSubmit,
     PlainSubmitted,
     PlainSync,
@@ -75,12 +76,16 @@ class PostgresHot:
         return self._submitted(row[0], row[1], tells)
 
     async def sync(self, asked: PlainSync, rules: HotRules) -> PlainSynced | None:
+        gated = asked.limited is not None
+
         def args(link: Link, latest: int) -> Sequence[object]:
-            return (self._server, link.slot, latest, *_sync_args(asked, rules))
+            plain = (self._server, link.slot, latest, *_sync_args(asked, rules))
+            return (*_limit_args(asked.limited or ()), *plain) if gated else plain
 
         try:
-            row = await self._transactions.call("sync_plain", args, _say_again)
-        except RETRY:
+            name = "sync_gated" if gated else "sync_plain"
+            row = await self._transactions.call(name, args, _say_again)
+        except (NotCommonError, *RETRY):
             return None
         if row is None or row[0] is None:
             return None
@@ -151,6 +156,10 @@ def _sync_args(asked: PlainSync, rules: HotRules) -> Sequence[object]:
     )
 
 
+def _limit_args(limited: Sequence[Limited]) -> Sequence[object]:
+    return integers([it.shape for it in limited]), integers([it.limit for it in limited])
+
+
 def _done_args(done: Sequence[Completion]) -> Sequence[object]:
     """Ascending by job, in the one order in which all lock."""
     if not done:
@@ -162,7 +171,8 @@ def _done_args(done: Sequence[Completion]) -> Sequence[object]:
 def _synced(now: int, worker: int, row: Sequence[Any]) -> PlainSynced:
     """What `sync_plain` answered; its arrays are NULL where there is nothing."""
     _, asked, looked, jobs, attempts, leases, timeouts, idles, specs, *rest = row
-    cursor_ranks, cursor_jobs, *left = rest
+    cursor_ranks, cursor_jobs, *left = rest[:5]
+    shapes, freed = rest[5:] or (None, None)
     granted: list[Granted] = []
     if jobs:
         columns = zip(jobs, attempts, leases, timeouts, idles, specs, strict=True)
@@ -174,7 +184,7 @@ def _synced(now: int, worker: int, row: Sequence[Any]) -> PlainSynced:
         None if rank is None else (rank, job)
         for rank, job in zip(cursor_ranks or (), cursor_jobs or (), strict=True)
     ]
-    return PlainSynced(now, asked, looked, granted, cursors, _rows(left))
+    return PlainSynced(now, asked, looked, granted, cursors, _rows(left), shapes or (), freed or ())
 
 
 def _rows(columns: Sequence[Any]) -> list[Any]:

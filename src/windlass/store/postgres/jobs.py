@@ -71,8 +71,10 @@ class PostgresJobs:
             found.setdefault(row[0], []).append(Attempt._make(row))
         return found
 
-    async def set_priority(self, job: int, adjustment: int, age_from: int, rank: int) -> None:
-        await self._session.execute("set_priority", job, adjustment, age_from, rank)
+    async def set_priority(
+        self, job: int, adjustment: int, age_from: int, rank: int, flags: int
+    ) -> None:
+        await self._session.execute("set_priority", job, adjustment, age_from, rank, flags)
 
     async def set_superseded(self, old: int, new: int) -> None:
         await self._session.execute("set_superseded", old, new)

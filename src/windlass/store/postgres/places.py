@@ -108,6 +108,10 @@ class PostgresPlaces:
     async def best_parked(self, limit: int, count: int) -> list[Ticket]:
         return tickets_of(await self._session.fetch("best_parked", limit, count))
 
+    async def worst_ready(self, limit: int, shape: int) -> Ticket | None:
+        found = tickets_of(await self._session.fetch("worst_ready", limit, shape))
+        return found[0] if found else None
+
     async def unpark(self, tickets: Sequence[Ticket]) -> None:
         if tickets:
             rows = sorted((row.job, row.limit, row.shape, row.rank) for row in tickets)

@@ -149,7 +149,9 @@ FROM attempts WHERE job = ANY ($1::text::bigint[]) ORDER BY job, number
 
 -- name: set_priority
 -- `lock_jobs` holds the row.
-UPDATE jobs SET adjustment = $2, age_from = $3, rank = $4 WHERE id = $1
+UPDATE jobs SET adjustment = $2, age_from = $3, rank = $4,
+    flags = CASE WHEN state = 0 THEN $5 ELSE flags END
+WHERE id = $1
 
 -- name: set_superseded
 -- `lock_jobs` holds the row; a job is superseded by one other at most.
@@ -390,6 +392,12 @@ SELECT shape, rank, job FROM heads
 -- Limits are small numbers, and so are these counts.
 SELECT count(*) FROM ready WHERE limit_id = $1 AND shape = $2
 
+-- name: worst_ready
+-- No more than the limit allows are sorted. What a claim holds is passed over.
+SELECT shape, rank, job, attempt, coalesce(workflow, 0), limit_id, excluded
+FROM ready WHERE limit_id = $1 AND shape = $2
+ORDER BY rank DESC, job DESC LIMIT 1 FOR UPDATE SKIP LOCKED
+
 -- name: best_parked
 -- A loose index scan over the limit's shapes. It passes over rows that others hold: the
 -- limit is locked, so waiting here could end in a deadlock.
@@ -448,19 +456,21 @@ FROM given ORDER BY lease
 -- name: lock_leases
 -- The jobs are locked already where a lease is to end; the order is the same.
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
-       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason
+       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
+       coalesce(queue_limit, 0)
 FROM leases WHERE job = ANY ($1::text::bigint[]) ORDER BY job FOR UPDATE
 
 -- name: leases_of_workers
 -- What a worker holds, in the order in which it was given.
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
-       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason
+       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
+       coalesce(queue_limit, 0)
 FROM leases WHERE worker = ANY ($1::text::bigint[]) ORDER BY lease
 
 -- name: stopped_leases
 -- Asked with every sync and nearly always empty: a partial index answers it.
 SELECT worker, incarnation, job, attempt, state, reason
-FROM leases WHERE worker = ANY ($1::text::bigint[]) AND state IN (5, 6) ORDER BY lease
+FROM leases WHERE worker = ANY ($1::text::bigint[]) AND reason IS NOT NULL ORDER BY lease
 
 -- name: count_leases
 -- What a worker holds already counts against its slots.
@@ -469,7 +479,8 @@ SELECT worker, count(*) FROM leases WHERE worker = ANY ($1::text::bigint[]) GROU
 -- name: overdue_leases
 -- A walk over all leases, every few seconds: an index would cost more at every claim.
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
-       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason
+       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
+       coalesce(queue_limit, 0)
 FROM leases WHERE state IN (3, 4) AND deadline_at BETWEEN 1 AND $1
 ORDER BY deadline_at, job LIMIT $2
 
@@ -477,7 +488,7 @@ ORDER BY deadline_at, job LIMIT $2
 -- A walk over all leases, every few seconds.
 SELECT l.job, l.attempt, l.lease, l.worker, l.incarnation, l.state, l.assigned_at,
        l.started_at, l.activity_at, l.deadline_at, coalesce(l.timeout_ms, 0),
-       coalesce(l.idle_ms, 0), coalesce(l.limit_id, 0), l.reason
+       coalesce(l.idle_ms, 0), coalesce(l.limit_id, 0), l.reason, coalesce(l.queue_limit, 0)
 FROM leases l LEFT JOIN workers w ON w.id = l.worker
 WHERE w.id IS NULL OR w.incarnation > l.incarnation
 ORDER BY l.job LIMIT $1
@@ -808,12 +819,16 @@ SELECT id, digest, body FROM shapes WHERE id > $1 ORDER BY id
 
 -- name: queues
 -- All of them; there are few.
-SELECT name, weight, paused FROM queues ORDER BY name
+SELECT name, weight, paused, max_running, max_per_worker, preempts, limit_id
+FROM queues ORDER BY name
 
 -- name: put_queue
 -- New or changed.
-INSERT INTO queues (name, weight, paused) VALUES ($1, $2, $3)
-ON CONFLICT (name) DO UPDATE SET weight = excluded.weight, paused = excluded.paused
+INSERT INTO queues (name, weight, paused, max_running, max_per_worker, preempts, limit_id)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT (name) DO UPDATE SET weight = excluded.weight, paused = excluded.paused,
+    max_running = excluded.max_running, max_per_worker = excluded.max_per_worker,
+    preempts = excluded.preempts, limit_id = excluded.limit_id
 
 -- name: meta
 -- All settings; there are few.
@@ -901,7 +916,7 @@ WITH gone AS MATERIALIZED (
           AS u (job, attempt, worker, incarnation, exit_code, result)
     WHERE l.job = u.job AND l.attempt = coalesce(u.attempt, $7)
       AND l.worker + 0 = coalesce(u.worker, $8) AND l.incarnation = coalesce(u.incarnation, $9)
-      AND l.state = 4 AND l.limit_id IS NULL
+      AND l.state = 4 AND l.limit_id IS NULL AND l.queue_limit IS NULL
       AND NOT EXISTS (SELECT FROM dependents d WHERE d.job = u.job AND d.chunk = 0)
       AND NOT EXISTS (SELECT FROM waits w WHERE w.job = u.job)
     RETURNING l.job, l.attempt, l.worker, l.incarnation, l.assigned_at, l.started_at,
@@ -978,7 +993,8 @@ FROM ready ORDER BY shape, rank, job
 -- name: all_leases
 -- For comparing and verifying.
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
-       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason
+       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
+       coalesce(queue_limit, 0)
 FROM leases ORDER BY job
 
 -- name: all_attempts
@@ -1239,7 +1255,8 @@ FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id
 -- name: read_leases
 -- As they are now, for those who do not decide by it.
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
-       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason
+       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
+       coalesce(queue_limit, 0)
 FROM leases WHERE job = ANY ($1::text::bigint[]) ORDER BY job
 
 -- name: standings
@@ -1283,6 +1300,8 @@ WITH gone AS MATERIALIZED (
     DELETE FROM progress t USING gone g WHERE t.job = g.job
 ), dynamic_gone AS (
     DELETE FROM dynamic t USING gone g WHERE t.job = g.job
+), usage_gone AS (
+    DELETE FROM usage t USING gone g WHERE t.job = g.job
 ), bad_ends_gone AS (
     DELETE FROM bad_ends t USING gone g WHERE t.job = g.job
 )
@@ -1346,6 +1365,17 @@ FROM sync_plain($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15
                 $18::text::bigint[], $19::text::integer[], $20::text::bigint[],
                 $21::text::bigint[], $22::text::integer[], $23, $24::text::bigint[],
                 $25::text::integer[], $26::text::integer[], $27, $28, $29, $30)
+
+-- name: sync_gated
+-- One round trip, see functions.sql.
+SELECT moment, asked, looked, given_jobs, given_attempts, given_leases, timeouts, idles, specs,
+       cursor_ranks, cursor_jobs, left_shapes, left_ranks, left_jobs, given_shapes,
+       freed
+FROM sync_gated($1::text::integer[], $2::text::bigint[], $3, $4, $5, $6, $7, $8, $9, $10, $11,
+                $12, $13, $14, $15, $16, $17, $18, $19,
+                $20::text::bigint[], $21::text::integer[], $22::text::bigint[],
+                $23::text::bigint[], $24::text::integer[], $25, $26::text::bigint[],
+                $27::text::integer[], $28::text::integer[], $29, $30, $31, $32)
 
 -- name: session_start
 -- A process number may be used again; together with this it is one session's only.

@@ -153,11 +153,14 @@ CREATE TABLE leases (
     limit_id bigint,
     attempt integer NOT NULL,
     state smallint NOT NULL,
-    reason text
+    reason text,
+    queue_limit bigint -- the limit of its queue that it counts under
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 10000,
         autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX leases_worker ON leases (worker);
 CREATE INDEX leases_stopped ON leases (worker) WHERE state IN (5, 6);
+-- Also those that are running and told to stop: they are preempted.
+CREATE INDEX leases_told ON leases (worker) WHERE reason IS NOT NULL;
 
 CREATE TABLE workers (
     id bigint PRIMARY KEY,
@@ -214,7 +217,11 @@ CREATE TABLE shapes (
 CREATE TABLE queues (
     name text COLLATE "C" PRIMARY KEY,
     weight integer NOT NULL,
-    paused smallint NOT NULL
+    paused smallint NOT NULL,
+    max_running bigint NOT NULL DEFAULT 0,
+    max_per_worker bigint NOT NULL DEFAULT 0,
+    preempts smallint NOT NULL DEFAULT 0,
+    limit_id bigint NOT NULL DEFAULT 0 -- the row of `limits` that counts what runs of it
 );
 
 CREATE TABLE meta (
@@ -443,6 +450,63 @@ CREATE INDEX workflow_keys_workflow ON workflow_keys (workflow);
 
 -- Those that have not ended.
 CREATE INDEX workflows_unfinished ON workflows (id) WHERE state < 4;
+
+-- The newest starts of jobs under a rate, as JSON, oldest first.
+CREATE TABLE rates (
+    keep integer NOT NULL,
+    namespace text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    starts text NOT NULL,
+    PRIMARY KEY (namespace, key)
+) WITH (fillfactor = 50);
+
+-- Workers kept free for a large job: one worker a job, one job a worker.
+CREATE TABLE reservations (
+    worker bigint PRIMARY KEY,
+    job bigint NOT NULL UNIQUE,
+    shape integer NOT NULL,
+    since bigint NOT NULL
+);
+
+CREATE TABLE namespace_weights (
+    namespace text COLLATE "C" PRIMARY KEY,
+    weight integer NOT NULL
+);
+
+-- What completed attempts took, per shape and measure; buckets is a JSON object.
+CREATE TABLE statistics (
+    values_seen bigint NOT NULL,
+    total bigint NOT NULL,
+    low bigint NOT NULL,
+    high bigint NOT NULL,
+    shape integer NOT NULL,
+    measure smallint NOT NULL,
+    buckets text NOT NULL,
+    PRIMARY KEY (shape, measure)
+) WITH (fillfactor = 50);
+
+-- What a job's newest attempt took of its machine, where that is known.
+CREATE TABLE usage (
+    job bigint PRIMARY KEY,
+    peak_memory bigint NOT NULL,
+    attempt integer NOT NULL
+);
+
+-- Jobs that have to start or to end before a time.
+CREATE TABLE deadlines (
+    at bigint NOT NULL,
+    job bigint NOT NULL,
+    PRIMARY KEY (at, job)
+);
+
+-- What workers reported until then: a job is not refused for what is only missing today.
+CREATE TABLE past_metadata (
+    worker bigint NOT NULL,
+    until bigint NOT NULL,
+    digest text COLLATE "C" NOT NULL,
+    dynamic text NOT NULL,
+    PRIMARY KEY (worker, digest)
+);
 
 -- Pools, and what they do at the moment.
 CREATE TABLE pools (

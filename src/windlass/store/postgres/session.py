@@ -10,7 +10,15 @@ import asyncpg
 from windlass.store.postgres.pool import Link
 from windlass.store.sql import load_queries
 
-QUERIES = load_queries("windlass.store.postgres", "queries.sql", "schedules.sql", "pools.sql")
+QUERIES = load_queries(
+    "windlass.store.postgres",
+    "queries.sql",
+    "schedules.sql",
+    "statistics.sql",
+    "explain.sql",
+    "placement.sql",
+    "pools.sql",
+)
 
 _LOCK = re.compile(r" FOR (?:NO KEY UPDATE|UPDATE|SHARE)(?: OF \w+)?(?: SKIP LOCKED)?")
 

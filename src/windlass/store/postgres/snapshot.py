@@ -14,10 +14,14 @@ from windlass.domain.records import (
     KeyRow,
     LimitRow,
     QueueRow,
+    RateRow,
+    Reservation,
     ShapeRow,
     WorkflowAbout,
 )
 from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
+from windlass.domain.statistics import StatisticsRow, Usage
+from windlass.domain.workers import PastMetadata
 from windlass.ports.store import Snapshot
 from windlass.store.postgres.access import tokens_of
 from windlass.store.postgres.leases import leases_of
@@ -66,6 +70,13 @@ async def take_snapshot(session: Session) -> Snapshot:
         reactions=tuple(map(ReactionRow._make, await fetch("all_reactions"))),
         workflow_about=tuple(map(WorkflowAbout._make, await fetch("all_workflow_about"))),
         workflow_keys=tuple((r[0], r[1], r[2]) for r in await fetch("all_workflow_keys")),
+        rates=tuple(map(RateRow._make, await fetch("all_rates"))),
+        reservations=tuple(map(Reservation._make, await fetch("reservations"))),
+        namespace_weights=tuple(_pairs(await fetch("namespace_weights"))),
+        statistics=tuple(map(StatisticsRow._make, await fetch("all_statistics"))),
+        usage=tuple(map(Usage._make, await fetch("all_usage"))),
+        deadlines=tuple((at, job) for at, job in await fetch("all_deadlines")),
+        past_metadata=tuple(map(PastMetadata._make, await fetch("past_metadata", 0))),
         pools=tuple(map(PoolRow._make, await fetch("all_pools_by_id"))),
         pool_workers=tuple(map(PoolWorkerRow._make, await fetch("all_pool_workers"))),
         pool_costs=tuple(map(CostRow._make, await fetch("all_pool_costs"))),

@@ -18,6 +18,7 @@ from windlass.store.postgres.leases import PostgresLeases
 from windlass.store.postgres.limits import PostgresLimits
 from windlass.store.postgres.log import PostgresLog
 from windlass.store.postgres.outcome import was_committed
+from windlass.store.postgres.placement import PostgresPlacement
 from windlass.store.postgres.places import PostgresPlaces
 from windlass.store.postgres.pool import Link, Pool
 from windlass.store.postgres.pools import PostgresPools
@@ -28,6 +29,7 @@ from windlass.store.postgres.schedules import (
     PostgresTemplates,
 )
 from windlass.store.postgres.session import QUERIES, UNLOCKED, Rows, Session
+from windlass.store.postgres.statistics import PostgresDeadlines, PostgresStatistics
 from windlass.store.postgres.views import PostgresViews
 from windlass.store.postgres.workers import PostgresWorkers
 from windlass.store.postgres.workflows import PostgresWorkflows
@@ -58,6 +60,9 @@ class PostgresTx(NamedTuple):
     templates: PostgresTemplates
     schedules: PostgresSchedules
     reactions: PostgresReactions
+    placement: PostgresPlacement
+    statistics: PostgresStatistics
+    deadlines: PostgresDeadlines
     pools: PostgresPools
 
 
@@ -248,6 +253,9 @@ class Transactions:
             PostgresTemplates(session),
             PostgresSchedules(session),
             PostgresReactions(session),
+            PostgresPlacement(session),
+            PostgresStatistics(session),
+            PostgresDeadlines(session),
             PostgresPools(session),
         )
 

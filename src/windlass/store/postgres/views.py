@@ -1,14 +1,26 @@
 """What lists and pages show, each read by an index."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+from windlass.domain.events import Event
 from windlass.domain.files import ArtifactRow, Dynamic, LogRow, Progress
-from windlass.domain.records import Attempt, JobFacts, JobRecord, Lease, ShapeRow, Worker
+from windlass.domain.records import (
+    Attempt,
+    JobFacts,
+    JobRecord,
+    Lease,
+    RateRow,
+    ShapeRow,
+    Worker,
+)
+from windlass.domain.views import FleetRow
 from windlass.store.candidates import Candidate, Source, Standing
 from windlass.store.listing import Views
 from windlass.store.postgres.columns import ascending
 from windlass.store.postgres.files import PostgresFiles
 from windlass.store.postgres.leases import leases_of
+from windlass.store.postgres.log import events_of
 from windlass.store.postgres.session import Rows, Session
 from windlass.store.postgres.workers import workers_of
 
@@ -90,6 +102,24 @@ class PostgresViews(Views):
 
     async def _counters(self) -> Mapping[str, int]:
         return {row[0]: row[1] for row in await self._session.fetch("counters")}
+
+    async def fleet(self) -> Sequence[FleetRow]:
+        rows: Sequence[Any] = await self._session.fetch("fleet")
+        return rows
+
+    async def _ready_before(self, shapes: Sequence[int], rank: int, job: int, most: int) -> int:
+        args = list(shapes), rank, job, most
+        return int(await self._session.fetch_value("ready_before", *args))
+
+    async def holders(self, limit: int, most: int) -> list[int]:
+        return [row[0] for row in await self._session.fetch("holders", limit, most)]
+
+    async def rate(self, namespace: str, key: str) -> RateRow | None:
+        rows = await self._session.fetch("rate_starts", namespace, key)
+        return RateRow(*rows[0]) if rows else None
+
+    async def fleet_events(self, after: int, until: int, most: int) -> list[Event]:
+        return events_of(await self._session.fetch("fleet_events", after, until, most))
 
     async def _by_ids(self, query: str, ids: Sequence[int]) -> Rows:
         return await self._session.fetch(query, ascending(ids)) if ids else []

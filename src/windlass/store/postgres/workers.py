@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from windlass.domain.records import Worker
+from windlass.domain.workers import KEPT_METADATA, PastMetadata
 from windlass.store.postgres.columns import ascending, integers
 from windlass.store.postgres.session import Rows, Session
 
@@ -44,9 +45,18 @@ class PostgresWorkers:
 
     async def remove(self, worker: int) -> None:
         await self._session.execute("remove_worker", worker)
+        await self._session.execute("remove_past_metadata", worker)
 
     async def all(self) -> list[Worker]:
         return workers_of(await self._session.fetch("all_workers"))
+
+    async def note_past(self, row: PastMetadata, since: int) -> None:
+        await self._session.execute("put_past_metadata", *row)
+        await self._session.execute("trim_past_metadata", row.worker, since, KEPT_METADATA)
+
+    async def past(self, since: int) -> list[PastMetadata]:
+        rows = await self._session.fetch("past_metadata", since)
+        return list(map(PastMetadata._make, rows))
 
     async def silent_since(self, cutoff: int, statuses: Sequence[int]) -> list[Worker]:
         return workers_of(await self._session.fetch("silent_workers", cutoff, list(statuses)))

@@ -69,8 +69,10 @@ class SqliteJobs:
                 found.setdefault(row[0], []).append(as_attempt(row))
         return found
 
-    async def set_priority(self, job: int, adjustment: int, age_from: int, rank: int) -> None:
-        self._execute(QUERIES["set_priority"], (job, adjustment, age_from, rank))
+    async def set_priority(
+        self, job: int, adjustment: int, age_from: int, rank: int, flags: int
+    ) -> None:
+        self._execute(QUERIES["set_priority"], (job, adjustment, age_from, rank, flags))
 
     async def set_superseded(self, old: int, new: int) -> None:
         self._execute(QUERIES["set_superseded"], (old, new))

@@ -160,6 +160,10 @@ class SqlitePlaces:
         places = [(limit, shape, count) for (shape,) in shapes]
         return list(map(as_ticket, self._executemany(QUERIES["best_parked"], places)))
 
+    async def worst_ready(self, limit: int, shape: int) -> Ticket | None:
+        rows = self._execute(QUERIES["worst_ready"], (limit, shape)).fetchall()
+        return as_ticket(rows[0]) if rows else None
+
     async def unpark(self, tickets: Sequence[Ticket]) -> None:
         places = [(ticket.limit, ticket.shape, ticket.rank, ticket.job) for ticket in tickets]
         self._executemany(QUERIES["unpark"], places)

@@ -98,7 +98,7 @@ FROM carray(?) AS wanted CROSS JOIN attempts AS a ON a.job = wanted.value;
 
 -- name: set_priority
 -- The new rank holds for later places; the present place is moved by the engine.
-UPDATE jobs SET adjustment = ?2, age_from = ?3, rank = ?4 WHERE id = ?1;
+UPDATE jobs SET adjustment = ?2, age_from = ?3, rank = ?4, flags = ?5 WHERE id = ?1;
 
 -- name: set_superseded
 -- The old job stays for inspection and points to its successor.
@@ -230,6 +230,12 @@ SELECT shape, rank, job FROM head WHERE shape >= 0;
 -- The partial index holds jobs with a limit only; the second condition lets it be used.
 SELECT count(*) FROM ready WHERE limit_id = ? AND shape = ? AND limit_id > 0;
 
+-- name: worst_ready
+-- By the same index; there are no more than the limit allows.
+SELECT shape, rank, job, attempt, workflow, limit_id, excluded
+FROM ready WHERE limit_id = ? AND shape = ? AND limit_id > 0
+ORDER BY rank DESC, job DESC LIMIT 1;
+
 -- name: parked_shapes
 -- A loose index scan over the shapes below one limit.
 WITH RECURSIVE below (shape) AS (
@@ -306,21 +312,23 @@ INSERT INTO leases (
 -- By primary key, in the order asked for.
 SELECT
     l.job, l.attempt, l.lease, l.worker, l.incarnation, l.state, l.assigned_at, l.started_at,
-    l.activity_at, l.deadline_at, l.timeout_ms, l.idle_ms, l.limit_id, l.reason
+    l.activity_at, l.deadline_at, l.timeout_ms, l.idle_ms, l.limit_id, l.reason,
+    l.queue_limit
 FROM carray(?) AS wanted CROSS JOIN leases AS l ON l.job = wanted.value;
 
 -- name: leases_of_workers
 -- By the index on the worker, then sorted: a worker holds few.
 SELECT
     l.job, l.attempt, l.lease, l.worker, l.incarnation, l.state, l.assigned_at, l.started_at,
-    l.activity_at, l.deadline_at, l.timeout_ms, l.idle_ms, l.limit_id, l.reason
+    l.activity_at, l.deadline_at, l.timeout_ms, l.idle_ms, l.limit_id, l.reason,
+    l.queue_limit
 FROM carray(?) AS wanted CROSS JOIN leases AS l ON l.worker = wanted.value
 ORDER BY l.lease;
 
 -- name: stopped
 -- The partial index holds only leases in canceling or timed_out: most often none.
 SELECT l.worker, l.incarnation, l.job, l.attempt, l.state, l.reason
-FROM carray(?) AS wanted CROSS JOIN leases AS l ON l.worker = wanted.value AND l.state > 4
+FROM carray(?) AS wanted CROSS JOIN leases AS l ON l.worker = wanted.value AND l.reason IS NOT NULL
 ORDER BY l.lease;
 
 -- name: overdue
@@ -328,7 +336,7 @@ ORDER BY l.lease;
 -- than an index that every claim and every activity would have to move. 0 never comes.
 SELECT
     job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
-    deadline_at, timeout_ms, idle_ms, limit_id, reason
+    deadline_at, timeout_ms, idle_ms, limit_id, reason, queue_limit
 FROM leases WHERE deadline_at BETWEEN 1 AND ?1 AND state BETWEEN 3 AND 4
 ORDER BY deadline_at, job LIMIT ?2;
 
@@ -336,7 +344,8 @@ ORDER BY deadline_at, job LIMIT ?2;
 -- A walk over all leases, as above, with one look at each one's worker.
 SELECT
     l.job, l.attempt, l.lease, l.worker, l.incarnation, l.state, l.assigned_at, l.started_at,
-    l.activity_at, l.deadline_at, l.timeout_ms, l.idle_ms, l.limit_id, l.reason
+    l.activity_at, l.deadline_at, l.timeout_ms, l.idle_ms, l.limit_id, l.reason,
+    l.queue_limit
 FROM leases AS l LEFT JOIN workers AS w ON w.id = l.worker
 WHERE w.id IS NULL OR w.incarnation > l.incarnation
 ORDER BY l.job LIMIT ?;
@@ -603,11 +612,14 @@ SELECT id, digest, body FROM shapes WHERE id > ? ORDER BY id;
 
 -- name: queues
 -- Ascending by name, as the primary key has them.
-SELECT name, weight, paused FROM queues ORDER BY name;
+SELECT name, weight, paused, max_running, max_per_worker, preempts, limit_id
+FROM queues ORDER BY name;
 
 -- name: put_queue
 -- Paused, resumed or reweighted.
-INSERT OR REPLACE INTO queues (name, weight, paused) VALUES (?, ?, ?);
+INSERT OR REPLACE INTO queues (
+    name, weight, paused, max_running, max_per_worker, preempts, limit_id
+) VALUES (?, ?, ?, ?, ?, ?, ?);
 
 -- name: meta
 -- Settings that live in the store.
@@ -736,7 +748,7 @@ FROM ready ORDER BY shape, rank, job;
 -- By job.
 SELECT
     job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
-    deadline_at, timeout_ms, idle_ms, limit_id, reason
+    deadline_at, timeout_ms, idle_ms, limit_id, reason, queue_limit
 FROM leases ORDER BY job;
 
 -- name: all_attempts
@@ -780,7 +792,7 @@ SELECT
 FROM carray(?) AS wanted
 CROSS JOIN leases AS l ON l.job = wanted.value
 CROSS JOIN jobs AS j ON j.id = l.job
-WHERE l.state = 4 AND l.limit_id = 0 AND j.workflow = 0
+WHERE l.state = 4 AND l.limit_id = 0 AND l.queue_limit = 0 AND j.workflow = 0
     AND NOT EXISTS (SELECT 1 FROM dependents AS d WHERE d.job = l.job)
     AND NOT EXISTS (SELECT 1 FROM waits AS w WHERE w.job = l.job);
 
@@ -792,7 +804,7 @@ SELECT
 FROM carray(?) AS wanted
 CROSS JOIN leases AS l ON l.job = wanted.value
 CROSS JOIN jobs AS j ON j.id = l.job
-WHERE l.state = 4 AND l.limit_id = 0
+WHERE l.state = 4 AND l.limit_id = 0 AND l.queue_limit = 0
     AND NOT EXISTS (SELECT 1 FROM waits AS w WHERE w.job = l.job);
 
 -- name: plain_leases_between
@@ -804,7 +816,7 @@ SELECT
 FROM carray(?1) AS wanted
 CROSS JOIN leases AS l ON l.job = wanted.value
 CROSS JOIN jobs AS j ON j.id = l.job
-WHERE l.state = 4 AND l.limit_id = 0 AND j.workflow = 0
+WHERE l.state = 4 AND l.limit_id = 0 AND l.queue_limit = 0 AND j.workflow = 0
     AND NOT EXISTS (SELECT 1 FROM dependents AS d WHERE d.job BETWEEN ?2 AND ?3)
     AND NOT EXISTS (SELECT 1 FROM waits AS w WHERE w.job BETWEEN ?2 AND ?3);
 

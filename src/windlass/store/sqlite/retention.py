@@ -23,6 +23,7 @@ _REMOVALS = (
     QUERIES["remove_artifacts"],
     QUERIES["remove_progress"],
     QUERIES["remove_dynamic"],
+    QUERIES["remove_usage"],
 )
 
 

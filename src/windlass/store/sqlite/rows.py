@@ -23,6 +23,8 @@ from windlass.domain.records import (
     Lease,
     LimitRow,
     QueueRow,
+    RateRow,
+    Reservation,
     ShapeRow,
     Ticket,
     Wait,
@@ -33,6 +35,7 @@ from windlass.domain.records import (
 )
 from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.ports.store import Head, Stopped
+from windlass.ports.store_placement import Load, Preemptible
 
 R = TypeVar("R", bound=tuple[object, ...])
 Row = tuple[Any, ...]
@@ -58,13 +61,17 @@ as_head = maker(Head)
 as_key = maker(KeyRow)
 as_lease = maker(Lease)
 as_limit = maker(LimitRow)
+as_load = maker(Load)
 as_log = maker(LogRow)
 as_name = maker(NameRow)
+as_preemptible = maker(Preemptible)
 as_pool = maker(PoolRow)
 as_pool_worker = maker(PoolWorkerRow)
 as_progress = maker(Progress)
 as_queue = maker(QueueRow)
+as_rate = maker(RateRow)
 as_reaction = maker(ReactionRow)
+as_reservation = maker(Reservation)
 as_run = maker(RunRow)
 as_schedule = maker(ScheduleRow)
 as_shape = maker(ShapeRow)

@@ -22,7 +22,12 @@ CREATE TABLE shapes (
 CREATE TABLE queues (
     name TEXT PRIMARY KEY,
     weight INTEGER NOT NULL,
-    paused INTEGER NOT NULL
+    paused INTEGER NOT NULL,
+    max_running INTEGER NOT NULL DEFAULT 0,
+    max_per_worker INTEGER NOT NULL DEFAULT 0,
+    preempts INTEGER NOT NULL DEFAULT 0,
+    -- The row of `limits` that counts what runs of a queue.
+    limit_id INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE jobs (
@@ -160,7 +165,9 @@ CREATE TABLE leases (
     timeout_ms INTEGER NOT NULL,
     idle_ms INTEGER NOT NULL,
     limit_id INTEGER NOT NULL,
-    reason TEXT
+    reason TEXT,
+    -- The limit of its queue that a lease counts under, 0 if there is none.
+    queue_limit INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 CREATE TABLE workers (
@@ -332,7 +339,7 @@ WHERE
 CREATE INDEX leases_worker ON leases (worker);
 
 -- Told to stop: canceling and timed_out, the highest states a lease can have.
-CREATE INDEX leases_stopped ON leases (worker) WHERE state > 4;
+CREATE INDEX leases_stopped ON leases (worker) WHERE reason IS NOT NULL;
 
 CREATE INDEX ready_limit ON ready (limit_id, shape) WHERE limit_id > 0;
 
@@ -456,6 +463,63 @@ CREATE TABLE reactions (
 CREATE INDEX reactions_due ON reactions (next_at, id) WHERE state = 1;
 
 CREATE INDEX reactions_ended ON reactions (finished_at) WHERE state > 1;
+
+-- The newest starts of jobs under a rate, as JSON, oldest first.
+CREATE TABLE rates (
+    namespace TEXT NOT NULL,
+    key TEXT NOT NULL,
+    keep INTEGER NOT NULL,
+    starts TEXT NOT NULL,
+    PRIMARY KEY (namespace, key)
+) STRICT, WITHOUT ROWID;
+
+-- Workers kept free for a large job: one worker a job, one job a worker.
+CREATE TABLE reservations (
+    worker INTEGER PRIMARY KEY,
+    job INTEGER NOT NULL UNIQUE,
+    shape INTEGER NOT NULL,
+    since INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE namespace_weights (
+    namespace TEXT PRIMARY KEY,
+    weight INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What completed attempts took, per shape and measure; buckets is a JSON object.
+CREATE TABLE statistics (
+    shape INTEGER NOT NULL,
+    measure INTEGER NOT NULL,
+    values_seen INTEGER NOT NULL,
+    total INTEGER NOT NULL,
+    low INTEGER NOT NULL,
+    high INTEGER NOT NULL,
+    buckets TEXT NOT NULL,
+    PRIMARY KEY (shape, measure)
+) STRICT, WITHOUT ROWID;
+
+-- What a job's newest attempt took of its machine, where that is known.
+CREATE TABLE usage (
+    job INTEGER PRIMARY KEY,
+    attempt INTEGER NOT NULL,
+    peak_memory INTEGER NOT NULL
+) STRICT;
+
+-- Jobs that have to start or to end before a time.
+CREATE TABLE deadlines (
+    at INTEGER NOT NULL,
+    job INTEGER NOT NULL,
+    PRIMARY KEY (at, job)
+) STRICT, WITHOUT ROWID;
+
+-- What workers reported until then: a job is not refused for what is only missing today.
+CREATE TABLE past_metadata (
+    worker INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    until INTEGER NOT NULL,
+    dynamic TEXT NOT NULL,
+    PRIMARY KEY (worker, digest)
+) STRICT, WITHOUT ROWID;
 
 -- Pools, and what they do at the moment.
 CREATE TABLE pools (

@@ -5,6 +5,8 @@ from typing import TypeVar
 
 import apsw
 
+from windlass.domain.statistics import StatisticsRow, Usage
+from windlass.domain.workers import PastMetadata
 from windlass.ports.store import Snapshot
 from windlass.store.sqlite.rows import (
     Row,
@@ -26,8 +28,10 @@ from windlass.store.sqlite.rows import (
     as_pool_worker,
     as_progress,
     as_queue,
+    as_rate,
     as_reaction,
     as_record,
+    as_reservation,
     as_run,
     as_schedule,
     as_shape,
@@ -82,6 +86,15 @@ def take_snapshot(connection: apsw.Connection) -> Snapshot:
         reactions=whole("all_reactions", as_reaction),
         workflow_about=whole("all_workflow_about", as_about),
         workflow_keys=whole("all_workflow_keys", _named),
+        rates=whole("all_rates", as_rate),
+        reservations=whole("reservations", as_reservation),
+        namespace_weights=whole("namespace_weights", _pair),
+        statistics=whole("all_statistics", StatisticsRow._make),
+        usage=whole("all_usage", Usage._make),
+        deadlines=whole("all_deadlines", _times),
+        past_metadata=tuple(
+            map(PastMetadata._make, connection.execute(QUERIES["past_metadata"], (0,)))
+        ),
         pools=whole("all_pools", as_pool),
         pool_workers=whole("all_pool_workers", as_pool_worker),
         pool_costs=whole("all_pool_costs", as_cost),
@@ -98,6 +111,11 @@ def _dependents(connection: apsw.Connection) -> Iterator[tuple[int, tuple[int, .
 def _named(row: Row) -> tuple[str, str, int]:
     namespace, key, workflow = row
     return namespace, key, workflow
+
+
+def _times(row: Row) -> tuple[int, int]:
+    at, job = row
+    return at, job
 
 
 def _pair(row: Row) -> tuple[str, int]:

@@ -2,4 +2,12 @@
 
 from windlass.store.sql import load_queries
 
-QUERIES = load_queries("windlass.store.sqlite", "queries.sql", "schedules.sql", "pools.sql")
+QUERIES = load_queries(
+    "windlass.store.sqlite",
+    "queries.sql",
+    "schedules.sql",
+    "statistics.sql",
+    "explain.sql",
+    "placement.sql",
+    "pools.sql",
+)

@@ -12,11 +12,13 @@ from windlass.store.sqlite.jobs import SqliteJobs
 from windlass.store.sqlite.leases import SqliteLeases
 from windlass.store.sqlite.limits import SqliteLimits
 from windlass.store.sqlite.log import SqliteLog
+from windlass.store.sqlite.placement import SqlitePlacement
 from windlass.store.sqlite.places import SqlitePlaces
 from windlass.store.sqlite.pools import SqlitePools
 from windlass.store.sqlite.retention import SqliteRetention
 from windlass.store.sqlite.schedules import SqliteReactions, SqliteSchedules, SqliteTemplates
 from windlass.store.sqlite.sequences import Sequences
+from windlass.store.sqlite.statistics import SqliteDeadlines, SqliteStatistics
 from windlass.store.sqlite.views import SqliteViews
 from windlass.store.sqlite.workers import SqliteWorkers
 from windlass.store.sqlite.workflows import SqliteWorkflows
@@ -42,6 +44,9 @@ class SqliteTx(NamedTuple):
     templates: SqliteTemplates
     schedules: SqliteSchedules
     reactions: SqliteReactions
+    placement: SqlitePlacement
+    statistics: SqliteStatistics
+    deadlines: SqliteDeadlines
     pools: SqlitePools
 
 
@@ -67,5 +72,8 @@ def roles_over(connection: apsw.Connection, sequences: Sequences, server: str) -
         templates=SqliteTemplates(connection),
         schedules=SqliteSchedules(connection, sequences),
         reactions=SqliteReactions(connection, sequences),
+        placement=SqlitePlacement(connection),
+        statistics=SqliteStatistics(connection),
+        deadlines=SqliteDeadlines(connection),
         pools=SqlitePools(connection, sequences),
     )

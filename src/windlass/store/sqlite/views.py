@@ -5,14 +5,17 @@ from typing import Any
 
 import apsw
 
+from windlass.domain.events import Event
 from windlass.domain.files import ArtifactRow, Dynamic, LogRow, Progress
-from windlass.domain.records import Attempt, JobRecord, Lease, ShapeRow, Worker
+from windlass.domain.records import Attempt, JobRecord, Lease, RateRow, ShapeRow, Worker
+from windlass.domain.views import FleetRow
 from windlass.store.candidates import Candidate, Source, Standing
 from windlass.store.listing import Views
 from windlass.store.sqlite.files import SqliteFiles
 from windlass.store.sqlite.rows import (
     Row,
     as_attempt,
+    as_event,
     as_lease,
     as_record,
     as_shape,
@@ -105,6 +108,27 @@ class SqliteViews(Views):
     async def _counters(self) -> Mapping[str, int]:
         rows: list[Row] = self._execute(QUERIES["counters"]).fetchall()
         return dict(rows)
+
+    async def fleet(self) -> Sequence[FleetRow]:
+        rows: list[Any] = self._execute(QUERIES["fleet"]).fetchall()
+        return rows
+
+    async def _ready_before(self, shapes: Sequence[int], rank: int, job: int, most: int) -> int:
+        probes = [(shape, rank, job, most) for shape in shapes]
+        rows: list[Row] = list(self._executemany(QUERIES["ready_before"], probes))
+        return sum(count for (count,) in rows)
+
+    async def holders(self, limit: int, most: int) -> list[int]:
+        rows: list[Row] = self._execute(QUERIES["holders"], (limit, most)).fetchall()
+        return [job for (job,) in rows]
+
+    async def rate(self, namespace: str, key: str) -> RateRow | None:
+        rows: list[Row] = self._execute(QUERIES["rate"], (namespace, key)).fetchall()
+        return RateRow(*rows[0]) if rows else None
+
+    async def fleet_events(self, after: int, until: int, most: int) -> list[Event]:
+        rows = self._execute(QUERIES["fleet_events"], (after, until, most))
+        return list(map(as_event, rows))
 
     def _by_ids(self, query: str, ids: Sequence[int]) -> list[Any]:
         """Rows in the order of the ids, of which there may be none."""

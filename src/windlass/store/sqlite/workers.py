@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import apsw
 
 from windlass.domain.records import Worker
+from windlass.domain.workers import KEPT_METADATA, PastMetadata
 from windlass.store.sqlite.rows import as_worker, integers
 from windlass.store.sqlite.sequences import Sequences
 from windlass.store.sqlite.statements import QUERIES
@@ -41,9 +42,17 @@ class SqliteWorkers:
 
     async def remove(self, worker: int) -> None:
         self._execute(QUERIES["remove_worker"], (worker,))
+        self._execute(QUERIES["remove_past_metadata"], (worker,))
 
     async def all(self) -> list[Worker]:
         return list(map(as_worker, self._execute(QUERIES["all_workers"])))
+
+    async def note_past(self, row: PastMetadata, since: int) -> None:
+        self._execute(QUERIES["put_past_metadata"], row)
+        self._execute(QUERIES["trim_past_metadata"], (row.worker, since, KEPT_METADATA))
+
+    async def past(self, since: int) -> list[PastMetadata]:
+        return list(map(PastMetadata._make, self._execute(QUERIES["past_metadata"], (since,))))
 
     async def silent_since(self, cutoff: int, statuses: Sequence[int]) -> list[Worker]:
         if not statuses:

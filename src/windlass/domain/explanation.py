@@ -1,0 +1,161 @@
+"""The answer to "why does it wait?", as it is sent and shown.
+
+Every part says what is needed and what is there. Texts are for people; programs read the
+fields beside them.
+"""
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+Cause = Literal[
+    "dependency", "operator", "not_before", "backoff", "rate", "paused", "limit", "queue_limit",
+    "no_worker", "busy", "ahead",
+]  # fmt: skip
+Action = Literal[
+    "resume_queue", "raise_queue_limit", "unblock", "wait", "free_slot", "enable_worker",
+    "approve_worker", "start_worker", "set_metadata", "add_worker",
+]  # fmt: skip
+
+
+class Waiting(Struct, frozen=True, kw_only=True):
+    """One thing a job waits for; `because` leads from it to the root cause."""
+
+    kind: Cause
+    text: str
+    job: int | None = None
+    until: str | None = None
+    because: tuple[str, ...] = ()
+
+
+class WorkerEntry(Struct, frozen=True, kw_only=True):
+    """One worker, or a group of workers that the same thing keeps from the job.
+
+    `also` holds what else keeps them from it, beside the first clause.
+    """
+
+    worker: str | None = None
+    group: str | None = None
+    count: int = 1
+    runnable: bool = False
+    clause: str | None = None
+    needs: str | None = None
+    has: str | None = None
+    also: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """One line for people."""
+        who = f"worker {self.worker}" if self.worker else f"{self.count} workers ({self.group})"
+        if self.runnable:
+            return f"{who}: can run it"
+        return f"{who}: " + "; ".join((f"needs {self.needs}, has {self.has}", *self.also))
+
+
+class LimitEntry(Struct, frozen=True, kw_only=True):
+    """A limit the job is under: of a concurrency key, its queue, or a rate."""
+
+    kind: Literal["key", "queue", "rate"]
+    name: str
+    max: int
+    used: int
+    binding: bool
+    holders: tuple[int, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """One line for people."""
+        what = "concurrency key" if self.kind == "key" else self.kind
+        held = f", held by {_jobs(self.holders)}" if self.holders else ""
+        return f"{what} {self.name}: {self.used} of {self.max} in use{held}"
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """One thing to do; `command` is how, where a command does it."""
+
+    action: Action
+    text: str
+    worker: str | None = None
+    queue: str | None = None
+    job: int | None = None
+    max: int | None = None
+    until: str | None = None
+    metadata: dict[str, Any] | None = None
+    command: str | None = None
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """The least that would let a job run: mostly one step."""
+
+    text: str
+    steps: tuple[Step, ...]
+
+
+class Estimate(Struct, frozen=True, kw_only=True):
+    """When a job is likely to start: the middle, and the range it will most likely be in."""
+
+    likely: str
+    earliest: str
+    latest: str
+
+
+class Explanation(Struct, frozen=True, kw_only=True):
+    """Why a job is where it is. `ahead_more`: there are more than `ahead` before it.
+
+    `notes` tell of its deadlines, of a worker that is kept for it, and of its rejection.
+    """
+
+    job: int
+    state: str
+    summary: str
+    waiting_for: tuple[Waiting, ...] = ()
+    workers: tuple[WorkerEntry, ...] = ()
+    limits: tuple[LimitEntry, ...] = ()
+    ahead: int = 0
+    ahead_more: bool = False
+    estimated_start: Estimate | None = None
+    smallest_change: Change | None = None
+    notes: tuple[str, ...] = ()
+
+
+class WorkEntry(Struct, frozen=True, kw_only=True):
+    """Queued jobs that need the same, and what keeps the worker from them."""
+
+    namespace: str
+    queue: str
+    task: str
+    jobs: int
+    jobs_more: bool = False
+    runnable: bool = False
+    clause: str | None = None
+    needs: str | None = None
+    has: str | None = None
+    also: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """One line for people."""
+        count = f"more than {self.jobs:,}" if self.jobs_more else f"{self.jobs:,}"
+        plural = "job" if self.jobs == 1 and not self.jobs_more else "jobs"
+        what = f"{count} {plural} of {self.task} in queue {self.queue}"
+        if self.namespace != "default":
+            what += f", namespace {self.namespace}"
+        if self.runnable:
+            return f"{what}: can run it"
+        return f"{what}: " + "; ".join((f"needs {self.needs}, has {self.has}", *self.also))
+
+
+class WorkerExplanation(Struct, frozen=True, kw_only=True):
+    """Why a worker is idle, or what it does."""
+
+    worker: str
+    id: int
+    status: str
+    slots: int
+    held: int
+    summary: str
+    work: tuple[WorkEntry, ...] = ()
+
+
+def _jobs(jobs: tuple[int, ...]) -> str:
+    return f"job{'s' * (len(jobs) > 1)} " + ", ".join(map(str, jobs))

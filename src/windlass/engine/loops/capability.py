@@ -1,0 +1,74 @@
+"""The capability loop: jobs that nobody could ever run, once their grace is over."""
+
+from functools import partial
+
+import msgspec
+
+from windlass.domain.records import Ticket
+from windlass.engine.capability import (
+    Fleet,
+    Impossible,
+    Verdicts,
+    impossible,
+    read_fleet,
+    reject_late,
+)
+from windlass.engine.engine import Engine
+from windlass.ports.store import Probe, Tx
+
+FIRST = -(2**62)  # below every rank
+
+
+class Report(msgspec.Struct, frozen=True):
+    """How many shapes nobody can run, and how many jobs one round rejected."""
+
+    shapes: int
+    rejected: int
+
+
+class CapabilityLoop:
+    """Rejects. Safe to run on every server at once; since when a shape is hopeless, each
+    server finds out for itself, so a restart grants the grace anew."""
+
+    name = "capability"
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._verdicts = Verdicts(Fleet((), 0))
+        self._since: dict[int, int] = {}
+        self.interval_ms = engine.config.cleanup_interval_ms
+
+    async def run_once(self, now: int) -> Report:
+        """One round: a look at the fleet, then at each shape that nobody can run."""
+        engine = self._engine
+        fleet = await engine.store.read(read_fleet)
+        if fleet != self._verdicts.fleet:
+            self._verdicts = Verdicts(fleet)
+        heads = await engine.store.read(lambda tx: tx.places.heads())
+        known = ((head.shape, engine.shape(head.shape)) for head in heads)
+        shapes = [(number, shape) for number, shape in known if shape is not None]
+        found = impossible(shapes, self._verdicts, self._since, await engine.now())
+        self._since = {number: why.since for number, why in found.items()}
+        rejected = 0
+        for number in sorted(found):
+            rejected += await self._walk(number, found)
+        engine.counters.ran(self.name, now)
+        return Report(len(found), rejected)
+
+    async def _walk(self, shape: int, found: dict[int, Impossible]) -> int:
+        """Look at all ready jobs of a shape, a chunk at a time."""
+        rejected, rank, job = 0, FIRST, 0
+        chunk = self._engine.config.chunk_rows
+        while True:
+            probe = Probe(shape, rank, job, chunk)
+            tickets = await self._engine.store.read(partial(_peek, probe=probe))
+            jobs = [ticket.job for ticket in tickets]
+            if jobs:
+                rejected += await self._engine.run(partial(reject_late, jobs=jobs, why=found))
+            if len(jobs) < chunk:
+                return rejected
+            rank, job = tickets[-1].rank, tickets[-1].job + 1
+
+
+async def _peek(tx: Tx, probe: Probe) -> list[Ticket]:
+    return await tx.places.peek([probe])

@@ -1,0 +1,88 @@
+"""S13 for what is beyond keys and slots: resources, `apart`, limits of queues, rates.
+
+What workers held and what ran of each queue follows from the log; what a worker has is taken
+from the log or, since an agent may describe itself anew, from its row.
+"""
+
+from bisect import insort
+
+import msgspec
+
+from windlass.domain.events import Event
+from windlass.domain.matching import merge_metadata
+from windlass.domain.rates import room_in
+from windlass.domain.room import Room
+from windlass.domain.shape import Shape, is_gated
+from windlass.domain.states import State
+from windlass.engine.verify.past import ACTIVE_CODES, JobPast
+from windlass.engine.verify.replay import Replay
+
+ASSIGNED = State.ASSIGNED.code
+
+
+def count_holdings(replay: Replay, job: JobPast, event: Event) -> None:
+    """Keep what is held in step with a transition; before it is taken."""
+    enters = event.to in ACTIVE_CODES and event.frm not in ACTIVE_CODES
+    leaves = event.frm in ACTIVE_CODES and event.to not in ACTIVE_CODES
+    row = replay.known.jobs.get(event.job)
+    if row is None or enters == leaves:
+        return
+    holdings, number = replay.past.holdings, row.facts.shape
+    shape = replay.known.shapes.get(number)
+    if shape is None:
+        return
+    worker = event.worker if enters else job.worker
+    holdings.take(worker, number, shape.queue, 1 if enters else -1)
+    if enters and shape.rate is not None:
+        starts = holdings.starts.setdefault((shape.namespace, shape.rate.key), [])
+        insort(starts, event.at)
+
+
+def check_placement(replay: Replay, job: JobPast, event: Event) -> None:
+    """S13: a worker has room for what it is given, a queue for one more, a rate for a start."""
+    row = replay.known.jobs.get(event.job)
+    shape = None if row is None else replay.known.shapes.get(row.facts.shape)
+    if event.to == ASSIGNED and shape is not None:
+        for said in _excesses(replay, shape, event):
+            replay.found.add("S13", said, event.job, event.seq)
+    count_holdings(replay, job, event)
+
+
+def _excesses(replay: Replay, shape: Shape, event: Event) -> list[str]:
+    holdings, found = replay.past.holdings, []
+    queue = holdings.queue(shape.queue)
+    if queue.max_running and queue.active >= queue.max_running:
+        found.append(
+            f"number {queue.active + 1} of queue {shape.queue}, {queue.max_running} may run"
+        )
+    rate = shape.rate
+    if rate is not None:
+        starts = holdings.starts.get((shape.namespace, rate.key), [])
+        if not room_in(rate, starts, event.at):
+            found.append(f"more than {rate.max} starts in {rate.per_ms} ms under rate {rate.key}")
+    if is_gated(shape) or queue.max_per_worker:
+        lacking = _lacking(replay, shape, event.worker, queue.max_per_worker)
+        if lacking is not None:
+            found.append(f"given to worker {event.worker}, which lacks room: {lacking}")
+    return found
+
+
+def _lacking(replay: Replay, shape: Shape, worker: int, per_worker: int) -> str | None:
+    """What the worker lacks, both by what the log tells of it and by what it says now."""
+    row, told = replay.known.workers.get(worker), replay.past.worker(worker)
+    if row is None:
+        return None
+    lacking = None
+    for dynamic, static in ((told.dynamic, told.static), (row.dynamic, row.static)):
+        merged = merge_metadata(
+            msgspec.json.decode(row.dynamic if dynamic is None else dynamic),
+            msgspec.json.decode(row.static if static is None else static),
+        )
+        room = Room(merged)
+        for number, jobs in replay.past.holdings.held(worker).items():
+            room.take(replay.known.shapes[number], jobs)
+        lack = room.lacks(shape, per_worker)
+        if lack is None:
+            return None
+        lacking = lack.text
+    return lacking

@@ -1,0 +1,47 @@
+"""The role of a transaction that moves jobs with no ties, in bulk."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from windlass.domain.events import Moves
+from windlass.domain.records import Completed, Completion, JobColumns, Waited
+
+
+class FlowTx(Protocol):
+    """The way of jobs with no ties, in bulk: what most of the work of a store is."""
+
+    async def enter(self, jobs: Sequence[JobColumns]) -> None:
+        """Insert jobs that are ready at once, into `jobs` and `ready`; ids ascend."""
+        ...
+
+    async def complete(self, now: int, done: Sequence[Completion]) -> list[int]:
+        """Complete those of these attempts on which nothing else hangs.
+
+        That is: the lease is running and the worker's, and the job has no workflow,
+        limit, dependents or kept wait. Their rows in `jobs` are locked, ascending, leases removed
+        and ends written; their ids are answered, ascending. The others are left as they
+        are, locked.
+        """
+        ...
+
+    async def complete_tied(self, now: int, done: Sequence[Completion]) -> list[Completed]:
+        """Complete all of these attempts, also of jobs with a workflow or dependents; ascending.
+
+        If only one of them has a limit or keeps a wait, or its lease is not the worker's or
+        not running, nothing happens. Nobody is told: that is the caller's.
+        """
+        ...
+
+    async def end_waiting(
+        self, jobs: Sequence[int], state: int, now: int, reason: str, *, queued: bool
+    ) -> list[Waited]:
+        """End those of these jobs that stand in `waits`, or if `queued` in `ready`; ascending.
+
+        The caller has locked them. A job that runs while it keeps a wait is left alone, as
+        are those that stand elsewhere. Nobody is told: that is the caller's.
+        """
+        ...
+
+    async def log(self, moves: Moves) -> None:
+        """Append the events of `moves`, as `LogTx.append` would."""
+        ...

@@ -1,0 +1,72 @@
+"""The roles of a transaction that keep what attempts took, and until when jobs may wait."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from windlass.domain.statistics import StatisticsRow, Usage
+
+
+class Taken(NamedTuple):
+    """What one completed attempt took; `peak_memory` is 0 where nobody measured it."""
+
+    shape: int
+    run_ms: int
+    peak_memory: int
+
+
+class Looked(NamedTuple):
+    """The number of the last event that was looked at, and what completed among them."""
+
+    upto: int
+    taken: list[Taken]
+
+
+class StatisticsTx(Protocol):
+    """Rows of `statistics` and `usage`, and the completed attempts they are made of."""
+
+    async def completed(self, after: int, before: int, count: int) -> Looked:
+        """Look at up to `count` events behind number `after` that are not newer than `before`.
+
+        Jobs that completed in them are told, in the order of the events, unless their rows
+        have been removed since.
+        """
+        ...
+
+    async def move_on(self, frm: int, to: int) -> bool:
+        """Say that events up to `to` are accounted for; False if `frm` is not how far it was.
+
+        Whoever is told True is alone with it until the transaction ends.
+        """
+        ...
+
+    async def position(self) -> int:
+        """How far events are accounted for."""
+        ...
+
+    async def of_shapes(self, shapes: Sequence[int]) -> list[StatisticsRow]:
+        """Ascending by shape and measure."""
+        ...
+
+    async def put(self, rows: Sequence[StatisticsRow]) -> None:
+        """Insert or replace, by shape and measure."""
+        ...
+
+    async def put_usage(self, row: Usage) -> None:
+        """Insert or replace, by job: the newest attempt's counts."""
+        ...
+
+    async def usage(self, jobs: Sequence[int]) -> dict[int, Usage]: ...
+
+
+class DeadlinesTx(Protocol):
+    """Rows of `deadlines`: jobs that have to start or to end before a time."""
+
+    async def add(self, rows: Sequence[tuple[int, int]]) -> None:
+        """(at, job); a job may have two."""
+        ...
+
+    async def passed(self, now: int, count: int) -> list[tuple[int, int]]:
+        """(at, job) with `at <= now`, earliest first, not locked."""
+        ...
+
+    async def drop(self, rows: Sequence[tuple[int, int]]) -> None: ...

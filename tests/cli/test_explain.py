@@ -1,0 +1,36 @@
+"""`windlass explain` and `windlass time`, as people and scripts see them."""
+
+from tests.cli.program import Program
+
+
+def test_a_job_and_a_worker_are_explained(up: Program) -> None:
+    job = up.text("submit", "--requires", "memory>=8TiB", "--", "true")
+    shown = up.text("explain", job)
+    name = up.json("workers")[0]["name"]
+    assert shown.startswith(f"job {job} queued: waits for a worker that can run it: {name} needs")
+    assert f"\nworkers:\n  worker {name}: needs memory ≥ 8TiB, has " in shown
+    assert f"what would let it run:\n  add a worker like {name} with memory ≥ 8TiB" in shown
+    idle = up.text("explain", f"worker:{name}")
+    assert "needs memory ≥ 8TiB" in idle
+    assert up.json("explain", name)["worker"] == name
+    up.text("cancel", job)
+    assert up.json("explain", job)["summary"].startswith("canceled at ")
+
+
+def test_the_time_of_a_job_is_told_by_cause(up: Program) -> None:
+    job = up.text("submit", "--", "true")
+    up.text("run", "--", "true")
+    told = up.json("time", job)
+    assert sum(part["seconds"] for part in told["parts"]) - told["total"] < 0.001
+    assert f"job {job} " in up.text("time", job)
+
+
+def test_what_is_not_there_is_named_and_exits_with_4(up: Program) -> None:
+    for words, said in (
+        (("explain", "99999999"), "expected an existing job, got job 99999999"),
+        (("explain", "nobody"), "expected an existing worker, got worker nobody"),
+        (("time", "99999999"), "expected an existing job, got job 99999999"),
+    ):
+        done = up(*words)
+        assert (done.returncode, done.stdout) == (4, "")
+        assert said in done.stderr

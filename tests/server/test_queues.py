@@ -1,0 +1,60 @@
+"""Limits of queues, shares of namespaces and the options of placement, over HTTP."""
+
+from tests.support.running import run
+from tests.support.running_server import error_of, running_server
+
+
+def test_a_queue_is_limited_and_shows_what_runs() -> None:
+    async def scene() -> None:
+        async with running_server() as server:
+            path = "/api/v1/queues/bulk/limits"
+            limits = {"max_running": 3, "max_per_worker": 2}
+            assert (await server.admin.post(path, json=limits)).json() == {"applied": True}
+            assert (await server.admin.post(path, json=limits)).json() == {"applied": False}
+            await server.admin.post(path, json={"preempts": True})
+            (queue,) = (await server.admin.get("/api/v1/queues")).json()["queues"]
+            assert queue == {
+                "name": "bulk", "weight": 50, "paused": False, "depth": 0, "max_running": 3,
+                "max_per_worker": 2, "preempts": True, "running": 0,
+            }  # fmt: skip
+            wrong = await server.admin.post(path, json={"max_running": -1})
+            assert wrong.status_code == 422
+            assert error_of(wrong)["field"] == "max_running"
+
+    run(scene())
+
+
+def test_a_namespace_has_a_weight() -> None:
+    async def scene() -> None:
+        async with running_server() as server:
+            path = "/api/v1/namespaces/team/weight"
+            assert (await server.admin.post(path, json={"weight": 3})).json() == {"applied": True}
+            told = (await server.admin.get("/api/v1/namespaces/weights")).json()
+            assert told == {"namespaces": [{"name": "team", "weight": 3}]}
+            wrong = await server.admin.post(path, json={"weight": 0})
+            assert error_of(wrong)["field"] == "weight"
+
+    run(scene())
+
+
+def test_a_job_tells_where_it_would_rather_run() -> None:
+    async def scene() -> None:
+        async with running_server() as server:
+            asked = {
+                "task": "shell", "args": {"argv": ["true"]}, "apart": "db", "preemptible": True,
+                "prefers": ["cache:repo == linux"], "concurrency": {"key": "k", "max": 2},
+                "rate": {"key": "api", "max": 5, "per": "1m"}, "resources": {"memory": "1GiB"},
+            }  # fmt: skip
+            made = (await server.admin.post("/api/v1/jobs", json={"jobs": [asked]})).json()
+            job = (await server.admin.get(f"/api/v1/jobs/{made['ids'][0]}")).json()
+            assert job["apart"] == "db"
+            assert job["prefers"] == ["cache:repo==linux"]
+            assert job["rate"] == {"key": "api", "max": 5, "per": 60.0}
+            assert job["concurrency"] == {"key": "k", "max": 2}
+            assert job["resources"] == {"memory": 2**30}
+            assert job["preemptible"] is True
+            wrong = {**asked, "rate": {"key": "api", "max": 0, "per": "1m"}}
+            refused = await server.admin.post("/api/v1/jobs", json={"jobs": [wrong]})
+            assert error_of(refused)["field"] == "jobs[0].rate.max"
+
+    run(scene())
