@@ -1,6 +1,6 @@
 """Pools over every store: workers come when work waits, and go when they idle."""
 
-from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -12,6 +12,8 @@ from windlass.domain.moments import month_of
 from windlass.domain.roles import Role
 from windlass.domain.workers import WorkerStatus
 from windlass.engine.access import Access
+from windlass.engine.loops.statistics import StatisticsLoop
+from windlass.engine.statistics import SETTLED_MS
 
 
 async def test_work_brings_as_many_workers_as_the_formula_says(rig: Rig) -> None:
@@ -42,17 +44,34 @@ async def test_what_nobody_may_start_brings_no_workers(rig: Rig) -> None:
 
 
 async def test_measured_runtimes_go_before_expected_ones(rig: Rig) -> None:
-    class History:
-        async def expected_ms(self, shapes: Sequence[int]) -> dict[int, int]:
-            return dict.fromkeys(shapes, 10000)
-
     sky = Sky(rig)
     await sky.apply()
-    sky.pools.runtimes = History()
+    agent = await rig.agent()
+    await rig.submit()
+    job = await agent.take_one()
+    await rig.advance(10_000)
+    await agent.finish(job)
+    await rig.engine.remove_worker(agent.id)
+    await rig.advance(SETTLED_MS + 1)
+    await StatisticsLoop(rig.engine).run_once(rig.now)
     await rig.submit_all(*({} for _ in range(4)))
     assert (await sky.round()).launched == 4, "40 s of work for 5 s, but not more than jobs"
     (planned,) = (await sky.pools.plan()).verdicts
     assert (planned.work_ms, planned.slots, planned.latency_ms) == (40_000, 4, 10_000)
+
+
+async def test_a_pool_that_could_run_a_job_keeps_it_from_being_rejected(rig: Rig) -> None:
+    sky = Sky(rig)
+    await rig.agent()
+    await sky.apply(architectures=["arm64"])
+    at_once: dict[str, Any] = {"capability_grace_ms": 0}
+    arm = await rig.submit(target="arm64", **at_once)
+    unknown = await rig.submit(requires=["tool:version matches >=2"], **at_once)
+    other = await rig.submit(target="riscv64", **at_once)
+    await rig.engine.settled()
+    assert [await rig.state(job) for job in (arm, unknown, other)] == [
+        "queued", "queued", "rejected",
+    ]  # fmt: skip
 
 
 async def test_a_worker_goes_its_whole_way(rig: Rig) -> None:

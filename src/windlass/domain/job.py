@@ -5,7 +5,6 @@ so that one bad job of a batch is refused by name and nothing is written.
 """
 
 import hashlib
-import math
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from operator import attrgetter
@@ -17,6 +16,14 @@ from windlass.domain.clauses import Clause, canonical_requires, parse_clause, ta
 from windlass.domain.config import Config
 from windlass.domain.errors import InvalidInput
 from windlass.domain.failure import FAILURE_BY_NAME, FailureClass
+from windlass.domain.json_values import (
+    DEPTH_LIMIT,
+    NOT_JSON,
+    not_json,
+    refuse_deep,
+    refuse_not_finite,
+    refuse_nul,
+)
 from windlass.domain.rank import parse_priority
 from windlass.domain.rates import Rate, check_rate
 from windlass.domain.resources import canonical_resources
@@ -37,7 +44,6 @@ LABEL_LIMIT: Final = 100
 DEPENDENCY_LIMIT: Final = 100_000
 LONGEST_MS: Final = 366 * 86_400_000 * 100  # a century: what is longer is a mistake
 RETRY_LIMIT: Final = 1_000
-DEPTH_LIMIT: Final = 200  # of JSON, far from where recursion would end
 KNOWN_LIMIT: Final = 10_000
 NEVER: Final = -1  # of a grace: the job waits, however long
 
@@ -135,7 +141,6 @@ class Prepared(msgspec.Struct, frozen=True, gc=False):
 
 
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
-NOT_JSON: Final = (UnicodeEncodeError, RecursionError, TypeError, ValueError, OverflowError)
 _BACKSLASH: Final = ord("\\")
 _fields_of: Final = msgspec.structs.astuple
 
@@ -181,7 +186,7 @@ class Door:
             try:
                 body = _encode(spec)
             except NOT_JSON as error:
-                raise _not_json(error, field) from None
+                raise not_json(error, field) from None
             if len(body) > short or b"null" in body or _BACKSLASH in body:
                 self._check_body(spec, body, field)
             planned = self._plan(spec, field) if tasks else spec
@@ -262,11 +267,11 @@ class Door:
         if len(body) > self._config.payload_limit:
             self._check_size(spec, field)
         if body.count(b"[") + body.count(b"{") > DEPTH_LIMIT:
-            _refuse_deep(spec.args, f"{field}.args")
+            refuse_deep(spec.args, f"{field}.args")
         if b"\\u0000" in body:
-            _refuse_nul(spec, field)
+            refuse_nul(spec, field)
         if b"null" in body:
-            _refuse_not_finite(spec.args, f"{field}.args")
+            refuse_not_finite(spec.args, f"{field}.args")
 
     def _check_size(self, spec: JobSpec, field: str) -> None:
         """Names of dependencies do not count: they have a limit of their own."""
@@ -318,14 +323,6 @@ def _stands_alone(spec: JobSpec) -> bool:
         and spec.parent is None
         and spec.workflow is None
     )
-
-
-def _not_json(error: Exception, field: str) -> InvalidInput:
-    if isinstance(error, UnicodeEncodeError):
-        return InvalidInput(field, "text without lone surrogates", "a lone surrogate")
-    if isinstance(error, RecursionError):
-        return InvalidInput(f"{field}.args", "nested less deeply", "a very deep value")
-    return InvalidInput(f"{field}.args", "a JSON value", str(error))
 
 
 def _build_shape(spec: JobSpec, field: str) -> Shape:
@@ -464,48 +461,3 @@ def _check_number(field: str, value: object, low: int, high: int) -> None:
         return
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise InvalidInput(field, f"an integer from {low} to {high}", value)
-
-
-def _refuse_nul(spec: JobSpec, field: str) -> None:
-    # The escape may also be the six characters typed by a user, which are harmless.
-    for name, value in msgspec.structs.asdict(spec).items():
-        if _holds_nul(value):
-            raise InvalidInput(f"{field}.{name}", "text without NUL characters", "a NUL character")
-
-
-def _holds_nul(value: object) -> bool:
-    if isinstance(value, str):
-        return "\x00" in value
-    if isinstance(value, Mapping):
-        return any(_holds_nul(k) or _holds_nul(v) for k, v in value.items())
-    if isinstance(value, list | tuple):
-        return any(_holds_nul(item) for item in value)
-    if isinstance(value, msgspec.Struct):
-        return any(_holds_nul(item) for item in msgspec.structs.astuple(value))
-    return False
-
-
-def _refuse_deep(value: object, field: str) -> None:
-    level = [value]
-    for _ in range(DEPTH_LIMIT):
-        inner: list[object] = []
-        for item in level:
-            if isinstance(item, Mapping):
-                inner += item.values()
-            elif isinstance(item, list | tuple):
-                inner += item
-        if not inner:
-            return
-        level = inner
-    raise InvalidInput(field, f"nested at most {DEPTH_LIMIT} deep", "a deeper value")
-
-
-def _refuse_not_finite(value: object, field: str) -> None:
-    if isinstance(value, float) and not math.isfinite(value):
-        raise InvalidInput(field, "finite numbers", value)
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            _refuse_not_finite(item, f"{field}.{key}")
-    elif isinstance(value, list | tuple):
-        for item in value:
-            _refuse_not_finite(item, field)

@@ -13,6 +13,8 @@ import msgspec
 from windlass.domain.capability import REMEMBERED_MS, describe, nearest
 from windlass.domain.job import NEVER, Prepared
 from windlass.domain.matching import merge_metadata, metadata_digest
+from windlass.domain.pool_templates import Template, template_of
+from windlass.domain.pools import PoolState
 from windlass.domain.records import JobFacts, Worker
 from windlass.domain.shape import Shape
 from windlass.domain.states import State
@@ -27,10 +29,11 @@ REJECTED = State.REJECTED.code
 
 
 class Fleet(NamedTuple):
-    """Every distinct metadata that counts, and how many workers that is from."""
+    """Every distinct metadata that counts, how many workers that is from, and the pools."""
 
     profiles: tuple[Mapping[str, object], ...]
     workers: int
+    pools: tuple[Template, ...] = ()
 
 
 class _Grace(msgspec.Struct, frozen=True):
@@ -43,7 +46,7 @@ _grace = msgspec.json.Decoder(_Grace).decode
 
 
 async def read_fleet(tx: Tx) -> Fleet:
-    """What all enrolled workers say or have said of themselves within a week."""
+    """What all enrolled workers say or have said of themselves within a week, and pools."""
     workers = await tx.workers.all()
     known = {worker.id: worker for worker in workers}
     said = {(worker.static, worker.dynamic): None for worker in workers}
@@ -52,7 +55,12 @@ async def read_fleet(tx: Tx) -> Fleet:
             said[known[row.worker].static, row.dynamic] = None
     decode = msgspec.json.decode
     merged = (merge_metadata(decode(dynamic), decode(static)) for static, dynamic in said)
-    return Fleet(tuple(merged), len(workers))
+    return Fleet(tuple(merged), len(workers), await read_templates(tx))
+
+
+async def read_templates(tx: Tx) -> tuple[Template, ...]:
+    """What workers of pools are or would be like; those of disabled ones too."""
+    return tuple(template_of(row) for row in await tx.pools.all() if row.state == PoolState.ACTIVE)
 
 
 async def note_past(work: Work, old: Worker, new: Worker) -> None:
@@ -74,10 +82,14 @@ class Verdicts:
     def reason(self, number: int, shape: Shape) -> str | None:
         """Why nobody can run jobs of this shape; None: somebody can."""
         if number not in self._reasons:
-            best = nearest(shape, self.fleet.profiles)
-            text = None if best == () else describe(best, self.fleet.workers)
-            self._reasons[number] = text
+            self._reasons[number] = self._judge(shape)
         return self._reasons[number]
+
+    def _judge(self, shape: Shape) -> str | None:
+        if any(pool.could_run(shape) for pool in self.fleet.pools):
+            return None
+        best = nearest(shape, self.fleet.profiles)
+        return None if best == () else describe(best, self.fleet.workers)
 
 
 class Impossible(NamedTuple):
@@ -163,7 +175,7 @@ def impossible(
     shapes: Iterable[tuple[int, Shape]], verdicts: Verdicts, since: Mapping[int, int], now: int
 ) -> dict[int, Impossible]:
     """Those of these shapes that nobody can run."""
-    anybody = verdicts.fleet.workers > 0
+    anybody = verdicts.fleet.workers > 0 or bool(verdicts.fleet.pools)
     found = ((number, verdicts.reason(number, shape)) for number, shape in shapes)
     return {
         number: Impossible(reason, since.get(number, now), anybody)

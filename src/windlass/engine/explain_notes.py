@@ -12,6 +12,7 @@ from windlass.domain.moments import format_moment
 from windlass.domain.quantities import format_duration
 from windlass.domain.shape import Shape, can_run
 from windlass.domain.views import JobView
+from windlass.engine.capability import read_templates
 from windlass.engine.explain_fleet import Fleet
 from windlass.ports.store import Tx
 
@@ -41,8 +42,12 @@ async def rejection(tx: Tx, config: Config, view: JobView, shape: Shape, fleet: 
     """What becomes of a job that none of the workers as they are now can run."""
     own = _spec(view.record.spec).capability_grace_ms
     grace = config.capability_grace_ms if own is None else own
-    if grace is None or grace == NEVER or not len(fleet):
+    pools = await read_templates(tx)
+    if grace is None or grace == NEVER or not (len(fleet) or pools):
         return "it is not rejected, however long it waits"
+    for pool in pools:
+        if pool.could_run(shape):
+            return f"pool {pool.pool} can start a worker for it: it is not rejected"
     becomes = f"after {format_duration(grace)} it is rejected, reason {MISMATCH}"
     if len(fleet) > MANY:
         return f"if no worker could have run it within the last week, {becomes}"

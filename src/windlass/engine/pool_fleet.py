@@ -7,6 +7,7 @@ import msgspec
 
 from windlass.domain.moments import month_of
 from windlass.domain.pool_sizing import Fleet, Host, Member, PoolNow, Target
+from windlass.domain.pool_templates import Template, decode_pool, template_of
 from windlass.domain.pools import (
     LIVING,
     SERVING,
@@ -17,14 +18,12 @@ from windlass.domain.pools import (
     PoolWorkerRow,
 )
 from windlass.domain.records import Worker
-from windlass.domain.shape import Shape, can_run, shape_mismatches
+from windlass.domain.shape import can_run
 from windlass.domain.workers import may_claim
 from windlass.engine.work import Work
 from windlass.ports.store_pools import Load
 
 MOST_COUNTED: Final = 20_000  # ready jobs of one shape; more need more than any pool has
-
-decode_pool = msgspec.json.Decoder(Pool).decode
 
 
 class Known(NamedTuple):
@@ -33,7 +32,7 @@ class Known(NamedTuple):
     row: PoolRow
     pool: Pool
     members: Sequence[PoolWorkerRow]
-    metadata: Mapping[str, Any]  # what its workers are like, as far as is known
+    template: Template
 
     @property
     def wanted(self) -> bool:
@@ -90,9 +89,8 @@ async def look(work: Work, expected: Mapping[int, int]) -> Seen:
 
 def _know(row: PoolRow, living: Sequence[PoolWorkerRow]) -> Known:
     pool = decode_pool(row.body)
-    learned = msgspec.json.decode(row.learned) if row.learned else {}
     mine = [member for member in living if member.pool == row.id]
-    return Known(row, pool, mine, {**learned, **pool.template()})
+    return Known(row, pool, mine, template_of(row, pool))
 
 
 def _pool_now(known: Known, used: Mapping[str, int], longest: Mapping[str, int]) -> PoolNow:
@@ -117,7 +115,7 @@ def _pool_now(known: Known, used: Mapping[str, int], longest: Mapping[str, int])
 
 def _shapes_of(known: Known, work: Work, load: Load) -> set[int]:
     shapes = {shape for shape, _ in load.ready} | {shape for _, shape, _ in load.leases}
-    return {s for s in shapes if can_run(work.catalog.shapes[s], known.metadata) is None}
+    return {s for s in shapes if can_run(work.catalog.shapes[s], known.template.metadata) is None}
 
 
 def _hosts(workers: Mapping[int, Worker], pools: Sequence[Known]) -> dict[int, Host]:
@@ -182,14 +180,16 @@ class _Targets:
         if found is not None:
             return max(found, 1)
         needs = self._work.catalog.shapes[shape]
-        able = (k.pool.expected_ms for k in self._pools if _could(k, needs))
+        able = (k.pool.expected_ms for k in self._pools if k.template.could_run(needs))
         return next(able, self._pools[0].pool.expected_ms if self._pools else 1)
 
     def _who(self, shape: int) -> tuple[frozenset[Any], ...]:
         needs = self._work.catalog.shapes[shape]
         hosts = frozenset(host for host in self._hosts.values() if self._runs(host, shape))
-        able = frozenset(k.pool.name for k in self._pools if can_run(needs, k.metadata) is None)
-        might = frozenset(k.pool.name for k in self._pools if _could(k, needs))
+        able = frozenset(
+            k.pool.name for k in self._pools if can_run(needs, k.template.metadata) is None
+        )
+        might = frozenset(k.pool.name for k in self._pools if k.template.could_run(needs))
         return frozenset(host.id for host in hosts), able, might - able
 
     def _runs(self, host: Host, shape: int) -> bool:
@@ -198,16 +198,9 @@ class _Targets:
             return self._work.catalog.profile(worker).runs(shape)
         known = self._by_name.get(host.pool)
         needs = self._work.catalog.shapes[shape]
-        return known is not None and _could(known, needs)
+        return known is not None and known.template.could_run(needs)
 
     def _label(self, shapes: Sequence[int]) -> str:
         first = self._work.catalog.shapes[shapes[0]]
         more = f" and {len(shapes) - 1} more shapes" if len(shapes) > 1 else ""
         return f"{first.namespace}/{first.queue}: {first.task}{more}"
-
-
-def _could(known: Known, needs: Shape) -> bool:
-    """Whether workers of this pool can run it, or might: nothing is known that speaks against."""
-    if known.row.learned is not None:
-        return can_run(needs, known.metadata) is None
-    return all(lacks.key not in known.metadata for lacks in shape_mismatches(needs, known.metadata))

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from windlass.domain.moments import month_of
+from windlass.domain.pool_templates import decode_pool
 from windlass.domain.pools import (
     CostRow,
     Lifecycle,
@@ -19,7 +20,6 @@ from windlass.domain.pools import (
 )
 from windlass.domain.records import Worker
 from windlass.domain.workers import WorkerStatus
-from windlass.engine.pool_fleet import decode_pool
 from windlass.engine.pool_moves import ACTOR, failed, move, say
 from windlass.engine.work import Work
 from windlass.engine.workers import remove

@@ -11,6 +11,7 @@ import msgspec
 
 from windlass.domain.events import EventKind
 from windlass.domain.pool_sizing import Verdict, leavers, size
+from windlass.domain.pool_templates import decode_pool
 from windlass.domain.pools import (
     Lifecycle,
     Pool,
@@ -20,7 +21,7 @@ from windlass.domain.pools import (
 )
 from windlass.domain.records import Worker
 from windlass.domain.workers import WorkerStatus
-from windlass.engine.pool_fleet import Seen, decode_pool, look
+from windlass.engine.pool_fleet import Seen, look
 from windlass.engine.pool_moves import ACTOR, failed, move, say
 from windlass.engine.work import Work
 from windlass.engine.workers import set_status

@@ -10,6 +10,7 @@ from windlass.domain.errors import Conflict, NotFound
 from windlass.domain.events import EventKind
 from windlass.domain.moments import month_of
 from windlass.domain.pool_sizing import Fleet, Verdict, size
+from windlass.domain.pool_templates import decode_pool
 from windlass.domain.pool_what_if import what_if
 from windlass.domain.pools import (
     CostRow,
@@ -22,12 +23,11 @@ from windlass.domain.pools import (
 )
 from windlass.engine.checks import check_metadata
 from windlass.engine.engine import Engine
-from windlass.engine.pool_fleet import Known, decode_pool, look
+from windlass.engine.pool_fleet import Known, look
 from windlass.engine.pool_steps import waiting_shapes
 from windlass.engine.work import Work
 from windlass.ports.clock import Secrets
 from windlass.ports.provider import Providers
-from windlass.ports.runtimes import NoHistory, Runtimes
 from windlass.ports.store import Tx
 
 INSTALLATION: Final = "installation"
@@ -60,13 +60,11 @@ class Pools:
         engine: Engine,
         secrets: Secrets,
         providers: Providers,
-        runtimes: Runtimes | None = None,
         address: str = "",
     ) -> None:
         self.engine = engine
         self.secrets = secrets
         self.providers = providers
-        self.runtimes = runtimes or NoHistory()
         self._installation = ""
         self.address = address  # where workers find the server, unless a pool says otherwise
 
@@ -131,8 +129,9 @@ class Pools:
         return Planned(fleet, size(fleet), useless)
 
     async def expected(self) -> Mapping[int, int]:
-        """The runtimes of what waits and runs."""
-        return await self.runtimes.expected_ms(await self.engine.run(waiting_shapes))
+        """The mean runtimes of what waits and runs; shapes without history are absent."""
+        found = await self.engine.statistics(await self.engine.run(waiting_shapes))
+        return {shape: max(1, round(summary.mean_ms)) for shape, summary in found.items()}
 
     async def installation(self) -> str:
         """A name for this installation, which its machines carry; made once."""

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import msgspec
 
 from windlass.domain.errors import Conflict, InvalidInput, WindlassError
-from windlass.domain.job import NOT_JSON, Prepared, check_labels, check_name
+from windlass.domain.job import Prepared, check_labels, check_name
+from windlass.domain.json_values import NOT_JSON
 from windlass.domain.rank import parse_priority
 from windlass.domain.records import KeyRow
 from windlass.domain.workflow import Details

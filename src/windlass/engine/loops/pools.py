@@ -15,9 +15,9 @@ import structlog
 from windlass.domain.access import Code
 from windlass.domain.errors import InvalidInput, WindlassError
 from windlass.domain.pool_sizing import Verdict
+from windlass.domain.pool_templates import decode_pool
 from windlass.domain.pools import Pool, PoolRow, PoolWorkerRow
 from windlass.engine.access import CODE_PREFIX, digest_of
-from windlass.engine.pool_fleet import decode_pool
 from windlass.engine.pool_reconcile import Found, Todo, reconcile
 from windlass.engine.pool_steps import (
     decide,
