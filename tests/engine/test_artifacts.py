@@ -227,6 +227,7 @@ async def test_the_file_of_the_job_that_took_the_place_of_another_is_used(rig: R
     (build,) = await agent.take()
     await desk.leave(holder_of(agent, build), "a", b"bad")
     await agent.fail(build)
+    await rig.engine.settled()  # until then it is busy with those that wait for it
     again = await rig.engine.retry(done.ids[0], "me")
     (build,) = await agent.take()
     assert build.job == again.job
