@@ -30,7 +30,8 @@ def test_a_job_from_submit_to_its_log(up: Program) -> None:
 
 def test_a_job_is_prioritized_canceled_and_retried(up: Program) -> None:
     up.text("queues", "pause", "held")
-    assert {"name": "held", "weight": 50, "paused": True, "depth": 0} in up.json("queues")
+    (held,) = [queue for queue in up.json("queues") if queue["name"] == "held"]
+    assert (held["weight"], held["paused"], held["depth"]) == (50, True, 0)
     number = up.text("submit", "--queue", "held", "--", "true")
     assert up.json("prioritize", number, "--adjustment", "4")["effective"] == 4
     assert up.text("cancel", number) == f"{number}: now canceled"

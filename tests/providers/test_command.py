@@ -1,6 +1,7 @@
 """The command provider: programs of the user's, which get what they need and nothing more."""
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,8 @@ def provider(folder: Path, **options: object) -> CommandProvider:
 def test_machines_are_started_found_and_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for name in [name for name in os.environ if name.startswith("WINDLASS_")]:
+        monkeypatch.delenv(name)
     monkeypatch.setenv("WINDLASS_TOKEN", "the server's own")
 
     async def play() -> None:

@@ -30,7 +30,7 @@ _ARGUMENTS: dict[str, Any] = {
     "enrol": tuple[EnrolRequest],
     "sync": tuple[int, SyncRequest],
     "append_log": tuple[Holder, int, bytes],
-    "end_log": tuple[Holder, int, Literal["committed", "lost"]],
+    "end_log": tuple[Holder, int, Literal["committed", "lost"], int],
     "progress": tuple[Holder, Any],
     "measured": tuple[Holder, int],
     "submit": tuple[Holder, SubmitRequest],

@@ -424,19 +424,20 @@ WHERE p.limit_id = u.limit_id AND p.shape = u.shape AND p.rank = u.rank AND p.jo
 
 -- name: grant
 -- One statement turns ready jobs into leases: `peek` holds the rows of `ready`, `jobs` is
--- only read, and the lease's number comes back beside its job. Numbers are drawn before the
--- join, which may have any order. State 4 is running.
-WITH given AS MATERIALIZED (
+-- only read, and the lease's number comes back beside its job. Numbers are drawn first and
+-- once, for a join may take its rows in any order, and several times. State 4 is running.
+WITH numbered AS MATERIALIZED (
+    SELECT *, nextval('lease_numbers') AS lease
+    FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
+                $4::text::bigint[], $5::text::integer[], $6::text::bigint[],
+                $7::text::bigint[])
+         AS v (job, attempt, worker, incarnation, shape, rank, limit_id)
+), given AS MATERIALIZED (
     SELECT u.job, coalesce(u.attempt, $10) AS attempt, u.lease,
            coalesce(u.worker, $11) AS worker, coalesce(u.incarnation, $12) AS incarnation,
            coalesce(u.shape, $13) AS shape, coalesce(u.rank, $14) AS rank,
            nullif(coalesce(u.limit_id, $15), 0) AS limit_id, j.timeout_ms, j.idle_ms, j.spec
-    FROM (SELECT *, nextval('lease_numbers') AS lease
-          FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
-                      $4::text::bigint[], $5::text::integer[], $6::text::bigint[],
-                      $7::text::bigint[])
-               AS v (job, attempt, worker, incarnation, shape, rank, limit_id)) AS u
-    JOIN jobs j ON j.id = u.job
+    FROM numbered u JOIN jobs j ON j.id = u.job
 ), taken AS (
     DELETE FROM ready r USING given g
     WHERE r.shape = g.shape AND r.rank = g.rank AND r.job = g.job
