@@ -27,19 +27,25 @@ PACKAGES = {
 }
 
 
+def find_program(name: str) -> str | None:
+    """Where a program is; daemons are also looked for where Debian keeps them."""
+    places = os.environ.get("PATH", os.defpath)
+    return shutil.which(name, path=f"{places}:/usr/local/sbin:/usr/sbin:/sbin")
+
+
 def missing_packages() -> list[str]:
     """What is to be installed."""
     return [
         package
         for program, packages in PACKAGES.items()
-        if shutil.which(program) is None
+        if find_program(program) is None
         for package in packages
     ]
 
 
 def missing_reason(program: str) -> str | None:
     """Why tests of a program are skipped, in one line; None if it is there."""
-    if shutil.which(program) is not None:
+    if find_program(program) is not None:
         return None
     return f"no {program} here: make system-packages installs it"
 

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.support.debian import find_program
 from tests.support.loopback import die_with_parent, free_port
 
 START_SECONDS = 60
@@ -101,7 +102,7 @@ def start_slurm() -> Slurm:
 
 def _start(command: list[str], conf: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
-        command,
+        [find_program(command[0]) or command[0], *command[1:]],
         env={**os.environ, "SLURM_CONF": conf},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

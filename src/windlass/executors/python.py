@@ -112,8 +112,10 @@ class PythonExecutor:
         for task in self._stops:
             task.cancel()
         around, self._around = self._around, None
-        await asyncio.gather(self._pool.close(), self._loop.close())
-        around.close()
+        try:
+            await asyncio.gather(self._pool.close(), self._loop.close())
+        finally:  # also when there is no time left for them
+            around.close()
 
     def _admit(self, context: JobContext) -> Job:
         args = read_args(context.args, "args")
