@@ -20,7 +20,7 @@ async def run(
     try:
         process = await asyncio.create_subprocess_exec(
             *words,
-            stdin=asyncio.subprocess.PIPE,
+            stdin=asyncio.subprocess.PIPE if given else asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             env=None if env is None else dict(env),
@@ -29,7 +29,7 @@ async def run(
     except OSError as error:
         raise ProviderFault(f"{words[0]} cannot be run: {error.strerror}") from None
     try:
-        out, err = await process.communicate(given.encode())
+        _, (out, err) = await asyncio.gather(_feed(process, given), process.communicate())
     except asyncio.CancelledError:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
@@ -39,3 +39,15 @@ async def run(
         said = (err or out).decode(errors="replace").strip()[-SHOWN:]
         raise ProviderFault(f"{words[0]} ended with {process.returncode}: {said or 'no message'}")
     return out.decode(errors="replace")
+
+
+async def _feed(process: asyncio.subprocess.Process, given: str) -> None:
+    """Let it read this; one that has ended without doing so tells by its exit code."""
+    if process.stdin is None:
+        return
+    # Loops differ in how they say that nobody reads any more.
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError, RuntimeError):
+        process.stdin.write(given.encode())
+        await process.stdin.drain()
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError, RuntimeError):
+        process.stdin.close()
