@@ -1,6 +1,6 @@
 """Dependencies inside one submission: unique names, no cycles, an order to write them in."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from windlass.domain.errors import InvalidInput
@@ -86,10 +86,22 @@ def _names(specs: Sequence[JobSpec]) -> dict[str, int]:
 def _sorted(
     specs: Sequence[JobSpec], after: list[Sequence[int]], after_any: list[Sequence[int]]
 ) -> list[int]:
-    waits_for = [{*these, *those} for these, those in zip(after, after_any, strict=True)]
-    dependents: list[list[int]] = [[] for _ in specs]
-    missing = [len(wanted) for wanted in waits_for]
-    for number, wanted in enumerate(waits_for):
+    waits = [{*these, *those} for these, those in zip(after, after_any, strict=True)]
+    order, circle = put_in_order(waits)
+    if circle:
+        names = [str(specs[n].name or f"jobs[{n}]") for n in circle]
+        raise InvalidInput("jobs.after", "free of cycles", " → ".join(names))
+    return order
+
+
+def put_in_order(waits: Sequence[Collection[int]]) -> tuple[list[int], list[int]]:
+    """Numbers such that each comes after those it waits for, and a circle if there is one.
+
+    A circle begins and ends with the same number; without one it is empty.
+    """
+    dependents: list[list[int]] = [[] for _ in waits]
+    missing = [len(wanted) for wanted in waits]
+    for number, wanted in enumerate(waits):
         for other in wanted:
             dependents[other].append(number)
     order = [number for number, count in enumerate(missing) if not count]
@@ -98,19 +110,16 @@ def _sorted(
             missing[dependent] -= 1
             if not missing[dependent]:
                 order.append(dependent)
-    if len(order) < len(specs):
-        cycle = _cycle(specs, waits_for, {n for n, count in enumerate(missing) if count})
-        raise InvalidInput("jobs.after", "free of cycles", " → ".join(cycle))
-    return order
+    left = {number for number, count in enumerate(missing) if count}
+    return order, _circle(waits, left) if left else []
 
 
-def _cycle(specs: Sequence[JobSpec], waits_for: list[set[int]], left: set[int]) -> list[str]:
+def _circle(waits: Sequence[Collection[int]], left: set[int]) -> list[int]:
     path: list[int] = []
     seen: dict[int, int] = {}
     number = min(left)
     while number not in seen:
         seen[number] = len(path)
         path.append(number)
-        number = min(waits_for[number] & left)
-    around = [*path[seen[number] :], number]
-    return [str(specs[n].name or f"jobs[{n}]") for n in around]
+        number = min(other for other in waits[number] if other in left)
+    return [*path[seen[number] :], number]

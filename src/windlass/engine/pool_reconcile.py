@@ -26,7 +26,7 @@ from windlass.engine.workers import remove
 from windlass.ports.provider import Machine
 
 
-class Todo(NamedTuple):
+class Requests(NamedTuple):
     """What is to be asked of a provider after a commit."""
 
     launch: Sequence[PoolWorkerRow] = ()
@@ -45,7 +45,7 @@ class Found(NamedTuple):
     retry_ms: int  # after this long an unanswered launch is asked for again
 
 
-async def reconcile(work: Work, pool_id: int, found: Found) -> Todo:
+async def reconcile(work: Work, pool_id: int, found: Found) -> Requests:
     """Bring a pool's rows in line with what exists, and say what the provider is to do."""
     row = await work.tx.pools.lock(pool_id)
     members = [member for member in await work.tx.pools.living() if member.pool == pool_id]
@@ -53,7 +53,7 @@ async def reconcile(work: Work, pool_id: int, found: Found) -> Todo:
     if machines is None:
         machines = {m.token: Machine(m.token, m.machine) for m in members if m.machine}
     if row is None:
-        return Todo(terminate=list(machines.values()), leaks=len(machines))
+        return Requests(terminate=list(machines.values()), leaks=len(machines))
     workers = await work.tx.workers.lock(sorted(m.worker for m in members))
     held = await work.tx.leases.count(sorted(workers))
     step = _Reconciling(work, row, found, machines, workers, held)
@@ -72,7 +72,7 @@ async def reconcile(work: Work, pool_id: int, found: Found) -> Todo:
     leaks = [machine for token, machine in machines.items() if token not in known]
     for machine in leaks:
         say(work, row, f"found {machine.id}, which nobody asked for", machine=machine.id)
-    return Todo(step.launch, [*step.terminate, *leaks], len(leaks))
+    return Requests(step.launch, [*step.terminate, *leaks], len(leaks))
 
 
 class _Reconciling:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from windlass.domain.graph import put_in_order
 from windlass.domain.job import DEPENDENCY_LIMIT
 from windlass.wire.jobs import JobRequest
 from windlass.workflows.checking import suggest
@@ -98,31 +99,8 @@ class Made:
 
     def find_cycle(self) -> list[int]:
         """Jobs that wait for each other in a circle; none if there is no circle."""
-        missing = [sum(map(len, waits)) for waits in self._waits]
-        dependents: list[list[int]] = [[] for _ in missing]
-        for number, waits in enumerate(self._waits):
-            for numbers in waits:
-                for other in numbers:
-                    dependents[other].append(number)
-        free = [number for number, count in enumerate(missing) if not count]
-        for number in free:
-            for dependent in dependents[number]:
-                missing[dependent] -= 1
-                if not missing[dependent]:
-                    free.append(dependent)
-        if len(free) == len(missing):
-            return []
-        return self._circle({number for number, count in enumerate(missing) if count})
-
-    def _circle(self, left: set[int]) -> list[int]:
-        path: list[int] = []
-        seen: dict[int, int] = {}
-        number = min(left)
-        while number not in seen:
-            seen[number] = len(path)
-            path.append(number)
-            number = next(o for numbers in self._waits[number] for o in numbers if o in left)
-        return [*path[seen[number] :], number]
+        waits = [[other for numbers in both for other in numbers] for both in self._waits]
+        return put_in_order(waits)[1]
 
 
 class Instance:

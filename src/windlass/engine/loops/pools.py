@@ -18,7 +18,7 @@ from windlass.domain.pool_sizing import Verdict
 from windlass.domain.pool_templates import decode_pool
 from windlass.domain.pools import Pool, PoolRow, PoolWorkerRow
 from windlass.engine.access import CODE_PREFIX, digest_of
-from windlass.engine.pool_reconcile import Found, Todo, reconcile
+from windlass.engine.pool_reconcile import Found, Requests, reconcile
 from windlass.engine.pool_steps import (
     decide,
     note_ended,
@@ -124,15 +124,15 @@ class PoolsLoop:
         retry = 0 if self._engine.store.inline else CALL_MS
         listed = None if machines is None else {m.token: m for m in machines}
         found = Found(listed, provider.settle_ms, retry)
-        todo: Todo = await self._engine.run(partial(reconcile, pool_id=row.id, found=found))
-        launched = await self._launch_all(provider, pool, owner, todo.launch)
-        if todo.terminate:
-            await self._terminate(row, provider, todo.terminate, machines is None)
+        requests: Requests = await self._engine.run(partial(reconcile, pool_id=row.id, found=found))
+        launched = await self._launch_all(provider, pool, owner, requests.launch)
+        if requests.terminate:
+            await self._terminate(row, provider, requests.terminate, machines is None)
         return Report(
             launched=launched,
-            refused=len(todo.launch) - launched,
-            terminated=len(todo.terminate),
-            leaks=todo.leaks,
+            refused=len(requests.launch) - launched,
+            terminated=len(requests.terminate),
+            leaks=requests.leaks,
         )
 
     async def _launch_all(
