@@ -41,6 +41,12 @@ def echo(value: Any) -> Any:
 
 
 @windlass.task
+def scheduling() -> int:
+    """The rules under which this process is given a processor."""
+    return os.sched_getscheduler(0)
+
+
+@windlass.task
 def fail() -> None:
     raise ValueError("this one never works")
 

@@ -1,7 +1,9 @@
 """Python functions as jobs: results, failures, output and progress, in real processes."""
 
 import asyncio
+import os
 import socket
+import sys
 from typing import Any
 
 import pytest
@@ -23,6 +25,17 @@ def test_an_async_function_runs_in_a_loop_apart(on_python: OnPython) -> None:
     async def body(python: PythonBench) -> None:
         results = await asyncio.gather(*(python.call("greet", f"n{i}") for i in range(50)))
         assert [result.result for result in results] == [{"hello": f"n{i}"} for i in range(50)]
+
+    on_python(body)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the policy is Linux's")
+def test_a_function_never_takes_the_processor_from_the_agent_that_wakes_it(
+    on_python: OnPython,
+) -> None:
+    async def body(python: PythonBench) -> None:
+        assert os.sched_getscheduler(0) == os.SCHED_OTHER
+        assert (await python.call("scheduling")).result == os.SCHED_BATCH
 
     on_python(body)
 

@@ -31,7 +31,10 @@ from windlass.executors.python_messages import (
 from windlass.executors.python_process import Child, NotStarted, Surroundings
 from windlass.ports.loop_time import pass_time
 
-WINDOW: Final = 64  # calls in the queue beyond those that run
+# Calls in the queue beyond those that run. It is filled up when half of them are gone: a
+# process that is woken for each single call costs more than most short calls do.
+WINDOW: Final = 256
+LOW: Final = 128
 STOP_TRIES: Final = 250
 STOP_PAUSE_S: Final = 0.02
 
@@ -51,6 +54,7 @@ class Pool:
         self._sent: dict[int, Job] = {}  # in the queue or running, in the order of the queue
         self._moved = False  # a call has ended since the last tick
         self._closed = False
+        self._pumping = False  # at the end of this turn of the loop
 
     @property
     def busy(self) -> bool:
@@ -68,7 +72,7 @@ class Pool:
     def add(self, job: Job) -> None:
         """Run this call as soon as a process is free."""
         self._waiting.append(job)
-        self._pump()
+        self._pump_soon()
         if not self._children:
             self.warm()
 
@@ -128,7 +132,7 @@ class Pool:
                     job.settle(done_result(report))
             else:
                 self._hear(report, child)
-        if self._waiting:
+        if self._waiting and len(sent) <= LOW + len(self._children):
             self._pump()
 
     def _hear(self, report: Report, child: Child) -> None:
@@ -171,7 +175,14 @@ class Pool:
 
     # The queue
 
+    def _pump_soon(self) -> None:
+        """Calls that are added in one turn of the loop are sent together."""
+        if not self._pumping:
+            self._pumping = True
+            asyncio.get_running_loop().call_soon(self._pump)
+
     def _pump(self) -> None:
+        self._pumping = False
         window = WINDOW + len(self._children)
         waiting, sent, send = self._waiting, self._sent, self._around.calls.send
         while waiting and len(sent) < window:
