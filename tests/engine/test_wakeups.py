@@ -70,6 +70,27 @@ async def test_a_new_job_ends_a_wait(rig: Rig) -> None:
     assert await waiting.jobs() == [job]
 
 
+async def test_a_worker_beside_the_engine_hears_early_that_a_job_may_come(rig: Rig) -> None:
+    agent = await rig.agent()
+    woken: list[int] = []
+
+    async def wait() -> SyncReply:
+        request = agent.request(want=1, wait_ms=WAIT)
+        return await rig.engine.sync(agent.id, request, lambda: woken.append(1))
+
+    drained = asyncio.ensure_future(wait())
+    await quiet(rig)
+    await rig.engine.set_worker_status(agent.id, WorkerStatus.DRAINING)
+    assert (await drained).drain
+    assert not woken
+    await rig.engine.set_worker_status(agent.id, WorkerStatus.ONLINE)
+    given = asyncio.ensure_future(wait())
+    await quiet(rig)
+    job = await rig.submit()
+    assert [found.job for found in (await given).jobs] == [job]
+    assert woken
+
+
 async def test_k_jobs_wake_at_most_k_workers(rig: Rig) -> None:
     waiting = await wait_all(rig, 5)
     looks = await claims(rig)

@@ -40,6 +40,21 @@ def test_a_function_never_takes_the_processor_from_the_agent_that_wakes_it(
     on_python(body)
 
 
+def test_a_call_that_was_announced_runs_and_one_that_never_came_is_not_missed(
+    on_python: OnPython,
+) -> None:
+    async def body(python: PythonBench) -> None:
+        for name in ("nothing", "nothing_async", "nothing"):
+            assert (await python.call(name)).outcome == "completed"
+            for announced in (1, 3, 0, 2):
+                for _ in range(announced):
+                    python.executor.expect()
+                assert (await python.call(name)).outcome == "completed"
+            python.executor.expect()
+
+    on_python(body)
+
+
 VALUES: list[Any] = [
     None, True, 0, -1, 2**63 - 1, 1.5, "", "naïve 🎬", [], {}, {"a": [1, {"b": None}]},
     "x" * 200_000,

@@ -51,6 +51,9 @@ def test_a_job_that_has_not_begun_is_taken_back(on_python: OnPython, tmp_path: P
     gate = tmp_path / "gate"
 
     async def body(python: PythonBench) -> None:
+        await python.call("nothing")
+        for _ in range(5):
+            python.executor.expect()  # What only announces calls is no call to take back.
         first = python.start(python.context("wait_for_file", str(gate)))
         contexts = [python.context("print_lines", [str(number)]) for number in range(100)]
         others = [python.start(context) for context in contexts]

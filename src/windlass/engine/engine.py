@@ -196,8 +196,13 @@ class Engine(JobCommands, WorkflowCommands, ExplainCommands, FleetCommands):
             # Only now is it worth giving each its name.
             return [self._door.prepare(job, f"jobs[{n}]") for n, job in enumerate(jobs)]
 
-    async def sync(self, worker: int, request: SyncRequest) -> SyncReply:
-        """Answer a worker's sync, at once or when there is something to say."""
+    async def sync(
+        self, worker: int, request: SyncRequest, woken: Callable[[], None] | None = None
+    ) -> SyncReply:
+        """Answer a worker's sync, at once or when there is something to say.
+
+        `woken` is called when there may be a job for a worker that has waited.
+        """
         check_id("worker", worker)
         check_sync(request, self.config.heartbeat_interval_ms)
         deadline = asyncio.get_running_loop().time() + request.wait_ms / 1000
@@ -214,6 +219,8 @@ class Engine(JobCommands, WorkflowCommands, ExplainCommands, FleetCommands):
                     waiter = self._open_waiter(worker, request)
                 elif not await waiter.sleep(deadline) or waiter.ended:
                     return reply
+                elif woken is not None and waiter.shape is not None:
+                    woken()
         finally:
             if waiter is not None:
                 self.wakeups.close(waiter)

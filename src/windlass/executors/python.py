@@ -49,6 +49,7 @@ class PythonExecutor:
         self._pool: Pool
         self._loop: Loop
         self._async: set[str] = set()
+        self._was_async = False  # the last call
         self._seq = 0
         self._ticks = 0
         self._ticking = False
@@ -105,6 +106,15 @@ class PythonExecutor:
             self._stop_apart(job)
             raise
 
+    def expect(self) -> None:
+        """A job may come at once: wake the process that would run it, as the last one was.
+
+        Waking takes as long as committing what gives the job to this worker, and can be
+        done at the same time.
+        """
+        if self._around is not None and not self._pool.busy and not self._loop.busy:
+            (self._loop if self._was_async else self._pool).expect()
+
     async def close(self) -> None:
         """End all processes, and with them what they run."""
         if self._around is None:
@@ -130,7 +140,8 @@ class PythonExecutor:
             dict(context.secrets),
         )  # fmt: skip
         job = Job(call, context, self._ticks)
-        if function in self._async:
+        self._was_async = function in self._async
+        if self._was_async:
             self._loop.add(job)
         else:
             self._pool.add(job)
@@ -142,6 +153,7 @@ class PythonExecutor:
     def _redirect(self, job: Job) -> None:
         """A function turned out to be async."""
         self._async.add(job.call.function)
+        self._was_async = True
         if job.stopped:
             job.settle(STOPPED)
         else:

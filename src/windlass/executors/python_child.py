@@ -25,6 +25,7 @@ from windlass.executors.python_functions import Functions, ended, raised
 from windlass.executors.python_messages import (
     CURRENT,
     HELD,
+    LOOK_OUT_S,
     PACKET_LIMIT,
     PAGE_BYTES,
     STOPPED,
@@ -32,6 +33,7 @@ from windlass.executors.python_messages import (
     Ask,
     Call,
     Done,
+    Expect,
     Failed,
     Frames,
     Progress,
@@ -139,10 +141,11 @@ class Server:
     def _take(self) -> Call | None:
         self._waiting = True
         data = self._queue.recv(PACKET_LIMIT)
+        while data and isinstance(order := decode_packet(data), Expect):
+            data = self._look_out()
         self._waiting = False
         if not data:
             return None
-        order = decode_packet(data)
         if isinstance(order, Call):
             return order
         path = Path(order.path)
@@ -150,6 +153,16 @@ class Server:
         path.unlink()
         assert isinstance(call, Call)
         return call
+
+    def _look_out(self) -> bytes:
+        """The next packet, which is said to come soon: for a moment, sleep does not pay."""
+        until = time.monotonic() + LOOK_OUT_S
+        while time.monotonic() < until:
+            try:
+                return self._queue.recv(PACKET_LIMIT, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                os.sched_yield()
+        return self._queue.recv(PACKET_LIMIT)
 
     def _run(self, call: Call) -> Done | Failed | Redirect:
         value: object = None

@@ -13,9 +13,11 @@ import msgspec
 from windlass.domain.errors import Conflict
 from windlass.executors.python_functions import Functions, Unfit, ended, raised
 from windlass.executors.python_messages import (
+    LOOK_OUT_S,
     Answer,
     Ask,
     Call,
+    Expect,
     Frames,
     Log,
     Progress,
@@ -89,6 +91,8 @@ class Server(asyncio.Protocol):
             for order in decode_orders(body):
                 if isinstance(order, Call):
                     tasks[order.seq] = self._loop.create_task(self._run(order))
+                elif isinstance(order, Expect):
+                    self._loop.call_soon(self._look_out, self._loop.time() + LOOK_OUT_S)
                 elif isinstance(order, Answer):
                     waiting = self._answers.get(order.number)
                     if waiting is not None and not waiting.done():
@@ -96,6 +100,11 @@ class Server(asyncio.Protocol):
                 elif isinstance(order, Stop) and (task := tasks.get(order.seq)) is not None:
                     self._stopped.add(order.seq)
                     task.cancel()
+
+    def _look_out(self, until: float) -> None:
+        """Stay awake until something comes, for a moment at most: it is said to come soon."""
+        if not self._tasks and self._loop.time() < until:
+            self._loop.call_soon(self._look_out, until)
 
     async def _run(self, call: Call) -> None:
         seq = call.seq

@@ -12,7 +12,7 @@ from windlass.executors.python_job import (
     failed_result,
     lost,
 )
-from windlass.executors.python_messages import Ask, Done, Failed, Log, Report, Stop
+from windlass.executors.python_messages import Ask, Done, Expect, Failed, Log, Report, Stop
 from windlass.executors.python_process import Child, NotStarted, Surroundings
 
 SHARED: Final = "its process had to be ended, because another job in it did not stop"
@@ -46,6 +46,11 @@ class Loop:
             self._child.send(job.call)
         else:
             self._begin()
+
+    def expect(self) -> None:
+        """A call may follow at once."""
+        if self._child is not None:
+            self._child.send(Expect())
 
     async def stop(self, job: Job) -> None:
         """Cancel the call's task; one that goes on all the same takes its process with it."""

@@ -14,6 +14,7 @@ CURRENT: Final = 0  # of a process's page: the call it runs, 0 when idle
 STOPPED: Final = 1  # of a process's page: the call it is to give up
 HELD: Final = 2  # of a process's page: whether its output is left unread for now
 PAGE_BYTES: Final = 24
+LOOK_OUT_S: Final = 0.003  # how long a process stays awake for a call that may follow
 
 
 class Call(msgspec.Struct, array_like=True, frozen=True, tag=1):
@@ -48,6 +49,10 @@ class Answer(msgspec.Struct, array_like=True, frozen=True, tag=4):
     number: int
     body: bytes
     refused: bool = False
+
+
+class Expect(msgspec.Struct, array_like=True, frozen=True, tag=5):
+    """A call may follow at once: be awake for it."""
 
 
 class Done(msgspec.Struct, array_like=True, frozen=True, tag=1):
@@ -98,12 +103,12 @@ class Ask(msgspec.Struct, array_like=True, frozen=True, tag=7):
     body: bytes
 
 
-Order = Call | Spilled | Stop | Answer
+Order = Call | Spilled | Stop | Answer | Expect
 Report = Done | Failed | Progress | Log | Redirect | Ready | Ask
 
 encode: Final = msgspec.msgpack.Encoder().encode
 decode_orders: Final = msgspec.msgpack.Decoder(list[Order]).decode
-decode_packet: Final = msgspec.msgpack.Decoder(Call | Spilled).decode
+decode_packet: Final = msgspec.msgpack.Decoder(Call | Spilled | Expect).decode
 decode_reports: Final = msgspec.msgpack.Decoder(list[Report]).decode
 
 

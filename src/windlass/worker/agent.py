@@ -49,6 +49,13 @@ class KeepsProcesses(Protocol):
     def attach(self, spawn: Callable[..., Awaitable[KeptProcess]], slots: int) -> None: ...
 
 
+@runtime_checkable
+class WakesEarly(Protocol):
+    """An executor that does better if it hears that a job may come at once."""
+
+    def expect(self) -> None: ...
+
+
 class Agent:
     """One worker's process."""
 
@@ -243,6 +250,8 @@ class Agent:
         for executor in self._executors.values():
             if isinstance(executor, KeepsProcesses):
                 executor.attach(self._spawn, self._options.slots)
+            if isinstance(executor, WakesEarly) and hasattr(self._gateway, "woken"):
+                self._gateway.woken = executor.expect
 
     async def _spawn(
         self,

@@ -50,6 +50,7 @@ class DirectGateway:
         log_limit: int | None = None,
         submit: Submit | None = None,
     ) -> None:
+        self.woken: Callable[[], None] | None = None  # called when a job may come at once
         self._engine = engine
         self._submit = submit
         self._log_limit = engine.config.log_limit if log_limit is None else log_limit
@@ -84,7 +85,7 @@ class DirectGateway:
 
     async def sync(self, worker: int, request: SyncRequest) -> SyncReply:
         """Speak with the engine."""
-        return await self._engine.sync(worker, request)
+        return await self._engine.sync(worker, request, self.woken)
 
     async def submit(self, holder: Holder, request: SubmitRequest) -> SubmitReply:
         """Submit jobs into the workflow of the one that runs."""
