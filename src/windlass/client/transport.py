@@ -33,6 +33,7 @@ CONNECTIONS = 100
 # under a request that has just been sent.
 IDLE_SECONDS = 30.0
 SAFE = "/%!$&'()*+,;=:@~"  # what a path keeps as it is
+WARNED_OF = 2**20  # bytes of a body from which aiohttp would rather have a file
 
 _encode = msgspec.json.Encoder().encode
 
@@ -167,8 +168,7 @@ class Transport:
         tries_left = len(self._servers)
         while True:
             tries_left -= 1
-            # As a file, for aiohttp warns of bytes beyond a megabyte.
-            data = io.BytesIO(content) if isinstance(content, bytes) else content
+            data = _as_file(content) if isinstance(content, bytes) else content
             try:
                 async with self._session.request(
                     method, self._url(path, query), data=data, timeout=limit,
@@ -251,3 +251,8 @@ def error_of(response: Answer) -> WindlassError:
     if response.status == 503:
         return StoreUnavailable(message, bool(body.get("outcome_unknown", False)))
     return ServerError(response.status, code, message)
+
+
+def _as_file(content: bytes) -> bytes | io.BytesIO:
+    """Large bytes as a file, for aiohttp warns of them; small ones are cheaper as they are."""
+    return io.BytesIO(content) if len(content) > WARNED_OF else content

@@ -12,6 +12,7 @@ import msgspec
 import uvicorn
 
 from windlass.domain.errors import InvalidInput
+from windlass.server.corking import CorkedProtocol
 
 GRACE_SECONDS = 10
 BACKLOG = 2_048
@@ -80,6 +81,7 @@ class Serving:
         config = uvicorn.Config(
             application,
             loop="none",
+            http=CorkedProtocol,
             lifespan="off",
             log_config=None,
             access_log=False,
