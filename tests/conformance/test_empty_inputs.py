@@ -89,6 +89,7 @@ NOTHING: list[tuple[str, str, tuple[Any, ...], Any]] = [
     ("pools", "update_workers", ([],), None),
     ("pools", "trim_gone", (0, 10), 0),
     ("pools", "charge", ([],), None),
+    ("flow", "block", ([], []), None),
     ("log", "append", ([],), None),
     ("log", "bump", ({},), None),
 ]

@@ -117,6 +117,7 @@ class Mould(msgspec.Struct, frozen=True):
     timeout_ms: int
     idle_ms: int
     plain: bool  # no name, dependencies, key, limit, parent, workflow, planned time
+    named: bool = False  # no ties but names: all fields behind those are as they are by default
 
 
 NO_MOULD: Final = Mould(Shape(namespace="", queue="", task=""), "", None, 0, 0, 0, False)
@@ -213,7 +214,8 @@ class Door:
         limits = known.timeout_ms, known.idle_ms
         ties = _fields_of(planned)[_TIES:]
         if ties[_NAMES:] == _PLAIN_TIES:
-            moulds = [Mould(known.shape, known.digest, base, 0, *limits, p) for p in (True, False)]
+            alike = known.shape, known.digest, base, 0, *limits
+            moulds = [Mould(*alike, plain, True) for plain in (True, False)]
             if planned is spec and spec.priority is None and spec.resources is None:
                 # Numbers are left out: 1 is equal to 1.0 and True, which are checked.
                 front = _fields_of(spec)[_AFTER_ARGS:_TIES]

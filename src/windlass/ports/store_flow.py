@@ -14,6 +14,13 @@ class FlowTx(Protocol):
         """Insert jobs that are ready at once, into `jobs` and `ready`; ids ascend."""
         ...
 
+    async def block(self, jobs: Sequence[JobColumns], unmet: Sequence[int]) -> None:
+        """Let jobs that this transaction has inserted wait for so many others each; ids ascend.
+
+        They wait for nothing else: no manual condition, no time.
+        """
+        ...
+
     async def complete(self, now: int, done: Sequence[Completion]) -> list[int]:
         """Complete those of these attempts on which nothing else hangs.
 

@@ -12,6 +12,7 @@ from windlass.domain.records import (
     Lease,
     NewJob,
     Ticket,
+    Wait,
     Waited,
 )
 from windlass.domain.states import State
@@ -43,6 +44,16 @@ class MemoryFlow:
         await self._places.add_ready(
             [Ticket(r.shape, r.rank, r.id, 0, r.workflow, r.limit, None) for r in rows]
         )
+
+    async def block(self, jobs: Sequence[JobColumns], unmet: Sequence[int]) -> None:
+        rows = zip(map(NewJob._make, jobs), unmet, strict=True)
+        await self._places.add_waits(
+            [
+                Wait(r.id, left, 0, 0, r.age_from,
+                     Ticket(r.shape, r.rank, r.id, 0, r.workflow, r.limit, None))
+                for r, left in rows
+            ]
+        )  # fmt: skip
 
     async def complete(self, now: int, done: Sequence[Completion]) -> list[int]:
         jobs = sorted(item[0] for item in done)

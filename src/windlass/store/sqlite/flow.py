@@ -22,6 +22,7 @@ _ENDS = BulkInsert(QUERIES["insert_outcomes"])
 _EVENTS = BulkInsert(QUERIES["insert_events"])
 _READY = BulkInsert(QUERIES["insert_ready"])
 _READY_FROM_JOBS = QUERIES["ready_from_jobs"]
+_WAITS_FROM_JOBS = QUERIES["waits_from_jobs"]
 _PLAIN_LEASES = QUERIES["plain_leases"]
 _PLAIN_BETWEEN = QUERIES["plain_leases_between"]
 _TIED_LEASES = QUERIES["tied_leases"]
@@ -34,6 +35,7 @@ _END_WAITING = QUERIES["end_waiting"]
 _PLACES = QUERIES["places_of_jobs"]
 _WAITED = QUERIES["waited"]
 
+UNMET_BITS = 18  # a job may name 100,000 others in each of two ways; also in the statement
 SPARSE = 4  # a stretch of `ready` is walked if it may hold so many jobs for each wanted one
 
 
@@ -55,6 +57,11 @@ class SqliteFlow:
         else:
             tickets = [(r[1], r[4], r[0], 0, r[2], r[9], None) for r in rows]
             _READY.run(self._connection, tickets)
+
+    async def block(self, jobs: Sequence[JobColumns], unmet: Sequence[int]) -> None:
+        if jobs:
+            waiting = [job[0] << UNMET_BITS | left for job, left in zip(jobs, unmet, strict=True)]
+            self._execute(_WAITS_FROM_JOBS, (integers(waiting),))
 
     async def complete(self, now: int, done: Sequence[Completion]) -> list[int]:
         if not done:

@@ -784,6 +784,16 @@ SELECT id, job, kind, cursor, reason FROM cascades ORDER BY id;
 INSERT INTO ready (shape, rank, job, attempt, workflow, limit_id)
 SELECT shape, rank, id, 0, workflow, limit_id FROM jobs WHERE id BETWEEN ? AND ?;
 
+-- name: waits_from_jobs
+-- The same for jobs that wait. Each value is a job and, in its lowest 18 bits, for how many
+-- others it waits: one array, since two of them cannot be walked side by side.
+INSERT INTO waits (
+    job, unmet, manual, not_before, age_from, shape, rank, attempt, workflow, limit_id
+)
+SELECT
+    j.id, wanted.value & 0x3ffff, 0, 0, j.age_from, j.shape, j.rank, 0, j.workflow, j.limit_id
+FROM carray(?) AS wanted CROSS JOIN jobs AS j ON j.id = wanted.value >> 18;
+
 -- name: plain_leases
 -- Running attempts of jobs on which nothing else hangs, with what their end copies.
 SELECT
