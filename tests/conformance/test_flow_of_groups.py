@@ -75,6 +75,37 @@ def test_a_job_is_blocked_once(store: Driver) -> None:
     assert store.snapshot().waits == (waits_of(row, 1),)
 
 
+def test_what_is_freed_becomes_ready_unless_something_else_keeps_it(store: Driver) -> None:
+    place = ticket(1, shape=4, rank=-9, attempt=6, workflow=7, excluded="[[8,9]]")
+    first = wait(1, unmet=3, ticket=place)
+    due_by_now = wait(8, not_before=NOW)
+    others = [
+        wait(3, ticket=ticket(3, limit=5)),
+        wait(4, unmet=2, manual=KEPT_WHILE_RUNNING),
+        wait(5, not_before=NOW + 1),
+        wait(6, age_from=69),
+    ]
+    store.transact(
+        lambda tx: tx.places.add_waits([first, wait(2, unmet=3), due_by_now, wait(9), *others])
+    )
+    met = {8: 1, 7: 1, 6: 1, 5: 1, 4: 2, 3: 1, 2: 2, 1: 3}
+    freed = store.transact(lambda tx: tx.flow.free(met, NOW, young_from=70))
+    assert freed.ready == [place, due_by_now.ticket]
+    assert [row._replace(unmet=0) for row in freed.others] == [
+        row._replace(unmet=0) for row in others
+    ]
+    shown = store.snapshot()
+    assert shown.waits == (wait(2, unmet=1), wait(9))
+    assert sorted(shown.ready) == sorted(freed.ready)
+
+
+def test_conditions_met_twice_free_once(store: Driver) -> None:
+    store.transact(lambda tx: tx.places.add_waits([wait(1, unmet=2), wait(2)]))
+    told = [store.transact(lambda tx: tx.flow.free({1: 1, 2: 1}, NOW, 0)) for _ in range(3)]
+    assert [freed.ready for freed in told] == [[ticket(2)], [ticket(1)], []]
+    assert [freed.others for freed in told] == [[], [], []]
+
+
 def test_what_waits_ends_and_the_others_are_left_alone(store: Driver) -> None:
     fill(store)
     before = store.snapshot()

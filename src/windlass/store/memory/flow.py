@@ -1,11 +1,12 @@
 """The way of jobs with no ties, in bulk: here in terms of the other roles."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from windlass.domain.events import Moves, expand
 from windlass.domain.records import (
     Completed,
     Completion,
+    Freed,
     JobColumns,
     JobEnd,
     JobFacts,
@@ -17,6 +18,7 @@ from windlass.domain.records import (
 )
 from windlass.domain.states import State
 from windlass.store.finishing import complete_tied
+from windlass.store.freeing import free
 from windlass.store.memory.jobs import MemoryJobs
 from windlass.store.memory.leases import MemoryLeases
 from windlass.store.memory.log import MemoryLog
@@ -54,6 +56,9 @@ class MemoryFlow:
                 for r, left in rows
             ]
         )  # fmt: skip
+
+    async def free(self, met: Mapping[int, int], now: int, young_from: int) -> Freed:
+        return await free(self._places, met, now, young_from)
 
     async def complete(self, now: int, done: Sequence[Completion]) -> list[int]:
         jobs = sorted(item[0] for item in done)

@@ -1,10 +1,11 @@
 """The way of jobs with no ties, in bulk: few statements with few columns."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from windlass.domain.events import Moves
-from windlass.domain.records import Completed, Completion, JobColumns, Waited
+from windlass.domain.records import Completed, Completion, Freed, JobColumns, Waited
 from windlass.store.finishing import complete_tied
+from windlass.store.freeing import free
 from windlass.store.postgres.columns import integers, spread
 from windlass.store.postgres.jobs import PostgresJobs
 from windlass.store.postgres.leases import PostgresLeases
@@ -35,6 +36,9 @@ class PostgresFlow:
             ticket = columns[1], columns[4], none, columns[2], columns[9], (None,) * len(jobs)
             args = spread(TICKET + "iiii", [*ticket, unmet, none, none, columns[7]])
             await self._session.execute("add_waits", integers(ids), *args)
+
+    async def free(self, met: Mapping[int, int], now: int, young_from: int) -> Freed:
+        return await free(PostgresPlaces(self._session), met, now, young_from)
 
     async def complete(self, now: int, done: Sequence[Completion]) -> list[int]:
         """Two statements: what the first had to wait for, only the second one sees."""

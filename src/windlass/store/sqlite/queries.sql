@@ -154,8 +154,28 @@ INSERT INTO due (at, job, state, shape, rank, attempt, workflow, limit_id, exclu
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: meet
--- Narrow rows by primary key: a join of 1,000 dependents touches few pages.
-UPDATE waits SET unmet = unmet - ?2 WHERE job = ?1;
+-- Narrow rows by primary key: a join of 1,000 dependents touches few pages. Each value is a
+-- job and, in its lowest 18 bits, how many conditions were met.
+UPDATE waits SET unmet = unmet - (met.value & 0x3ffff)
+FROM carray(?) AS met WHERE waits.job = met.value >> 18;
+
+-- name: free_at_once
+-- Tickets of jobs that these are the last conditions of, given as above: those that need
+-- nothing but to be ready.
+SELECT w.shape, w.rank, w.job, w.attempt, w.workflow, w.limit_id, w.excluded
+FROM carray(?1) AS met CROSS JOIN waits AS w ON w.job = met.value >> 18
+WHERE w.unmet <= met.value & 0x3ffff
+    AND w.manual = 0 AND w.not_before <= ?2 AND w.limit_id = 0 AND w.age_from >= ?3;
+
+-- name: ready_from_waits
+-- What was just found, by primary key: cheaper than binding it again.
+INSERT INTO ready (shape, rank, job, attempt, workflow, limit_id, excluded)
+SELECT w.shape, w.rank, w.job, w.attempt, w.workflow, w.limit_id, w.excluded
+FROM carray(?) AS wanted CROSS JOIN waits AS w ON w.job = wanted.value;
+
+-- name: drop_waits
+-- They are ready now.
+DELETE FROM waits WHERE job IN carray(?);
 
 -- name: meet_manual
 -- A manual condition is met once: a second time there is none left to meet.

@@ -1,7 +1,7 @@
 """Between result rows and records, with as little Python for each row as can be."""
 
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from struct import Struct
 from typing import Any, TypeVar
@@ -41,6 +41,7 @@ from windlass.ports.store_placement import Load, Preemptible
 R = TypeVar("R", bound=tuple[object, ...])
 Row = tuple[Any, ...]
 FACTS = len(JobFacts._fields)
+COUNT_BITS = 18  # a job may name 100,000 others in each of two ways; also in statements
 
 
 def maker(kind: type[R]) -> Callable[[Row], R]:
@@ -150,6 +151,11 @@ def pack(edges: Sequence[int]) -> bytes:
 
 def unpack(packed: bytes) -> tuple[int, ...]:
     return _packed(len(packed) // 8).unpack(packed)
+
+
+def counted(counts: Mapping[int, int]) -> Any:
+    """An array of jobs, ascending, each with a number in its lowest `COUNT_BITS`."""
+    return integers([job << COUNT_BITS | number for job, number in sorted(counts.items())])
 
 
 def integers(values: Iterable[int]) -> Any:  # apsw does not export the binding's type
