@@ -1,7 +1,7 @@
 """Dependencies inside one submission: unique names, no cycles, an order to write them in."""
 
 from collections.abc import Collection, Mapping, Sequence
-from operator import itemgetter
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from windlass.domain.errors import InvalidInput
@@ -39,33 +39,42 @@ def find_names(specs: Sequence[JobSpec], ids: Sequence[int]) -> Named:
     names, so ids are given as the jobs come, and again only if that was wrong.
     """
     index = _names(specs, ids)
-    after: list[Sequence[int]] = []
-    after_any: list[Sequence[int]] = []
-    numbered, in_order = False, True
-    for own, spec in zip(ids, specs, strict=True):
-        for references, found in ((spec.after, after), (spec.after_any, after_any)):
-            if not references:
-                found.append(())
-                continue
-            try:
-                named = _look_up(index, references)
-            except KeyError:
-                field = "after" if found is after else "after_any"
-                named = _only_names(index, references, f"jobs[{len(found)}].{field}")
-                numbered = numbered or _has_numbers(references)
-            found.append(named)
-            in_order = in_order and (not named or named[-1] < own)
-    if in_order:
+    try:
+        numbered = False
+        after = _look_up(index, [spec.after for spec in specs])
+        after_any = _look_up(index, [spec.after_any for spec in specs])
+    except KeyError:
+        numbered = True
+        after, after_any = _look_up_names(index, specs)
+    pairs = zip(ids, after, after_any, strict=True)
+    if all((not a or a[-1] < own) and (not b or b[-1] < own) for own, a, b in pairs):
         return Named(range(len(specs)), ids, after, after_any, numbered)
     return _reorder(specs, Named((), ids, after, after_any, numbered))
 
 
-def _look_up(index: Mapping[Any, int], references: Sequence[int | str]) -> list[int]:
-    """The ids of these names, ascending; in few calls, since there may be a million names."""
-    if len(references) == 1:
-        return [index[references[0]]]
-    found = sorted(itemgetter(*references)(index))
-    return found if len(set(found)) == len(found) else sorted(set(found))
+def _look_up(
+    index: Mapping[Any, int], each: Sequence[Sequence[int | str]]
+) -> Sequence[Sequence[int]]:
+    """The ids that each means, in few calls: there may be a million. KeyError: not only names."""
+    if not any(each):
+        return ((),) * len(each)
+    found = map(index.__getitem__, chain.from_iterable(each))
+    ids = [sorted(islice(found, len(names))) for names in each]
+    if sum(map(len, map(set, ids))) < sum(map(len, ids)):  # somebody is named twice
+        ids = [sorted(set(some)) for some in ids]
+    return ids
+
+
+def _look_up_names(
+    index: Mapping[str, int], specs: Sequence[JobSpec]
+) -> tuple[list[list[int]], list[list[int]]]:
+    """The same one by one, where some references are ids, or names of nobody."""
+    after: list[list[int]] = []
+    after_any: list[list[int]] = []
+    for number, spec in enumerate(specs):
+        after.append(_only_names(index, spec.after, f"jobs[{number}].after"))
+        after_any.append(_only_names(index, spec.after_any, f"jobs[{number}].after_any"))
+    return after, after_any
 
 
 def _only_names(index: Mapping[str, int], references: Sequence[int | str], field: str) -> list[int]:
@@ -79,13 +88,12 @@ def _only_names(index: Mapping[str, int], references: Sequence[int | str], field
     return sorted({index[name] for name in named})
 
 
-def _has_numbers(references: Sequence[int | str]) -> bool:
-    return any(isinstance(reference, int) for reference in references)
-
-
 def _names(specs: Sequence[JobSpec], ids: Sequence[int]) -> dict[str, int]:
     """The id of each name; one that is given twice must not be used."""
-    index: dict[str, int] = {}
+    index: dict[Any, int] = dict(zip([spec.name for spec in specs], ids, strict=True))
+    if len(index) == len(specs) and None not in index:
+        return index
+    index = {}
     twice: dict[str, int] = {}
     for number, (own, spec) in enumerate(zip(ids, specs, strict=True)):
         if spec.name is not None and index.setdefault(spec.name, own) != own:

@@ -27,10 +27,16 @@ class Draft(msgspec.Struct, gc=False):
     lends: bool = False  # something that it waits for has its rank from it
 
 
+def _more_than_named(drafts: Sequence[Draft]) -> list[Draft]:
+    """Those with ties besides names. The others need not be asked for keys, limits or parents."""
+    return [draft for draft in drafts if not draft.job.mould.named]
+
+
 async def reserve(work: Work, drafts: Sequence[Draft]) -> None:
     """Find out which keys are known."""
     rows: dict[tuple[str, str], KeyRow] = {}
-    for draft in drafts:
+    tied = _more_than_named(drafts)
+    for draft in tied:
         spec = draft.job.spec
         if spec.key is None:
             continue
@@ -41,7 +47,7 @@ async def reserve(work: Work, drafts: Sequence[Draft]) -> None:
     if not rows:
         return
     standing = await work.tx.jobs.claim_keys([rows[key] for key in sorted(rows)])
-    for draft in drafts:
+    for draft in tied:
         spec = draft.job.spec
         if spec.key is None:
             continue
@@ -73,7 +79,8 @@ async def resolve(
         for draft in fresh:
             _find_ids(draft, ids, drafts, origins)
     outside: dict[int, JobFacts] = {}
-    parents = {d.job.spec.parent for d in fresh if d.job.spec.parent is not None}
+    tied = _more_than_named(fresh)
+    parents = {d.job.spec.parent for d in tied if d.job.spec.parent is not None}
     if named.numbered or parents or len(fresh) < len(drafts):
         own = {draft.id for draft in fresh}
         others = {j for d in fresh for j in (*d.after, *d.any_after) if j not in own} | parents
@@ -82,7 +89,7 @@ async def resolve(
             _check_references(draft, outside, origins)
         await work.catalog.know(work.tx, (fact.shape for fact in outside.values()))
         _check_namespaces(work, fresh, outside)
-    await _hold_limits(work, fresh)
+    await _hold_limits(work, tied)
     return outside
 
 

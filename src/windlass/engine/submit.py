@@ -144,9 +144,11 @@ async def _submit_tied(work: Work, submission: Submission) -> Submitted | Windla
     await reserve(work, drafts)
     fresh = [draft for draft in drafts if not draft.known]
     outside = await resolve(work, drafts, fresh, named, submission.origins or {})
-    groups = await join_workflows(work, submission, [draft.job.spec for draft in fresh])
+    groups = await join_workflows(work, submission, [draft.job for draft in fresh])
     _join(fresh, groups, outside)
     await write_drafts(work, fresh, outside, groups.rows)
+    if len(fresh) == len(drafts):
+        return Submitted(tuple(named.ids), (True,) * len(drafts), groups.new)
     found = tuple(draft.known or draft.id for draft in drafts)
     return Submitted(found, tuple(not draft.known for draft in drafts), groups.new)
 

@@ -30,7 +30,7 @@ BLOCKED = State.BLOCKED.code
 QUEUED = State.QUEUED.code
 COMPLETED = State.COMPLETED.code
 
-AFTER = b'"after":['
+AFTER = b'"after":'
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -99,8 +99,7 @@ class _Sheet:
             self.edges[draft.id] = []  # so that they come ascending by id too
         self._rank(drafts)
         for kind in self._kinds:
-            for draft in kind.drafts:
-                self._add(draft, kind)
+            self._add(kind)
 
     def _kind(self, draft: Draft, shape: int) -> _Kind:
         spec, work = draft.job.spec, self._work
@@ -133,26 +132,31 @@ class _Sheet:
                 better.append(draft.id)
         pass_on(self._work, better)
 
-    def _add(self, draft: Draft, kind: _Kind) -> None:
-        mould, job_id, limit = kind.mould, draft.id, draft.limit
-        row = (
-            job_id, kind.shape, kind.workflow, mould.flags | LENDS if draft.lends else mould.flags,
-            draft.rank, kind.base, 0, kind.age_from, self._work.now, limit, mould.timeout_ms,
-            mould.idle_ms, 0, _resolved_body(draft, kind),
-        )  # fmt: skip
-        self.rows.append(row)
-        unmet = self._tie_to_outside(draft) if self._outside else self._tie(draft)
-        if mould.named and unmet:
-            kind.blocked.append(job_id)
-            self.blocked.append(row)
-            self.unmet.append(unmet)
-        else:
-            ticket = Ticket(kind.shape, draft.rank, job_id, 0, kind.workflow, limit, None)
-            self._put(draft, kind, unmet, ticket)
+    def _add(self, kind: _Kind) -> None:
+        """Write down the jobs of one kind, in a loop that looks at nothing that they share."""
+        mould, shape, workflow, now = kind.mould, kind.shape, kind.workflow, self._work.now
+        flags, base, age_from, named = mould.flags, kind.base, kind.age_from, mould.named
+        timeout_ms, idle_ms, rows = mould.timeout_ms, mould.idle_ms, self.rows
+        tie = self._tie_to_outside if self._outside else self._tie
+        for draft in kind.drafts:
+            own = flags | LENDS if draft.lends else flags
+            row = (
+                draft.id, shape, workflow, own, draft.rank, base, 0, age_from, now, draft.limit,
+                timeout_ms, idle_ms, 0, _resolved_body(draft, kind),
+            )  # fmt: skip
+            rows.append(row)
+            unmet = tie(draft)
+            if unmet and named:
+                kind.blocked.append(draft.id)
+                self.blocked.append(row)
+                self.unmet.append(unmet)
+            else:
+                self._put(draft, kind, unmet)
 
-    def _put(self, draft: Draft, kind: _Kind, unmet: int, ticket: Ticket) -> None:
+    def _put(self, draft: Draft, kind: _Kind, unmet: int) -> None:
         """Find the place of a job that may have a time, a deadline or a manual condition."""
         spec, job_id = draft.job.spec, draft.id
+        ticket = Ticket(kind.shape, draft.rank, job_id, 0, kind.workflow, draft.limit, None)
         self.deadlines += deadlines_of(spec, job_id)
         not_before = spec.not_before or 0
         manual = 1 if kind.mould.flags & MANUAL else 0
@@ -240,13 +244,16 @@ async def write_drafts(
 
 def _resolved_body(draft: Draft, kind: _Kind) -> bytes:
     """The spec as stored: references as ids, and the workflow it belongs to."""
-    spec, body = draft.job.spec, draft.job.body
+    body = draft.job.body
+    if kind.mould.named and not draft.any_after:
+        if not draft.after:
+            return body[:-1] + kind.close if kind.workflow else body
+        # The names are its last field. Nothing inside a text looks like the field's own name,
+        # since quotes are escaped there, and no text among the names is followed by a colon.
+        return body[: body.rindex(AFTER) + len(AFTER)] + _encode(draft.after) + kind.close
+    spec = draft.job.spec
     if not spec.after and not spec.after_any:
         return body[:-1] + kind.close if kind.workflow and spec.workflow is None else body
-    if kind.mould.named and not spec.after_any:
-        # The names are its last field. Nothing inside a text looks like the field's own name,
-        # since quotes are escaped there.
-        return body[: body.rindex(AFTER) + len(AFTER)] + _encode(draft.after)[1:] + kind.close
     return _encode(
         msgspec.structs.replace(
             spec,
