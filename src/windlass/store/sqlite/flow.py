@@ -71,14 +71,18 @@ class SqliteFlow:
         """What is freed is not lowered first: it is looked for by what it will be."""
         if not met:
             return Freed([], [])
-        ready = list(map(as_ticket, self._execute(_FREE, (counted(met), now, young_from))))
+        found: list[Row] = self._execute(_FREE, (counted(met), now, young_from)).fetchall()
+        ready = [as_ticket(row[:-1]) for row in found if row[-1]]
         if ready:
             jobs = [ticket[2] for ticket in ready]
             wanted = integers(jobs)
             self._execute(_READY_FROM_WAITS, (wanted,))
             self._execute(_DROP_WAITS, (wanted,))
             met = {job: met[job] for job in met.keys() - set(jobs)}
-        return Freed(ready, await self._places.meet(met))
+        if len(ready) < len(found):
+            return Freed(ready, await self._places.meet(met))
+        self._places.lower(met)
+        return Freed(ready, [])
 
     async def complete(self, now: int, done: Sequence[Completion]) -> list[int]:
         if not done:

@@ -61,8 +61,13 @@ class SqlitePlaces:
         if manual:
             self._executemany(QUERIES["meet_manual"], sorted(met.items()))
         else:
-            self._execute(_MEET, (counted(met),))
+            self.lower(met)
         return self._taken_waits("free_waits", met)
+
+    def lower(self, met: Mapping[int, int]) -> None:
+        """Lower `unmet` of these jobs; those that reach 0 stay where they are."""
+        if met:
+            self._execute(_MEET, (counted(met),))
 
     async def waiting(self, ids: Sequence[int]) -> dict[int, Wait]:
         if not ids:

@@ -160,12 +160,13 @@ UPDATE waits SET unmet = unmet - (met.value & 0x3ffff)
 FROM carray(?) AS met WHERE waits.job = met.value >> 18;
 
 -- name: free_at_once
--- Tickets of jobs that these are the last conditions of, given as above: those that need
--- nothing but to be ready.
-SELECT w.shape, w.rank, w.job, w.attempt, w.workflow, w.limit_id, w.excluded
+-- Tickets of jobs that these are the last conditions of, given as above, and whether they
+-- need nothing but to be ready.
+SELECT
+    w.shape, w.rank, w.job, w.attempt, w.workflow, w.limit_id, w.excluded,
+    w.manual = 0 AND w.not_before <= ?2 AND w.limit_id = 0 AND w.age_from >= ?3
 FROM carray(?1) AS met CROSS JOIN waits AS w ON w.job = met.value >> 18
-WHERE w.unmet <= met.value & 0x3ffff
-    AND w.manual = 0 AND w.not_before <= ?2 AND w.limit_id = 0 AND w.age_from >= ?3;
+WHERE w.unmet <= met.value & 0x3ffff;
 
 -- name: ready_from_waits
 -- What was just found, by primary key: cheaper than binding it again.
