@@ -88,8 +88,9 @@ def test_what_is_neither_a_name_nor_an_id_is_refused(field: str, wrong: Any) -> 
     """Also behind a job that is alike, and among names that are good."""
     door = Door(Config())
     door.prepare(JobSpec(task="t", name="first", after=("a", "b"), after_any=("c",)))
+    named: dict[str, Any] = {field: ("a", wrong, "b")}
     with pytest.raises(InvalidInput, match=rf"expected job\.{field} to be"):
-        door.prepare(JobSpec(task="t", name="own", **{field: ("a", wrong, "b")}))
+        door.prepare(JobSpec(task="t", name="own", **named))
 
 
 @pytest.mark.parametrize("name", ["", "a\nb", "x" * 201, 3])
