@@ -105,6 +105,8 @@ CHANGE: list[Step] = [
     lambda tx: tx.jobs.set_superseded(4, 6),
     lambda tx: tx.jobs.add_dependents({2: [4], 3: [1]}),
     lambda tx: tx.jobs.start_dependents({19: range(1_200)}),
+    lambda tx: tx.flow.block([new_job(13), new_job(14)], [2, 1]),
+    lambda tx: tx.flow.free({13: 1, 14: 1}, 100, 0),
     lambda tx: tx.flow.end_waiting([7], 9, 5, "by hand", queued=True),
     lambda tx: tx.jobs.point_key("team", "k", 2),
     lambda tx: tx.jobs.claim_keys([KeyRow("team", "l", 1, "d")]),

@@ -89,6 +89,8 @@ NOTHING: list[tuple[str, str, tuple[Any, ...], Any]] = [
     ("pools", "update_workers", ([],), None),
     ("pools", "trim_gone", (0, 10), 0),
     ("pools", "charge", ([],), None),
+    ("flow", "block", ([], []), None),
+    ("flow", "free", ({}, 1_000, 0), ([], [])),
     ("log", "append", ([],), None),
     ("log", "bump", ({},), None),
 ]

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from tests.conformance.driver import Driver
+from tests.conformance.driver import Driver, refused
 from tests.conformance.rows import (
     CANCELING,
     COMPLETED,
@@ -17,7 +17,16 @@ from tests.conformance.rows import (
 )
 from tests.conformance.test_flow import NOW, completion
 from windlass.domain.events import Moves
-from windlass.domain.records import KEPT_WHILE_RUNNING, Completed, Completion, Waited
+from windlass.domain.job import DEPENDENCY_LIMIT
+from windlass.domain.records import (
+    KEPT_WHILE_RUNNING,
+    Completed,
+    Completion,
+    NewJob,
+    Ticket,
+    Wait,
+    Waited,
+)
 from windlass.domain.states import State
 from windlass.ports.store import Tx
 
@@ -37,6 +46,64 @@ def fill(store: Driver) -> None:
         await tx.leases.grant([grant(ticket(8))], RUNNING, 5, 5)
 
     store.transact(work)
+
+
+def waits_of(row: NewJob, unmet: int) -> Wait:
+    place = Ticket(row.shape, row.rank, row.id, 0, row.workflow, row.limit, None)
+    return Wait(row.id, unmet, 0, 0, row.age_from, place)
+
+
+def test_blocked_jobs_wait_with_every_column(store: Driver) -> None:
+    rows = [
+        new_job(1, shape=9, rank=-8, workflow=0, limit=0),
+        new_job(2),
+        new_job(4, age_from=3, limit=6),
+    ]
+    most = 2 * DEPENDENCY_LIMIT  # by `after` and by `after_any`
+    store.transact(lambda tx: tx.jobs.insert([*rows, new_job(3), new_job(5)]))
+    store.transact(lambda tx: tx.flow.block(rows, [1, 10, most]))
+    expected = zip(rows, (1, 10, most), strict=True)
+    assert store.snapshot().waits == tuple(waits_of(row, unmet) for row, unmet in expected)
+
+
+def test_a_job_is_blocked_once(store: Driver) -> None:
+    row = new_job(1)
+    store.transact(lambda tx: tx.jobs.insert([row]))
+    store.transact(lambda tx: tx.flow.block([row], [1]))
+    with refused():
+        store.transact(lambda tx: tx.flow.block([row], [2]))
+    assert store.snapshot().waits == (waits_of(row, 1),)
+
+
+def test_what_is_freed_becomes_ready_unless_something_else_keeps_it(store: Driver) -> None:
+    place = ticket(1, shape=4, rank=-9, attempt=6, workflow=7, excluded="[[8,9]]")
+    first = wait(1, unmet=3, ticket=place)
+    due_by_now = wait(8, not_before=NOW)
+    others = [
+        wait(3, ticket=ticket(3, limit=5)),
+        wait(4, unmet=2, manual=KEPT_WHILE_RUNNING),
+        wait(5, not_before=NOW + 1),
+        wait(6, age_from=69),
+    ]
+    store.transact(
+        lambda tx: tx.places.add_waits([first, wait(2, unmet=3), due_by_now, wait(9), *others])
+    )
+    met = {8: 1, 7: 1, 6: 1, 5: 1, 4: 2, 3: 1, 2: 2, 1: 3}
+    freed = store.transact(lambda tx: tx.flow.free(met, NOW, young_from=70))
+    assert freed.ready == [place, due_by_now.ticket]
+    assert [row._replace(unmet=0) for row in freed.others] == [
+        row._replace(unmet=0) for row in others
+    ]
+    shown = store.snapshot()
+    assert shown.waits == (wait(2, unmet=1), wait(9))
+    assert sorted(shown.ready) == sorted(freed.ready)
+
+
+def test_conditions_met_twice_free_once(store: Driver) -> None:
+    store.transact(lambda tx: tx.places.add_waits([wait(1, unmet=2), wait(2)]))
+    told = [store.transact(lambda tx: tx.flow.free({1: 1, 2: 1}, NOW, 0)) for _ in range(3)]
+    assert [freed.ready for freed in told] == [[ticket(2)], [ticket(1)], []]
+    assert [freed.others for freed in told] == [[], [], []]
 
 
 def test_what_waits_ends_and_the_others_are_left_alone(store: Driver) -> None:

@@ -1,5 +1,8 @@
 """Submitting: single jobs, batches, keys, names, all or nothing."""
 
+from typing import Any
+
+import msgspec
 import pytest
 
 from tests.engine.rig import HOUR, Rig
@@ -30,6 +33,36 @@ async def test_the_worker_gets_the_job_as_it_was_submitted(rig: Rig) -> None:
     assert bytes(job.spec) == (
         b'{"task":"shell","args":{"argv":["ls","\xc3\xa9","\xe2\x98\x83"]},"labels":{"a":"b"}}'
     )
+
+
+TRICKY = (
+    'a","after":["b', '"after":[', 'after":[', "\\", '\\"after":[', "after", "]}", "é\N{SNOWMAN}",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"args": {"after": ["x"], "z": '"after":['}},
+        {"after_any": ("other",)},
+        {"allow_failure": True},
+        {"priority": 3, "labels": {"after": "["}},
+        {"retry_on": ("timeout",)},
+    ],
+)
+async def test_names_are_stored_as_ids_and_all_else_as_it_was(
+    rig: Rig, more: dict[str, Any]
+) -> None:
+    """Whatever text a name has, and whatever fields stand before and behind the names."""
+    jobs = [{"name": name} for name in (*TRICKY, "other")]
+    last = {"name": "last", "after": TRICKY, **more}
+    made = await rig.submit_all(*jobs, last, workflow="w")
+    stored = msgspec.json.decode((await rig.record(made.ids[-1])).spec, type=JobSpec)
+    told = {"after": made.ids[: len(TRICKY)], "workflow": made.workflow}
+    if "after_any" in more:
+        told["after_any"] = made.ids[len(TRICKY) : -1]
+    assert stored == JobSpec(**{"task": "shell", **last, **told})
 
 
 async def test_a_key_with_the_same_body_names_the_same_job(rig: Rig) -> None:

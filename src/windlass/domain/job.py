@@ -117,6 +117,7 @@ class Mould(msgspec.Struct, frozen=True):
     timeout_ms: int
     idle_ms: int
     plain: bool  # no name, dependencies, key, limit, parent, workflow, planned time
+    named: bool = False  # no ties but names: all fields behind those are as they are by default
 
 
 NO_MOULD: Final = Mould(Shape(namespace="", queue="", task=""), "", None, 0, 0, 0, False)
@@ -196,7 +197,10 @@ class Door:
                     if fields[_AFTER_ARGS:] == known.rest:
                         prepared.append(Prepared(spec, body, known.mould))
                         continue
-                    if _is_like(fields, known):
+                    if (  # names alone tell it from the last one
+                        fields[_AFTER_ARGS:_TIES] == known.front
+                        and fields[_TIES + _NAMES :] == _PLAIN_TIES
+                    ):
                         _check_names(spec, field)
                         prepared.append(Prepared(spec, body, known.tied))
                         continue
@@ -213,7 +217,8 @@ class Door:
         limits = known.timeout_ms, known.idle_ms
         ties = _fields_of(planned)[_TIES:]
         if ties[_NAMES:] == _PLAIN_TIES:
-            moulds = [Mould(known.shape, known.digest, base, 0, *limits, p) for p in (True, False)]
+            alike = known.shape, known.digest, base, 0, *limits
+            moulds = [Mould(*alike, plain, True) for plain in (True, False)]
             if planned is spec and spec.priority is None and spec.resources is None:
                 # Numbers are left out: 1 is equal to 1.0 and True, which are checked.
                 front = _fields_of(spec)[_AFTER_ARGS:_TIES]
@@ -302,11 +307,6 @@ class Door:
         return known
 
 
-def _is_like(fields: tuple[object, ...], last: _Last) -> bool:
-    """Whether names alone tell this job of the same task from the last one."""
-    return fields[_AFTER_ARGS:_TIES] == last.front and fields[_TIES + _NAMES :] == _PLAIN_TIES
-
-
 def _stands_alone(spec: JobSpec) -> bool:
     """Whether a job can be written without looking at any other, or at a limit."""
     return (
@@ -360,7 +360,6 @@ def _preferences(texts: tuple[Any, ...]) -> tuple[Clause, ...]:
     return canonical_requires([parse_clause(text, "prefers") for text in texts])
 
 
-_TEXT: Final = {str}
 _NUMBERS: Final = (
     ("timeout_ms", 1, LONGEST_MS),
     ("idle_timeout_ms", 1, LONGEST_MS),
@@ -381,12 +380,13 @@ _NO_NUMBERS: Final = _numbers_of(JobSpec(task=""))
 
 def _check_names(spec: JobSpec, field: str) -> None:
     """Its name, and the jobs it names."""
-    if spec.name is not None:
-        check_name(f"{field}.name", spec.name)
-    if spec.after:
-        _check_references(f"{field}.after", spec.after, spec.name)
-    if spec.after_any:
-        _check_references(f"{field}.after_any", spec.after_any, spec.name)
+    name, after, after_any = spec.name, spec.after, spec.after_any
+    if name is not None and not (type(name) is str and _is_name(name)):
+        check_name(f"{field}.name", name)
+    if after and not _are_names(after, name):
+        _check_references(f"{field}.after", after, name)
+    if after_any and not _are_names(after_any, name):
+        _check_references(f"{field}.after_any", after_any, name)
 
 
 def _check_ties(spec: JobSpec, field: str) -> None:
@@ -438,20 +438,29 @@ def _check_references(field: str, references: tuple[int | str, ...], own: str | 
     if own is not None and own in references:
         raise InvalidInput(field, "other jobs", f"its own name {own}")
     # A text that is no name is not the name of a job either, and is refused for that.
-    if set(map(type, references)) != _TEXT:
-        for reference in references:
-            if type(reference) is not str:
-                _check_number(field, reference, 1, 2**62)
+    for reference in references:
+        if reference is None:
+            raise InvalidInput(field, "names and ids of jobs", reference)
+        if type(reference) is not str:
+            _check_number(field, reference, 1, 2**62)
+
+
+def _are_names(references: tuple[Any, ...], own: str | None) -> bool:
+    """Whether they need no closer look. Only texts can be joined: asked at once, not each."""
+    try:
+        "".join(references)
+    except TypeError:
+        return False
+    return len(references) <= DEPENDENCY_LIMIT and own not in references
+
+
+def _is_name(value: str) -> bool:
+    return 0 < len(value) <= NAME_LIMIT and value.isprintable()
 
 
 def check_name(field: str, value: object) -> None:
     """Refuse what cannot be a name."""
-    if (
-        not isinstance(value, str)
-        or not value
-        or len(value) > NAME_LIMIT
-        or not value.isprintable()
-    ):
+    if not isinstance(value, str) or not _is_name(value):
         limit = f"printable text of 1 to {NAME_LIMIT} characters"
         raise InvalidInput(field, limit, value)
 

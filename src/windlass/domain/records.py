@@ -310,6 +310,13 @@ class Completed(NamedTuple):
     workflow: int
 
 
+class Freed(NamedTuple):
+    """Jobs whose last condition was met: those that are ready now, and those that are not yet."""
+
+    ready: list[Ticket]
+    others: list[Wait]
+
+
 class Dependents(NamedTuple):
     """One chunk of the jobs that wait for `job`; an edge is dependent × 2 + any."""
 

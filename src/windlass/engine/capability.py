@@ -115,7 +115,7 @@ async def reject_late(work: Work, jobs: Sequence[int], why: Mapping[int, Impossi
 
 def asks_at_once(jobs: Sequence[Prepared]) -> bool:
     """Whether one of these jobs would rather be rejected than wait for somebody to come."""
-    return any(job.spec.capability_grace_ms == 0 for job in jobs)
+    return any(not job.mould.named and job.spec.capability_grace_ms == 0 for job in jobs)
 
 
 async def reject_at_once(work: Work, jobs: Sequence[int]) -> int:

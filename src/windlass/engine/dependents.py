@@ -10,6 +10,7 @@ right after by `engine/cascades.py`, also after a crash.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
+from operator import attrgetter
 from typing import NamedTuple
 
 from windlass.domain.job import ALLOW_FAILURE
@@ -20,6 +21,7 @@ from windlass.domain.records import (
     CascadeKind,
     JobEnd,
     JobFacts,
+    Ticket,
     Wait,
 )
 from windlass.domain.states import State
@@ -32,6 +34,8 @@ QUEUED = State.QUEUED.code
 COMPLETED = State.COMPLETED.code
 
 CHUNK = 1_000
+
+_KIND = attrgetter("shape", "workflow")
 
 
 async def hold_waits(work: Work, jobs: Iterable[int], ending: Sequence[int]) -> dict[int, Wait]:
@@ -79,6 +83,17 @@ async def jobs_ended(work: Work, facts: Sequence[JobFacts], ends: Sequence[JobEn
     await tell_dependents(work, ended, edges)
 
 
+async def tell_satisfied(work: Work, edges: Mapping[int, Sequence[int]]) -> None:
+    """Tell the dependents of jobs that have just completed; `edges` are the first chunks."""
+    satisfied: list[Sequence[int]] = []
+    for job, waiting in edges.items():
+        if len(waiting) < CHUNK:
+            satisfied.append(waiting)
+        else:
+            work.cascades.append(Cascade(0, job, CascadeKind.SATISFY, 0, None))
+    await _count_met(work, satisfied)
+
+
 async def tell_dependents(
     work: Work, ended: Iterable[Ended], edges: Mapping[int, Sequence[int]]
 ) -> None:
@@ -97,8 +112,13 @@ async def tell_dependents(
             satisfied.append([edge for edge in waiting if edge & 1])
             if len(satisfied[-1]) < len(waiting):
                 work.cascades.append(Cascade(0, job, CascadeKind.ABORT, 0, reason))
+    await _count_met(work, satisfied)
+
+
+async def _count_met(work: Work, edges: Sequence[Sequence[int]]) -> None:
+    """Meet each dependent's conditions as often as an edge leads to it."""
     met: dict[int, int] = {}
-    for edge, times in Counter(chain.from_iterable(satisfied)).items():
+    for edge, times in Counter(chain.from_iterable(edges)).items():
         met[edge >> 1] = met.get(edge >> 1, 0) + times
     if met:
         await meet(work, met)
@@ -106,7 +126,13 @@ async def tell_dependents(
 
 async def meet(work: Work, met: dict[int, int], manual: bool = False) -> None:
     """Lower the unmet counts of these jobs and queue those that wait for nothing more."""
-    freed = await work.tx.places.meet(met, manual)
+    if manual:
+        freed = await work.tx.places.meet(met, manual)
+    else:
+        young_from = age_from_ms(0, None, work.now)  # else its age starts later now
+        ready, freed = await work.tx.flow.free(met, work.now, young_from)
+        await _note_released(work, ready)
+        work.effects.arrive(ready)
     late = [wait for wait in freed if wait.manual != KEPT_WHILE_RUNNING and ages_anew(work, wait)]
     for wait in late:
         await work.tx.places.add_waits([wait._replace(unmet=1, manual=0)])
@@ -125,23 +151,23 @@ def ages_anew(work: Work, wait: Wait) -> bool:
 
 async def release(work: Work, waits: Sequence[Wait]) -> None:
     """Queue jobs whose last condition was met."""
-    if not waits:
-        return
-    await work.catalog.know(work.tx, (wait.ticket.shape for wait in waits))
+    await _note_released(work, [wait.ticket for wait in waits])
     ready = []
-    counts: dict[tuple[int, int], int] = {}
     for wait in waits:
-        ticket = wait.ticket
-        kind = ticket.shape, ticket.workflow
-        counts[kind] = counts.get(kind, 0) + 1
         if wait.not_before > work.now:
-            await plan_for(work, wait.not_before, QUEUED, ticket)
+            await plan_for(work, wait.not_before, QUEUED, wait.ticket)
         else:
-            ready.append(ticket)
-    work.move_all(
-        [wait.job for wait in waits], [wait.ticket.attempt for wait in waits],
-        ((BLOCKED, QUEUED),), reason="Dependencies met",
-    )  # fmt: skip
-    for (shape, workflow), jobs in counts.items():
-        work.count_moves(shape, workflow, BLOCKED, QUEUED, jobs)
+            ready.append(wait.ticket)
     await make_ready(work, ready)
+
+
+async def _note_released(work: Work, tickets: Sequence[Ticket]) -> None:
+    """Record that these jobs are queued, and count them."""
+    if not tickets:
+        return
+    _, _, jobs, attempts, *_ = zip(*tickets, strict=True)
+    work.move_all(jobs, attempts, ((BLOCKED, QUEUED),), reason="Dependencies met")
+    kinds = Counter(map(_KIND, tickets))
+    await work.catalog.know(work.tx, (shape for shape, _ in kinds))
+    for (shape, workflow), alike in kinds.items():
+        work.count_moves(shape, workflow, BLOCKED, QUEUED, alike)

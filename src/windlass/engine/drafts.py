@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from windlass.domain.errors import Conflict, InvalidInput
 from windlass.domain.graph import Named
 from windlass.domain.job import Prepared
@@ -9,43 +11,32 @@ from windlass.domain.records import JobFacts, KeyRow
 from windlass.engine.work import Work
 
 
-class Draft:
+class Draft(msgspec.Struct, gc=False):
     """A job of a submission with ties, while its ids and edges are being found."""
 
-    __slots__ = (
-        "after",
-        "any_after",
-        "base",
-        "id",
-        "index",
-        "job",
-        "known",
-        "lends",
-        "limit",
-        "rank",
-        "unmet",
-        "workflow",
-    )
+    index: int
+    job: Prepared
+    id: int
+    after: Sequence[int]  # ids, ascending
+    any_after: Sequence[int]
+    known: int = 0  # the job that already has this key
+    base: int = 0
+    limit: int = 0
+    workflow: int = 0
+    rank: int = 0
+    lends: bool = False  # something that it waits for has its rank from it
 
-    def __init__(self, index: int, job: Prepared) -> None:
-        self.index = index
-        self.job = job
-        self.id = 0
-        self.known = 0  # the job that already has this key
-        self.base = job.mould.base or 0
-        self.limit = 0
-        self.after: Sequence[int] = ()
-        self.any_after: Sequence[int] = ()
-        self.unmet = 0
-        self.workflow = 0
-        self.rank = 0
-        self.lends = False  # something that it waits for has its rank from it
+
+def _more_than_named(drafts: Sequence[Draft]) -> list[Draft]:
+    """Those with ties besides names. The others need not be asked for keys, limits or parents."""
+    return [draft for draft in drafts if not draft.job.mould.named]
 
 
 async def reserve(work: Work, drafts: Sequence[Draft]) -> None:
     """Find out which keys are known."""
     rows: dict[tuple[str, str], KeyRow] = {}
-    for draft in drafts:
+    tied = _more_than_named(drafts)
+    for draft in tied:
         spec = draft.job.spec
         if spec.key is None:
             continue
@@ -56,7 +47,7 @@ async def reserve(work: Work, drafts: Sequence[Draft]) -> None:
     if not rows:
         return
     standing = await work.tx.jobs.claim_keys([rows[key] for key in sorted(rows)])
-    for draft in drafts:
+    for draft in tied:
         spec = draft.job.spec
         if spec.key is None:
             continue
@@ -82,16 +73,14 @@ async def resolve(
     named: Named,
     origins: Mapping[int, int],
 ) -> dict[int, JobFacts]:
-    """Turn references into ids; lock and read the jobs outside of this submission."""
-    ids = [draft.known or draft.id for draft in drafts]
-    for draft in fresh:
-        places = named.after[draft.index]
-        if named.numbered or named.after_any[draft.index]:
-            _find_ids(draft, ids, named, origins)
-        elif places:
-            draft.after = sorted({ids[place] for place in places})
+    """Add references by id to those by name; lock and read the jobs outside of this submission."""
+    if named.numbered or len(fresh) < len(drafts) or any(named.after_any):
+        ids = {draft.id: draft.known or draft.id for draft in drafts}
+        for draft in fresh:
+            _find_ids(draft, ids, drafts, origins)
     outside: dict[int, JobFacts] = {}
-    parents = {d.job.spec.parent for d in fresh if d.job.spec.parent is not None}
+    tied = _more_than_named(fresh)
+    parents = {d.job.spec.parent for d in tied if d.job.spec.parent is not None}
     if named.numbered or parents or len(fresh) < len(drafts):
         own = {draft.id for draft in fresh}
         others = {j for d in fresh for j in (*d.after, *d.any_after) if j not in own} | parents
@@ -100,24 +89,26 @@ async def resolve(
             _check_references(draft, outside, origins)
         await work.catalog.know(work.tx, (fact.shape for fact in outside.values()))
         _check_namespaces(work, fresh, outside)
-    await _hold_limits(work, fresh)
+    await _hold_limits(work, tied)
     return outside
 
 
-def _find_ids(draft: Draft, ids: Sequence[int], named: Named, origins: Mapping[int, int]) -> None:
+def _find_ids(
+    draft: Draft, ids: Mapping[int, int], drafts: Sequence[Draft], origins: Mapping[int, int]
+) -> None:
+    """Tell all ids, those of jobs that were there already among them."""
+
+    def meant(reference: int) -> int:
+        """The job that is meant by the id of one that it repeats."""
+        return ids[drafts[origins[reference]].id] if reference in origins else reference
+
     spec = draft.job.spec
-    after = [ids[place] for place in named.after[draft.index]]
-    others = [ids[place] for place in named.after_any[draft.index]]
-    if named.numbered:
-        after += [_origin(ref, ids, origins) for ref in spec.after if isinstance(ref, int)]
-        others += [_origin(ref, ids, origins) for ref in spec.after_any if isinstance(ref, int)]
-    draft.after = sorted(set(after))
-    draft.any_after = sorted(set(others).difference(after))
-
-
-def _origin(job: int, ids: Sequence[int], origins: Mapping[int, int]) -> int:
-    """The job that is meant by the id of one that it repeats."""
-    return ids[origins[job]] if job in origins else job
+    after = {ids[job] for job in draft.after}
+    others = {ids[job] for job in draft.any_after}
+    after |= {meant(ref) for ref in spec.after if isinstance(ref, int)}
+    others |= {meant(ref) for ref in spec.after_any if isinstance(ref, int)}
+    draft.after = sorted(after)
+    draft.any_after = sorted(others - after)
 
 
 async def _hold_limits(work: Work, fresh: Sequence[Draft]) -> None:

@@ -1,10 +1,14 @@
 """What a committed transaction means to the engine around it, gathered while it runs."""
 
 from collections.abc import Iterable, Mapping
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from windlass.domain.records import QueueRow, Ticket
 from windlass.ports.store import News
+
+_shape = attrgetter("shape")
 
 
 class Raise(NamedTuple):
@@ -50,14 +54,9 @@ class Effects:
 
     def arrive(self, tickets: Iterable[Ticket]) -> None:
         """These jobs are ready."""
-        arrivals = self.arrivals
-        for shape, rank, job, *_ in tickets:
-            known = arrivals.get(shape)
-            if known is None:
-                arrivals[shape] = (rank, job, 1)
-            else:
-                best = min((known[0], known[1]), (rank, job))
-                arrivals[shape] = (*best, known[2] + 1)
+        for shape, group in groupby(sorted(tickets), _shape):
+            alike = list(group)
+            self.arrive_at(shape, alike[0].rank, alike[0].job, len(alike))
 
     def arrive_at(self, shape: int, rank: int, job: int, count: int) -> None:
         """So many jobs of one shape are ready, the best of them here."""

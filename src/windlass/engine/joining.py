@@ -7,7 +7,7 @@ import msgspec
 
 from windlass.domain.errors import Conflict, InvalidInput
 from windlass.domain.events import EventKind
-from windlass.domain.job import JobSpec
+from windlass.domain.job import JobSpec, Mould, Prepared
 from windlass.domain.rank import LEVEL_LIMIT, parse_priority
 from windlass.domain.records import WorkflowAbout, WorkflowRow
 from windlass.domain.workflow import COUNTS, ENDED, FAIL_FAST, REACTS, WorkflowState, is_failing
@@ -23,18 +23,19 @@ class Groups(NamedTuple):
     new: int
 
 
-async def join_workflows(work: Work, submission: Submission, specs: Sequence[JobSpec]) -> Groups:
+async def join_workflows(work: Work, submission: Submission, jobs: Sequence[Prepared]) -> Groups:
     """Make the new workflow, or lock the existing ones that jobs are added to."""
-    named = sorted({spec.workflow for spec in specs if spec.workflow is not None})
+    tied = (job.spec.workflow for job in jobs if not job.mould.named)
+    named = sorted({workflow for workflow in tied if workflow is not None})
     if submission.workflow is None:
-        return await _join(work, named, specs, submission.reopen)
+        return await _join(work, named, jobs, submission.reopen)
     if named:
         raise InvalidInput("jobs.workflow", "unset in the submission of a workflow", named[0])
-    _check_namespaces(specs, {}, submission.workflow.namespace)
+    _check_namespaces(jobs, {}, submission.workflow.namespace)
     return await _make(work, submission.workflow)
 
 
-async def _join(work: Work, named: Sequence[int], specs: Sequence[JobSpec], reopen: bool) -> Groups:
+async def _join(work: Work, named: Sequence[int], jobs: Sequence[Prepared], reopen: bool) -> Groups:
     if not named:
         return Groups({}, {}, 0)
     rows = await work.tx.workflows.lock(named)
@@ -44,7 +45,7 @@ async def _join(work: Work, named: Sequence[int], specs: Sequence[JobSpec], reop
         _check_open(rows[workflow], reopen)
         if WorkflowState(rows[workflow].state) in ENDED:
             work.reopen_workflow(workflow)
-    _check_namespaces(specs, rows, "")
+    _check_namespaces(jobs, rows, "")
     about = await work.tx.workflows.about(named)
     return Groups(rows, {number: row.base for number, row in about.items()}, 0)
 
@@ -61,8 +62,12 @@ def _check_open(row: WorkflowRow, reopen: bool) -> None:
         raise Conflict("workflow_failing", f"workflow {row.id} was stopped by a failure")
 
 
-def _check_namespaces(specs: Sequence[JobSpec], rows: Mapping[int, WorkflowRow], new: str) -> None:
-    for index, spec in enumerate(specs):
+def _check_namespaces(jobs: Sequence[Prepared], rows: Mapping[int, WorkflowRow], new: str) -> None:
+    last: Mould | None = None
+    for index, job in enumerate(jobs):
+        if job.mould is last:  # alike jobs share one
+            continue
+        last, spec = job.mould, job.spec
         own = new if spec.workflow is None else rows[spec.workflow].namespace
         if own and spec.namespace != own:
             where = f"jobs[{index}].namespace"

@@ -5,6 +5,7 @@ the closed attempt: recorded by the same incarnation, it is a repetition and cha
 nothing; otherwise the lease was lost and the worker must kill the process.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from windlass.domain.failure import FAILURE_BY_NAME, INFRASTRUCTURE, FailureClas
 from windlass.domain.records import Attempt, Completion, JobFacts, Lease, Worker
 from windlass.domain.states import State
 from windlass.engine.closing import Closing, Failure
-from windlass.engine.dependents import Ended, hold_dependents, tell_dependents
+from windlass.engine.dependents import hold_dependents, tell_satisfied
 from windlass.engine.work import Work
 from windlass.wire.sync import Finished, Refusal, Released, Started, SyncRequest
 
@@ -148,15 +149,12 @@ async def _complete_tied(work: Work, done: Sequence[Completion]) -> bool:
         return False
     jobs = [row.job for row in ended]
     _record_completed(work, jobs, {item[0]: item for item in done})
-    counts: dict[tuple[int, int], int] = {}
-    for _, shape, workflow in ended:
-        counts[shape, workflow] = counts.get((shape, workflow), 0) + 1
-    for (shape, workflow), alike in counts.items():
+    for (shape, workflow), alike in Counter([row[1:] for row in ended]).items():
         work.count_moves(shape, workflow, RUNNING, COMPLETED, alike)
     edges = await work.tx.jobs.dependents(jobs, 0)
     if edges:
         await hold_dependents(work, (), edges)
-        await tell_dependents(work, [Ended(job, True, None) for job in edges], edges)
+        await tell_satisfied(work, edges)
     return True
 
 

@@ -5,16 +5,17 @@ way; the others are resolved first: names to ids, keys to jobs, parents to prior
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import starmap
 
 from windlass.domain.errors import WindlassError
 from windlass.domain.graph import find_names
 from windlass.domain.job import Mould, Prepared
 from windlass.domain.rank import level, rank
-from windlass.domain.records import JobColumns
+from windlass.domain.records import JobColumns, JobFacts
 from windlass.domain.states import State
 from windlass.engine.catalog import Catalog
 from windlass.engine.drafts import Draft, reserve, resolve
-from windlass.engine.joining import base_of, join_workflows
+from windlass.engine.joining import Groups, base_of, join_workflows
 from windlass.engine.submission import Submission, Submitted, said_before
 from windlass.engine.tied import write_drafts
 from windlass.engine.work import Work
@@ -131,35 +132,40 @@ def _group(catalog: Catalog, mould: Mould, shape: int, first: int, now: int) -> 
 
 async def _submit_tied(work: Work, submission: Submission) -> Submitted | WindlassError:
     """Jobs with names, keys, dependencies, limits, parents or a workflow."""
-    drafts = [Draft(index, job) for index, job in enumerate(submission.jobs)]
-    named = find_names([job.spec for job in submission.jobs])
-    order = named.order
-    ids = await work.tx.jobs.allocate(len(drafts))
-    _number(drafts, order, ids)
+    ids = await work.tx.jobs.allocate(len(submission.jobs))
+    named = find_names([job.spec for job in submission.jobs], ids)
+    numbers = range(len(ids))
+    columns = zip(numbers, submission.jobs, named.ids, named.after, named.after_any, strict=True)
+    drafts = list(starmap(Draft, columns))
     if drafts:
         said = await said_before(work, [submission], {id(submission): ids})
         if id(submission) in said:
-            return await _answer_again(work, said[id(submission)], drafts, order)
+            return await _answer_again(work, said[id(submission)], drafts, named.order)
     await reserve(work, drafts)
     fresh = [draft for draft in drafts if not draft.known]
     outside = await resolve(work, drafts, fresh, named, submission.origins or {})
-    groups = await join_workflows(work, submission, [draft.job.spec for draft in fresh])
-    for draft in fresh:
-        spec = draft.job.spec
-        draft.workflow = groups.new or spec.workflow or 0
-        parent = None if spec.parent is None else outside[spec.parent]
-        effective = None if parent is None else parent.base + parent.adjustment
-        ground = groups.bases.get(draft.workflow, 0)
-        draft.base = base_of(spec, draft.job.mould.base, effective, ground)
+    groups = await join_workflows(work, submission, [draft.job for draft in fresh])
+    _join(fresh, groups, outside)
     await write_drafts(work, fresh, outside, groups.rows)
+    if len(fresh) == len(drafts):
+        return Submitted(tuple(named.ids), (True,) * len(drafts), groups.new)
     found = tuple(draft.known or draft.id for draft in drafts)
     return Submitted(found, tuple(not draft.known for draft in drafts), groups.new)
 
 
-def _number(drafts: list[Draft], order: Sequence[int], ids: Sequence[int]) -> None:
-    """Give ids in the order of dependencies."""
-    for job_id, index in zip(ids, order, strict=True):
-        drafts[index].id = job_id
+def _join(fresh: Sequence[Draft], groups: Groups, outside: Mapping[int, JobFacts]) -> None:
+    """Tell jobs their workflow and their base priority."""
+    new, ground = groups.new, groups.bases.get(groups.new, 0)
+    for draft in fresh:
+        mould = draft.job.mould
+        if mould.named and mould.base is None:  # nothing of its own
+            draft.workflow, draft.base = new, ground
+            continue
+        spec = draft.job.spec
+        draft.workflow = new or spec.workflow or 0
+        parent = None if spec.parent is None else outside[spec.parent]
+        effective = None if parent is None else parent.base + parent.adjustment
+        draft.base = base_of(spec, mould.base, effective, groups.bases.get(draft.workflow, 0))
 
 
 async def _answer_again(
@@ -168,7 +174,8 @@ async def _answer_again(
     """What was answered the first time: ids follow from the order, keys from their table."""
     if not isinstance(said, Submitted):
         return said
-    _number(drafts, order, sorted(said.ids))
+    for job_id, index in zip(sorted(said.ids), order, strict=True):
+        drafts[index].id = job_id
     await reserve(work, drafts)
     ids = tuple(draft.known or draft.id for draft in drafts)
     facts = await work.tx.jobs.read(ids[:1])

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from windlass.domain.inheritance import lift
-from windlass.domain.job import ALLOW_FAILURE, LENDS, MANUAL, JobSpec
+from windlass.domain.job import ALLOW_FAILURE, LENDS, MANUAL
 from windlass.domain.rank import age_from_ms, level, rank
 from windlass.domain.records import (
     Cascade,
     CascadeKind,
     Due,
+    JobColumns,
     JobFacts,
-    NewJob,
     Ticket,
     Wait,
     WorkflowRow,
@@ -30,13 +30,18 @@ BLOCKED = State.BLOCKED.code
 QUEUED = State.QUEUED.code
 COMPLETED = State.COMPLETED.code
 
+AFTER = b'"after":'
+
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class _Kind:
-    """Jobs of one mould, base and workflow: what they share, and which of them do what."""
+    """Jobs one after the other of one mould, base and workflow: what they share."""
 
-    __slots__ = ("age_from", "base", "counts", "made", "mould", "rank", "shape", "workflow")
+    __slots__ = (
+        "age_from", "base", "blocked", "close", "drafts", "mould", "queued", "rank", "shape",
+        "told", "workflow",
+    )  # fmt: skip
 
     def __init__(self, draft: Draft, shape: int, age_from: int, place: int) -> None:
         self.mould = draft.job.mould
@@ -45,8 +50,13 @@ class _Kind:
         self.shape = shape
         self.age_from = age_from
         self.rank = place
-        self.made: dict[int, list[int]] = {}  # by state, shared with other kinds
-        self.counts = {BLOCKED: 0, QUEUED: 0}
+        # How the stored spec ends: the workflow is its last field.
+        self.close = b',"workflow":%d}' % self.workflow if self.workflow else b"}"
+        # The base is told where the spec alone does not tell it.
+        self.told = draft.base if draft.base or is_relative(draft.job.spec) else None
+        self.drafts: list[Draft] = []
+        self.blocked: list[int] = []
+        self.queued: list[int] = []
 
     def has(self, draft: Draft) -> bool:
         """Whether this job is of the kind too."""
@@ -63,7 +73,9 @@ class _Sheet:
     def __init__(
         self, work: Work, outside: Mapping[int, JobFacts], groups: Mapping[int, WorkflowRow]
     ) -> None:
-        self.rows: list[NewJob] = []
+        self.rows: list[JobColumns] = []
+        self.blocked: list[JobColumns] = []  # those of them that wait for others only
+        self.unmet: list[int] = []  # for how many
         self.waits: list[Wait] = []
         self.dues: list[Due] = []
         self.ready: list[Ticket] = []
@@ -74,20 +86,20 @@ class _Sheet:
         self._outside = outside
         self._groups = groups
         self._kinds: list[_Kind] = []
-        self._made: dict[int | None, dict[int, list[int]]] = {}  # base to be told, state
 
     def add_all(self, drafts: Sequence[Draft], shapes: Mapping[str, int]) -> None:
         """Write down all jobs, which come ascending by id."""
-        kinds: list[_Kind] = []
         kind: _Kind | None = None
         for draft in drafts:
             if kind is None or not kind.has(draft):
                 kind = self._kind(draft, shapes[draft.job.mould.digest])
-            kinds.append(kind)
+                self._kinds.append(kind)
+            kind.drafts.append(draft)
             draft.rank = kind.rank
+            self.edges[draft.id] = []  # so that they come ascending by id too
         self._rank(drafts)
-        for draft, its in zip(drafts, kinds, strict=True):
-            self._add(draft, its)
+        for kind in self._kinds:
+            self._add(kind)
 
     def _kind(self, draft: Draft, shape: int) -> _Kind:
         spec, work = draft.job.spec, self._work
@@ -95,12 +107,7 @@ class _Sheet:
         created = workflow.created_at if workflow else work.now
         age_from = age_from_ms(created, spec.not_before or None, None)
         total = level(work.catalog.weight(spec.queue), draft.base, 0)
-        kind = _Kind(draft, shape, age_from, rank(age_from, total, work.catalog.interval_ms))
-        # The base is told where the spec alone does not tell it.
-        told = draft.base if draft.base or is_relative(spec) else None
-        kind.made = self._made.setdefault(told, {BLOCKED: [], QUEUED: []})
-        self._kinds.append(kind)
-        return kind
+        return _Kind(draft, shape, age_from, rank(age_from, total, work.catalog.interval_ms))
 
     def _rank(self, drafts: Sequence[Draft]) -> None:
         """Each job by the best among itself and those behind it."""
@@ -125,30 +132,42 @@ class _Sheet:
                 better.append(draft.id)
         pass_on(self._work, better)
 
-    def _add(self, draft: Draft, kind: _Kind) -> None:
-        mould, job_id, spec = kind.mould, draft.id, draft.job.spec
-        flags = mould.flags | LENDS if draft.lends else mould.flags
-        self.rows.append(
-            NewJob(
-                job_id, kind.shape, kind.workflow, flags, draft.rank, kind.base, 0, kind.age_from,
-                self._work.now, draft.limit, mould.timeout_ms, mould.idle_ms, 0,
-                _resolved_body(draft),
-            )
-        )  # fmt: skip
-        if spec.start_before or spec.finish_before:
-            self.deadlines += deadlines_of(spec, job_id)
+    def _add(self, kind: _Kind) -> None:
+        """Write down the jobs of one kind, in a loop that looks at nothing that they share."""
+        mould, shape, workflow, now = kind.mould, kind.shape, kind.workflow, self._work.now
+        flags, base, age_from, named = mould.flags, kind.base, kind.age_from, mould.named
+        timeout_ms, idle_ms, rows = mould.timeout_ms, mould.idle_ms, self.rows
+        tie = self._tie_to_outside if self._outside else self._tie
+        for draft in kind.drafts:
+            own = flags | LENDS if draft.lends else flags
+            row = (
+                draft.id, shape, workflow, own, draft.rank, base, 0, age_from, now, draft.limit,
+                timeout_ms, idle_ms, 0, _resolved_body(draft, kind),
+            )  # fmt: skip
+            rows.append(row)
+            unmet = tie(draft)
+            if unmet and named:
+                kind.blocked.append(draft.id)
+                self.blocked.append(row)
+                self.unmet.append(unmet)
+            else:
+                self._put(draft, kind, unmet)
+
+    def _put(self, draft: Draft, kind: _Kind, unmet: int) -> None:
+        """Find the place of a job that may have a time, a deadline or a manual condition."""
+        spec, job_id = draft.job.spec, draft.id
         ticket = Ticket(kind.shape, draft.rank, job_id, 0, kind.workflow, draft.limit, None)
-        unsatisfied = self._count_unmet(draft)
+        self.deadlines += deadlines_of(spec, job_id)
         not_before = spec.not_before or 0
-        state = BLOCKED if draft.unmet else QUEUED
-        kind.made[state].append(job_id)
-        kind.counts[state] += 1
-        if draft.unmet:
-            manual = 1 if mould.flags & MANUAL else 0
-            self.waits.append(Wait(job_id, draft.unmet, manual, not_before, kind.age_from, ticket))
-            if unsatisfied:
-                self.doomed.append(draft)
-        elif not_before > self._work.now:
+        manual = 1 if kind.mould.flags & MANUAL else 0
+        if unmet + manual:
+            kind.blocked.append(job_id)
+            self.waits.append(
+                Wait(job_id, unmet + manual, manual, not_before, kind.age_from, ticket)
+            )
+            return
+        kind.queued.append(job_id)
+        if not_before > self._work.now:
             self.dues.append(Due(not_before, job_id, QUEUED, ticket))
             self._work.effects.fall_due(not_before)
         else:
@@ -156,28 +175,29 @@ class _Sheet:
 
     def count(self) -> None:
         """Record the first transitions, equal ones together."""
-        for told, made in self._made.items():
-            data = None if told is None else {"base": told}
-            for state, jobs in made.items():
-                if jobs:
-                    self._work.move_all(jobs, (0,) * len(jobs), ((0, state),), data=data)
+        made: dict[tuple[int | None, int], list[int]] = {}
         for kind in self._kinds:
-            for state, jobs_alike in kind.counts.items():
-                if jobs_alike:
-                    self._work.count_moves(kind.shape, kind.workflow, 0, state, jobs_alike)
+            for state, jobs in ((BLOCKED, kind.blocked), (QUEUED, kind.queued)):
+                if jobs:
+                    made.setdefault((kind.told, state), []).extend(jobs)
+                    self._work.count_moves(kind.shape, kind.workflow, 0, state, len(jobs))
+        for (told, state), jobs in made.items():
+            data = None if told is None else {"base": told}
+            self._work.move_all(jobs, (0,) * len(jobs), ((0, state),), data=data)
 
-    def _count_unmet(self, draft: Draft) -> bool:
-        """Count what the job waits for; whether a dependency has already failed it."""
-        unsatisfied = False
+    def _tie(self, draft: Draft) -> int:
+        """Write down what the job waits for; how many."""
+        edges, edge = self.edges, draft.id * 2
+        for job in draft.after:
+            edges[job].append(edge)
+        for job in draft.any_after:
+            edges[job].append(edge + 1)
+        return len(draft.after) + len(draft.any_after)
+
+    def _tie_to_outside(self, draft: Draft) -> int:
+        """The same where some of those may have ended, or have failed the job already."""
         edges, outside, edge = self.edges, self._outside, draft.id * 2
-        unmet = 1 if draft.job.mould.flags & MANUAL else 0
-        if not outside:
-            for job in draft.after:
-                edges[job].append(edge)
-            for job in draft.any_after:
-                edges[job].append(edge + 1)
-            draft.unmet = unmet + len(draft.after) + len(draft.any_after)
-            return False
+        unmet, unsatisfied = 0, False
         for job in draft.after:
             fact = outside.get(job)
             if fact is not None and fact.state:
@@ -191,8 +211,9 @@ class _Sheet:
             if fact is None or not fact.state:
                 edges[job].append(edge + 1)
                 unmet += 1
-        draft.unmet = unmet
-        return unsatisfied
+        if unsatisfied:
+            self.doomed.append(draft)
+        return unmet
 
 
 async def write_drafts(
@@ -211,6 +232,7 @@ async def write_drafts(
         known = {job: sheet.edges.pop(job) for job in outside if job in sheet.edges}
         await work.tx.jobs.start_dependents(sheet.edges)
         await work.tx.jobs.add_dependents(known)
+    await work.tx.flow.block(sheet.blocked, sheet.unmet)
     if sheet.waits:
         await work.tx.places.add_waits(sheet.waits)
     if sheet.dues:
@@ -220,19 +242,18 @@ async def write_drafts(
     _doom(work, sheet.doomed, outside)
 
 
-def _resolved_body(draft: Draft) -> bytes:
+def _resolved_body(draft: Draft, kind: _Kind) -> bytes:
     """The spec as stored: references as ids, and the workflow it belongs to."""
-    spec: JobSpec = draft.job.spec
+    body = draft.job.body
+    if kind.mould.named and not draft.any_after:
+        if not draft.after:
+            return body[:-1] + kind.close if kind.workflow else body
+        # The names are its last field. Nothing inside a text looks like the field's own name,
+        # since quotes are escaped there, and no text among the names is followed by a colon.
+        return body[: body.rindex(AFTER) + len(AFTER)] + _encode(draft.after) + kind.close
+    spec = draft.job.spec
     if not spec.after and not spec.after_any:
-        body = draft.job.body
-        if draft.workflow and spec.workflow is None:
-            body = body[:-1] + b',"workflow":%d}' % draft.workflow  # its last field
-        return body
-    names = b'"after":%b}' % _encode(spec.after)
-    if spec.workflow is None and draft.job.body.endswith(names):  # its last field
-        ids = b'"after":%b' % _encode(draft.after)
-        into = b',"workflow":%d}' % draft.workflow if draft.workflow else b"}"
-        return draft.job.body[: -len(names)] + ids + into
+        return body[:-1] + kind.close if kind.workflow and spec.workflow is None else body
     return _encode(
         msgspec.structs.replace(
             spec,

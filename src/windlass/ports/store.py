@@ -18,13 +18,13 @@ from windlass.domain.records import (
     Due,
     Grant,
     Granted,
+    JobColumns,
     JobEnd,
     JobFacts,
     JobTry,
     KeyRow,
     Lease,
     LimitRow,
-    NewJob,
     Ticket,
     Wait,
     Worker,
@@ -97,7 +97,7 @@ class JobsTx(Protocol):
         """`count` rising ids that were never given before."""
         ...
 
-    async def insert(self, rows: Sequence[NewJob]) -> None: ...
+    async def insert(self, rows: Sequence[JobColumns]) -> None: ...
 
     async def lock(self, ids: Sequence[int]) -> dict[int, JobFacts]:
         """Lock these rows against every other writer, ascending; unknown ids are absent."""

@@ -1,10 +1,10 @@
 """The role of a transaction that moves jobs with no ties, in bulk."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from windlass.domain.events import Moves
-from windlass.domain.records import Completed, Completion, JobColumns, Waited
+from windlass.domain.records import Completed, Completion, Freed, JobColumns, Waited
 
 
 class FlowTx(Protocol):
@@ -12,6 +12,22 @@ class FlowTx(Protocol):
 
     async def enter(self, jobs: Sequence[JobColumns]) -> None:
         """Insert jobs that are ready at once, into `jobs` and `ready`; ids ascend."""
+        ...
+
+    async def block(self, jobs: Sequence[JobColumns], unmet: Sequence[int]) -> None:
+        """Let jobs that this transaction has inserted wait for so many others each; ids ascend.
+
+        They wait for nothing else: no manual condition, no time.
+        """
+        ...
+
+    async def free(self, met: Mapping[int, int], now: int, young_from: int) -> Freed:
+        """Lower `unmet` as `PlacesTx.meet` does; what reaches 0 becomes ready at once.
+
+        That is: if the job may start by now, has no limit, keeps no wait while it runs, and
+        its age counts from `young_from` or later. The others that reach 0 are told as `meet`
+        tells them, and stand nowhere. Both come ascending by job.
+        """
         ...
 
     async def complete(self, now: int, done: Sequence[Completion]) -> list[int]:

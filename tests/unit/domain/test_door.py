@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from windlass.domain.config import Config
 from windlass.domain.errors import InvalidInput
-from windlass.domain.job import Door, JobSpec, Prepared
+from windlass.domain.job import Concurrency, Door, JobSpec, Prepared
 
 # Values that are equal to one another in Python, beside ordinary ones.
 FIELDS: dict[str, list[Any]] = {
@@ -80,3 +80,37 @@ def test_the_names_of_dependencies_do_not_count_against_the_limit() -> None:
     door.prepare(JobSpec(task="t", args="a", after=names, after_any=names))
     with pytest.raises(InvalidInput, match="at most 100 bytes as JSON, got 1"):
         door.prepare(JobSpec(task="t", args="a" * 100, after=names))
+
+
+@pytest.mark.parametrize("field", ["after", "after_any"])
+@pytest.mark.parametrize("wrong", [None, True, 0, -1, 1.5, "own"])
+def test_what_is_neither_a_name_nor_an_id_is_refused(field: str, wrong: Any) -> None:
+    """Also behind a job that is alike, and among names that are good."""
+    door = Door(Config())
+    door.prepare(JobSpec(task="t", name="first", after=("a", "b"), after_any=("c",)))
+    named: dict[str, Any] = {field: ("a", wrong, "b")}
+    with pytest.raises(InvalidInput, match=rf"expected job\.{field} to be"):
+        door.prepare(JobSpec(task="t", name="own", **named))
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "x" * 201, 3])
+def test_a_name_that_is_none_is_refused_behind_good_ones(name: Any) -> None:
+    door = Door(Config())
+    door.prepare(JobSpec(task="t", name="first"))
+    with pytest.raises(InvalidInput, match=r"expected job\.name to be printable text"):
+        door.prepare(JobSpec(task="t", name=name))
+
+
+def test_jobs_with_no_ties_but_names_say_so() -> None:
+    """What is behind the names has its default then: others need not look at it again."""
+    door = Door(Config())
+    named = [JobSpec(task="t"), JobSpec(task="t", name="a"), JobSpec(task="t", after=("a", 3))]
+    named += [JobSpec(task="t", after_any=("a",), priority=4), JobSpec(task="t", queue="live")]
+    assert all(job.mould.named for job in door.prepare_all(named))
+    others: list[dict[str, Any]] = [
+        {"key": "k"}, {"workflow": 1}, {"parent": 1}, {"not_before": 5}, {"unblock": "manual"},
+        {"labels": {"a": "b"}}, {"capability_grace_ms": 0}, {"allow_failure": True},
+        {"finish_before": 9}, {"start_before": 9}, {"concurrency": Concurrency("c")},
+    ]  # fmt: skip
+    tied = door.prepare_all([JobSpec(task="t", name="a", **fields) for fields in others])
+    assert not any(job.mould.named for job in tied)

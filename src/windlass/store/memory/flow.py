@@ -1,21 +1,24 @@
 """The way of jobs with no ties, in bulk: here in terms of the other roles."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from windlass.domain.events import Moves, expand
 from windlass.domain.records import (
     Completed,
     Completion,
+    Freed,
     JobColumns,
     JobEnd,
     JobFacts,
     Lease,
     NewJob,
     Ticket,
+    Wait,
     Waited,
 )
 from windlass.domain.states import State
 from windlass.store.finishing import complete_tied
+from windlass.store.freeing import free
 from windlass.store.memory.jobs import MemoryJobs
 from windlass.store.memory.leases import MemoryLeases
 from windlass.store.memory.log import MemoryLog
@@ -43,6 +46,19 @@ class MemoryFlow:
         await self._places.add_ready(
             [Ticket(r.shape, r.rank, r.id, 0, r.workflow, r.limit, None) for r in rows]
         )
+
+    async def block(self, jobs: Sequence[JobColumns], unmet: Sequence[int]) -> None:
+        rows = zip(map(NewJob._make, jobs), unmet, strict=True)
+        await self._places.add_waits(
+            [
+                Wait(r.id, left, 0, 0, r.age_from,
+                     Ticket(r.shape, r.rank, r.id, 0, r.workflow, r.limit, None))
+                for r, left in rows
+            ]
+        )  # fmt: skip
+
+    async def free(self, met: Mapping[int, int], now: int, young_from: int) -> Freed:
+        return await free(self._places, met, now, young_from)
 
     async def complete(self, now: int, done: Sequence[Completion]) -> list[int]:
         jobs = sorted(item[0] for item in done)

@@ -6,6 +6,7 @@ from functools import partial
 from windlass.domain.records import (
     Attempt,
     Dependents,
+    JobColumns,
     JobEnd,
     JobFacts,
     JobRecord,
@@ -28,8 +29,8 @@ class MemoryJobs:
     async def allocate(self, count: int) -> Sequence[int]:
         return self._tables.number("job", count)
 
-    async def insert(self, rows: Sequence[NewJob]) -> None:
-        for row in rows:
+    async def insert(self, rows: Sequence[JobColumns]) -> None:
+        for row in map(NewJob._make, rows):
             self._jobs.insert(row.id, new_record(row))
             if row.workflow:
                 self._tables.grouped.insert((row.workflow, row.id), (row.workflow, row.id))

@@ -1,14 +1,15 @@
 """The way of jobs with no ties, in bulk: few statements with few columns."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from windlass.domain.events import Moves
-from windlass.domain.records import Completed, Completion, JobColumns, Waited
+from windlass.domain.records import Completed, Completion, Freed, JobColumns, Waited
 from windlass.store.finishing import complete_tied
+from windlass.store.freeing import free
 from windlass.store.postgres.columns import integers, spread
 from windlass.store.postgres.jobs import PostgresJobs
 from windlass.store.postgres.leases import PostgresLeases
-from windlass.store.postgres.places import PostgresPlaces
+from windlass.store.postgres.places import TICKET, PostgresPlaces
 from windlass.store.postgres.session import Session
 from windlass.store.waiting import end_waiting
 
@@ -26,6 +27,18 @@ class PostgresFlow:
             ids, *columns, specs = zip(*rows, strict=True)
             args = spread("iiiiiiiiiiii", columns)
             await self._session.execute("enter", integers(ids), specs, *args)
+
+    async def block(self, jobs: Sequence[JobColumns], unmet: Sequence[int]) -> None:
+        """The statement of `add_waits`, with columns that need no record for each job."""
+        if jobs:
+            columns = list(zip(*jobs, strict=True))
+            ids, none = columns[0], (0,) * len(jobs)
+            ticket = columns[1], columns[4], none, columns[2], columns[9], (None,) * len(jobs)
+            args = spread(TICKET + "iiii", [*ticket, unmet, none, none, columns[7]])
+            await self._session.execute("add_waits", integers(ids), *args)
+
+    async def free(self, met: Mapping[int, int], now: int, young_from: int) -> Freed:
+        return await free(PostgresPlaces(self._session), met, now, young_from)
 
     async def complete(self, now: int, done: Sequence[Completion]) -> list[int]:
         """Two statements: what the first had to wait for, only the second one sees."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from windlass.domain.records import Attempt, JobEnd, JobFacts, JobTry, KeyRow, NewJob
+from windlass.domain.records import Attempt, JobColumns, JobEnd, JobFacts, JobTry, KeyRow
 from windlass.store.postgres import dependents
 from windlass.store.postgres.columns import ascending, integers, spread
 from windlass.store.postgres.session import Rows, Session
@@ -20,7 +20,7 @@ class PostgresJobs:
         numbers: list[int] = await self._session.fetch_value("job_numbers", count)
         return numbers
 
-    async def insert(self, rows: Sequence[NewJob]) -> None:
+    async def insert(self, rows: Sequence[JobColumns]) -> None:
         if rows:
             ids, *columns, specs = zip(*rows, strict=True)
             await self._session.execute(

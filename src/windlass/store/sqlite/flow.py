@@ -1,14 +1,15 @@
 """The way of jobs with no ties, in bulk: as few and as wide statements as can be."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import apsw
 
 from windlass.domain.events import EventKind, Moves, expand
-from windlass.domain.records import Completed, Completion, JobColumns, Waited
+from windlass.domain.records import Completed, Completion, Freed, JobColumns, Waited
 from windlass.domain.states import State
 from windlass.store.sqlite.bulk import BulkInsert
-from windlass.store.sqlite.rows import Row, as_waited, integers
+from windlass.store.sqlite.places import SqlitePlaces
+from windlass.store.sqlite.rows import COUNT_BITS, Row, as_ticket, as_waited, counted, integers
 from windlass.store.sqlite.statements import QUERIES
 
 RUNNING = State.RUNNING.code
@@ -22,6 +23,10 @@ _ENDS = BulkInsert(QUERIES["insert_outcomes"])
 _EVENTS = BulkInsert(QUERIES["insert_events"])
 _READY = BulkInsert(QUERIES["insert_ready"])
 _READY_FROM_JOBS = QUERIES["ready_from_jobs"]
+_WAITS_FROM_JOBS = QUERIES["waits_from_jobs"]
+_FREE = QUERIES["free_at_once"]
+_READY_FROM_WAITS = QUERIES["ready_from_waits"]
+_DROP_WAITS = QUERIES["drop_waits"]
 _PLAIN_LEASES = QUERIES["plain_leases"]
 _PLAIN_BETWEEN = QUERIES["plain_leases_between"]
 _TIED_LEASES = QUERIES["tied_leases"]
@@ -40,8 +45,9 @@ SPARSE = 4  # a stretch of `ready` is walked if it may hold so many jobs for eac
 class SqliteFlow:
     """`FlowTx` over one connection."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, places: SqlitePlaces) -> None:
         self._connection = connection
+        self._places = places
         self._execute = connection.execute
 
     async def enter(self, rows: Sequence[JobColumns]) -> None:
@@ -55,6 +61,28 @@ class SqliteFlow:
         else:
             tickets = [(r[1], r[4], r[0], 0, r[2], r[9], None) for r in rows]
             _READY.run(self._connection, tickets)
+
+    async def block(self, jobs: Sequence[JobColumns], unmet: Sequence[int]) -> None:
+        if jobs:
+            waiting = [job[0] << COUNT_BITS | left for job, left in zip(jobs, unmet, strict=True)]
+            self._execute(_WAITS_FROM_JOBS, (integers(waiting),))
+
+    async def free(self, met: Mapping[int, int], now: int, young_from: int) -> Freed:
+        """What is freed is not lowered first: it is looked for by what it will be."""
+        if not met:
+            return Freed([], [])
+        found: list[Row] = self._execute(_FREE, (counted(met), now, young_from)).fetchall()
+        ready = [as_ticket(row[:-1]) for row in found if row[-1]]
+        if ready:
+            jobs = [ticket[2] for ticket in ready]
+            wanted = integers(jobs)
+            self._execute(_READY_FROM_WAITS, (wanted,))
+            self._execute(_DROP_WAITS, (wanted,))
+            met = {job: met[job] for job in met.keys() - set(jobs)}
+        if len(ready) < len(found):
+            return Freed(ready, await self._places.meet(met))
+        self._places.lower(met)
+        return Freed(ready, [])
 
     async def complete(self, now: int, done: Sequence[Completion]) -> list[int]:
         if not done:
@@ -100,11 +128,13 @@ class SqliteFlow:
             return []
         ends: list[Row] = []
         ended: list[Completed] = []
-        for job, *holder, assigned_at, started_at, flags, failed, lost, shape, workflow in found:
-            _, *mine, exit_code, result = reports[job]
-            if holder != mine:
+        for (
+            job, attempt, worker, incarnation, assigned_at, started_at, flags, failed, lost, shape,
+            workflow,
+        ) in found:  # fmt: skip
+            _, its_attempt, its_worker, its_incarnation, exit_code, result = reports[job]
+            if attempt != its_attempt or worker != its_worker or incarnation != its_incarnation:
                 return []
-            attempt, worker, incarnation = holder
             ends.append(
                 (job, COMPLETED, flags, attempt, failed, lost, worker, incarnation, assigned_at,
                  started_at, now, 0, exit_code, None, None, result)

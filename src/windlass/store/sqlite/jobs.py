@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import apsw
 
-from windlass.domain.records import Attempt, JobEnd, JobFacts, JobTry, KeyRow, NewJob
+from windlass.domain.records import Attempt, JobColumns, JobEnd, JobFacts, JobTry, KeyRow
 from windlass.store.sqlite.bulk import BulkInsert
 from windlass.store.sqlite.rows import Row, as_attempt, as_facts, as_key, integers, pack, unpack
 from windlass.store.sqlite.sequences import Sequences
@@ -31,7 +31,7 @@ class SqliteJobs:
     async def allocate(self, count: int) -> Sequence[int]:
         return self._sequences.take("job", count)
 
-    async def insert(self, rows: Sequence[NewJob]) -> None:
+    async def insert(self, rows: Sequence[JobColumns]) -> None:
         _INSERT.run(self._connection, rows)
 
     async def read(self, ids: Sequence[int]) -> dict[int, JobFacts]:
@@ -85,11 +85,12 @@ class SqliteJobs:
         self._executemany(QUERIES["put_dependents"], rows)
 
     async def start_dependents(self, edges: Mapping[int, Sequence[int]]) -> None:
-        rows = [
-            (job, start // CHUNK, pack(its[start : start + CHUNK]))
-            for job, its in edges.items()
-            for start in range(0, len(its), CHUNK)
-        ]
+        rows: list[tuple[int, int, bytes]] = []
+        for job, its in edges.items():
+            if 0 < len(its) <= CHUNK:  # nearly always
+                rows.append((job, 0, pack(its)))
+            else:
+                rows += _chunks(job, 0, its)
         _DEPENDENTS.run(self._connection, rows)
 
     async def dependents(self, ids: Sequence[int], chunk: int) -> dict[int, tuple[int, ...]]:
@@ -112,7 +113,12 @@ class SqliteJobs:
         last = self._execute(QUERIES["last_dependents"], (job,)).fetchone()
         number, edges = (last[0], unpack(last[1])) if last else (0, ())
         edges += tuple(more)
-        return [
-            (job, number + start // CHUNK, pack(edges[start : start + CHUNK]))
-            for start in range(0, len(edges), CHUNK)
-        ]
+        return _chunks(job, number, edges)
+
+
+def _chunks(job: int, first: int, edges: Sequence[int]) -> list[tuple[int, int, bytes]]:
+    """The rows of these edges, from chunk number `first` on."""
+    return [
+        (job, first + start // CHUNK, pack(edges[start : start + CHUNK]))
+        for start in range(0, len(edges), CHUNK)
+    ]

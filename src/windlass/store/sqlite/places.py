@@ -13,6 +13,7 @@ from windlass.store.sqlite.rows import (
     as_head,
     as_ticket,
     as_wait,
+    counted,
     due_row,
     integers,
     wait_row,
@@ -23,6 +24,7 @@ _READY = BulkInsert(QUERIES["insert_ready"])
 _PARKED = BulkInsert(QUERIES["insert_parked"])
 _WAITS = BulkInsert(QUERIES["insert_waits"])
 _DUE = BulkInsert(QUERIES["insert_due"])
+_MEET = QUERIES["meet"]
 _PEEK = QUERIES["peek"]
 _COUNT_SPAN = QUERIES["count_ready_span"]
 _REMOVE_SPAN = QUERIES["remove_ready_span"]
@@ -56,8 +58,16 @@ class SqlitePlaces:
     async def meet(self, met: Mapping[int, int], manual: bool = False) -> list[Wait]:
         if not met:
             return []
-        self._executemany(QUERIES["meet_manual" if manual else "meet"], sorted(met.items()))
+        if manual:
+            self._executemany(QUERIES["meet_manual"], sorted(met.items()))
+        else:
+            self.lower(met)
         return self._taken_waits("free_waits", met)
+
+    def lower(self, met: Mapping[int, int]) -> None:
+        """Lower `unmet` of these jobs; those that reach 0 stay where they are."""
+        if met:
+            self._execute(_MEET, (counted(met),))
 
     async def waiting(self, ids: Sequence[int]) -> dict[int, Wait]:
         if not ids:

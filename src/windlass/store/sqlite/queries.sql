@@ -154,8 +154,29 @@ INSERT INTO due (at, job, state, shape, rank, attempt, workflow, limit_id, exclu
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: meet
--- Narrow rows by primary key: a join of 1,000 dependents touches few pages.
-UPDATE waits SET unmet = unmet - ?2 WHERE job = ?1;
+-- Narrow rows by primary key: a join of 1,000 dependents touches few pages. Each value is a
+-- job and, in its lowest 18 bits, how many conditions were met.
+UPDATE waits SET unmet = unmet - (met.value & 0x3ffff)
+FROM carray(?) AS met WHERE waits.job = met.value >> 18;
+
+-- name: free_at_once
+-- Tickets of jobs that these are the last conditions of, given as above, and whether they
+-- need nothing but to be ready.
+SELECT
+    w.shape, w.rank, w.job, w.attempt, w.workflow, w.limit_id, w.excluded,
+    w.manual = 0 AND w.not_before <= ?2 AND w.limit_id = 0 AND w.age_from >= ?3
+FROM carray(?1) AS met CROSS JOIN waits AS w ON w.job = met.value >> 18
+WHERE w.unmet <= met.value & 0x3ffff;
+
+-- name: ready_from_waits
+-- What was just found, by primary key: cheaper than binding it again.
+INSERT INTO ready (shape, rank, job, attempt, workflow, limit_id, excluded)
+SELECT w.shape, w.rank, w.job, w.attempt, w.workflow, w.limit_id, w.excluded
+FROM carray(?) AS wanted CROSS JOIN waits AS w ON w.job = wanted.value;
+
+-- name: drop_waits
+-- They are ready now.
+DELETE FROM waits WHERE job IN carray(?);
 
 -- name: meet_manual
 -- A manual condition is met once: a second time there is none left to meet.
@@ -783,6 +804,16 @@ SELECT id, job, kind, cursor, reason FROM cascades ORDER BY id;
 -- Jobs that were just inserted and are ready at once: cheaper than binding them again.
 INSERT INTO ready (shape, rank, job, attempt, workflow, limit_id)
 SELECT shape, rank, id, 0, workflow, limit_id FROM jobs WHERE id BETWEEN ? AND ?;
+
+-- name: waits_from_jobs
+-- The same for jobs that wait. Each value is a job and, in its lowest 18 bits, for how many
+-- others it waits: one array, since two of them cannot be walked side by side.
+INSERT INTO waits (
+    job, unmet, manual, not_before, age_from, shape, rank, attempt, workflow, limit_id
+)
+SELECT
+    j.id, wanted.value & 0x3ffff, 0, 0, j.age_from, j.shape, j.rank, 0, j.workflow, j.limit_id
+FROM carray(?) AS wanted CROSS JOIN jobs AS j ON j.id = wanted.value >> 18;
 
 -- name: plain_leases
 -- Running attempts of jobs on which nothing else hangs, with what their end copies.

@@ -64,7 +64,7 @@ def roles_over(connection: apsw.Connection, sequences: Sequences, server: str) -
         limits=SqliteLimits(connection, sequences),
         catalog=SqliteCatalog(connection, sequences),
         log=SqliteLog(connection, server),
-        flow=SqliteFlow(connection),
+        flow=SqliteFlow(connection, places),
         access=SqliteAccess(connection, sequences),
         files=files,
         views=SqliteViews(connection, files),
