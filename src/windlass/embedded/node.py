@@ -10,7 +10,6 @@ import asyncio
 import os
 from contextlib import AsyncExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -20,6 +19,7 @@ import structlog
 from windlass.clock import RealClock
 from windlass.domain.config import Config
 from windlass.domain.errors import Conflict, InvalidInput, WindlassError
+from windlass.executors.temporary import TemporaryFolder
 from windlass.store.sqlite.guard import EMBEDDED, SERVER
 from windlass.store.sqlite.store import SqliteStore
 from windlass.wiring import Works, make_private, make_works, open_store, own_agent, standing_by
@@ -152,8 +152,10 @@ class Node:
             raise
         if self._options.workers:
             await self._stack.enter_async_context(standing_by(works))
-            state = Path(self._stack.enter_context(TemporaryDirectory(prefix="windlass-worker-")))
-            self._running = self._run_agent(works, state, f"{os.uname().nodename}-{os.getpid()}")
+            state = self._stack.enter_context(TemporaryFolder("windlass-worker-"))
+            self._running = self._run_agent(
+                works, state.path, f"{os.uname().nodename}-{os.getpid()}"
+            )
         return works
 
     # Jobs
