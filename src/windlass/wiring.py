@@ -92,6 +92,7 @@ async def open_store(
             pool_idle=config.pool_idle,
             lifetime_ms=config.pool_lifetime_ms,
             idle_ms=config.pool_idle_time_ms,
+            notify_ms=config.notify_interval_ms,
         )
         await store.check_schema()
         return store
