@@ -15,6 +15,7 @@ from windlass.store.sqlite.faults import refusal
 
 SERVER = "server"
 EMBEDDED = "embedded client"
+PROGRAM_LIMIT = 120  # characters of a command line, in a message
 
 
 class Holding(NamedTuple):
@@ -61,11 +62,23 @@ def _lock_of(database: Path) -> Path:
     return database.with_name(database.name + ".lock")
 
 
+def _program_of(process: str) -> str:
+    """What a process runs, in brackets, where it can be seen."""
+    try:
+        words = Path("/proc", process, "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return ""
+    line = b" ".join(words).decode("utf-8", "replace").strip()
+    return f" ({line[:PROGRAM_LIMIT]})" if line else ""
+
+
 def _refusal(database: Path, holder: Holding) -> StoreUnavailable:
     lock = _lock_of(database)
-    who = f"process {holder.process}" + (f", an {EMBEDDED}" if holder.kind == EMBEDDED else "")
+    who = f"process {holder.process}{_program_of(holder.process)}"
+    who += f", an {EMBEDDED}" if holder.kind == EMBEDDED else ""
     remedy = (
-        "close that client first"
+        "it has taken the file over, or had it first: close that client, or end its program, and "
+        "start the server again"
         if holder.kind == EMBEDDED
         else "stop that one, or use PostgreSQL to run several servers"
     )
