@@ -221,6 +221,7 @@ class Closing:
 
     def _reject(self, facts: JobFacts, lease: Lease, frm: int, failure: Failure) -> None:
         """Nothing was run: the job goes back into the queue, as the table wants it, and out."""
+        self._work.effects.count("assignment_failures")
         why = failure.message or "its arguments do not fit"
         kind = str(failure.failure)
         ticket = ticket_of(facts, lease)
@@ -253,6 +254,7 @@ class Closing:
             with_reason=reason is not None,
             chance=self._chance(policy),
         )
+        work.effects.count("assignment_failures")
         given_back = Failure(FailureClass.WORKER_LOST, reason or "Handed back unstarted")
         if isinstance(verdict, GiveUp):
             self._move(
