@@ -90,6 +90,7 @@ ROUTES: Final[dict[str, str]] = {
     "POST /api/v1/tokens": Role.ADMIN,
     "DELETE /api/v1/tokens/{token:int}": Role.ADMIN,
     "POST /api/v1/verify": Role.ADMIN,
+    "POST /api/v1/workers/{worker:int}/sync": Role.WORKER,
     f"POST {ATTEMPT}/log": Role.WORKER,
     f"POST {ATTEMPT}/log/end": Role.WORKER,
     f"POST {ATTEMPT}/progress": Role.WORKER,
@@ -122,7 +123,9 @@ def _is_allowed(needed: str, role: Role | None) -> bool:
 
 async def _call(client: httpx.AsyncClient, route: str, worker: FakeWorker) -> httpx.Response:
     method, path = route.split()
-    path = path.replace("{worker:int}", str(worker.id if "attempts" in path else NOBODY))
+    path = path.replace(
+        "{worker:int}", str(worker.id if "attempts" in path or "sync" in path else NOBODY)
+    )
     path = re.sub(r"\{\w+:int\}", str(NOBODY), path)
     path = path.replace("{action:str}", "drain").replace("{path:str}", "nothing")
     path = re.sub(r"\{\w+:(str|path)\}", "nothing", path)
@@ -189,6 +192,8 @@ def test_a_revoked_token_is_refused() -> None:
             path = f"/api/v1/tokens/{made['info']['id']}"
             assert (await server.admin.delete(path)).json() == {"applied": True}
             assert (await server.admin.delete(path)).json() == {"applied": False}
+            unknown = await server.admin.delete("/api/v1/tokens/4000")
+            assert (unknown.status_code, error_of(unknown)["got"]) == (404, 4000)
             assert (await client.get("/api/v1/jobs")).status_code == 401
             listed = (await server.admin.get("/api/v1/tokens")).json()["tokens"]
             assert made["token"] not in str(listed)

@@ -62,10 +62,9 @@ class AccessRoutes(Controller):
     ) -> Changed:
         """Revoke a token."""
         who = identity_of(request)
-        if who.namespaces:
-            found = await services.access.tokens()
-            if not any(t.id == token and _within(who, t.namespaces) for t in found):
-                raise NotFound("token", token)
+        found = await services.access.tokens()
+        if not any(t.id == token and _within(who, t.namespaces) for t in found):
+            raise NotFound("token", token)
         return Changed(await services.access.revoke(token))
 
     @post("/codes", opt={"role": Role.OPERATOR})
