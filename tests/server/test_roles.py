@@ -91,6 +91,7 @@ ROUTES: Final[dict[str, str]] = {
     "DELETE /api/v1/tokens/{token:int}": Role.ADMIN,
     "POST /api/v1/verify": Role.ADMIN,
     "POST /api/v1/workers/{worker:int}/sync": Role.WORKER,
+    "POST /api/v1/workers/{worker:int}/leave": Role.WORKER,
     f"POST {ATTEMPT}/log": Role.WORKER,
     f"POST {ATTEMPT}/log/end": Role.WORKER,
     f"POST {ATTEMPT}/progress": Role.WORKER,
@@ -124,7 +125,8 @@ def _is_allowed(needed: str, role: Role | None) -> bool:
 async def _call(client: httpx.AsyncClient, route: str, worker: FakeWorker) -> httpx.Response:
     method, path = route.split()
     path = path.replace(
-        "{worker:int}", str(worker.id if "attempts" in path or "sync" in path else NOBODY)
+        "{worker:int}",
+        str(worker.id if "attempts" in path or path.endswith(("sync", "leave")) else NOBODY),
     )
     path = re.sub(r"\{\w+:int\}", str(NOBODY), path)
     path = path.replace("{action:str}", "drain").replace("{path:str}", "nothing")

@@ -68,7 +68,7 @@ class SyncRoute:
 def check_speaks_for(who: Identity, worker: int) -> None:
     """Refuse everybody but the worker itself."""
     if who.role is not Role.WORKER or who.worker != worker:
-        raise Forbidden("a worker syncs only for itself")
+        raise Forbidden("a worker speaks only for itself")
 
 
 async def _until_gone(receive: Receive) -> None:

@@ -19,6 +19,7 @@ from windlass.wire.workers import (
     Changed,
     EnrolReply,
     EnrolRequest,
+    LeaveRequest,
     WorkerInfo,
     WorkerList,
 )
@@ -118,6 +119,14 @@ class WorkerRoutes(Controller):
         """
         check_speaks_for(identity_of(request), worker)
         return await services.engine.sync(worker, data)
+
+    @post("/{worker:int}/leave", opt={"role": Role.WORKER}, status_code=200)
+    async def leave(
+        self, request: Ask, worker: Id, data: JSONBody[LeaveRequest], services: UseServices
+    ) -> Changed:
+        """The worker's process ends: nobody needs to wait for its silence."""
+        check_speaks_for(identity_of(request), worker)
+        return Changed(await services.engine.leave(worker, data.incarnation))
 
     @delete("/{worker:int}", opt={"role": Role.OPERATOR}, status_code=200)
     async def remove(

@@ -36,6 +36,7 @@ from windlass.worker.syncing import IncarnationEnded, SyncLoop
 
 KILL_PATIENCE_MS = 10_000
 LAST_WORDS_S = 10  # beyond the grace, for the reports of a worker that ends
+GOODBYE_S = 2
 FIRST_PAUSE_MS = 100
 LONGEST_PAUSE_MS = 5_000
 
@@ -182,6 +183,18 @@ class Agent:
         if syncing.done():
             await syncing
         await loop.slots.flushed(LAST_WORDS_S)
+        await self._say_goodbye()
+
+    async def _say_goodbye(self) -> None:
+        """Spare others the wait until they notice; if nobody hears it, they will."""
+        leaving = asyncio.get_running_loop().create_task(
+            self._gateway.leave(self.worker, self.incarnation)
+        )
+        await asyncio.wait((leaving,), timeout=GOODBYE_S)
+        if not leaving.done():
+            leaving.cancel()
+        elif error := leaving.exception():
+            log.info("goodbye_unheard", error=str(error))
 
     # Incarnations
 
