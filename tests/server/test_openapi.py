@@ -59,6 +59,22 @@ def test_the_description_is_valid_and_asks_for_a_token(description: dict[str, An
     assert "/api/v1/jobs/{job}/wait" in description["paths"]
 
 
+def test_errors_look_as_they_are_described(description: dict[str, Any]) -> None:
+    shape = description["components"]["schemas"]["Error"]["properties"]["error"]
+    for path, operations in description["paths"].items():
+        for operation in operations.values():
+            content = operation["responses"]["default"]["content"]["application/json"]
+            assert content["schema"] == {"$ref": "#/components/schemas/Error"}, path
+
+    async def scenario() -> None:
+        async with running_server() as server:
+            refused = await server.admin.post("/api/v1/jobs", json={"jobs": [{"task": 3}]})
+            error = refused.json()["error"]
+            assert set(shape["required"]) <= set(error) <= set(shape["properties"])
+
+    run(scenario())
+
+
 class Target(NamedTuple):
     """A server where everything that addresses can name exists, and who may ask for it."""
 
