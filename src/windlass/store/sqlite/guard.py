@@ -15,6 +15,7 @@ from windlass.store.sqlite.faults import refusal
 
 SERVER = "server"
 EMBEDDED = "embedded client"
+STAND_IN = "embedded client in place of a server"  # which gives the file back when asked
 PROGRAM_LIMIT = 120  # characters of a command line, in a message
 
 
@@ -40,10 +41,17 @@ class Guard:
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n{kind}\n{blobs}\n".encode(), 0)
         self._descriptor = descriptor
+        self._blobs = blobs
 
-    def release(self) -> None:
-        """Let go. The file stays: removing it would race with one who just opened it."""
+    def release(self, to: str = "") -> None:
+        """Let go, `to` one of a kind that is about to come.
+
+        The file stays: removing it would race with one who just opened it.
+        """
         if self._descriptor >= 0:
+            if to:
+                os.ftruncate(self._descriptor, 0)
+                os.pwrite(self._descriptor, f"{os.getpid()}\n{to}\n{self._blobs}\n".encode(), 0)
             os.close(self._descriptor)
             self._descriptor = -1
 
@@ -75,11 +83,12 @@ def _program_of(process: str) -> str:
 def _refusal(database: Path, holder: Holding) -> StoreUnavailable:
     lock = _lock_of(database)
     who = f"process {holder.process}{_program_of(holder.process)}"
-    who += f", an {EMBEDDED}" if holder.kind == EMBEDDED else ""
+    embedded = holder.kind in (EMBEDDED, STAND_IN)
+    who += f", an {holder.kind}" if embedded else ""
     remedy = (
         "it has taken the file over, or had it first: close that client, or end its program, and "
         "start the server again"
-        if holder.kind == EMBEDDED
+        if embedded
         else "stop that one, or use PostgreSQL to run several servers"
     )
     return refusal(
