@@ -143,7 +143,7 @@ async def leave(work: Work, worker_id: int, incarnation: int) -> bool:
     offline = int(WorkerStatus.OFFLINE)
     await work.tx.workers.update([worker._replace(status=offline, reason="stopped")])
     work.say(
-        EventKind.WORKER, f"Worker {worker.name} has stopped", worker=worker_id,
+        EventKind.WORKER, "has stopped", worker=worker_id,
         incarnation=incarnation, data={"name": worker.name, "status": "offline"},
     )  # fmt: skip
     return True
