@@ -53,7 +53,7 @@ from windlass.server.planning import WirePlanner
 from windlass.server.services import Services
 from windlass.store.memory.store import MemoryStore
 from windlass.store.sqlite.backup import back_up as back_up  # noqa: PLC0414 - for commands
-from windlass.store.sqlite.store import SqliteStore
+from windlass.store.sqlite.opening import open_held
 from windlass.wire.system import Verified, ViolationInfo
 from windlass.worker.agent import Agent
 from windlass.worker.direct import DirectGateway
@@ -92,13 +92,14 @@ async def open_store(
             pool_idle=config.pool_idle,
             lifetime_ms=config.pool_lifetime_ms,
             idle_ms=config.pool_idle_time_ms,
+            notify_ms=config.notify_interval_ms,
         )
         await store.check_schema()
         return store
     if parts.scheme == "sqlite":
         path = Path(parts.path)
         make_private(path.parent)
-        file = SqliteStore.open(path, RealClock(), server="s1", blobs=blobs)
+        file = await open_held(path, RealClock(), blobs)
         await file.join()
         return file
     if parts.scheme == "memory":

@@ -31,7 +31,9 @@ def test_tokens_are_made_used_and_revoked(up: Program) -> None:
     assert refused.returncode == 5
     assert "submitter" in refused.stderr
     assert up.text("tokens", "revoke", str(made["info"]["id"])) == "done"
-    assert up("jobs", WINDLASS_TOKEN=token).returncode == 5
+    refused = up("jobs", WINDLASS_TOKEN=token)
+    assert refused.returncode == 5
+    assert "does not accept the token of WINDLASS_TOKEN" in refused.stderr
 
 
 def test_names_stand_for_artifacts(up: Program) -> None:

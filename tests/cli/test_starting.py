@@ -18,7 +18,7 @@ def test_without_a_server_the_error_says_how_to_start_one(tmp_path: Path) -> Non
     assert "windlass up" in unknown.stderr
     silent = program("jobs", WINDLASS_SERVER="http://127.0.0.1:9")
     assert silent.returncode == 3
-    assert "no server at http://127.0.0.1:9" in silent.stderr
+    assert "no server at http://127.0.0.1:9: Connection refused; start" in silent.stderr
     assert "windlass up" in silent.stderr
     assert program("doctor").returncode == 1
 

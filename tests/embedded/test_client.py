@@ -146,7 +146,7 @@ def test_a_program_may_be_a_single_file(tmp_path: Path) -> None:
 
 def test_a_program_that_opens_its_client_on_import_is_told_what_to_do(tmp_path: Path) -> None:
     told = run_script(tmp_path, guard=False)
-    assert told.startswith("failed None")
+    assert told.startswith("rejected None")
     assert 'below `if __name__ == "__main__":`' in told
 
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from tests.support.running_server import running_server
 from tests.support.waiting import until
 from windlass.domain.errors import StoreUnavailable
 from windlass.engine.verify import verify
+from windlass.wire.sync import Released
 
 PATIENCE_S = 60
 
@@ -132,7 +134,8 @@ def test_a_server_is_refused_on_a_file_that_an_embedded_client_holds(tmp_path: P
         refused = program("up", "--port", "0", "--workers", "0")
         assert refused.returncode != 0
         said = " ".join((refused.stdout + refused.stderr).split())
-        assert f"locked by process {os.getpid()}, an embedded client" in said
+        assert f"locked by process {os.getpid()} (" in said
+        assert "), an embedded client; " in said
         assert "Traceback" not in said
 
 
@@ -151,6 +154,40 @@ def test_on_a_servers_file_a_client_is_a_guest(tmp_path: Path) -> None:
             assert given.job == job.id
             assert (await server.show(job.id))["state"] == "running"
             assert (await job.info()).state == "running"
+
+    run(scenario())
+
+
+def test_a_client_that_stood_in_for_a_server_gives_the_file_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("windlass.embedded.node.SERVER_RETURNS_S", 1.0)
+    path = tmp_path / "windlass.db"
+
+    async def scenario() -> None:
+        async with AsyncExitStack() as stack:
+            async with running_server(f"sqlite://{path}"):
+                opened = windlass.AsyncClient.embedded(path, workers=1)
+                client = await stack.enter_async_context(opened)
+                await client.submit("shell", argv=["true"])
+            store: Any = client._service._node.works.engine.store  # type: ignore[attr-defined]
+
+            async def leads() -> bool:
+                return bool(store.leads)
+
+            for _ in range(2):
+                await until("the client takes over", leads, PATIENCE_S)
+                job = await client.submit("shell", argv=["true"])
+                assert (await job.wait(timeout=PATIENCE_S)).state == "completed"
+                async with running_server(f"sqlite://{path}") as server:
+                    assert not store.leads
+                    worker = await server.worker()
+                    job = await client.submit("shell", argv=["true"])
+                    (given,) = (await worker.sync(want=1, wait_ms=20_000)).jobs
+                    assert given.job == job.id
+                    await worker.sync(released=(Released(given.job, given.attempt),))
+            await until("the client takes over", leads, PATIENCE_S)
+            assert await verify(store) == []
 
     run(scenario())
 

@@ -84,7 +84,17 @@ _submits = st.builds(Submit, st.lists(_job, min_size=1, max_size=3), st.none() |
 _joins = st.builds(Submit, st.lists(_job, min_size=1, max_size=2), st.none(), st.integers(0, 5))
 _failures = st.sampled_from([None, "execution", "network", "worker_lost", "resource"])
 _kinds = st.sampled_from(
-    ["completed", "completed", "failed", "canceled", "timed_out", "started", "released", "refused"]
+    [
+        "completed",
+        "completed",
+        "failed",
+        "canceled",
+        "timed_out",
+        "started",
+        "released",
+        "refused",
+        "misfit",
+    ]
 )
 _reports = st.lists(st.builds(Report, st.integers(0, 5), _kinds, _failures), max_size=2)
 _rarely = st.integers(0, 9).map(lambda n: n == 0)

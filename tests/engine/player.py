@@ -174,6 +174,9 @@ def _spoken(held: list[Assignment], reports: list[Report]) -> dict[str, Any]:
         elif kind in ("released", "refused"):
             reason = "no disk" if kind == "refused" else None
             said["released"].append(Released(job.job, job.attempt, reason))
+        elif kind == "misfit":
+            wrong = Finished(job.job, job.attempt, "failed", failure="configuration", misfit=True)
+            said["finished"].append(wrong)
         else:
             text = None if failure else "connection refused"
             said["finished"].append(

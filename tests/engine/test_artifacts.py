@@ -169,7 +169,9 @@ async def test_a_retry_looks_anew(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("prefetch", [False, True])
-async def test_a_name_that_stands_for_nothing_fails_the_job(rig: Rig, prefetch: bool) -> None:
+async def test_a_name_that_stands_for_nothing_has_the_job_rejected(
+    rig: Rig, prefetch: bool
+) -> None:
     agent = await rig.agent()
     number = await rig.submit(args=[LOOKUP])
     other = await rig.submit()
@@ -177,7 +179,7 @@ async def test_a_name_that_stands_for_nothing_fails_the_job(rig: Rig, prefetch: 
     assert [job.job for job in reply.jobs] == [other]
     assert await rig.engine.wait_ended(number, 30_000)
     record = await rig.record(number)
-    assert await rig.state(number) == "failed"
+    assert await rig.state(number) == "rejected"
     assert record.failure == 7  # configuration
     assert "env/bookworm" in (record.reason or "")
     assert (await rig.snapshot()).dynamic == ()
@@ -191,7 +193,7 @@ async def test_names_of_another_namespace_are_not_found(rig: Rig) -> None:
     mine = await rig.submit(args=LOOKUP, namespace="mine")
     assert (await agent.sync(want=1)).jobs == ()
     assert await rig.engine.wait_ended(mine, 30_000)
-    assert await rig.state(mine) == "failed"
+    assert await rig.state(mine) == "rejected"
 
 
 async def test_files_of_the_jobs_before_are_found_by_their_names(rig: Rig) -> None:
@@ -237,7 +239,7 @@ async def test_the_file_of_the_job_that_took_the_place_of_another_is_used(rig: R
     assert (args_of(use)["job"], args_of(use)["sha256"]) == (again.job, digest)
 
 
-async def test_a_file_that_no_job_before_has_left_fails_the_job(rig: Rig) -> None:
+async def test_a_file_that_no_job_before_has_left_has_the_job_rejected(rig: Rig) -> None:
     desk = Desk(rig)
     stranger, _ = await built(rig, desk, b"image", name="stranger")
     agent = await rig.agent()
@@ -250,6 +252,6 @@ async def test_a_file_that_no_job_before_has_left_fails_the_job(rig: Rig) -> Non
         number = await rig.submit(args={"$lookup": lookup}, after=(before,))
         assert (await agent.sync(want=1)).jobs == ()
         assert await rig.engine.wait_ended(number, 30_000)
-        assert await rig.state(number) == "failed"
+        assert await rig.state(number) == "rejected"
         assert lookup in ((await rig.record(number)).reason or "")
     assert await rig.state(stranger) == "completed"

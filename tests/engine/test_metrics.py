@@ -24,7 +24,19 @@ async def test_assignments_are_counted(rig: Rig) -> None:
     await (await rig.agent()).take(5)
     metrics = await rig.engine.metrics()
     assert (metrics.assignment_attempts, metrics.assignment_successes) == (5, 2)
-    assert metrics.assignment_failures == 3
+    assert metrics.assignment_failures == 0
+
+
+async def test_assignments_that_come_to_nothing_are_failures(rig: Rig) -> None:
+    agent = await rig.agent()
+    for _ in range(3):
+        await rig.submit()
+    back, refused, unfit = await agent.take(3, prefetch=True)
+    await agent.release(back)
+    await agent.release(refused, "no disk")
+    await agent.finish(unfit, "failed", failure="configuration", misfit=True)
+    metrics = await rig.engine.metrics()
+    assert (metrics.assignment_successes, metrics.assignment_failures) == (3, 3)
 
 
 async def test_retries_and_timeouts_are_counted(rig: Rig) -> None:

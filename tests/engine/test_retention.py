@@ -17,6 +17,7 @@ from windlass.domain.config import Config
 from windlass.domain.events import EventKind
 from windlass.domain.files import LogState
 from windlass.domain.job import Concurrency
+from windlass.engine.files import Files
 from windlass.engine.loops.retention import Report, RetentionLoop
 from windlass.engine.retention import spans
 from windlass.engine.verify import judge, verify
@@ -285,6 +286,34 @@ async def test_files_that_nothing_speaks_of_go_after_a_day(rig: Rig) -> None:
     await rig.advance(DAY + 1)
     assert (await loop.run_once(rig.now)).files == 3
     assert sorted([info.key async for info in desk.blobs.list("")]) == sorted(kept)
+
+
+async def test_a_log_that_its_server_left_in_small_segments_is_joined(rig: Rig) -> None:
+    desk = Desk(rig)
+    agent = await rig.agent()
+    for _ in range(2):
+        await rig.submit()
+    ended, open_still = await agent.take(want=2)
+    for job in (ended, open_still):
+        for number in range(40):
+            await desk.files.append_log(holder_of(agent, job), 2 * number, b"ab")
+    # The server that would have joined them dies, and knows nothing of them afterwards.
+    after = Desk(rig)
+    after.blobs = desk.blobs
+    after.files = Files(rig.engine, desk.blobs)
+    await after.files.end_log(holder_of(agent, ended), 80, "committed")
+    await agent.finish(ended)
+    assert (await retain(rig, after)).joined == 0
+    await rig.advance(DAY + 1)
+    assert (await retain(rig, after)).joined == 1
+    counts = [len(await keys_of(after, job.job)) for job in (ended, open_still)]
+    assert counts == [1, 40]
+    assert await after.text(ended.job) == b"ab" * 40
+    assert (await retain(rig, after)).joined == 0
+
+
+async def keys_of(desk: Desk, job: int) -> list[str]:
+    return [info.key async for info in desk.blobs.list(f"logs/{job}")]
 
 
 async def test_the_files_of_a_removed_job_go_too(rig: Rig) -> None:

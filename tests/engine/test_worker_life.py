@@ -250,3 +250,31 @@ async def test_the_jobs_of_a_removed_worker_are_orphans(rig: Rig) -> None:
     assert (await rig.cleanup()).orphans == 3
     assert await rig.states(*jobs) == ["retrying"] * 3
     assert (await rig.cleanup()).orphans == 0
+
+
+async def test_a_worker_that_says_goodbye_is_offline_and_nobody_is_to_blame(rig: Rig) -> None:
+    agent = await rig.agent()
+    assert await rig.engine.leave(agent.id, agent.incarnation)
+    worker = await rig.worker(agent.id)
+    assert (worker.status, worker.reason) == (WorkerStatus.OFFLINE, "stopped")
+    assert not await rig.engine.leave(agent.id, agent.incarnation)
+    with pytest.raises(Conflict, match="has ended"):
+        await agent.take()
+    await rig.pass_time(10 * MINUTE)
+    assert (await rig.engine.metrics()).worker_failures == 0
+    await agent.enrol()
+    assert (await rig.worker(agent.id)).status == WorkerStatus.ONLINE
+
+
+async def test_a_goodbye_counts_for_its_own_incarnation_and_without_jobs(rig: Rig) -> None:
+    agent = await rig.agent()
+    old = agent.incarnation
+    await agent.enrol()
+    assert not await rig.engine.leave(agent.id, old)
+    await rig.submit()
+    held = await agent.take_one()
+    assert not await rig.engine.leave(agent.id, agent.incarnation)
+    await agent.finish(held)
+    await rig.engine.set_worker_status(agent.id, WorkerStatus.DISABLED)
+    assert not await rig.engine.leave(agent.id, agent.incarnation)
+    assert (await rig.worker(agent.id)).status == WorkerStatus.DISABLED

@@ -12,12 +12,15 @@ import pytest
 from tests.executors.conftest import OnBench
 from tests.support.debian import missing_reason
 from tests.support.job_context import BenchContext, Workbench, is_alive
+from windlass.domain.tasks.gstreamer import sources_of
 from windlass.executors.ffmpeg import FfmpegExecutor
 from windlass.executors.gstreamer import GstreamerExecutor
 from windlass.executors.media import MediaExecutor
+from windlass.executors.probe import find_duration
 from windlass.ports.executor import Result
 
 REASON = missing_reason("gst-launch-1.0")
+NO_DISCOVERER = missing_reason("gst-discoverer-1.0")
 
 pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
 
@@ -107,6 +110,70 @@ def test_an_unreachable_peer_is_a_network_failure(
         assert (result.outcome, result.failure) == ("failed", "network")
 
     on_bench(body)
+
+
+async def clip(bench: Workbench) -> str:
+    """A clip of two seconds."""
+    made, context = await launch(
+        bench, f"{TEST_CLIP} ! x264enc ! mp4mux ! filesink location=a.mp4", ("a.mp4",)
+    )
+    assert made.outcome == "completed"
+    assert context.durations == []  # test pictures have no length but their own
+    return str(bench.folder / "job-1" / "a.mp4")
+
+
+def test_what_a_pipeline_reads_is_measured_by_ffmpeg(
+    on_bench: OnBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("windlass.executors.probe.DISCOVERER", "no-such-program")
+
+    async def body(bench: Workbench) -> None:
+        source = await clip(bench)
+        for words in (
+            f"filesrc location={source} ! decodebin",
+            f"uridecodebin uri=file://{source}",
+        ):
+            result, context = await launch(bench, f"{words} ! fakesink")
+            assert result.outcome == "completed"
+            assert context.durations == [pytest.approx(2_000, abs=50)]
+
+    on_bench(body)
+
+
+@pytest.mark.skipif(NO_DISCOVERER is not None, reason=str(NO_DISCOVERER))
+def test_what_a_pipeline_reads_is_measured_by_gstreamer(
+    on_bench: OnBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("windlass.executors.gstreamer.find_ffmpeg", lambda: None)
+
+    async def body(bench: Workbench) -> None:
+        source = await clip(bench)
+        result, context = await launch(bench, f"filesrc location={source} ! decodebin ! fakesink")
+        assert result.outcome == "completed"
+        assert context.durations == [pytest.approx(2_000, abs=50)]
+
+    on_bench(body)
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "found"),
+    [
+        ("filesrc location=a.mp4 ! decodebin ! fakesink", ["a.mp4"]),
+        ("uridecodebin uri=http://h/a name=in in. ! queue ! fakesink", ["http://h/a"]),
+        ("filesrc location='a' ! x filesrc location=c ! y", ["a", "c"]),
+        ("videotestsrc ! fakesink", []),
+        ("filesrc location=a ! mux. audiotestsrc ! mux.", []),
+        ("multifilesrc location=a loop=true ! fakesink", []),
+        ("decodebin ! filesink location=out.mp4", []),
+    ],
+)
+def test_what_a_pipeline_reads_is_found_in_its_words(pipeline: str, found: list[str]) -> None:
+    assert sources_of(pipeline.split()) == found
+
+
+def test_a_duration_that_nobody_knows_is_none() -> None:
+    assert find_duration("Properties:\n  Duration: 99:99:99.999999999\n") is None
+    assert find_duration("Properties:\n  Duration: 0:01:02.500000000\n") == 62_500
 
 
 def test_a_cancel_ends_the_pipeline(on_bench: OnBench) -> None:

@@ -38,9 +38,9 @@ def test_a_worker_that_imports_them_runs_them_by_name(tmp_path: Path) -> None:
             assert await end_of(rig, "thumbs.wait", ["a", "b"]) == ("completed", ["a", "b"], None)
             # A misfit that no server saw ends this job alone, and the next one runs.
             assert await end_of(rig, "thumbs.make", {"wide": 3}) == (
-                "failed", None, "configuration",
+                "rejected", None, "configuration",
             )  # fmt: skip
-            assert await end_of(rig, "thumbs.make", "wide") == ("failed", None, "configuration")
+            assert await end_of(rig, "thumbs.make", "wide") == ("rejected", None, "configuration")
             assert (await end_of(rig, "thumbs.make", [1]))[0] == "completed"
 
     play(tmp_path, scene)

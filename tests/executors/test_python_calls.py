@@ -141,6 +141,7 @@ def test_what_cannot_be_called_is_a_configuration_failure(on_python: OnPython) -
         for name, args, message in NOT_CALLABLE:
             result = await python.call(name, *args)
             assert (result.outcome, result.failure) == ("failed", "configuration")
+            assert result.misfit is not name.startswith("return_")  # those had run
             assert message in str(result.message)
 
     on_python(body)
@@ -177,6 +178,7 @@ def test_arguments_that_are_no_call_are_refused(on_python: OnPython) -> None:
         for args in no_calls:
             result = await python.executor.run(python.bench.context(args))
             assert (result.outcome, result.failure) == ("failed", "configuration")
+            assert result.misfit
 
     on_python(body)
 

@@ -118,6 +118,8 @@ def test_misfits_in_the_address_name_their_field() -> None:
             ):  # fmt: skip
                 reply = await server.admin.get(target)
                 assert (reply.status_code, error_of(reply)["code"]) == (404, "not_found"), target
+            lost = await server.admin.get("/api/v1/jbos")
+            assert error_of(lost)["message"].startswith("there is no GET /api/v1/jbos: ")
             for target in ("/api/v1/jobs?queue=%00", "/api/v1/jobs?name=%ff"):
                 assert (await server.admin.get(target)).status_code in (200, 422)
             reply = await server.admin.delete("/api/v1/jobs")

@@ -7,6 +7,8 @@ import pytest
 
 from tests.support.running import run
 from tests.support.running_server import RunningServer, error_of, job, running_server
+from windlass.domain.config import Config
+from windlass.domain.retry import RetryPolicy
 from windlass.domain.roles import Role
 from windlass.wire.sync import Finished
 
@@ -55,6 +57,23 @@ def test_a_job_has_the_names_that_scripts_build_on() -> None:
             moves = [(t["from"], t["to"]) for t in shown["transitions"]]
             assert moves[0] == (None, "queued")
             assert moves[-1] == ("running", "failed")
+
+    run(scenario())
+
+
+def test_retries_are_counted_and_not_failures() -> None:
+    async def scenario() -> None:
+        at_once = Config(retry=RetryPolicy(initial_backoff_ms=0))
+        async with running_server("memory:", at_once) as server:
+            worker = await server.worker()
+            number = await server.submit(job(retries=1, retry_on=["execution"]))
+            for retries in (0, 1):
+                (given,) = (await worker.sync(want=1)).jobs
+                assert (await server.show(number))["retry_count"] == retries
+                said = Finished(given.job, given.attempt, "failed", 3, "execution", "no")
+                await worker.sync(finished=(said,))
+            shown = await server.show(number)
+            assert (shown["state"], shown["retry_count"], shown["max_retries"]) == ("failed", 1, 1)
 
     run(scenario())
 

@@ -10,6 +10,7 @@ from litestar.routes import HTTPRoute
 
 from tests.support.running import run
 from tests.support.running_server import FakeWorker, error_of, running_server
+from windlass.domain.events import EventKind
 from windlass.domain.roles import Role
 from windlass.server.app import _litestar
 from windlass.server.services import Services
@@ -90,6 +91,8 @@ ROUTES: Final[dict[str, str]] = {
     "POST /api/v1/tokens": Role.ADMIN,
     "DELETE /api/v1/tokens/{token:int}": Role.ADMIN,
     "POST /api/v1/verify": Role.ADMIN,
+    "POST /api/v1/workers/{worker:int}/sync": Role.WORKER,
+    "POST /api/v1/workers/{worker:int}/leave": Role.WORKER,
     f"POST {ATTEMPT}/log": Role.WORKER,
     f"POST {ATTEMPT}/log/end": Role.WORKER,
     f"POST {ATTEMPT}/progress": Role.WORKER,
@@ -122,7 +125,10 @@ def _is_allowed(needed: str, role: Role | None) -> bool:
 
 async def _call(client: httpx.AsyncClient, route: str, worker: FakeWorker) -> httpx.Response:
     method, path = route.split()
-    path = path.replace("{worker:int}", str(worker.id if "attempts" in path else NOBODY))
+    path = path.replace(
+        "{worker:int}",
+        str(worker.id if "attempts" in path or path.endswith(("sync", "leave")) else NOBODY),
+    )
     path = re.sub(r"\{\w+:int\}", str(NOBODY), path)
     path = path.replace("{action:str}", "drain").replace("{path:str}", "nothing")
     path = re.sub(r"\{\w+:(str|path)\}", "nothing", path)
@@ -189,6 +195,18 @@ def test_a_revoked_token_is_refused() -> None:
             path = f"/api/v1/tokens/{made['info']['id']}"
             assert (await server.admin.delete(path)).json() == {"applied": True}
             assert (await server.admin.delete(path)).json() == {"applied": False}
+            events = await server.services.engine.store.read(lambda tx: tx.log.read(0, 100))
+            number = made["info"]["id"]
+            assert [(e.reason, e.actor) for e in events if e.kind == EventKind.ACCESS][-2:] == [
+                (f"Token {number} (ci, submitter) was made", "admin-1"),
+                (f"Token {number} was revoked", "admin-1"),
+            ]
+            assert made["token"] not in str(events)
+            shown = "/api/v1/events?follow=false"
+            assert "was revoked" in (await server.admin.get(shown)).text
+            assert "Token" not in (await (await server.role(Role.OPERATOR)).get(shown)).text
+            unknown = await server.admin.delete("/api/v1/tokens/4000")
+            assert (unknown.status_code, error_of(unknown)["got"]) == (404, 4000)
             assert (await client.get("/api/v1/jobs")).status_code == 401
             listed = (await server.admin.get("/api/v1/tokens")).json()["tokens"]
             assert made["token"] not in str(listed)

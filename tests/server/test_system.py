@@ -99,7 +99,7 @@ def test_followed_events_include_those_to_come() -> None:
         ):
             number = await server.submit(job(name="later"))
             async for line in reply.aiter_lines():
-                if line.startswith("data:"):
+                if line.startswith("data:") and '"kind":"job"' in line:
                     break
             assert json.loads(line.removeprefix("data: "))["job"] == number
 

@@ -17,6 +17,7 @@ PACKAGES = {
         "gstreamer1.0-plugins-bad",
         "gstreamer1.0-plugins-ugly",
     ),
+    "gst-discoverer-1.0": ("gstreamer1.0-plugins-base-apps",),
     "redis-server": ("redis-server",),
     "slurmctld": ("slurm-wlm",),
     # libFuzzer and the sanitizers, of which the second package brings the libraries.

@@ -29,6 +29,7 @@ class _Answer(msgspec.Struct):
 _ARGUMENTS: dict[str, Any] = {
     "enrol": tuple[EnrolRequest],
     "sync": tuple[int, SyncRequest],
+    "leave": tuple[int, int],
     "append_log": tuple[Holder, int, bytes],
     "end_log": tuple[Holder, int, Literal["committed", "lost"], int],
     "progress": tuple[Holder, Any],
@@ -111,6 +112,9 @@ class BridgeGateway:
     async def sync(self, worker: int, request: SyncRequest) -> SyncReply:
         reply: SyncReply = await self._call(SyncReply, "sync", worker, request)
         return reply
+
+    async def leave(self, worker: int, incarnation: int) -> None:
+        await self._call(None, "leave", worker, incarnation)
 
     async def append_log(self, holder: Holder, offset: int, data: bytes) -> int:
         position: int = await self._call(int, "append_log", holder, offset, data)

@@ -21,6 +21,8 @@ def test_sigterm_waits_for_what_runs_and_takes_nothing_new(tmp_path: Path) -> No
             assert await agent.process.wait() == 0
             assert state_of(await rig.ended(job)) == "completed"
             assert (await rig.record(waiting)).facts.state == 0
+            (worker,) = (await rig.store.snapshot()).workers
+            assert (worker.status, worker.reason) == (WorkerStatus.OFFLINE, "stopped")
 
     play(tmp_path, scene)
 

@@ -33,6 +33,7 @@ def test_tools_are_asked_for_their_versions() -> None:
     assert facts["system:gpus"] >= 0
     assert facts["python:version"].startswith("3.")
     assert "ffmpeg:version" not in facts or facts["ffmpeg:available"]
+    assert "=" not in facts.get("ffmpeg:encoders", ())
 
 
 def test_a_worker_tells_what_it_found(tmp_path: Path) -> None:

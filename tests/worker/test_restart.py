@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import until
 from tests.worker.rig import Rig, Witness, play, state_of
-from windlass.clock import RealClock
+from windlass.clock import RealChance, RealClock
 from windlass.domain.errors import Conflict
+from windlass.worker.agent import RIVALRY, Agent
 from windlass.worker.keeper_client import MARKER
 from windlass.worker.leftovers import kill_leftovers
+from windlass.worker.options import WorkerOptions
 from windlass.worker.processes import boottime
 from windlass.worker.record import boot_id
 from windlass.worker.state import StateDirectory
@@ -96,5 +99,24 @@ def test_strangers_are_never_killed(tmp_path: Path) -> None:
         assert stranger.returncode is None
         stranger.kill()
         await stranger.wait()
+
+    play(tmp_path, scene)
+
+
+def test_two_agents_of_one_name_do_not_fight_for_ever(tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        options = WorkerOptions(name="w", state=tmp_path / "elsewhere")
+        rival = Agent(rig.gateway, options, {}, rig.clock, RealChance())
+        async with rig.agent("w") as agent:
+            fighting = asyncio.create_task(rival.run())
+
+            async def one_yields() -> bool:
+                return max(agent._evictions, rival._evictions) >= RIVALRY
+
+            await until("one of them yields", one_yields, 60)
+            (worker,) = (await rig.store.snapshot()).workers
+            assert worker.incarnation <= 4 * RIVALRY
+            rival.stop()  # also in the midst of its pause
+            await fighting
 
     play(tmp_path, scene)

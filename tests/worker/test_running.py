@@ -49,10 +49,11 @@ def test_a_program_that_is_not_there_is_a_matter_of_configuration(tmp_path: Path
     play(tmp_path, scene)
 
 
-def test_arguments_that_are_wrong_fail_the_job_and_nothing_else(tmp_path: Path) -> None:
+def test_arguments_that_are_wrong_reject_the_job_and_nothing_else(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         async with rig.agent():
             record = await rig.ended(await rig.submit(args={"argv": []}))
+            assert state_of(record) == "rejected"
             assert FAILURE_BY_CODE[record.failure] == "configuration"
             assert state_of(await rig.ended(await rig.submit("true"))) == "completed"
 

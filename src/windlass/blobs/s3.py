@@ -11,6 +11,7 @@ from obstore.store import S3Store
 
 from windlass.blobs.faults import from_bucket
 from windlass.blobs.keys import check_key, check_prefix
+from windlass.blobs.last_answers import await_at_exit
 from windlass.domain.errors import NotFound
 from windlass.ports.blobs import BlobInfo
 
@@ -32,6 +33,7 @@ class S3Blobs:
         client: Any = {"timeout": "60s", **options.pop("client_options", {})}
         if endpoint.startswith("http://"):
             client["allow_http"] = True
+        await_at_exit()
         self._where = f"bucket {bucket}"
         self._store = S3Store(
             bucket,

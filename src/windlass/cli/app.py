@@ -7,7 +7,7 @@ from importlib.metadata import version
 from cyclopts import App, CycloptsError, Group, Parameter
 
 from windlass.cli import config, explain, fleet, jobs, queues
-from windlass.cli.connection import explain_distrust
+from windlass.cli.connection import explain_distrust, explain_refusal
 from windlass.cli.leaving import run_and_leave
 from windlass.cli.logging import configure
 from windlass.cli.output import FAILED, USAGE, fail
@@ -100,7 +100,7 @@ def _main() -> None:
     except CycloptsError:  # which it has shown
         raise SystemExit(USAGE) from None
     except WindlassError as error:
-        fail(explain_distrust(error) or error)
+        fail(explain_distrust(error) or explain_refusal(error) or error)
     except BrokenPipeError:
         # Whoever read the output has enough; Python would complain once more at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,5 +1,6 @@
 """How a command reaches its server: the options for it, and the client they lead to."""
 
+import os
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +11,12 @@ from cyclopts import Group, Parameter
 from windlass.client.client import AsyncClient, Client
 from windlass.client.service import HttpService
 from windlass.client.settings import Found, find_server, trust_for
-from windlass.client.transport import Transport
-from windlass.domain.errors import Unreachable
+from windlass.client.transport import ServerError, Transport
+from windlass.domain.errors import Unreachable, WindlassError
 
 T = TypeVar("T")
 
+UNAUTHORIZED: Final = 401
 CONNECTION: Final = Group("Connection", sort_key=5)
 
 
@@ -82,6 +84,19 @@ class Connection:
 
 
 HERE: Final = Connection()
+
+
+def explain_refusal(error: WindlassError) -> WindlassError | None:
+    """The error to show instead when the server does not know the token of this command."""
+    if not isinstance(error, ServerError) or error.status != UNAUTHORIZED:
+        return None
+    origin = "WINDLASS_TOKEN" if os.environ.get("WINDLASS_TOKEN") else "the data directory"
+    return ServerError(
+        error.status,
+        error.code,
+        f"the server does not accept the token of {origin}: set WINDLASS_TOKEN to a valid one "
+        "(`windlass tokens create` makes them), or name its data directory with --data",
+    )
 
 
 def explain_distrust(error: BaseException) -> Unreachable | None:

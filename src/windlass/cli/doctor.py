@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple
 import apsw
 
 from windlass.cli.configuration import load_settings
-from windlass.cli.connection import HERE, Connection, explain_distrust
+from windlass.cli.connection import HERE, Connection, explain_distrust, explain_refusal
 from windlass.cli.core import ConfigFile
 from windlass.cli.output import FAILED, Json, print_json, print_table
 from windlass.client.settings import data_directory
@@ -108,7 +108,9 @@ def _server(at: Connection) -> Iterator[Finding]:
         yield Finding("server known", "ok", address)
         workers = at.call("GET", "/api/v1/workers", WorkerList).workers
     except WindlassError as error:
-        yield Finding("server", "problem", str(explain_distrust(error) or error))
+        yield Finding(
+            "server", "problem", str(explain_distrust(error) or explain_refusal(error) or error)
+        )
         return
     yield Finding("server answers", "ok", "and accepts this token")
     able = sum(worker.status in ("idle", "busy") for worker in workers)

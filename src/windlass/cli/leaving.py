@@ -1,8 +1,10 @@
 """The end of the process, where threads of a library would not let it end in peace.
 
-The client of S3 has threads that hold Python objects for a moment after an answer is in. One
-that lets go of them while the interpreter is being taken down aborts the process, though all of
-its work is done. So a process that has used it flushes what it said and leaves at once.
+A thread of the client of S3 that answers while the interpreter is taken down aborts the process
+(`blobs/last_answers.py` has the whole story). Programs wait for answers that are being given; but
+a command that was interrupted may have broken off requests whose answers are still to come, and
+nobody can tell when. So a command that has used the client flushes what it said and leaves at
+once, as all of its work is done.
 """
 
 import os

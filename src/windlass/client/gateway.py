@@ -12,7 +12,7 @@ from windlass.ports.gateway import Holder
 from windlass.wire.files import LogEnd, LogNext, MediaDuration, RunLimit, Upload
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.sync import SyncReply, SyncRequest
-from windlass.wire.workers import Changed, EnrolReply, EnrolRequest
+from windlass.wire.workers import Changed, EnrolReply, EnrolRequest, LeaveRequest
 
 CHUNK = 1024 * 1024
 MARGIN_SECONDS = 10.0
@@ -47,6 +47,11 @@ class HttpGateway:
         path = f"/api/v1/workers/{worker}/sync"
         limit = request.wait_ms / 1000 + MARGIN_SECONDS
         return await self._transport.call("POST", path, SyncReply, request, timeout=limit)
+
+    async def leave(self, worker: int, incarnation: int) -> None:
+        path = f"/api/v1/workers/{worker}/leave"
+        request = LeaveRequest(incarnation=incarnation)
+        await self._transport.call("POST", path, Changed, request, timeout=MARGIN_SECONDS)
 
     async def append_log(self, holder: Holder, offset: int, data: bytes) -> int:
         query = {"incarnation": holder.incarnation, "offset": offset}

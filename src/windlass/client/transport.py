@@ -4,6 +4,8 @@ aiohttp carries it: a call costs a quarter of the CPU it costs with httpx.
 """
 
 import io
+import os
+import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, NamedTuple, TypeVar
@@ -196,7 +198,7 @@ class Transport:
         return {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
 
     def _unreachable(self, error: Exception) -> Unreachable:
-        why = str(error) or type(error).__name__
+        why = _why(error)
         sent = not isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
         said = f"no server at {self.server}: {why}; start one with `windlass up`"
         return Unreachable(said, sent)
@@ -204,6 +206,16 @@ class Transport:
     def _turn_to_next(self) -> None:
         """From now on ask at the next address."""
         self._servers.append(self._servers.pop(0))
+
+
+def _why(error: Exception) -> str:
+    """What kept a server from being reached, in as few words as there are."""
+    if isinstance(error, aiohttp.ClientConnectorError):
+        met = error.os_error
+        if met.errno is not None and not isinstance(met, socket.gaierror):
+            return os.strerror(met.errno)
+        return str(met.strerror or met)
+    return str(error) or type(error).__name__
 
 
 def _proxy_for(server: str) -> str | None:

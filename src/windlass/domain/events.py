@@ -25,6 +25,7 @@ class EventKind(IntEnum):
     SCHEDULE = 11  # put, paused, removed; a slot was started, skipped or missed
     TEMPLATE = 12  # a version was put, or all were removed
     REACTION = 13  # what followed the end of a workflow
+    ACCESS = 14  # a token or a code was made, or a token revoked
 
 
 class Event(NamedTuple):

@@ -60,6 +60,7 @@ _TAGS: Final[Mapping[int, str]] = {
     EventKind.SCHEDULE: "Schedule",
     EventKind.TEMPLATE: "Template",
     EventKind.REACTION: "Reaction",
+    EventKind.ACCESS: "Access",
 }
 
 

@@ -94,7 +94,9 @@ def _seconds_ms(value: object) -> int | None:
         return None
     if isinstance(value, int):
         return value * 1000 if value >= 0 else None
-    return round(value * 1000) if math.isfinite(value) and value >= 0 else None
+    if not math.isfinite(value) or value < 0:
+        return None
+    return round(min(value, DURATION_LIMIT_MS) * 1000)  # which is too long in any case
 
 
 def _duration_text_ms(value: str) -> Decimal | None:

@@ -10,7 +10,6 @@ import asyncio
 import os
 from contextlib import AsyncExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -20,7 +19,8 @@ import structlog
 from windlass.clock import RealClock
 from windlass.domain.config import Config
 from windlass.domain.errors import Conflict, InvalidInput, WindlassError
-from windlass.store.sqlite.guard import EMBEDDED, SERVER
+from windlass.executors.temporary import TemporaryFolder
+from windlass.store.sqlite.guard import EMBEDDED, SERVER, STAND_IN
 from windlass.store.sqlite.store import SqliteStore
 from windlass.wiring import Works, make_private, make_works, open_store, own_agent, standing_by
 from windlass.worker.agent import Agent
@@ -28,6 +28,7 @@ from windlass.worker.options import WorkerOptions
 
 # A server that ends may be about to start again: it is waited for so long.
 SERVER_RETURNS_S: Final = 10.0
+VACANT_AGAIN_S: Final = 5.0  # a place that was taken so long is vacant anew
 AGENT_PAUSE_MS: Final = 1_000
 
 log = structlog.get_logger()
@@ -61,7 +62,9 @@ class Node:
         self._agent: Agent | None = None
         self._running: asyncio.Task[None] | None = None
         self._taking_over: asyncio.Task[None] | None = None
-        self._vacant_since: float | None = None
+        self._stepping_down: asyncio.Task[None] | None = None
+        self._works_here = False  # the agent is to run, and to be started again
+        self._vacant_since = self._vacant_seen = -VACANT_AGAIN_S
 
     async def open(self) -> Works:
         """Start the engine, and what else is this process's to run."""
@@ -83,12 +86,10 @@ class Node:
             works, self.works = self.works, None
             if works is None:
                 return
-            if self._taking_over is not None:
-                await asyncio.wait((self._taking_over,))
-            if self._agent is not None:
-                self._agent.drain()
-            if self._running is not None:
-                await asyncio.wait((self._running,))
+            for changing in (self._taking_over, self._stepping_down):
+                if changing is not None:
+                    await asyncio.wait((changing,))
+            await self._stop_agent()
             await self._stack.aclose()
             await works.close()
 
@@ -116,8 +117,10 @@ class Node:
     def _note_vacancy(self) -> None:
         """Nobody seems to hold the file."""
         loop = asyncio.get_running_loop()
-        if self._vacant_since is None:
-            self._vacant_since = loop.time()
+        now = loop.time()
+        if now - self._vacant_seen >= VACANT_AGAIN_S:
+            self._vacant_since = now
+        self._vacant_seen = now
         if self.works is None or not self._options.workers or self._taking_over is not None:
             return
         self._taking_over = loop.create_task(self._take_over(self.works, loop.time()))
@@ -125,18 +128,39 @@ class Node:
     async def _take_over(self, works: Works, now: float) -> None:
         store = works.engine.store
         assert isinstance(store, SqliteStore)
-        assert self._vacant_since is not None
         held = store.holding
+        kind = STAND_IN if held.kind in (SERVER, STAND_IN) else EMBEDDED
         try:
             if held.kind == SERVER and now - self._vacant_since < SERVER_RETURNS_S:
                 return
             blobs = held.blobs or f"file://{files_of(store.path) / 'blobs'}"
-            if not self._closed and await store.lead(EMBEDDED, self._options.blobs or blobs):
+            chosen = self._options.blobs or blobs
+            if not self._closed and await store.lead(kind, chosen, self._note_wish):
                 log.info("took_over", file=str(store.path), after=held.process)
                 await works.engine.refresh()
                 self._begin(works, files_of(store.path))
         finally:
             self._taking_over = None
+
+    def _note_wish(self) -> None:
+        """A server wants the file that this process took over from it."""
+        if self.works is not None and self._stepping_down is None:
+            stepping = self._step_down(self.works)
+            self._stepping_down = asyncio.get_running_loop().create_task(stepping)
+
+    async def _step_down(self, works: Works) -> None:
+        store = works.engine.store
+        assert isinstance(store, SqliteStore)
+        try:
+            if store.holding.kind == STAND_IN:
+                await self._stop_agent()
+                await works.duty.lay_down()
+                self._vacant_since = self._vacant_seen = asyncio.get_running_loop().time()
+                await store.step_down(self._note_vacancy)
+                await works.engine.refresh()
+                log.info("gave_back", file=str(store.path))
+        finally:
+            self._stepping_down = None
 
     # A store that others share
 
@@ -152,8 +176,10 @@ class Node:
             raise
         if self._options.workers:
             await self._stack.enter_async_context(standing_by(works))
-            state = Path(self._stack.enter_context(TemporaryDirectory(prefix="windlass-worker-")))
-            self._running = self._run_agent(works, state, f"{os.uname().nodename}-{os.getpid()}")
+            state = self._stack.enter_context(TemporaryFolder("windlass-worker-"))
+            self._running = self._run_agent(
+                works, state.path, f"{os.uname().nodename}-{os.getpid()}"
+            )
         return works
 
     # Jobs
@@ -162,7 +188,16 @@ class Node:
         works.duty.take_up()
         self._running = self._run_agent(works, folder / "worker", "embedded")
 
+    async def _stop_agent(self) -> None:
+        """Let running jobs end, and hand back those that do not."""
+        self._works_here = False
+        if self._agent is not None:
+            self._agent.drain()
+        if self._running is not None:
+            await asyncio.wait((self._running,))
+
     def _run_agent(self, works: Works, state: Path, name: str) -> asyncio.Task[None]:
+        self._works_here = True
         options = WorkerOptions(
             name=name,
             state=state,
@@ -173,7 +208,7 @@ class Node:
 
     async def _keep_agent(self, works: Works, options: WorkerOptions) -> None:
         """Run the worker until the end; one that fails is started again."""
-        while not self._closed:
+        while self._works_here and not self._closed:
             try:
                 self._agent = own_agent(works.engine, works.files, options)
                 await self._agent.run()

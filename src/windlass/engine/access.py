@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from windlass.domain.access import Code, Token
 from windlass.domain.errors import InvalidInput
+from windlass.domain.events import EventKind
 from windlass.domain.job import check_name
 from windlass.domain.roles import Identity, Role
 from windlass.engine.engine import Engine
@@ -86,9 +87,9 @@ class Access:
 
     async def create_token(
         self, name: str, role: Role, namespaces: Sequence[str] = (), expires_at: int = 0,
-        worker: int = 0,
+        worker: int = 0, actor: str | None = None,
     ) -> Created:  # fmt: skip
-        """Make a token and remember its digest."""
+        """Make a token and remember its digest; the log keeps who asked for it."""
         check_name("name", name)
         if len(namespaces) > NAMESPACE_LIMIT:
             raise InvalidInput("namespaces", f"at most {NAMESPACE_LIMIT}", len(namespaces))
@@ -101,15 +102,24 @@ class Access:
                 0, name, digest_of(secret), str(role), tuple(namespaces), worker, work.now,
                 expires_at, 0,
             )  # fmt: skip
-            return row._replace(id=await work.tx.access.insert(row))
+            made = row._replace(id=await work.tx.access.insert(row))
+            if not worker:  # of those its enrolment tells
+                said = f"Token {made.id} ({name}, {role}) was made"
+                told = {"token": made.id, "namespaces": list(namespaces)}
+                work.say(EventKind.ACCESS, said, actor=actor, data=told)
+            return made
 
         return Created(secret, await self._engine.run(insert))
 
-    async def revoke(self, token: int) -> bool:
+    async def revoke(self, token: int, actor: str | None = None) -> bool:
         """Revoke a token; here it stops working at once."""
 
         async def step(work: Work) -> bool:
-            return await work.tx.access.revoke(token, work.now)
+            revoked = await work.tx.access.revoke(token, work.now)
+            if revoked:
+                said = f"Token {token} was revoked"
+                work.say(EventKind.ACCESS, said, actor=actor, data={"token": token})
+            return revoked
 
         revoked = await self._engine.run(step)
         self._seen.clear()
@@ -119,13 +129,14 @@ class Access:
         """All tokens, without their secrets."""
         return await self._engine.store.read(lambda tx: tx.access.all())
 
-    async def create_code(self, ttl_ms: int) -> tuple[str, int]:
+    async def create_code(self, ttl_ms: int, actor: str | None = None) -> tuple[str, int]:
         """A code for one enrolment, and when it expires."""
         secret = CODE_PREFIX + self._secrets.secret()
 
         async def insert(work: Work) -> int:
             expires_at = work.now + ttl_ms
             await work.tx.access.add_code(Code(digest_of(secret), work.now, expires_at, 0))
+            work.say(EventKind.ACCESS, "A code for a worker was made", actor=actor)
             return expires_at
 
         return secret, await self._engine.run(insert)

@@ -41,6 +41,7 @@ RETRYING = State.RETRYING.code
 COMPLETED = State.COMPLETED.code
 FAILED = State.FAILED.code
 CANCELED = State.CANCELED.code
+REJECTED = State.REJECTED.code
 
 _spec_decoder = msgspec.json.Decoder(JobSpec)
 
@@ -52,6 +53,7 @@ class Failure(NamedTuple):
     message: str | None = None
     exit_code: int | None = None
     blameless: bool = False
+    misfit: bool = False  # of the arguments, and nothing was run
 
 
 class Closing:
@@ -106,6 +108,8 @@ class Closing:
         verdict = self._verdict(facts, lease, failure)
         if isinstance(verdict, Retry):
             self._retry(facts, lease, frm, failure, verdict)
+        elif failure.misfit and frm in (ASSIGNED, RUNNING):
+            self._reject(facts, lease, frm, failure)
         else:
             self._give_up(facts, lease, frm, failure, verdict)
 
@@ -215,6 +219,26 @@ class Closing:
         )
         self._end(counted, lease, FAILED, why, failure=failure)
 
+    def _reject(self, facts: JobFacts, lease: Lease, frm: int, failure: Failure) -> None:
+        """Nothing was run: the job goes back into the queue, as the table wants it, and out."""
+        self._work.effects.count("assignment_failures")
+        why = failure.message or "its arguments do not fit"
+        kind = str(failure.failure)
+        ticket = ticket_of(facts, lease)
+        if frm == RUNNING:
+            self._move(facts, lease, RUNNING, RETRYING, why, failure=kind, counts="none")
+            self._move_ticket(ticket, RETRYING, QUEUED, "Nothing of it ran")
+        else:
+            self._move(facts, lease, ASSIGNED, QUEUED, why, failure=kind)
+        self._move_ticket(ticket, QUEUED, REJECTED, why)
+        self._close_try(
+            facts, lease, frm, failure, facts.failed, facts.lost, facts.returned, facts.excluded
+        )
+        ended = facts._replace(attempt=lease.attempt)
+        end = end_without_attempt(ended, REJECTED, self._work.now, why)
+        self._ends.append(end._replace(failure=failure.failure.code, message=failure.message))
+        self._facts.append(ended)
+
     def _end_canceled(self, facts: JobFacts, lease: Lease, failure: Failure) -> None:
         reason = lease.reason or failure.message or "Canceled"
         self._move(facts, lease, lease.state, CANCELED, reason)
@@ -230,6 +254,7 @@ class Closing:
             with_reason=reason is not None,
             chance=self._chance(policy),
         )
+        work.effects.count("assignment_failures")
         given_back = Failure(FailureClass.WORKER_LOST, reason or "Handed back unstarted")
         if isinstance(verdict, GiveUp):
             self._move(

@@ -33,7 +33,7 @@ from windlass.engine.explain_commands import ExplainCommands
 from windlass.engine.fleet_commands import FleetCommands
 from windlass.engine.hot import Done, HotPaths, answers_of
 from windlass.engine.job_commands import JobCommands
-from windlass.engine.lookups import fail_unresolved
+from windlass.engine.lookups import reject_unresolved
 from windlass.engine.metrics import Counters, Metrics
 from windlass.engine.reopening import Reopening
 from windlass.engine.submission import (
@@ -329,7 +329,7 @@ class Engine(JobCommands, WorkflowCommands, ExplainCommands, FleetCommands):
         if effects.cascades:
             self._cascades.start()
         if effects.unresolved:
-            self._spawn(self.run(partial(fail_unresolved, unresolved=effects.unresolved)))
+            self._spawn(self.run(partial(reject_unresolved, unresolved=effects.unresolved)))
         if (
             self.store.shared
             and not effects.told

@@ -49,6 +49,12 @@ class FleetCommands(ABC):
         self.told.pop(enrolled.worker, None)
         return enrolled
 
+    async def leave(self, worker: int, incarnation: int) -> bool:
+        """An incarnation of a worker ends by itself; whether that was news."""
+        check_id("worker", worker)
+        check_id("incarnation", incarnation)
+        return await self.run(lambda work: workers.leave(work, worker, incarnation))
+
     async def set_worker_status(
         self,
         worker: int,

@@ -2,8 +2,8 @@
 
 `@JOB/ARTIFACT` is an artifact of a job that this one waits for (`upstream.py`).
 What a name stands for is kept with the attempt, so that a lost answer is sent again as it
-was, and a retry looks anew. A name that stands for nothing fails the job; that is done
-by a transaction of its own, after the one that made the lease, because jobs are locked
+was, and a retry looks anew. A name that stands for nothing has the job rejected; that is
+done by a transaction of its own, after the one that made the lease, because jobs are locked
 before leases.
 """
 
@@ -28,7 +28,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 async def resolve(work: Work, granted: Sequence[Granted]) -> Sequence[Granted]:
-    """The grants with their names resolved; those that cannot be are left out, to fail."""
+    """The grants with their names resolved; those that cannot be are left out, to be rejected."""
     # Of most specs one look for a byte is enough, a tenth of the time of the whole mark.
     if not [grant for grant in granted if _BYTE in grant[6] and _MARK in grant[6]]:
         return granted
@@ -83,8 +83,8 @@ async def resolve_again(
     return again
 
 
-async def fail_unresolved(work: Work, unresolved: Sequence[tuple[int, int, str]]) -> None:
-    """Fail attempts (job, attempt, why) whose names stand for nothing, if they are in force."""
+async def reject_unresolved(work: Work, unresolved: Sequence[tuple[int, int, str]]) -> None:
+    """Reject the jobs of attempts (job, attempt, why) in force whose names stand for nothing."""
     jobs = sorted({job for job, _, _ in unresolved})
     facts = await work.tx.jobs.lock(jobs)
     leases = await work.tx.leases.lock(jobs)
@@ -94,8 +94,7 @@ async def fail_unresolved(work: Work, unresolved: Sequence[tuple[int, int, str]]
     for job, attempt, why in unresolved:
         lease = leases.get(job)
         if lease is not None and lease.attempt == attempt:
-            begun = closing.start(facts[job], lease)
-            closing.fail(facts[job], begun, Failure(FailureClass.CONFIGURATION, why))
+            closing.fail(facts[job], lease, Failure(FailureClass.CONFIGURATION, why, misfit=True))
     await closing.write()
 
 

@@ -1,22 +1,29 @@
 """Joining the small segments of logs that have ended, so that reading one needs few objects.
 
 It happens behind everything else, one log at a time. Whatever is lost on the way, with the
-server that did it, costs nothing but the objects: the bytes are read from either.
+server that did it, costs nothing but the objects: the bytes are read from either. The sweep
+for orphans, which reads all names anyway, finds such logs, and they are joined then.
 """
 
 import asyncio
 from collections import deque
+from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import structlog
 
 from windlass.domain.errors import WindlassError
 from windlass.domain.files import LogRow
-from windlass.engine.segments import Logs
+from windlass.engine.file_writes import is_ended
+from windlass.engine.segments import SEGMENT_LIMIT, Logs, owner_of
+from windlass.ports.blobs import BlobInfo, Blobs
+from windlass.ports.store import Store, Tx
 
 FROM: Final = 16  # appends: a log of fewer is left as it is
 MOST_WAITING: Final = 1_000
 MOST_COUNTED: Final = 10_000
+MOST_FOUND: Final = 1_000  # scattered logs of one sweep; the next one finds the others
 
 log = structlog.get_logger()
 
@@ -68,3 +75,44 @@ class Merging:
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait((self._task,))
+
+
+class Scattered:
+    """Logs that lie in far more segments than they need, found by the names of all segments."""
+
+    def __init__(self) -> None:
+        self._found: list[tuple[int, int]] = []
+        self._owner: tuple[int, int] | None = None
+        self._segments = self._bytes = 0
+
+    def see(self, infos: Sequence[BlobInfo]) -> None:
+        """Look at the next segments; those of one log come one after the other."""
+        for info in infos:
+            owner = owner_of(info.key)
+            if owner != self._owner:
+                self._close()
+                self._owner = owner
+            self._segments += 1
+            self._bytes += info.size
+
+    def _close(self) -> None:
+        needed = self._bytes // SEGMENT_LIMIT + 1
+        many = self._segments >= FROM and self._segments > 2 * needed
+        if many and self._owner is not None and len(self._found) < MOST_FOUND:
+            self._found.append(self._owner)
+        self._segments = self._bytes = 0
+
+    async def join(self, store: Store, blobs: Blobs) -> int:
+        """Join the segments of those that have ended; how many logs."""
+        self._close()
+        logs, joined = Logs(blobs), 0
+        for job, attempt in self._found:
+            row = await store.read(partial(_read_log, job=job, attempt=attempt))
+            if row is not None and is_ended(row):
+                await logs.merge(row)
+                joined += 1
+        return joined
+
+
+async def _read_log(tx: Tx, job: int, attempt: int) -> LogRow | None:
+    return await tx.files.log(job, attempt)

@@ -6,6 +6,8 @@ import msgspec
 class Metrics(msgspec.Struct, kw_only=True):
     """Counts since this engine started; `queue_depth` is the store's, per queue.
 
+    `assignment_attempts` are slots that jobs were asked for, also by idle workers; successes
+    are jobs given out, failures those of them that came back before they ran.
     `worker_failure_rate` is the share of failed assignments that workers caused.
     `last_run_ms` tells when each loop last ran, in the store's time.
     """
@@ -48,7 +50,7 @@ class Counters:
             queue_depth=depth,
             assignment_attempts=attempts,
             assignment_successes=successes,
-            assignment_failures=attempts - successes,
+            assignment_failures=counts.get("assignment_failures", 0),
             retries=counts.get("retries", 0),
             timeouts=counts.get("timeouts", 0),
             orphans=counts.get("orphans", 0),

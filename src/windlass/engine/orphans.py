@@ -1,9 +1,10 @@
 """Files that nothing speaks of: what a crash, a refused upload or a removed job left behind."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from windlass.engine import artifacts, segments
+from windlass.engine.merging import Scattered
 from windlass.ports.blobs import BlobInfo, Blobs
 from windlass.ports.store import Store
 
@@ -14,8 +15,16 @@ UNFINISHED: Final = (artifacts.UPLOADS, "tmp")
 Judge = Callable[[Sequence[BlobInfo]], Awaitable[list[str]]]
 
 
-async def remove_orphans(store: Store, blobs: Blobs, older_than_ms: int) -> int:
-    """Remove old files without an owner; how many. It reads every name there is."""
+class Swept(NamedTuple):
+    """How many files were removed, and of how many logs the segments were joined."""
+
+    removed: int
+    joined: int
+
+
+async def sweep_files(store: Store, blobs: Blobs, older_than_ms: int) -> Swept:
+    """Remove old files without an owner, join scattered logs. It reads every name there is."""
+    scattered = Scattered()
 
     async def unreferenced(infos: Sequence[BlobInfo]) -> list[str]:
         digests = {artifacts.digest_of(info.key): info.key for info in infos}
@@ -23,6 +32,7 @@ async def remove_orphans(store: Store, blobs: Blobs, older_than_ms: int) -> int:
         return [key for digest, key in digests.items() if digest not in used]
 
     async def unknown(infos: Sequence[BlobInfo]) -> list[str]:
+        scattered.see(infos)
         owners = {info.key: segments.owner_of(info.key) for info in infos}
         jobs = sorted({owner[0] for owner in owners.values() if owner})
         found = await store.read(lambda tx: tx.files.logs(jobs))
@@ -39,7 +49,7 @@ async def remove_orphans(store: Store, blobs: Blobs, older_than_ms: int) -> int:
         *((folder, all_of) for folder in UNFINISHED),
     ):
         removed += await _sweep(blobs, folder, older_than_ms, judge)
-    return removed
+    return Swept(removed, await scattered.join(store, blobs))
 
 
 async def _sweep(blobs: Blobs, folder: str, older_than_ms: int, judge: Judge) -> int:

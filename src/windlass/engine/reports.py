@@ -247,7 +247,7 @@ def _finish(
         item = msgspec.structs.replace(
             item, outcome="failed", failure=FailureClass.CONFIGURATION.value, message=problem
         )
-    if lease.state == ASSIGNED:
+    if lease.state == ASSIGNED and not item.misfit:
         lease = closing.start(facts, lease)
     if item.outcome == "canceled" and lease.state == RUNNING and lease.reason is not None:
         closing.hand_back(facts, lease, lease.reason)  # it was told to make room for another
@@ -267,7 +267,8 @@ def _failure_of(item: Finished, lease: Lease) -> Failure:
         return Failure(FailureClass.TIMEOUT, message or lease.reason or "Timed out", code)
     named = FAILURE_BY_NAME.get(item.failure or "")
     if named is not None:
-        return Failure(named, message, code)
+        misfit = item.misfit and named is FailureClass.CONFIGURATION
+        return Failure(named, message, code, misfit=misfit)
     return Failure(classify(message or ""), message, code)
 
 

@@ -10,7 +10,7 @@ from windlass.domain.events import EventKind
 from windlass.domain.failure import FailureClass
 from windlass.domain.records import Lease, Worker
 from windlass.domain.states import State
-from windlass.domain.workers import WorkerStatus
+from windlass.domain.workers import CLAIMING, WorkerStatus
 from windlass.engine.capability import note_past
 from windlass.engine.closing import Closing, Failure
 from windlass.engine.restoring import first_incarnation
@@ -128,6 +128,25 @@ async def _end_incarnation(work: Work, worker: Worker, enrolment: Enrolment) -> 
         )
     reasons = {worker.id: f"Worker {worker.name} was restarted"}
     await end_leases(work, leases, reasons, restarted=True)
+
+
+async def leave(work: Work, worker_id: int, incarnation: int) -> bool:
+    """Take a worker for offline whose process has said that it ends; nobody is to blame.
+
+    What an operator decided stays, and so does one that still holds jobs: its silence decides.
+    """
+    worker = (await work.tx.workers.lock([worker_id])).get(worker_id)
+    if worker is None or worker.incarnation != incarnation or worker.status not in CLAIMING:
+        return False
+    if await work.tx.leases.of_workers([worker_id]):
+        return False
+    offline = int(WorkerStatus.OFFLINE)
+    await work.tx.workers.update([worker._replace(status=offline, reason="stopped")])
+    work.say(
+        EventKind.WORKER, "has stopped", worker=worker_id,
+        incarnation=incarnation, data={"name": worker.name, "status": "offline"},
+    )  # fmt: skip
+    return True
 
 
 async def end_leases(

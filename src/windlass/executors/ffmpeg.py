@@ -16,7 +16,7 @@ from windlass.domain.tasks.ffmpeg import (
     read_args,
 )
 from windlass.domain.tasks.sources import Source
-from windlass.executors.probe import find_duration, learn_duration
+from windlass.executors.probe import ffmpeg_probe, find_duration, learn_duration
 from windlass.executors.tool import STOPPED, failed, missing, place_source, run_tool, tail_of
 from windlass.ports.executor import JobContext, Result
 
@@ -64,12 +64,12 @@ async def transcode(context: JobContext, args: FfmpegArgs) -> Result:
     output = context.scratch / args.output
     output.parent.mkdir(parents=True, exist_ok=True)
     inputs = [
-        input_options(source, place)
+        ffmpeg_probe(program, input_options(source, place))
         for source, place in zip(args.inputs, sources, strict=True)
         if not (isinstance(source, Source) and source.format == "lavfi")  # made as it is read
     ]
     declared = duration_ms(args) or _limit_ms(args.options)
-    meter = Meter(context, report, await learn_duration(context, declared, program, inputs))
+    meter = Meter(context, report, await learn_duration(context, declared, inputs))
     if context.stopping.is_set():
         return STOPPED
     env = {"FFREPORT": f"file={REPORT}:level={INFO}", "AV_LOG_FORCE_NOCOLOR": "1"}

@@ -11,7 +11,11 @@ import re
 import shutil
 from typing import Final
 
-from windlass.domain.tasks.gstreamer import GstreamerArgs, command_line, read_args
+from windlass.domain.tasks.declared import read_duration
+from windlass.domain.tasks.gstreamer import GstreamerArgs, command_line, read_args, sources_of
+from windlass.domain.tasks.sources import scheme_of
+from windlass.executors.ffmpeg import find_ffmpeg
+from windlass.executors.probe import learn_duration, uri_probe
 from windlass.executors.tool import AS_ONE, STOPPED, failed, missing, run_tool, tail_of
 from windlass.ports.executor import JobContext, Result
 
@@ -35,10 +39,23 @@ class GstreamerExecutor:
 
     async def run(self, context: JobContext) -> Result:
         """Run the pipeline of the job's arguments."""
-        return await launch(context, read_args(context.args))
+        args = read_args(context.args)
+        declared = read_duration(args.duration, "args.duration")
+        ffmpeg = find_ffmpeg()
+        uris = [_uri(context, source) for source in sources_of(args.pipeline)]
+        await learn_duration(context, declared, [p for uri in uris for p in uri_probe(uri, ffmpeg)])
+        if context.stopping.is_set():
+            return STOPPED
+        return await launch(context, args)
 
     async def close(self) -> None:
         """There is nothing to let go of."""
+
+
+def _uri(context: JobContext, source: str) -> str:
+    if scheme_of(source) is not None:
+        return source
+    return (context.scratch / source).absolute().as_uri()
 
 
 async def launch(context: JobContext, args: GstreamerArgs) -> Result:

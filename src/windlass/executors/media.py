@@ -12,7 +12,7 @@ from windlass.domain.tasks.media import (
 from windlass.domain.tasks.sources import scheme_of
 from windlass.executors.ffmpeg import find_ffmpeg, transcode
 from windlass.executors.gstreamer import find_gstreamer, launch
-from windlass.executors.probe import learn_duration
+from windlass.executors.probe import learn_duration, uri_probe
 from windlass.executors.tool import STOPPED, place_source
 from windlass.ports.executor import JobContext, Result
 
@@ -35,7 +35,7 @@ class MediaExecutor:
             return await transcode(context, as_ffmpeg(args))
         uri = await _uri(context, args)
         declared = read_duration(args.duration, "args.duration")
-        await learn_duration(context, declared, find_ffmpeg(), [["-i", uri]])
+        await learn_duration(context, declared, uri_probe(uri, find_ffmpeg()))
         if context.stopping.is_set():
             return STOPPED
         return await launch(context, as_pipeline(args, uri))

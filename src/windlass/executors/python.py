@@ -189,4 +189,6 @@ class PythonExecutor:
 
 
 def _unfit(message: str) -> Result:
-    return Result(outcome="failed", failure=FailureClass.CONFIGURATION, message=message)
+    return Result(
+        outcome="failed", failure=FailureClass.CONFIGURATION, message=message, misfit=True
+    )

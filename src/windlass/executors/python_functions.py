@@ -105,7 +105,7 @@ def _not_json(call: Call, why: str) -> Failed:
 def raised(call: Call, error: BaseException) -> Failed:
     """What to say of a call that raised; the traceback goes to the log."""
     if isinstance(error, Unfit):
-        return Failed(call.seq, FailureClass.CONFIGURATION, str(error)[:MESSAGE_LIMIT])
+        return _misfit(call, str(error))
     if isinstance(error, Canceled):
         return Failed(call.seq, FailureClass.CANCELED, "stopped")
     if isinstance(error, SystemExit):
@@ -116,9 +116,12 @@ def raised(call: Call, error: BaseException) -> Failed:
     inside = own is not None and own.tb_next is not None
     traceback.print_exception(error.with_traceback(own.tb_next if own is not None else None))
     if isinstance(error, TypeError) and not inside:
-        message = f"expected arguments that {call.function} takes: {error}"
-        return Failed(call.seq, FailureClass.CONFIGURATION, message[:MESSAGE_LIMIT])
+        return _misfit(call, f"expected arguments that {call.function} takes: {error}")
     return Failed(call.seq, failure_of(error), describe(error))
+
+
+def _misfit(call: Call, why: str) -> Failed:
+    return Failed(call.seq, FailureClass.CONFIGURATION, why[:MESSAGE_LIMIT], misfit=True)
 
 
 def failure_of(error: BaseException) -> FailureClass:

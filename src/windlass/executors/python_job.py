@@ -119,6 +119,7 @@ def failed_result(job: Job, report: Failed) -> Result:
             failure=report.failure,
             message=report.message,
             exit_code=report.exit_code,
+            misfit=report.misfit,
         )
     return STOPPED if job.stopped else lost("its process was told to end")
 

@@ -63,12 +63,16 @@ class Done(msgspec.Struct, array_like=True, frozen=True, tag=1):
 
 
 class Failed(msgspec.Struct, array_like=True, frozen=True, tag=2):
-    """It did not. The failure is a class by name; `canceled` when it was stopped."""
+    """It did not. The failure is a class by name; `canceled` when it was stopped.
+
+    `misfit`: the function could not be called like this, so nothing of it ran.
+    """
 
     seq: int
     failure: str
     message: str
     exit_code: int | None = None
+    misfit: bool = False
 
 
 class Progress(msgspec.Struct, array_like=True, frozen=True, tag=3):

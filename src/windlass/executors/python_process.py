@@ -22,6 +22,7 @@ from windlass.executors.python_messages import (
     decode_reports,
     frame,
 )
+from windlass.executors.temporary import TemporaryFolder
 from windlass.ports.executor import Exit, Limits, Process
 
 READ: Final = 65_536
@@ -70,7 +71,8 @@ class Surroundings:
         self._number = 0
         self._expected: dict[bytes, asyncio.Future[socket.socket]] = {}
         self._accepting: asyncio.Task[None] | None = None
-        self.folder = Path(tempfile.mkdtemp(prefix="windlass-python-"))
+        self._temporary = TemporaryFolder("windlass-python-")
+        self.folder = self._temporary.path
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(self.folder / "socket"))
         self._listener.listen(64)
@@ -126,9 +128,7 @@ class Surroundings:
             self._accepting.cancel()
         for end in (self._listener, self.calls, self.taken):
             end.close()
-        for path in self.folder.iterdir():
-            path.unlink()
-        self.folder.rmdir()
+        self._temporary.close()
 
 
 class NotStarted(WindlassError):

@@ -12,13 +12,18 @@ from windlass.wire.sync import Outcome
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """How an attempt ended; what `Finished` says, without the ids."""
+    """How an attempt ended; what `Finished` says, without the ids.
+
+    `misfit`: the arguments do not fit, and nothing was run. Raising `InvalidInput` before any
+    process was started says the same.
+    """
 
     outcome: Outcome = "completed"
     exit_code: int | None = None
     failure: str | None = None
     message: str | None = None
     result: Any = None
+    misfit: bool = False
 
 
 class Limits(msgspec.Struct, frozen=True):

@@ -24,6 +24,10 @@ class Gateway(Protocol):
 
     async def sync(self, worker: int, request: SyncRequest) -> SyncReply: ...
 
+    async def leave(self, worker: int, incarnation: int) -> None:
+        """This incarnation has ended, and holds nothing any more."""
+        ...
+
     async def append_log(self, holder: Holder, offset: int, data: bytes) -> int:
         """Write log bytes at `offset`; where the next ones go. Writing twice is harmless."""
         ...

@@ -53,7 +53,9 @@ class AccessRoutes(Controller):
         if data.expires is not None:
             ttl = parse_duration_ms(data.expires, "expires")
             expires_at = await services.engine.now() + ttl
-        created = await services.access.create_token(data.name, role, data.namespaces, expires_at)
+        created = await services.access.create_token(
+            data.name, role, data.namespaces, expires_at, actor=identity_of(request).name
+        )
         return TokenCreated(token=created.secret, info=_show(created.token))
 
     @delete("/tokens/{token:int}", opt={"role": Role.ADMIN}, status_code=200)
@@ -62,17 +64,19 @@ class AccessRoutes(Controller):
     ) -> Changed:
         """Revoke a token."""
         who = identity_of(request)
-        if who.namespaces:
-            found = await services.access.tokens()
-            if not any(t.id == token and _within(who, t.namespaces) for t in found):
-                raise NotFound("token", token)
-        return Changed(await services.access.revoke(token))
+        found = await services.access.tokens()
+        if not any(t.id == token and _within(who, t.namespaces) for t in found):
+            raise NotFound("token", token)
+        return Changed(await services.access.revoke(token, who.name))
 
     @post("/codes", opt={"role": Role.OPERATOR})
-    async def create_code(self, data: JSONBody[CodeRequest], services: UseServices) -> CodeCreated:
+    async def create_code(
+        self, request: Ask, data: JSONBody[CodeRequest], services: UseServices
+    ) -> CodeCreated:
         """A code with which one worker may enrol, once."""
         ttl = parse_duration_ms(data.expires, "expires")
-        code, expires_at = await services.access.create_code(ttl)
+        actor = identity_of(request).name
+        code, expires_at = await services.access.create_code(ttl, actor)
         return CodeCreated(code=code, expires_at=format_moment(expires_at))
 
 

@@ -1,19 +1,14 @@
 """The whole server as one ASGI application."""
 
 from collections.abc import Callable
-from importlib.metadata import version
 from typing import Any
 
-from litestar import Litestar, Router
+from litestar import Litestar
 from litestar.config.response_cache import ResponseCacheConfig
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
-from litestar.openapi import OpenAPIConfig
-from litestar.openapi.plugins import JsonRenderPlugin
-from litestar.openapi.spec import Components, SecurityScheme
 
 from windlass.domain.errors import WindlassError
-from windlass.domain.roles import Role
 from windlass.server.access import AccessRoutes
 from windlass.server.asgi import Receive, Scope, Send
 from windlass.server.bulk import BulkRoutes
@@ -23,6 +18,7 @@ from windlass.server.explain import ExplainRoutes
 from windlass.server.files import AttemptRoutes, FileRoutes
 from windlass.server.guard import Authentication, guard
 from windlass.server.jobs import JobRoutes
+from windlass.server.openapi import openapi_config
 from windlass.server.pools import PoolRoutes
 from windlass.server.queues import NamespaceRoutes, QueueRoutes
 from windlass.server.schedules import ReactionRoutes, ScheduleRoutes
@@ -87,27 +83,9 @@ def _litestar(services: Services) -> Litestar:
             RecursionError: handle_depth,
             Exception: handle_unknown,
         },
-        openapi_config=_openapi(),
+        openapi_config=openapi_config(),
         response_cache_config=ResponseCacheConfig(),
         request_max_body_size=services.engine.config.batch_bytes * 8,
         signature_types=[Services, Desk],
         logging_config=None,
-    )
-
-
-def _openapi() -> OpenAPIConfig:
-    return OpenAPIConfig(
-        title="Windlass",
-        version=version("windlass"),
-        openapi_router=Router(
-            "/openapi.json",
-            route_handlers=[],
-            opt={"role": Role.VIEWER},
-            include_in_schema=False,
-        ),
-        render_plugins=[JsonRenderPlugin(path="/")],
-        components=Components(
-            security_schemes={"token": SecurityScheme(type="http", scheme="bearer")}
-        ),
-        security=[{"token": []}],
     )

@@ -27,6 +27,7 @@ _STATUS: Final[dict[type[WindlassError], int]] = {
     StoreUnavailable: 503,
 }
 
+PATH_SHOWN: Final = 200  # characters of what was asked for, in a message
 _EXPECTED: Final = re.compile(r"Expected (?P<expected>.*?)(, got (?P<got>.*))?")
 
 log = structlog.get_logger("windlass.server")
@@ -88,6 +89,9 @@ def handle_http(request: "Request[Any, Any, Any]", error: HTTPException) -> Resp
     body: dict[str, Any] = {"code": code, "message": str(error.detail)}
     if isinstance(error, ValidationException):
         body |= _misfit(error)
+    elif error.status_code in (404, 405):
+        asked = f"{request.method} {request.url.path}"[:PATH_SHOWN]
+        body["message"] = f"there is no {asked}: /openapi.json describes what there is"
     elif error.status_code == 400:
         body["field"] = "body"
     elif error.status_code == 413:

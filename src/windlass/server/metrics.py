@@ -52,7 +52,7 @@ class Meters:
         }
         self._assignments = Counter(
             "windlass_assignments",
-            "Jobs asked for, by result.",
+            "Jobs given to workers; failure: they came back before they ran.",
             ["result"],
             registry=self._registry,
         )

@@ -9,15 +9,15 @@ from windlass.domain.config import Config
 from windlass.domain.eta import Span, suggestions
 from windlass.domain.events import Event, EventKind
 from windlass.domain.explanation import Estimate
-from windlass.domain.failure import FAILURE_BY_CODE
+from windlass.domain.failure import FAILURE_BY_CODE, FailureClass
 from windlass.domain.files import ArtifactRow, LogRow, LogState
 from windlass.domain.job import ALLOW_FAILURE, NEVER, QUARANTINED, Concurrency, JobSpec
 from windlass.domain.loglines import render
 from windlass.domain.moments import format_moment
 from windlass.domain.rates import Rate
-from windlass.domain.records import Attempt
+from windlass.domain.records import Attempt, JobRecord
 from windlass.domain.shape import Shape
-from windlass.domain.states import STATE_BY_CODE
+from windlass.domain.states import STATE_BY_CODE, State
 from windlass.domain.statistics import Summary
 from windlass.domain.views import JobView, WorkerView, newest_attempt
 from windlass.domain.workers import shown_status
@@ -35,6 +35,9 @@ from windlass.wire.jobs import (
 )
 from windlass.wire.system import EventInfo
 from windlass.wire.workers import WorkerInfo
+
+FAILED = State.FAILED.code
+WORKER_LOST = FailureClass.WORKER_LOST.code
 
 _spec = msgspec.json.Decoder(JobSpec).decode
 
@@ -71,7 +74,7 @@ def show_job(
         unblock=spec.unblock,
         attempt=newest_attempt(facts, lease),
         attempts=_attempts(view),
-        retry_count=facts.failed,
+        retry_count=_retries(record),
         max_retries=config.retry.max_retries if spec.max_retries is None else spec.max_retries,
         lost_count=facts.lost,
         not_before=_moment(view.not_before or spec.not_before),
@@ -102,6 +105,12 @@ def show_job(
         **_wishes(spec, shape),
         **_expectations(shape, outlook),
     )
+
+
+def _retries(record: JobRecord) -> int:
+    """How often it was tried again after a failure; the failure that ended it led to none."""
+    final = record.facts.state == FAILED and record.failure != WORKER_LOST
+    return record.facts.failed - final
 
 
 def _wishes(spec: JobSpec, shape: Shape) -> dict[str, Any]:

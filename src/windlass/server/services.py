@@ -7,9 +7,9 @@ import msgspec
 from litestar.di import NamedDependency
 
 from windlass.domain.errors import NotFound
-from windlass.domain.events import Event
+from windlass.domain.events import Event, EventKind
 from windlass.domain.matching import merge_metadata
-from windlass.domain.roles import Identity
+from windlass.domain.roles import Identity, Role
 from windlass.domain.shape import Shape
 from windlass.domain.views import JobFilter, JobView, WorkerView
 from windlass.engine.access import Access
@@ -138,7 +138,12 @@ class Desk:
         return await self._engine.store.read(read)
 
     async def visible_events(self, events: Sequence[Event], who: Identity) -> list[Event]:
-        """Those of these events that the asker may see: all, or those of its own jobs."""
+        """Those of these events that the asker may see: all, or those of its own jobs.
+
+        Who made which token is for those who may list them.
+        """
+        if not who.may(Role.ADMIN):
+            events = [event for event in events if event.kind != EventKind.ACCESS]
         if not who.namespaces or not events:
             return list(events)
 

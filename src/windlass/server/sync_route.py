@@ -50,8 +50,7 @@ class SyncRoute:
         who: Identity | None = None if token is None else await self._access.identify(token)
         if who is None:
             raise Unauthorized("a sync needs the worker's token")
-        if who.role is not Role.WORKER or who.worker != worker:
-            raise Forbidden("a worker syncs only for itself")
+        check_speaks_for(who, worker)
 
     async def _sync(self, worker: int, request: SyncRequest, receive: Receive) -> Any:
         if not request.wait_ms:
@@ -64,6 +63,12 @@ class SyncRoute:
             return syncing.result()
         syncing.cancel()
         return None
+
+
+def check_speaks_for(who: Identity, worker: int) -> None:
+    """Refuse everybody but the worker itself."""
+    if who.role is not Role.WORKER or who.worker != worker:
+        raise Forbidden("a worker speaks only for itself")
 
 
 async def _until_gone(receive: Receive) -> None:

@@ -1,4 +1,4 @@
-"""Routes about workers. Their syncs have a route of their own."""
+"""Routes about workers. Their syncs are answered by a route of their own."""
 
 from typing import Annotated, Any
 
@@ -13,10 +13,13 @@ from windlass.engine.workers import ANYONE, Enrolment
 from windlass.server.errors import Forbidden
 from windlass.server.guard import IDENTITY, identity_of
 from windlass.server.services import Services, UseDesk, UseServices
+from windlass.server.sync_route import check_speaks_for
+from windlass.wire.sync import SyncReply, SyncRequest
 from windlass.wire.workers import (
     Changed,
     EnrolReply,
     EnrolRequest,
+    LeaveRequest,
     WorkerInfo,
     WorkerList,
 )
@@ -105,6 +108,25 @@ class WorkerRoutes(Controller):
         reason = None if status is WorkerStatus.ONLINE else f"{action} by {actor}"
         done = await services.engine.set_worker_status(worker, status, reason, actor)
         return Changed(done)
+
+    @post("/{worker:int}/sync", opt={"role": Role.WORKER}, status_code=200)
+    async def sync(
+        self, request: Ask, worker: Id, data: JSONBody[SyncRequest], services: UseServices
+    ) -> SyncReply:
+        """Heartbeat, starts, results, claims and cancellations, in one call of the worker itself.
+
+        This route describes it; calls are answered by the faster one of `sync_route.py`.
+        """
+        check_speaks_for(identity_of(request), worker)
+        return await services.engine.sync(worker, data)
+
+    @post("/{worker:int}/leave", opt={"role": Role.WORKER}, status_code=200)
+    async def leave(
+        self, request: Ask, worker: Id, data: JSONBody[LeaveRequest], services: UseServices
+    ) -> Changed:
+        """The worker's process ends: nobody needs to wait for its silence."""
+        check_speaks_for(identity_of(request), worker)
+        return Changed(await services.engine.leave(worker, data.incarnation))
 
     @delete("/{worker:int}", opt={"role": Role.OPERATOR}, status_code=200)
     async def remove(

@@ -21,7 +21,8 @@ class Started(msgspec.Struct, frozen=True, gc=False):
 class Finished(msgspec.Struct, frozen=True, gc=False):
     """An attempt ended on the worker, and its results are uploaded.
 
-    `failure` names the class; without it, the text of `message` decides.
+    `failure` names the class; without it, the text of `message` decides. A `misfit` is one of
+    the arguments, seen before anything of the job ran: such a job is rejected.
     """
 
     job: int
@@ -31,6 +32,7 @@ class Finished(msgspec.Struct, frozen=True, gc=False):
     failure: str | None = None
     message: str | None = None
     result: Any = None
+    misfit: bool = False
 
 
 class Released(msgspec.Struct, frozen=True, gc=False):

@@ -35,6 +35,12 @@ class EnrolReply(msgspec.Struct, frozen=True, kw_only=True):
     epoch: int = 0
 
 
+class LeaveRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A worker's process ends, and holds no job any more."""
+
+    incarnation: int
+
+
 class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A worker as it is shown."""
 

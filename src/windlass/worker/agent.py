@@ -36,6 +36,9 @@ from windlass.worker.syncing import IncarnationEnded, SyncLoop
 
 KILL_PATIENCE_MS = 10_000
 LAST_WORDS_S = 10  # beyond the grace, for the reports of a worker that ends
+GOODBYE_S = 2
+SETTLED_S = 60  # an incarnation that lived so long was not ended by a rival of its name
+RIVALRY = 3  # evictions in a row, until then a server's restore may explain them
 FIRST_PAUSE_MS = 100
 LONGEST_PAUSE_MS = 5_000
 
@@ -85,6 +88,7 @@ class Agent:
         self._syncing: asyncio.Task[None] | None = None
         self._metadata: dict[str, Any] = {}
         self._attached = False
+        self._evictions = 0  # one soon after the other
         self._proven = False  # nothing of an older incarnation is left
         self._stop = asyncio.Event()
         self._stop_now = asyncio.Event()
@@ -158,6 +162,7 @@ class Agent:
         if not enrolling.done():
             enrolling.cancel()
             return
+        began = boottime()
         loop = self._begin(*enrolling.result())
         self._syncing = asyncio.get_running_loop().create_task(loop.run())
         self.enrolled.set()
@@ -170,9 +175,28 @@ class Agent:
         except IncarnationEnded as ended:
             log.warning("incarnation_ended", reason=str(ended))
             self._end_incarnation()
+            await self._yield_to_rivals(boottime() - began, stopping)
         finally:
             self.enrolled.clear()
             self._syncing.cancel()
+
+    async def _yield_to_rivals(self, lived_s: float, stopping: "asyncio.Task[bool]") -> None:
+        """Enrol again only after a while, if somebody else has ended us again and again.
+
+        Two workers of one name would otherwise end each other many times a second.
+        """
+        self._evictions = 0 if lived_s >= SETTLED_S else self._evictions + 1
+        if self._evictions < RIVALRY:
+            return
+        pause = min(2 ** min(self._evictions, 10), SETTLED_S)
+        log.warning(
+            "name_contested",
+            message=f"another worker seems to be named {self._options.name}: start each with a "
+            "--name of its own",
+            pause_seconds=pause,
+        )
+        wait = pause * (0.5 + self._chance.fraction() / 2)
+        await asyncio.wait((stopping,), timeout=wait)
 
     async def _wind_down(self, loop: SyncLoop, syncing: "asyncio.Task[None]") -> None:
         """Let jobs end, then stop those that did not, and say so."""
@@ -189,6 +213,18 @@ class Agent:
         if syncing.done():
             await syncing
         await loop.slots.flushed(LAST_WORDS_S)
+        await self._say_goodbye()
+
+    async def _say_goodbye(self) -> None:
+        """Spare others the wait until they notice; if nobody hears it, they will."""
+        leaving = asyncio.get_running_loop().create_task(
+            self._gateway.leave(self.worker, self.incarnation)
+        )
+        await asyncio.wait((leaving,), timeout=GOODBYE_S)
+        if not leaving.done():
+            leaving.cancel()
+        elif error := leaving.exception():
+            log.info("goodbye_unheard", error=str(error))
 
     # Incarnations
 

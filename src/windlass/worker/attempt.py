@@ -385,7 +385,12 @@ class Attempt:
             failure = "resource" if error.number in STARVED else "configuration"
             return Result(outcome="failed", failure=failure, message=error.message)
         except InvalidInput as error:
-            return Result(outcome="failed", failure="configuration", message=error.message)
+            return Result(
+                outcome="failed",
+                failure="configuration",
+                message=error.message,
+                misfit=not self._processes,
+            )
         except OSError as error:
             failure = "resource" if error.errno in STARVED else "execution"
             return Result(outcome="failed", failure=failure, message=str(error))
@@ -462,7 +467,7 @@ def _finished(key: tuple[int, int], result: Result, mask: Mask | None) -> Finish
         except (TypeError, ValueError, RecursionError, OverflowError) as error:
             value, outcome, failure = None, "failed", "configuration"
             message = f"the result is not a JSON value: {error}"
-    return Finished(*key, outcome, result.exit_code, failure, message, value)
+    return Finished(*key, outcome, result.exit_code, failure, message, value, result.misfit)
 
 
 def _memory_file(data: bytes) -> int:

@@ -87,6 +87,10 @@ class DirectGateway:
         """Speak with the engine."""
         return await self._engine.sync(worker, request, self.woken)
 
+    async def leave(self, worker: int, incarnation: int) -> None:
+        """Say that this incarnation has ended."""
+        await self._engine.leave(worker, incarnation)
+
     async def submit(self, holder: Holder, request: SubmitRequest) -> SubmitReply:
         """Submit jobs into the workflow of the one that runs."""
         if self._submit is None:

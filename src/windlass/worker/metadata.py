@@ -16,7 +16,7 @@ from windlass.executors.ffmpeg import find_ffmpeg
 
 LONGEST_S = 10
 VERSION: Final = re.compile(r"(?<![\w.-])[vn]?(\d+(?:\.\d+)+[\w.+~-]*)")
-ENCODER: Final = re.compile(r"^ [VAS][A-Z.]{5} (\S+)", re.MULTILINE)
+ENCODER: Final = re.compile(r"^ [VAS][A-Z.]{5} ([^=\s]\S*)", re.MULTILINE)  # not the legend's =
 
 # What the kernel calls them, and what Debian does.
 ARCHITECTURES: Final = {

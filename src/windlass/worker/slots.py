@@ -166,7 +166,7 @@ class Slots:
             spec = read_spec(assignment.spec)
         except msgspec.DecodeError as error:
             self._reports[key] = Finished(
-                *key, outcome="failed", failure="configuration", message=str(error)
+                *key, outcome="failed", failure="configuration", message=str(error), misfit=True
             )
             return
         executor = self._executors.get(spec.task)

@@ -3,11 +3,15 @@
 import asyncio
 from itertools import pairwise
 
+import pytest
+
 from tests.integration.postgres.conftest import OpenStore
 from tests.support.running import run
+from windlass import wiring
+from windlass.domain.config import Config
 from windlass.ports.store import News
 from windlass.store.postgres.news import (
-    INTERVAL_SECONDS,
+    INTERVAL_MS,
     PAYLOADS,
     Herald,
     by_shape,
@@ -36,7 +40,8 @@ def test_news_of_one_moment_are_one_message() -> None:
     run(check())
 
 
-def test_messages_keep_their_distance() -> None:
+@pytest.mark.parametrize("interval_ms", [INTERVAL_MS, 60])
+def test_messages_keep_their_distance(interval_ms: int) -> None:
     async def check() -> None:
         loop = asyncio.get_running_loop()
         times: list[float] = []
@@ -46,14 +51,14 @@ def test_messages_keep_their_distance() -> None:
             times.append(loop.time())
             sending.set()
 
-        herald = Herald("s1", send)
+        herald = Herald("s1", send, interval_ms)
         for _ in range(4):
             sending.clear()
             herald.announce(News(catalog=True))
             await sending.wait()
         gaps = [later - earlier for earlier, later in pairwise(times)]
         # A timer may be early by as much as the loop's clock is coarse.
-        assert all(gap > 0.9 * INTERVAL_SECONDS for gap in gaps)
+        assert all(gap > 0.9 * interval_ms / 1000 for gap in gaps)
         await herald.close()
 
     run(check())
@@ -121,6 +126,26 @@ def test_a_broken_listener_comes_back_and_says_so(open_store: OpenStore, postgre
             assert await heard.get() == News(catalog=True)
             await one.announce(News(pokes=(4,)))
             assert await heard.get() == News(pokes=(4,))
+
+    run(check())
+
+
+def test_the_option_says_how_often_others_are_told(
+    open_store: OpenStore, postgres_dsn: str
+) -> None:
+    async def check() -> None:
+        async with open_store("s2") as two, open_store("s3") as three:
+            heard: asyncio.Queue[News] = asyncio.Queue()
+            two.subscribe(heard.put_nowait)
+            one = await wiring.open_store(postgres_dsn, Config(notify_interval_ms=600_000))
+            await one.announce(News(due_at=1))
+            assert await heard.get() == News(due_at=1)
+            await one.announce(News(due_at=2))
+            for number in (3, 4, 5, 6):  # others speak meanwhile, some milliseconds apart
+                await three.announce(News(due_at=number))
+                assert await heard.get() == News(due_at=number)
+            await one.close()
+            assert await heard.get() == News(due_at=2)
 
     run(check())
 

@@ -66,6 +66,8 @@ def test_other_durations_are_refused_by_the_name_of_their_field(value: object) -
 
 def test_the_longest_duration() -> None:
     assert parse_duration_ms("36525d") == DURATION_LIMIT_MS
+    with pytest.raises(InvalidInput, match="at most 876600h"):
+        parse_duration_ms(1.7e308)  # a thousand times that is no number
     with pytest.raises(InvalidInput, match="expected duration to be at most 876600h, got 36526d"):
         parse_duration_ms("36526d")
 

@@ -1,5 +1,6 @@
 """The task `gstreamer`: a pipeline for gst-launch, word by word."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -16,6 +17,10 @@ from windlass.domain.tasks.kind import TaskPlan
 from windlass.domain.tasks.sources import scheme_of
 
 AVAILABLE: Final = "gstreamer:available==true"
+_READS: Final = {  # elements that read one thing to its end, and the property that names it
+    "filesrc": "location", "uridecodebin": "uri", "uridecodebin3": "uri", "urisourcebin": "uri",
+    "playbin": "uri", "playbin3": "uri", "souphttpsrc": "location",
+}  # fmt: skip
 _PLACES: Final = ("location=", "uri=", "playlist-location=", "target-location=")
 
 
@@ -70,3 +75,21 @@ def _check_word(word: str, field: str) -> None:
 def command_line(program: str, args: GstreamerArgs) -> list[str]:
     """The command. A stopped job leaves no artifact, so its media need no proper end (`-e`)."""
     return [program, "--no-position", *args.pipeline]
+
+
+def sources_of(pipeline: Sequence[str]) -> list[str]:
+    """What a pipeline reads to its end; nothing if it also has sources of another kind.
+
+    Those (test pictures, cameras, files in a loop) have no end, or one of their own making.
+    """
+    found: list[str] = []
+    reads: str | None = None  # the property that names what the present element reads
+    for word in pipeline:
+        name, equals, value = word.partition("=")
+        if equals and name == reads:
+            found.append(value.strip("\"'"))
+        elif not equals:
+            if name.endswith("src") and name not in _READS:
+                return []
+            reads = _READS.get(name)
+    return found

@@ -7,7 +7,7 @@ from typing import Protocol
 import msgspec
 
 from windlass.engine.engine import Engine
-from windlass.engine.orphans import remove_orphans
+from windlass.engine.orphans import Swept, sweep_files
 from windlass.engine.retention import (
     Walk,
     lose_logs,
@@ -29,7 +29,7 @@ class Step(Protocol):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What one round removed; `logs` were given up."""
+    """What one round removed; `logs` were given up, `joined` lie in fewer segments now."""
 
     jobs: int
     events: int
@@ -37,6 +37,7 @@ class Report(msgspec.Struct, frozen=True):
     files: int
     runs: int = 0
     reactions: int = 0
+    joined: int = 0
 
 
 class RetentionLoop:
@@ -55,11 +56,11 @@ class RetentionLoop:
         logs = await self._walk(lose_logs)
         jobs = await self._walk(remove_jobs)
         events = await self._repeat(trim_events)
-        files = await self._sweep(now)
+        swept = await self._sweep(now)
         runs = await self._repeat(trim_runs)
         reactions = await self._repeat(trim_reactions)
         self._engine.counters.ran(self.name, now)
-        return Report(jobs, events, logs, files, runs, reactions)
+        return Report(jobs, events, logs, swept.removed, runs, reactions, swept.joined)
 
     async def _repeat(self, step: Callable[[Work], Awaitable[int]]) -> int:
         done = 0
@@ -76,9 +77,9 @@ class RetentionLoop:
             if not after:
                 return done
 
-    async def _sweep(self, now: int) -> int:
+    async def _sweep(self, now: int) -> Swept:
         if now - self._swept_at < SWEEP_MS:
-            return 0
+            return Swept(0, 0)
         self._swept_at = now
         old = now - self._engine.config.blob_retention_ms
-        return await remove_orphans(self._engine.store, self._blobs, old)
+        return await sweep_files(self._engine.store, self._blobs, old)

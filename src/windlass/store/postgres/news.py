@@ -1,6 +1,6 @@
 """Tell other servers what became ready, and hear it from them: NOTIFY and LISTEN.
 
-Telling is a statement of its own after COMMIT, at most one in five milliseconds; what
+Telling is a statement of its own after COMMIT, at most one in `notify_interval`; what
 comes meanwhile is put together. Messages may be lost: a slow poll stands behind them.
 """
 
@@ -17,7 +17,7 @@ from windlass.store.postgres.failures import is_unavailable
 from windlass.store.postgres.pool import open_connection
 
 CHANNEL = "windlass"
-INTERVAL_SECONDS = 0.005
+INTERVAL_MS = 5
 RECONNECT_SECONDS = 1.0
 PAYLOAD_BYTES = 7_900  # PostgreSQL takes less than 8,000
 ARRIVALS_EACH = 90  # four numbers of up to 20 digits fit into the payload so often
@@ -86,9 +86,15 @@ def _parts(items: Sequence[Any], size: int) -> Iterable[Any]:
 class Herald:
     """Sends this server's news, put together."""
 
-    def __init__(self, server: str, send: Callable[[list[str]], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        server: str,
+        send: Callable[[list[str]], Awaitable[None]],
+        interval_ms: int = INTERVAL_MS,
+    ) -> None:
         self._server = server
         self._send = send
+        self._interval_s = interval_ms / 1000
         self._loop = asyncio.get_running_loop()
         self._pending: News | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -112,7 +118,7 @@ class Herald:
         """Whether a transaction may tell by itself: only after a quiet time, and then one."""
         if self._timer or self._sending or self._next_at > self._loop.time():
             return False
-        self._next_at = self._loop.time() + INTERVAL_SECONDS
+        self._next_at = self._loop.time() + self._interval_s
         return True
 
     def around(self) -> tuple[str, str]:
@@ -143,7 +149,7 @@ class Herald:
                 raise
         finally:
             self._sending = None
-            self._next_at = self._loop.time() + INTERVAL_SECONDS
+            self._next_at = self._loop.time() + self._interval_s
             if self._pending is not None:
                 self._timer = self._loop.call_at(self._next_at, self._begin)
 

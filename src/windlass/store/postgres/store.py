@@ -10,7 +10,7 @@ from windlass.store.postgres import migrate
 from windlass.store.postgres.failures import describe, is_unavailable
 from windlass.store.postgres.hot import PostgresHot
 from windlass.store.postgres.log import events_of
-from windlass.store.postgres.news import Herald, Listener
+from windlass.store.postgres.news import INTERVAL_MS, Herald, Listener
 from windlass.store.postgres.pool import Pool, PoolCounts, PoolLimits, open_connection
 from windlass.store.postgres.session import QUERIES
 from windlass.store.postgres.snapshot import take_snapshot
@@ -26,11 +26,11 @@ class PostgresStore:
     Make it with `connect`, on the event loop that will use it, and `close` it in the end.
     """
 
-    def __init__(self, dsn: str, server: str, limits: PoolLimits) -> None:
+    def __init__(self, dsn: str, server: str, limits: PoolLimits, notify_ms: int) -> None:
         self._dsn = dsn
         self._pool = Pool(dsn, limits)
         self._transactions = Transactions(dsn, server, self._pool)
-        self._herald = Herald(server, self._notify)
+        self._herald = Herald(server, self._notify, notify_ms)
         self._hot: PostgresHot | None = PostgresHot(dsn, server, self._transactions, self._herald)
         self._listener = Listener(dsn, server)
         self._tail = Tail(self._read_events, self._event_writers)
@@ -46,14 +46,16 @@ class PostgresStore:
         pool_idle: int = 5,
         lifetime_ms: int = 300_000,
         idle_ms: int = 60_000,
+        notify_ms: int = INTERVAL_MS,
     ) -> Self:
         """Connect as `server`, a name no other server on this database has.
 
         `pool_open` and `pool_idle` limit the connections, `lifetime_ms` and `idle_ms` how
-        long one is kept; LISTEN uses one more. A database without the expected schema
+        long one is kept; LISTEN uses one more. Other servers are told of news at most every
+        `notify_ms`. A database without the expected schema
         takes `upgrade()` and refuses everything else.
         """
-        store = cls(dsn, server, PoolLimits(pool_open, pool_idle, lifetime_ms, idle_ms))
+        store = cls(dsn, server, PoolLimits(pool_open, pool_idle, lifetime_ms, idle_ms), notify_ms)
         try:
             await store._listener.start()
         except Exception as error:

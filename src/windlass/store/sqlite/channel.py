@@ -22,6 +22,7 @@ from windlass.ports.store import News
 
 LONGEST_ADDRESS: Final = 100  # bytes of a socket's path; Linux takes 107
 BUFFER_LIMIT: Final = 1024 * 1024  # a neighbour that does not read is not waited for
+GIVE_UP: Final = b'"give up"'  # a server asks whoever stands in for it to let go of the file
 FIRST_PAUSE_S: Final = 0.02
 LONGEST_PAUSE_S: Final = 1.0
 
@@ -39,9 +40,15 @@ def socket_of(database: Path) -> Path:
 class Neighbour(asyncio.Protocol):
     """One connection, from either side: a line of JSON for each message."""
 
-    def __init__(self, hear: Callable[[News], None], ended: Callable[["Neighbour"], None]) -> None:
+    def __init__(
+        self,
+        hear: Callable[[News], None],
+        ended: Callable[["Neighbour"], None],
+        asked: Callable[[], None] = lambda: None,
+    ) -> None:
         self._hear = hear
         self._ended = ended
+        self._asked = asked
         self._rest = b""
         self._transport: asyncio.WriteTransport | None = None
 
@@ -64,6 +71,9 @@ class Neighbour(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
+            if line == GIVE_UP:
+                self._asked()
+                continue
             with suppress(msgspec.DecodeError):  # of another version: polls stand behind it
                 self._hear(_decode(line))
 
@@ -75,9 +85,12 @@ class Neighbour(asyncio.Protocol):
 class Hub:
     """The holder's side."""
 
-    def __init__(self, database: Path, hear: Callable[[News], None]) -> None:
+    def __init__(
+        self, database: Path, hear: Callable[[News], None], asked: Callable[[], None]
+    ) -> None:
         self._database = database
         self._hear = hear
+        self._asked = asked
         self._guests: dict[Neighbour, None] = {}
         self._server: asyncio.Server | None = None
 
@@ -113,7 +126,9 @@ class Hub:
             guest.hang_up()
 
     def _welcome(self) -> Neighbour:
-        guest = Neighbour(self._hear, lambda guest: self._guests.pop(guest, None) and None)
+        guest = Neighbour(
+            self._hear, lambda guest: self._guests.pop(guest, None) and None, self._asked
+        )
         self._guests[guest] = None
         return guest
 
@@ -183,6 +198,22 @@ class Link:
         if neighbour is self._holder:
             self._holder = None
         self._broken.set()
+
+
+async def ask_for_file(database: Path, patience_s: float) -> bool:
+    """Ask the holder of a file to let go of it; whether it has hung up in time."""
+    with suppress(OSError, TimeoutError):
+        with _address(socket_of(database)) as address:
+            reader, writer = await asyncio.open_unix_connection(address)
+        try:
+            writer.write(GIVE_UP + b"\n")
+            async with asyncio.timeout(patience_s):
+                while await reader.read(BUFFER_LIMIT):
+                    pass  # It goes on to tell its guests what happens.
+            return True
+        finally:
+            writer.close()
+    return False
 
 
 def _line(news: News) -> bytes:

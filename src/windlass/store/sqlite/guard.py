@@ -15,6 +15,8 @@ from windlass.store.sqlite.faults import refusal
 
 SERVER = "server"
 EMBEDDED = "embedded client"
+STAND_IN = "embedded client in place of a server"  # which gives the file back when asked
+PROGRAM_LIMIT = 120  # characters of a command line, in a message
 
 
 class Holding(NamedTuple):
@@ -39,10 +41,17 @@ class Guard:
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n{kind}\n{blobs}\n".encode(), 0)
         self._descriptor = descriptor
+        self._blobs = blobs
 
-    def release(self) -> None:
-        """Let go. The file stays: removing it would race with one who just opened it."""
+    def release(self, to: str = "") -> None:
+        """Let go, `to` one of a kind that is about to come.
+
+        The file stays: removing it would race with one who just opened it.
+        """
         if self._descriptor >= 0:
+            if to:
+                os.ftruncate(self._descriptor, 0)
+                os.pwrite(self._descriptor, f"{os.getpid()}\n{to}\n{self._blobs}\n".encode(), 0)
             os.close(self._descriptor)
             self._descriptor = -1
 
@@ -61,12 +70,25 @@ def _lock_of(database: Path) -> Path:
     return database.with_name(database.name + ".lock")
 
 
+def _program_of(process: str) -> str:
+    """What a process runs, in brackets, where it can be seen."""
+    try:
+        words = Path("/proc", process, "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return ""
+    line = b" ".join(words).decode("utf-8", "replace").strip()
+    return f" ({line[:PROGRAM_LIMIT]})" if line else ""
+
+
 def _refusal(database: Path, holder: Holding) -> StoreUnavailable:
     lock = _lock_of(database)
-    who = f"process {holder.process}" + (f", an {EMBEDDED}" if holder.kind == EMBEDDED else "")
+    who = f"process {holder.process}{_program_of(holder.process)}"
+    embedded = holder.kind in (EMBEDDED, STAND_IN)
+    who += f", an {holder.kind}" if embedded else ""
     remedy = (
-        "close that client first"
-        if holder.kind == EMBEDDED
+        "it has taken the file over, or had it first: close that client, or end its program, and "
+        "start the server again"
+        if embedded
         else "stop that one, or use PostgreSQL to run several servers"
     )
     return refusal(

@@ -64,6 +64,7 @@ class SqliteStore:
         self._version = -1
         self._catch_up()
         self._channel: Hub | Link | None = None
+        self._asked: Callable[[], None] = lambda: None
         self._hearers: dict[object, Callable[[News], None]] = {}
         self._is_open = True
 
@@ -119,22 +120,35 @@ class SqliteStore:
         A guest calls `vacant` whenever nobody seems to hold the file: it may `lead` then.
         """
         if self._guard is not None:
-            self._channel = Hub(self.path, self._hear)
+            self._channel = Hub(self.path, self._hear, self._asked)
         else:
             self._channel = Link(self.path, self._hear, vacant)
         await self._channel.open()
 
-    async def lead(self, kind: str, blobs: str) -> bool:
-        """Become the holder of the file; False while another process is."""
+    async def lead(self, kind: str, blobs: str, asked: Callable[[], None] = lambda: None) -> bool:
+        """Become the holder of the file; False while another process is.
+
+        `asked` is called when a server wants the file: then it is time to `step_down`.
+        """
         try:
             guard = Guard(self.path, kind, blobs)
         except StoreUnavailable:
             return False
         self._guard = guard
+        self._asked = asked
         if self._channel is not None:
             await self._channel.close()
             await self.join()
         return True
+
+    async def step_down(self, vacant: Callable[[], None]) -> None:
+        """Leave the file to the server that has asked for it, and go on as a guest."""
+        guard, self._guard = self._guard, None
+        if self._channel is not None:
+            await self._channel.close()
+        if guard is not None:
+            guard.release(to=SERVER)
+        await self.join(vacant)
 
     @property
     def inline(self) -> bool:

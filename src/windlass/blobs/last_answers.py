@@ -1,0 +1,36 @@
+"""The end of a program that has used the client of S3, whose threads must not outlast it.
+
+Traced with obstore 0.12.1 and CPython 3.11 (gdb, SIGABRT in four of ten short programs): the
+client answers from a thread of its own through `loop.call_soon_threadsafe`, which wakes the
+loop by writing to a socket and lets go of the interpreter's lock meanwhile. The program goes
+on, and may be at its end before that thread has the lock back. Until Python 3.13 a thread that asks
+for it then is ended by `pthread_exit`, which cannot unwind the client's frames and aborts the
+process. Deleting the store does not help, and there is no way to close it. While a thread is
+in that call it has a frame, so the program waits at its end until there is none.
+"""
+
+import atexit
+import sys
+import threading
+import time
+from typing import Final
+
+PATIENCE_S: Final = 5.0
+PAUSE_S: Final = 0.001
+
+
+def await_at_exit() -> None:
+    """Before the interpreter is taken down, wait for answers that are being given."""
+    atexit.unregister(_wait)
+    atexit.register(_wait)
+
+
+def _wait() -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while _strangers() and time.monotonic() < deadline:
+        time.sleep(PAUSE_S)
+
+
+def _strangers() -> set[int]:
+    """Threads that run Python just now and were not started by it."""
+    return set(sys._current_frames()) - {thread.ident or 0 for thread in threading.enumerate()}

@@ -1,0 +1,92 @@
+"""Folders of processes: gone with their owner, or with the next who makes one."""
+
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.worker.rig import Rig, play, state_of
+from windlass.executors.temporary import TemporaryFolder
+
+PREFIX = "windlass-python-"
+HOLD = f"""
+import sys
+from windlass.executors.temporary import TemporaryFolder
+folder = TemporaryFolder({PREFIX!r})
+(folder.path / "socket").touch()
+print(folder.path, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A place for temporary things where nobody else has any."""
+    found = tmp_path / "t"
+    found.mkdir()
+    monkeypatch.setenv("TMPDIR", str(found))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return found
+
+
+def holding() -> tuple["subprocess.Popen[str]", Path]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    return process, Path(process.stdout.readline().strip())
+
+
+def folders(place: Path) -> list[Path]:
+    return list(place.glob(f"{PREFIX}*"))
+
+
+def end(process: "subprocess.Popen[str]") -> None:
+    process.kill()
+    process.communicate()
+
+
+def test_one_of_a_killed_process_goes_with_the_next_and_others_stay(place: Path) -> None:
+    killed, left = holding()
+    alive, held = holding()
+    foreign = place / "windlass-other-1"
+    foreign.mkdir()
+    try:
+        end(killed)
+        assert left.is_dir()
+        with TemporaryFolder(PREFIX) as own:
+            assert set(place.iterdir()) == {held, foreign, own.path}
+        assert set(place.iterdir()) == {held, foreign}
+    finally:
+        end(alive)
+
+
+def test_a_link_is_not_followed(place: Path, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "file").touch()
+    (place / f"{PREFIX}link").symlink_to(precious)
+    TemporaryFolder(PREFIX).close()
+    assert (precious / "file").exists()
+
+
+def test_an_agent_that_was_killed_leaves_nothing_for_long(place: Path, tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        call = {"function": "tests.executors.functions:add", "args": [1, 2]}
+        async with rig.agent_process("first", task="python") as first:
+            assert state_of(await rig.ended(await rig.submit(task="python", args=call)))
+            first.signal(signal.SIGKILL)
+            await first.process.wait()
+        (left,) = folders(place)
+        async with rig.agent_process("second", task="python") as second:
+            job = await rig.ended(await rig.submit(task="python", args=call))
+            assert state_of(job) == "completed"
+            assert not left.exists()
+            second.signal(signal.SIGTERM)
+            await second.process.wait()
+        assert folders(place) == []
+
+    play(tmp_path, scene)
