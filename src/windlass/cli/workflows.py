@@ -1,6 +1,5 @@
 """Commands about workflows."""
 
-import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,6 +9,8 @@ from cyclopts import App, Parameter
 from windlass.cli.connection import HERE, Connection
 from windlass.cli.job_options import Many
 from windlass.cli.output import Flag, Json, console, errors, print_json, print_table, say
+from windlass.cli.workflow_add import add
+from windlass.cli.workflow_files import Params, in_words_of_file, parameters_of
 from windlass.cli.workflow_watch import all_jobs, follow, progress_of
 from windlass.domain.errors import InvalidInput
 from windlass.wire.jobs import SubmitRequest
@@ -23,27 +24,17 @@ from windlass.wire.workflows import (
     Workflow,
     WorkflowList,
 )
-from windlass.workflows.expansion import Expansion, expand_file
+from windlass.workflows.expansion import expand_file
 from windlass.workflows.graph import FORMATS, graph_of_jobs, graph_of_requests
-from windlass.workflows.nodes import Misdescribed
 from windlass.workflows.schema import published
 
 WorkflowId = Annotated[int, Parameter(help="The workflow's id.")]
-Params = Annotated[
-    list[str] | None,
-    Parameter(
-        name="--param",
-        consume_multiple=False,
-        allow_leading_hyphen=True,
-        help="A parameter, name=value. May be given several times.",
-    ),
-]
 Priority = Annotated[str | None, Parameter(allow_leading_hyphen=True)]
 
 SHOWN = 50
-_OF_JOB = re.compile(r"jobs\[(\d+)\]\.?(.*)")
 
 workflow = App(name="workflow", help="Submit, watch and manage workflows.")
+workflow.command(add)
 
 
 @workflow.command
@@ -302,27 +293,6 @@ def reactions(number: WorkflowId, /, *, at: Connection = HERE, json: Json = Fals
     rows = [(r.run, r.on, r.kind, r.state, r.tries, r.next_at, r.result, r.message) for r in found]
     columns = ("run", "on", "kind", "state", "tries", "next", "result", "message")
     print_table(columns, rows, "nothing follows its ends, or it has not ended yet")
-
-
-def parameters_of(texts: list[str] | None) -> dict[str, str]:
-    """Parameters as they are given to commands."""
-    given: dict[str, str] = {}
-    for text in texts or ():
-        name, separator, value = text.partition("=")
-        if not separator or not name:
-            raise InvalidInput("param", "name=value", text)
-        given[name] = value
-    return given
-
-
-def in_words_of_file(error: InvalidInput, made: Expansion) -> InvalidInput:
-    """The server's error with the line of the job that it is about."""
-    about = _OF_JOB.fullmatch(error.field)
-    if about is None or int(about[1]) >= len(made.jobs):
-        return error
-    number, field = int(about[1]), about[2]
-    name = f"jobs.{made.jobs[number].name}" + (f".{field}" if field else "")
-    return Misdescribed(made.place_of(number, field), name, error.expected, error.got)
 
 
 def _print_submitted(number: int, applied: bool, at: Connection, json: bool) -> None:
