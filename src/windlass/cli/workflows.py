@@ -15,7 +15,7 @@ from windlass.cli.workflow_watch import all_jobs, follow, progress_of
 from windlass.domain.errors import InvalidInput
 from windlass.wire.jobs import SubmitRequest
 from windlass.wire.reactions import ReactionList
-from windlass.wire.schedules import StartReply, StartRequest
+from windlass.wire.schedules import StartRequest
 from windlass.wire.workflows import (
     CanceledWorkflow,
     CancelWorkflow,
@@ -74,7 +74,7 @@ def submit(
             reply = client.run(client.asynchronous.submit_workflow(new, made.jobs))
         except InvalidInput as error:
             raise in_words_of_file(error, made) from None
-    applied = not reply.ids or any(reply.applied)
+    applied = new.key is None or not reply.ids or any(reply.applied)
     _print_submitted(reply.workflow or 0, applied, at, json)
 
 
@@ -107,7 +107,8 @@ def start(
         parameters=dict(parameters_of(param)), key=key, priority=priority,
         version=int(version or 0),
     )  # fmt: skip
-    reply = at.call("POST", f"/api/v1/templates/{name}/start", StartReply, request)
+    with at.client() as client:
+        reply = client.run(client.asynchronous.planning.start_template(name, request))
     _print_submitted(reply.workflow, reply.applied or not reply.ids, at, json)
 
 
