@@ -276,8 +276,7 @@ async def test_who_names_a_superseded_job_waits_for_the_one_in_its_place(
     middle = (await rig.engine.retry(old)).job
     await agent.fail(await agent.take_one())
     new = (await rig.engine.retry(middle)).job
-    both = await rig.submit(**{kind: (old, new)})
-    waiting = await rig.submit(**{kind: (old,)})
+    both, waiting = [await rig.submit(**{kind: named}) for named in ((old, new), (old,))]
     assert await rig.states(both, waiting) == ["blocked", "blocked"]
     running = await agent.take_one()
     assert running.job == new
