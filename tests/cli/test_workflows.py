@@ -30,6 +30,7 @@ def test_a_diamond_from_submit_to_its_end(up: Program) -> None:
     told = up.text("workflow", "show", number)
     assert "complete" in told
     assert "publish" in told
+    assert "allowed to fail: exit code 1" in told
     (listed,) = [w for w in up.json("workflow", "list", "--name", "diamond", "--limit", "5")
                  if w["id"] == int(number)]  # fmt: skip
     assert listed["counts"] == {"completed": 3, "failed": 1}

@@ -1,5 +1,7 @@
 """Retry by hand: a new job takes an ended one's place, and what hung on it follows."""
 
+from typing import Any
+
 import pytest
 
 from tests.engine.agent import Agent
@@ -276,7 +278,8 @@ async def test_who_names_a_superseded_job_waits_for_the_one_in_its_place(
     middle = (await rig.engine.retry(old)).job
     await agent.fail(await agent.take_one())
     new = (await rig.engine.retry(middle)).job
-    both, waiting = [await rig.submit(**{kind: named}) for named in ((old, new), (old,))]
+    named: list[dict[str, Any]] = [{kind: (old, new)}, {kind: (old,)}]
+    both, waiting = [await rig.submit(**fields) for fields in named]
     assert await rig.states(both, waiting) == ["blocked", "blocked"]
     running = await agent.take_one()
     assert running.job == new

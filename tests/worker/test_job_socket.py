@@ -1,6 +1,7 @@
 """Programs of jobs add jobs to their own workflow, through the socket of their agent."""
 
 import os
+import socket as socketlib
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,9 @@ def test_an_attempt_whose_lease_was_given_away_adds_nothing(tmp_path: Path) -> N
 
 
 def test_the_socket_is_its_users_alone_and_goes_with_the_agent(tmp_path: Path) -> None:
+    (tmp_path / "w").mkdir(mode=0o700)
+    with socketlib.socket(socketlib.AF_UNIX) as left:  # by an agent that was killed
+        left.bind(str(tmp_path / "w" / "agent.sock"))
     for name in ("w", "w" * PATH_LIMIT):
         seen: list[Path] = []
 

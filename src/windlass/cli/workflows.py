@@ -11,7 +11,7 @@ from windlass.cli.job_options import Many
 from windlass.cli.output import Flag, Json, console, errors, print_json, print_table, say
 from windlass.cli.workflow_add import add
 from windlass.cli.workflow_files import Params, in_words_of_file, parameters_of
-from windlass.cli.workflow_watch import all_jobs, follow, progress_of
+from windlass.cli.workflow_watch import all_jobs, follow, progress_of, remark_on
 from windlass.domain.errors import InvalidInput
 from windlass.wire.jobs import SubmitRequest
 from windlass.wire.reactions import ReactionList
@@ -187,7 +187,7 @@ def show(
     _print_workflow(info)
     jobs = all_jobs(at, number, limit)
     say("")
-    rows = [(j.id, j.state, j.name or j.task, j.attempt, j.worker, j.reason) for j in jobs]
+    rows = [(j.id, j.state, j.name or j.task, j.attempt, j.worker, remark_on(j)) for j in jobs]
     print_table(("id", "state", "job", "attempt", "worker", "reason"), rows, "no jobs")
     if len(jobs) < info.jobs:
         say(f"{len(jobs)} of {info.jobs} jobs; --limit shows more")
