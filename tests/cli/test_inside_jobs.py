@@ -34,7 +34,7 @@ def run_planner(up: Program, folder: Path, script: str) -> tuple[str, list[str]]
 def test_a_shell_job_adds_jobs_once_for_each_key_relative_to_itself(
     up: Program, tmp_path: Path
 ) -> None:
-    add = f"windlass workflow add {tmp_path}/more.yaml --param word=hello --key file"
+    add = f"windlass workflow add - --param word=hello --key file < {tmp_path}/more.yaml"
     number, said = run_planner(
         up, tmp_path,
         "windlass submit --key one --priority +1 --name child -- true\n" * 2

@@ -1,20 +1,18 @@
 """`windlass workflow add`: jobs of a file for a workflow that runs already."""
 
-from pathlib import Path
-
 import msgspec
 
 from windlass.cli.connection import HERE, Connection
 from windlass.cli.inside_job import add_children, agent_of
 from windlass.cli.output import Flag, Json, print_json, say
-from windlass.cli.workflow_files import Params, in_words_of_file, parameters_of
+from windlass.cli.workflow_files import File, Params, in_words_of_file, parameters_of
 from windlass.domain.errors import InvalidInput
 from windlass.wire.jobs import JobRequest, SubmitReply
 from windlass.workflows.expansion import expand_file
 
 
 def add(
-    file: Path,
+    file: File,
     /,
     *,
     to: int | None = None,
@@ -33,7 +31,7 @@ def add(
     Parameters
     ----------
     file
-        YAML or JSON.
+        YAML or JSON; - reads it from standard input.
     to
         The id of the workflow. Default: that of the job this command runs in.
     key

@@ -1,6 +1,7 @@
 """What commands about workflow files share: parameters, and errors with the line of a job."""
 
 import re
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -9,6 +10,7 @@ from windlass.domain.errors import InvalidInput
 from windlass.workflows.expansion import Expansion
 from windlass.workflows.nodes import Misdescribed
 
+File = Annotated[Path, Parameter(allow_leading_hyphen=True)]  # a single one is standard input
 Params = Annotated[
     list[str] | None,
     Parameter(

@@ -10,7 +10,7 @@ from windlass.cli.connection import HERE, Connection
 from windlass.cli.job_options import Many
 from windlass.cli.output import Flag, Json, console, errors, print_json, print_table, say
 from windlass.cli.workflow_add import add
-from windlass.cli.workflow_files import Params, in_words_of_file, parameters_of
+from windlass.cli.workflow_files import File, Params, in_words_of_file, parameters_of
 from windlass.cli.workflow_watch import all_jobs, follow, progress_of, remark_on
 from windlass.domain.errors import InvalidInput
 from windlass.wire.jobs import SubmitRequest
@@ -39,7 +39,7 @@ workflow.command(add)
 
 @workflow.command
 def submit(
-    file: Path,
+    file: File,
     /,
     *,
     param: Params = None,
@@ -54,7 +54,7 @@ def submit(
     Parameters
     ----------
     file
-        YAML or JSON.
+        YAML or JSON; - reads it from standard input.
     key
         While a workflow with this key has not ended, its id is printed and nothing is submitted.
     priority
@@ -248,7 +248,7 @@ def retry(
 
 @workflow.command
 def graph(
-    source: str,
+    source: Annotated[str, Parameter(allow_leading_hyphen=True)],
     /,
     *,
     format: Literal["dot", "mermaid"] = "dot",  # noqa: A002 - the option's name
@@ -261,7 +261,7 @@ def graph(
     Parameters
     ----------
     source
-        The id of a workflow, or a file.
+        The id of a workflow, or a file (- for standard input).
     format
         For Graphviz (dot) or for Mermaid.
     """
