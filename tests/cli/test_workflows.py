@@ -174,6 +174,7 @@ def test_what_is_wrong_is_said_with_file_and_line_and_nothing_is_written(
 def test_what_is_not_there_is_said_with_its_own_exit_code(up: Program, tmp_path: Path) -> None:
     for arguments, code in (
         (("submit", str(tmp_path / "no.yaml")), 2),
+        (("submit", "--dryrun", DIAMOND), 2),
         (("submit", DIAMOND, "--param", "x"), 2),
         (("submit", DIAMOND, "--param", "x=1"), 2),
         (("show", "999999"), 4),

@@ -8,9 +8,17 @@ from cyclopts import Parameter
 
 from windlass.domain.errors import InvalidInput
 from windlass.workflows.expansion import Expansion
+from windlass.workflows.files import STANDARD_INPUT
 from windlass.workflows.nodes import Misdescribed
 
-File = Annotated[Path, Parameter(allow_leading_hyphen=True)]  # a single one is standard input
+
+def _no_option(_: object, path: Path) -> None:
+    if str(path).startswith("-") and str(path) != STANDARD_INPUT:
+        raise ValueError(f"Unknown option: {path}.")
+
+
+# Of all that begins with a hyphen only a single one is meant: standard input.
+File = Annotated[Path, Parameter(allow_leading_hyphen=True, validator=_no_option)]
 Params = Annotated[
     list[str] | None,
     Parameter(
