@@ -10,6 +10,7 @@ from windlass.domain.events import EventKind
 from windlass.domain.failure import FailureClass
 from windlass.domain.job import JobSpec
 from windlass.ports.gateway import Holder
+from windlass.wire.sync import Finished
 
 
 async def newest_states(rig: Rig, workflow: int) -> dict[str, str]:
@@ -212,9 +213,9 @@ async def test_while_another_failure_stands_nothing_more_is_taken_along(rig: Rig
         {"name": "c", "requires": ("never == 1",)}, fail_fast=True,
     )  # fmt: skip
     agent = await rig.agent(slots=2)
-    first, second = await agent.take(2)
-    await agent.finish(first, "failed")
-    await agent.finish(second, "failed")
+    # In one message, for a failure that came later would end as canceled.
+    both = tuple(Finished(job.job, job.attempt, "failed") for job in await agent.take(2))
+    await agent.sync(finished=both)
     await rig.engine.settled()
     await rig.engine.retry(made.ids[0])
     assert await newest_states(rig, made.workflow) == {
