@@ -13,6 +13,7 @@ from benchmarks.sections import (
     postgres,
     sqlite,
     workflows,
+    workflows_postgres,
 )
 from benchmarks.sections_command import Sections, run_sections
 
@@ -24,6 +25,7 @@ SECTIONS: Sections = {
     "budgets": budgets.run,
     "memory": memory.run,
     "workflows": workflows.run,
+    "workflows-postgres": workflows_postgres.run,
     "explain": explain.run,
 }
 

@@ -17,6 +17,7 @@ from benchmarks.report import Row, rate_row
 from benchmarks.stores import open_sqlite
 from windlass.clock import RealClock
 from windlass.domain.job import JobSpec
+from windlass.engine.engine import Engine
 from windlass.engine.submission import WorkflowSpec
 
 NAME = "workflows"
@@ -132,33 +133,48 @@ class _Split:
 
     async def _run(self, path: Path) -> Lap:
         async with open_sqlite(path, RealClock()) as engine:
-            worker = await drive.BenchWorker.enrol(engine)
-            watch = Watch()
-            ran = await worker.drain(BATCH)
-            if ran != len(self._jobs) + 1:
-                raise RuntimeError(f"expected all {len(self._jobs) + 1} jobs to run, got {ran}")
-            return watch.lap(ran)
+            return await run_all(engine, len(self._jobs) + 1)
+
+
+async def run_all(engine: Engine, jobs: int) -> Lap:
+    """Run the jobs that are there to their ends, so many."""
+    worker = await drive.BenchWorker.enrol(engine)
+    watch = Watch()
+    ran = await worker.drain(BATCH)
+    if ran != jobs:
+        raise RuntimeError(f"expected all {jobs} jobs to run, got {ran}")
+    return watch.lap(ran)
+
+
+async def cancel(engine: Engine, jobs: Sequence[JobSpec]) -> Lap:
+    """Cancel a workflow of these jobs; their submit is not timed."""
+    made = await engine.submit(jobs, WorkflowSpec(name="bench"))
+    watch = Watch()
+    done = await engine.cancel_workflow(made.workflow)
+    lap = watch.lap(len(jobs))
+    if done.state != "canceled":
+        raise RuntimeError(f"expected the workflow to be canceled, it is {done.state}")
+    return lap
+
+
+async def abort(engine: Engine, jobs: int) -> Lap:
+    """Abort so many jobs that wait for one; their submit is not timed."""
+    first = JobSpec(task=drive.TASK, args={"n": -1}, name="first")
+    rest = [JobSpec(task=drive.TASK, args={"n": n}, after=("first",)) for n in range(jobs)]
+    made = await engine.submit([first, *rest], WorkflowSpec(name="bench"))
+    watch = Watch()
+    await engine.cancel([made.ids[0]])
+    return watch.lap(jobs)
 
 
 async def _cancel(path: Path, jobs: Sequence[JobSpec]) -> Lap:
     async with open_sqlite(path, RealClock()) as engine:
-        made = await engine.submit(jobs, WorkflowSpec(name="bench"))
-        watch = Watch()
-        done = await engine.cancel_workflow(made.workflow)
-        lap = watch.lap(len(jobs))
-        if done.state != "canceled":
-            raise RuntimeError(f"expected the workflow to be canceled, it is {done.state}")
-        return lap
+        return await cancel(engine, jobs)
 
 
 async def _abort(path: Path, jobs: int) -> Lap:
     async with open_sqlite(path, RealClock()) as engine:
-        first = JobSpec(task=drive.TASK, args={"n": -1}, name="first")
-        rest = [JobSpec(task=drive.TASK, args={"n": n}, after=("first",)) for n in range(jobs)]
-        made = await engine.submit([first, *rest], WorkflowSpec(name="bench"))
-        watch = Watch()
-        await engine.cancel([made.ids[0]])
-        return watch.lap(jobs)
+        return await abort(engine, jobs)
 
 
 def _time_row(name: str, laps: Laps) -> Row:

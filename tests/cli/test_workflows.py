@@ -30,6 +30,7 @@ def test_a_diamond_from_submit_to_its_end(up: Program) -> None:
     told = up.text("workflow", "show", number)
     assert "complete" in told
     assert "publish" in told
+    assert "allowed to fail: exit code 1" in told
     (listed,) = [w for w in up.json("workflow", "list", "--name", "diamond", "--limit", "5")
                  if w["id"] == int(number)]  # fmt: skip
     assert listed["counts"] == {"completed": 3, "failed": 1}
@@ -173,6 +174,7 @@ def test_what_is_wrong_is_said_with_file_and_line_and_nothing_is_written(
 def test_what_is_not_there_is_said_with_its_own_exit_code(up: Program, tmp_path: Path) -> None:
     for arguments, code in (
         (("submit", str(tmp_path / "no.yaml")), 2),
+        (("submit", "--dryrun", DIAMOND), 2),
         (("submit", DIAMOND, "--param", "x"), 2),
         (("submit", DIAMOND, "--param", "x=1"), 2),
         (("show", "999999"), 4),

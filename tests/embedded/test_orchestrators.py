@@ -1,5 +1,6 @@
 """Functions that add jobs to their own workflow while it runs."""
 
+import sys
 from pathlib import Path
 
 import windlass
@@ -44,3 +45,13 @@ def test_what_is_refused_is_raised_in_the_function(tmp_path: Path) -> None:
         plan, workflow = start(client, request(functions.plan_badly))
         assert finish(client, workflow).jobs == 1
         assert client.job(plan).result().startswith("InvalidInput: expected jobs[0].args.argv")
+
+
+def test_a_shell_job_adds_jobs_to_its_workflow_without_a_server(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "windlass", "submit", "--key", "k", "--priority", "+1"]
+    plan = JobRequest(task="shell", args={"argv": [*words, "--", "true"]}, priority=3)
+    with windlass.Client.embedded(tmp_path / "jobs.db", workers=2) as client:
+        planner, workflow = start(client, plan)
+        assert finish(client, workflow).counts == {"completed": 2}
+        (child,) = (job for job in client.run(workflow.jobs()) if job.id != planner)
+        assert (child.priority.base, child.submitted_by) == (4, f"job {planner}")

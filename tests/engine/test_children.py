@@ -53,6 +53,9 @@ async def test_a_key_is_answered_to_later_attempts_and_successors_too(rig: Rig) 
     assert anew.job not in {plan.job, *first.ids, *other.ids}
     answered = await rig.engine.submit_children(holder_of(agent, anew), [child()], "k")
     assert (answered.ids, answered.applied) == (first.ids, (False,))
+    mine = child(submitted_by=f"job {anew.job}")  # as servers note it
+    answered = await rig.engine.submit_children(holder_of(agent, anew), [mine], "k")
+    assert (answered.ids, answered.workflow) == (first.ids, made.workflow)
     with pytest.raises(Conflict) as refused:
         await rig.engine.submit_children(holder_of(agent, anew), [child(args=1)], "k")
     assert refused.value.code == "key_conflict"

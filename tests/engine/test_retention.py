@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.engine.conftest import Rigs
 from tests.engine.filing import Desk, holder_of
+from tests.engine.flows import submit_flow
 from tests.engine.moves import Move, moves
 from tests.engine.player import Player
 from tests.engine.rig import HOUR, MINUTE, Rig
@@ -357,3 +358,15 @@ async def test_two_servers_share_the_work(rig: Rig) -> None:
 )
 def test_numbers_are_told_as_spans(numbers: list[int], expected: Any) -> None:
     assert spans(numbers) == expected
+
+
+async def test_a_workflow_that_never_had_a_job_goes_too(rig: Rig) -> None:
+    empty = await submit_flow(rig, key="k")
+    await rig.advance(DAY)
+    young = await submit_flow(rig)
+    await rig.advance(29 * DAY + 1)
+    await retain(rig)
+    assert [row.id for row in (await rig.snapshot()).workflows] == [young.workflow]
+    assert await verify(rig.store) == []
+    again = await submit_flow(rig, key="k")
+    assert again.workflow != empty.workflow

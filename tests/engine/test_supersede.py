@@ -1,5 +1,7 @@
 """Retry by hand: a new job takes an ended one's place, and what hung on it follows."""
 
+from typing import Any
+
 import pytest
 
 from tests.engine.agent import Agent
@@ -264,3 +266,23 @@ async def test_a_retry_is_logged_with_its_actor(rig: Rig) -> None:
     (event,) = [e for e in await rig.events() if e.kind == EventKind.SUPERSEDE]
     assert (event.job, event.actor) == (old, "ann")
     assert event.reason == f"Job {old} superseded by job {new}"
+
+
+@pytest.mark.parametrize("kind", ["after", "after_any"])
+async def test_who_names_a_superseded_job_waits_for_the_one_in_its_place(
+    rig: Rig, kind: str
+) -> None:
+    old = await rig.submit(max_retries=0)
+    agent = await rig.agent()
+    await agent.fail(await agent.take_one())
+    middle = (await rig.engine.retry(old)).job
+    await agent.fail(await agent.take_one())
+    new = (await rig.engine.retry(middle)).job
+    named: list[dict[str, Any]] = [{kind: (old, new)}, {kind: (old,)}]
+    both, waiting = [await rig.submit(**fields) for fields in named]
+    assert await rig.states(both, waiting) == ["blocked", "blocked"]
+    running = await agent.take_one()
+    assert running.job == new
+    await agent.finish(running)
+    await rig.engine.settled()
+    assert await rig.states(both, waiting) == ["queued", "queued"]

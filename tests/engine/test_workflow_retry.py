@@ -9,6 +9,8 @@ from windlass.domain.errors import Conflict, NotFound
 from windlass.domain.events import EventKind
 from windlass.domain.failure import FailureClass
 from windlass.domain.job import JobSpec
+from windlass.ports.gateway import Holder
+from windlass.wire.sync import Finished
 
 
 async def newest_states(rig: Rig, workflow: int) -> dict[str, str]:
@@ -169,3 +171,53 @@ async def test_from_scratch_needs_an_end(rig: Rig) -> None:
         await rig.engine.retry_workflow(99, failed=False)
     with pytest.raises(NotFound):
         await rig.engine.retry_workflow(99)
+
+
+async def test_from_scratch_leaves_out_what_jobs_of_the_workflow_had_added(rig: Rig) -> None:
+    made = await submit_flow(rig, {"name": "plan"})
+    agent = await rig.agent()
+    plan = await agent.take_one()
+    holder = Holder(agent.id, agent.incarnation, plan.job, plan.attempt)
+    part = JobSpec(task="shell", name="part", submitted_by=f"job {plan.job}")
+    added = await rig.engine.submit_children(holder, [part], "k")
+    await agent.finish(plan)
+    await finish_all(agent, frozenset(added.ids))
+    await rig.engine.retry_workflow(made.workflow)
+    await finish_all(agent)
+    assert await state_of(rig, made.workflow) == "complete"
+    new, _ = await rig.engine.retry_workflow(made.workflow, failed=False)
+    assert await newest_states(rig, new) == {"plan": "queued"}
+
+
+async def test_retrying_the_failure_takes_along_what_it_stopped_under_fail_fast(rig: Rig) -> None:
+    made = await submit_flow(
+        rig,
+        {"name": "a", "max_retries": 0}, {"name": "b", "after": ("a",)},
+        {"name": "c", "requires": ("never == 1",)}, {"name": "d", "after": ("c",)},
+        fail_fast=True,
+    )  # fmt: skip
+    agent = await rig.agent()
+    await finish_all(agent, frozenset(made.ids[:1]))
+    assert await state_of(rig, made.workflow) == "failed"
+    assert (await newest_states(rig, made.workflow))["c"] == "canceled"
+    await rig.engine.retry(made.ids[0], actor="ann")
+    assert await newest_states(rig, made.workflow) == {
+        "a": "queued", "b": "blocked", "c": "queued", "d": "blocked",
+    }  # fmt: skip
+
+
+async def test_while_another_failure_stands_nothing_more_is_taken_along(rig: Rig) -> None:
+    one = {"max_retries": 0}
+    made = await submit_flow(
+        rig, {"name": "a", **one}, {"name": "b", **one},
+        {"name": "c", "requires": ("never == 1",)}, fail_fast=True,
+    )  # fmt: skip
+    agent = await rig.agent(slots=2)
+    # In one message, for a failure that came later would end as canceled.
+    both = tuple(Finished(job.job, job.attempt, "failed") for job in await agent.take(2))
+    await agent.sync(finished=both)
+    await rig.engine.settled()
+    await rig.engine.retry(made.ids[0])
+    assert await newest_states(rig, made.workflow) == {
+        "a": "queued", "b": "failed", "c": "canceled",
+    }  # fmt: skip

@@ -10,6 +10,7 @@ from tests.support.running_server import RunningServer, error_of, job, running_s
 from windlass.client.client import AsyncClient
 from windlass.client.service import HttpService
 from windlass.client.transport import Transport
+from windlass.domain.errors import Unreachable
 from windlass.domain.roles import Role
 from windlass.wire.schedules import ScheduleRequest, TemplateRequest
 
@@ -103,6 +104,9 @@ def test_secrets_of_webhooks_are_shown_nowhere() -> None:
         ({"body": {"jobs": {}}}, "name"),
         ({"body": {"name": "t", "jobs": {"a": {"run": ["true"], "after": ["b"]}}}},
          "jobs.a.after"),
+        ({"body": {**BODY, "jobs": {"a": {"run": ["x"], "after": ["b"]}}}}, "jobs.a.after"),
+        ({"body": {**BODY, "jobs": {"${{ parameters.tag }}": {"run": ["x"], "retries": -1}}}},
+         "jobs.value-of-tag.retries"),
         ({"body": {**BODY, "what": 1}}, "a field of the workflow"),
         ({"body": {**BODY, "namespace": "other"}}, "namespace"),
         ({"body": {**BODY, "on_end": [{}]}}, "on_end[0]"),
@@ -243,5 +247,73 @@ def test_the_client_starts_templates_and_keeps_schedules() -> None:
                 assert [t.name for t in await client.planning.templates()] == ["t"]
                 assert (await client.planning.template("t", 1)).version == 1
                 assert await client.planning.remove_template("t") is True
+
+    run(scenario())
+
+
+def test_what_parameters_to_come_may_set_right_is_not_refused() -> None:
+    body = {
+        "name": "t",
+        "parameters": {
+            "time": {}, "name": {}, "number": {"type": "integer"}, "systems": {"type": "list"},
+        },
+        "jobs": {
+            "a": {"run": ["x"], "timeout": "${{ parameters.time }}"},
+            "b": {"run": ["x"], "after": ["${{ parameters.name }}"]},
+            "c": {"run": ["x"], "count": "${{ parameters.number }}"},
+            "d": {"run": ["x"], "matrix": {"os": "${{ parameters.systems }}"}},
+        },
+    }  # fmt: skip
+
+    async def scenario() -> None:
+        async with running_server() as server:
+            await put(server.admin, "/api/v1/templates/t", {"body": body})
+            given = {"time": "5m", "name": "a", "number": 2, "systems": ["x", "y"]}
+            start = {"parameters": given}
+            made = await server.admin.post("/api/v1/templates/t/start", json=start)
+            assert len(made.json()["ids"]) == 6
+
+    run(scenario())
+
+
+def test_a_start_that_is_sent_again_is_answered_as_before() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            await put(server.admin, "/api/v1/templates/t", {"body": BODY})
+            start = {"parameters": {"tag": "v1"}, "submission_key": "s"}
+            first, again = [
+                (await server.admin.post("/api/v1/templates/t/start", json=start)).json()
+                for _ in range(2)
+            ]
+            assert again == {**first, "applied": False}
+            other = {**start, "submission_key": "another"}
+            more = (await server.admin.post("/api/v1/templates/t/start", json=other)).json()
+            assert more["workflow"] != first["workflow"]
+
+    run(scenario())
+
+
+def test_the_client_repeats_a_start_whose_answer_was_lost() -> None:
+    class Forgetful(Transport):
+        """Loses the first answer."""
+
+        lost = 0
+
+        async def call(self, *args: Any, **kwargs: Any) -> Any:
+            answer = await super().call(*args, **kwargs)
+            if "/start" in args[1] and not self.lost:
+                self.lost += 1
+                raise Unreachable("the answer was lost")
+            return answer
+
+    async def scenario() -> None:
+        async with running_server() as server:
+            await put(server.admin, "/api/v1/templates/t", {"body": BODY})
+            transport = Forgetful(server.address, await server.token(Role.SUBMITTER))
+            async with AsyncClient(service=HttpService(transport)) as client:
+                made = await client.start_template("t", {"tag": "x"})
+            assert transport.lost == 1
+            (only,) = (await server.admin.get("/api/v1/workflows")).json()["workflows"]
+            assert only["id"] == made.id
 
     run(scenario())

@@ -8,6 +8,7 @@ import pytest
 
 from windlass.wire.jobs import JobRequest, NewWorkflow
 from windlass.workflows import expand, expand_file
+from windlass.workflows.nodes import Misdescribed
 from windlass.workflows.reading import read_text
 
 
@@ -332,3 +333,40 @@ def test_plain_words_mean_what_they_mean_in_json(word: str, value: object) -> No
 
 def test_an_empty_workflow_is_one(tmp_path: Path) -> None:
     assert expanded("name: w\njobs: {}\n", tmp_path) == {}
+
+
+def test_a_list_parameter_is_an_axis_or_words_and_has_commas_in_text(tmp_path: Path) -> None:
+    text = """
+name: w
+parameters:
+  systems: {default: [debian, 3.10], choices: [debian, alpine, 3.10]}
+  words: {type: list, default: []}
+jobs:
+  build:
+    matrix: {os: "${{ parameters.systems }}"}
+    run: [echo, "${{ matrix.os }}", "of ${{ parameters.systems }}"]
+  say: {run: "${{ parameters.words }}"}
+"""
+    jobs = expanded(text, tmp_path, words="echo, a b")
+    assert set(jobs) == {"build[debian]", "build[3.10]", "say"}
+    assert argv(jobs["build[3.10]"]) == ["echo", "3.10", "of debian,3.10"]
+    assert argv(jobs["say"]) == ["echo", "a b"]
+    given = expanded(text, tmp_path, words="echo", systems="alpine,debian")
+    assert set(given) == {"build[alpine]", "build[debian]", "say"}
+    for wrong, words in (("arch", "one of debian, alpine, 3.10"), ("", "a list of values")):
+        with pytest.raises(Misdescribed, match=words):
+            expanded(text, tmp_path, words="echo", systems=wrong)
+
+
+def test_the_jobs_of_a_workflow_inside_may_all_be_allowed_to_fail(tmp_path: Path) -> None:
+    (tmp_path / "inner.yaml").write_text(INNER)
+    text = """
+name: outer
+jobs:
+  sub: {workflow: inner.yaml, allow_failure: true}
+  around: {workflow: {name: x, jobs: {sub: {workflow: inner.yaml}}}, allow_failure: true}
+  other: {workflow: inner.yaml, after: sub}
+"""
+    jobs = expanded(text, tmp_path)
+    allowed = {name for name, job in jobs.items() if job.allow_failure}
+    assert allowed == {name for name in jobs if not name.startswith("other/")}

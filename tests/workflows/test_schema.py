@@ -24,7 +24,7 @@ WRONG: list[dict[str, Any]] = [
     {"name": "w", "jobs": {"a": {**JOB, "colour": "red"}}},
     {"name": "w", "jobs": {"a": {"run": "true"}}},
     {"name": "w", "fail_fast": 1, "jobs": {}},
-    {"name": "w", "parameters": {"x": {"type": "list"}}, "jobs": {}},
+    {"name": "w", "parameters": {"x": {"type": "map"}}, "jobs": {}},
     {"name": "w", "jobs": {"a": {**JOB, "after": [{"a": "b"}]}}},
     {"name": "w", "jobs": {"a": {**JOB, "matrix": {"x": 3}}}},
 ]

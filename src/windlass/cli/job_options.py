@@ -43,6 +43,8 @@ class JobOptions:
         The name of a secret of the worker's that the job needs. May be given several times.
     after
         The id of a job that must complete first. May be given several times.
+    workflow
+        The id of a workflow that has not ended, which it joins.
     timeout
         How long it may run: 90, 90s, 15m, 6h.
     not_before
@@ -83,6 +85,7 @@ class JobOptions:
     resources: Many = None
     secret: Many = None
     after: Many = None
+    workflow: int | None = None
     timeout: str | None = None
     not_before: str | None = None
     start_before: str | None = None
@@ -115,6 +118,7 @@ class JobOptions:
             resources=dict(_pair(text, "resources") for text in _split(self.resources)),
             secrets=self.secret or [],
             after=[_number(text, "after") for text in self.after or ()],
+            workflow=self.workflow,
             timeout=self.timeout,
             not_before=_moment(self.not_before, "not-before"),
             start_before=_moment(self.start_before, "start-before"),

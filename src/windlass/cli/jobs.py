@@ -4,10 +4,12 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 from cyclopts import Parameter
 
 from windlass.cli.bulk import ANY, Selection, choose, edit_many
 from windlass.cli.connection import HERE, Connection
+from windlass.cli.inside_job import add_children, agent_of
 from windlass.cli.job_array import array_of
 from windlass.cli.job_options import PLAIN, JobOptions, Many
 from windlass.cli.job_view import expected, print_job
@@ -41,6 +43,9 @@ def submit(
 ) -> None:
     """Submit a job and print its id.
 
+    Inside of a job, and with no server named, it joins that job's workflow. There --key holds
+    for the workflow, and --priority +1 is relative to the job's own.
+
     Parameters
     ----------
     command
@@ -50,6 +55,12 @@ def submit(
         Prints an id a line.
     """
     request = job.request(command)
+    agent = agent_of(at)
+    if agent is not None:
+        plain = msgspec.structs.replace(request, key=None)
+        children = [plain] if count is None else array_of(plain, count)
+        add_children(agent, children, request.key, json)
+        return
     if count is not None:
         with at.client() as client:
             many = client.submit_many(array_of(request, count))

@@ -25,7 +25,8 @@ from windlass.wire.workflows import Workflow
 from windlass.workflows.graph import entry_of
 
 ENDS: Final = frozenset({"complete", "failed", "canceled"})
-ENDED: Final = ("completed", "failed", "canceled", "aborted", "rejected")
+FAILURES: Final = ("failed", "canceled", "aborted", "rejected")
+ENDED: Final = ("completed", *FAILURES)
 LARGE: Final = 500  # jobs: beyond it not every one of them is shown
 FEW: Final = 8  # jobs of one entry that get a line each
 PAGE: Final = 1_000
@@ -181,9 +182,21 @@ def _line(job: Job, name: str) -> Text:
         text.append(f", {job.progress:.0%}")
     if job.state == "running" and job.worker:
         text.append(f" on {job.worker}", style="dim")
-    if job.reason and job.state != "completed":
-        text.append(f"  {job.reason}", style="dim")
+    remark = remark_on(job)
+    if remark and job.state != "completed":
+        text.append(f"  {remark}", style="dim")
     return text
+
+
+def remark_on(job: Job) -> str | None:
+    """What is to be known of a job of a workflow beside its state."""
+    if job.superseded_by:
+        return f"superseded by {job.superseded_by}"
+    if job.state == "blocked" and job.unblock == "manual":
+        return f"needs `windlass unblock {job.id}`"
+    if job.allow_failure and job.state in FAILURES:
+        return f"allowed to fail: {job.reason}" if job.reason else "allowed to fail"
+    return job.reason
 
 
 def _head(info: Workflow) -> Table:

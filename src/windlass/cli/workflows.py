@@ -1,6 +1,5 @@
 """Commands about workflows."""
 
-import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,11 +9,13 @@ from cyclopts import App, Parameter
 from windlass.cli.connection import HERE, Connection
 from windlass.cli.job_options import Many
 from windlass.cli.output import Flag, Json, console, errors, print_json, print_table, say
-from windlass.cli.workflow_watch import all_jobs, follow, progress_of
+from windlass.cli.workflow_add import add
+from windlass.cli.workflow_files import File, Params, in_words_of_file, parameters_of
+from windlass.cli.workflow_watch import all_jobs, follow, progress_of, remark_on
 from windlass.domain.errors import InvalidInput
 from windlass.wire.jobs import SubmitRequest
 from windlass.wire.reactions import ReactionList
-from windlass.wire.schedules import StartReply, StartRequest
+from windlass.wire.schedules import StartRequest
 from windlass.wire.workflows import (
     CanceledWorkflow,
     CancelWorkflow,
@@ -23,32 +24,22 @@ from windlass.wire.workflows import (
     Workflow,
     WorkflowList,
 )
-from windlass.workflows.expansion import Expansion, expand_file
+from windlass.workflows.expansion import expand_file
 from windlass.workflows.graph import FORMATS, graph_of_jobs, graph_of_requests
-from windlass.workflows.nodes import Misdescribed
 from windlass.workflows.schema import published
 
 WorkflowId = Annotated[int, Parameter(help="The workflow's id.")]
-Params = Annotated[
-    list[str] | None,
-    Parameter(
-        name="--param",
-        consume_multiple=False,
-        allow_leading_hyphen=True,
-        help="A parameter, name=value. May be given several times.",
-    ),
-]
 Priority = Annotated[str | None, Parameter(allow_leading_hyphen=True)]
 
 SHOWN = 50
-_OF_JOB = re.compile(r"jobs\[(\d+)\]\.?(.*)")
 
 workflow = App(name="workflow", help="Submit, watch and manage workflows.")
+workflow.command(add)
 
 
 @workflow.command
 def submit(
-    file: Path,
+    file: File,
     /,
     *,
     param: Params = None,
@@ -63,7 +54,7 @@ def submit(
     Parameters
     ----------
     file
-        YAML or JSON.
+        YAML or JSON; - reads it from standard input.
     key
         While a workflow with this key has not ended, its id is printed and nothing is submitted.
     priority
@@ -83,7 +74,7 @@ def submit(
             reply = client.run(client.asynchronous.submit_workflow(new, made.jobs))
         except InvalidInput as error:
             raise in_words_of_file(error, made) from None
-    applied = not reply.ids or any(reply.applied)
+    applied = new.key is None or not reply.ids or any(reply.applied)
     _print_submitted(reply.workflow or 0, applied, at, json)
 
 
@@ -116,7 +107,8 @@ def start(
         parameters=dict(parameters_of(param)), key=key, priority=priority,
         version=int(version or 0),
     )  # fmt: skip
-    reply = at.call("POST", f"/api/v1/templates/{name}/start", StartReply, request)
+    with at.client() as client:
+        reply = client.run(client.asynchronous.planning.start_template(name, request))
     _print_submitted(reply.workflow, reply.applied or not reply.ids, at, json)
 
 
@@ -195,7 +187,7 @@ def show(
     _print_workflow(info)
     jobs = all_jobs(at, number, limit)
     say("")
-    rows = [(j.id, j.state, j.name or j.task, j.attempt, j.worker, j.reason) for j in jobs]
+    rows = [(j.id, j.state, j.name or j.task, j.attempt, j.worker, remark_on(j)) for j in jobs]
     print_table(("id", "state", "job", "attempt", "worker", "reason"), rows, "no jobs")
     if len(jobs) < info.jobs:
         say(f"{len(jobs)} of {info.jobs} jobs; --limit shows more")
@@ -256,7 +248,7 @@ def retry(
 
 @workflow.command
 def graph(
-    source: str,
+    source: Annotated[str, Parameter(allow_leading_hyphen=True)],
     /,
     *,
     format: Literal["dot", "mermaid"] = "dot",  # noqa: A002 - the option's name
@@ -269,7 +261,7 @@ def graph(
     Parameters
     ----------
     source
-        The id of a workflow, or a file.
+        The id of a workflow, or a file (- for standard input).
     format
         For Graphviz (dot) or for Mermaid.
     """
@@ -302,27 +294,6 @@ def reactions(number: WorkflowId, /, *, at: Connection = HERE, json: Json = Fals
     rows = [(r.run, r.on, r.kind, r.state, r.tries, r.next_at, r.result, r.message) for r in found]
     columns = ("run", "on", "kind", "state", "tries", "next", "result", "message")
     print_table(columns, rows, "nothing follows its ends, or it has not ended yet")
-
-
-def parameters_of(texts: list[str] | None) -> dict[str, str]:
-    """Parameters as they are given to commands."""
-    given: dict[str, str] = {}
-    for text in texts or ():
-        name, separator, value = text.partition("=")
-        if not separator or not name:
-            raise InvalidInput("param", "name=value", text)
-        given[name] = value
-    return given
-
-
-def in_words_of_file(error: InvalidInput, made: Expansion) -> InvalidInput:
-    """The server's error with the line of the job that it is about."""
-    about = _OF_JOB.fullmatch(error.field)
-    if about is None or int(about[1]) >= len(made.jobs):
-        return error
-    number, field = int(about[1]), about[2]
-    name = f"jobs.{made.jobs[number].name}" + (f".{field}" if field else "")
-    return Misdescribed(made.place_of(number, field), name, error.expected, error.got)
 
 
 def _print_submitted(number: int, applied: bool, at: Connection, json: bool) -> None:

@@ -1,6 +1,6 @@
 """Handles for programs without an event loop: jobs, and workflows with their block."""
 
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self, TypeVar
@@ -11,7 +11,7 @@ from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.explanation import Explanation
 from windlass.domain.waits_split import TimeSpent
 from windlass.wire import workflows as wire
-from windlass.wire.jobs import Job
+from windlass.wire.jobs import Job, JobRequest
 
 T = TypeVar("T")
 
@@ -117,6 +117,15 @@ class WorkflowHandle:
     def cancel(self, reason: str = "Canceled") -> bool:
         """Cancel the workflow; whether that changed anything."""
         return self._client.run(self._workflow.cancel(reason))
+
+    def add(
+        self, jobs: Sequence[JobRequest], *, key: str | None = None, reopen: bool = False
+    ) -> list[int]:
+        """Add jobs while it runs, or with `reopen` also after its end; their ids.
+
+        With a `key` that jobs were added with before, it answers with those.
+        """
+        return self._client.run(self._workflow.add(jobs, key=key, reopen=reopen)).ids
 
     def retry(self, failed: bool = True) -> "WorkflowHandle":
         """Try its failed jobs again, or all of it as a new workflow; the one that runs."""

@@ -1,6 +1,9 @@
 """Templates and schedules, as clients handle them."""
 
+from collections.abc import Awaitable, Callable
 from typing import Protocol
+
+import msgspec
 
 from windlass.client.transport import Transport
 from windlass.domain.errors import InvalidInput
@@ -63,11 +66,19 @@ class Planning(Protocol):
         ...
 
 
+class Insist(Protocol):
+    """Repeats a call while its outcome is not known."""
+
+    async def __call__(self, call: Callable[[], Awaitable[StartReply]]) -> StartReply: ...
+
+
 class HttpPlanning:
     """Implements `Planning` over HTTP."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, insist: Insist, fresh_key: Callable[[], str]) -> None:
         self._call = transport.call
+        self._insist = insist
+        self._fresh_key = fresh_key
 
     async def put_template(
         self, name: str, request: TemplateRequest, namespace: str | None = None
@@ -86,8 +97,13 @@ class HttpPlanning:
     async def start_template(
         self, name: str, request: StartRequest, namespace: str | None = None
     ) -> StartReply:
+        """A start always has a key, so that it can be sent again if no answer came."""
         path = f"/api/v1/templates/{name}/start"
-        return await self._call("POST", path, StartReply, request, query=_in(namespace))
+        if request.submission_key is None:
+            request = msgspec.structs.replace(request, submission_key=self._fresh_key())
+        return await self._insist(
+            lambda: self._call("POST", path, StartReply, request, query=_in(namespace))
+        )
 
     async def remove_template(self, name: str, namespace: str | None = None) -> bool:
         path = f"/api/v1/templates/{name}"

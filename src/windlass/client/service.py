@@ -117,12 +117,33 @@ def find_worker(worker: str, known: Iterable[tuple[int, str]]) -> int:
     raise NotFound("worker", worker)
 
 
+def fresh_key() -> str:
+    """A key that nobody else makes."""
+    return os.urandom(16).hex()
+
+
+async def insist(call: Callable[[], Awaitable[T]]) -> T:
+    """Repeat a call while its outcome is not known; one that nobody heard fails at once."""
+    heard = False
+    for pause_s in PAUSES_S:
+        try:
+            return await call()
+        except Unreachable as error:
+            heard = heard or error.sent
+            if not heard:
+                raise
+        except (StoreUnavailable, Overloaded):
+            heard = True
+        await pass_time(pause_s)
+    return await call()
+
+
 class HttpService:
     """Implements `Service`."""
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
-        self.planning = HttpPlanning(transport)
+        self.planning = HttpPlanning(transport, insist, fresh_key)
 
     async def open(self) -> None:
         """Connections are made as they are needed."""
@@ -130,25 +151,10 @@ class HttpService:
     async def submit(self, request: SubmitRequest) -> SubmitReply:
         """A submission always has a key, so that it can be sent again if no answer came."""
         if request.jobs and request.key is None:
-            request = msgspec.structs.replace(request, key=os.urandom(16).hex())
-        return await self._insist(
+            request = msgspec.structs.replace(request, key=fresh_key())
+        return await insist(
             lambda: self.transport.call("POST", "/api/v1/jobs", SubmitReply, request)
         )
-
-    async def _insist(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Repeat a call while its outcome is not known; one that nobody heard fails at once."""
-        heard = False
-        for pause_s in PAUSES_S:
-            try:
-                return await call()
-            except Unreachable as error:
-                heard = heard or error.sent
-                if not heard:
-                    raise
-            except (StoreUnavailable, Overloaded):
-                heard = True
-            await pass_time(pause_s)
-        return await call()
 
     async def job(self, job: int) -> Job:
         return await self.transport.call("GET", f"/api/v1/jobs/{job}", Job)

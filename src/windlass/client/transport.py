@@ -64,20 +64,27 @@ class Transport:
     """A server, or several over one store, with one token.
 
     Several addresses are parted by commas. One that does not answer is left for the next.
+    With a `socket` of this machine, that is the way to them.
     """
 
     def __init__(
-        self, server: str, token: str | None = None, *, trust: ssl.SSLContext | None = None
+        self,
+        server: str,
+        token: str | None = None,
+        *,
+        trust: ssl.SSLContext | None = None,
+        socket: str | None = None,
     ) -> None:
         self._servers = [one.strip().rstrip("/") for one in server.split(",")]
         self.token = token
         self._trust: ssl.SSLContext | bool = True if trust is None else trust
+        self._socket = socket
         self._opened: aiohttp.ClientSession | None = None
         for one in self._servers:
             if not _is_address(one):
                 raise InvalidInput("server", "an address such as http://host:7420", one)
         # Found once: aiohttp would look in two threads for every call.
-        self._proxies = {one: _proxy_for(one) for one in self._servers}
+        self._proxies = {one: None if socket else _proxy_for(one) for one in self._servers}
 
     @property
     def server(self) -> str:
@@ -147,13 +154,17 @@ class Transport:
     def _session(self) -> aiohttp.ClientSession:
         """Opened by the first call, for it belongs to the loop that runs then."""
         if self._opened is None:
-            connector = aiohttp.TCPConnector(
-                limit=CONNECTIONS, keepalive_timeout=IDLE_SECONDS, ssl=self._trust
-            )
             self._opened = aiohttp.ClientSession(
-                connector=connector, cookie_jar=aiohttp.DummyCookieJar()
+                connector=self._connector(), cookie_jar=aiohttp.DummyCookieJar()
             )
         return self._opened
+
+    def _connector(self) -> aiohttp.BaseConnector:
+        if self._socket is not None:
+            return aiohttp.UnixConnector(self._socket)
+        return aiohttp.TCPConnector(
+            limit=CONNECTIONS, keepalive_timeout=IDLE_SECONDS, ssl=self._trust
+        )
 
     async def _send(
         self,

@@ -1,11 +1,14 @@
 """Handles on submitted workflows."""
 
 import asyncio
+from collections.abc import Sequence
+
+import msgspec
 
 from windlass.client.handles import WAIT_SECONDS
 from windlass.client.service import Service
 from windlass.domain.errors import WindlassError
-from windlass.wire.jobs import Job
+from windlass.wire.jobs import Job, JobRequest, SubmitReply, SubmitRequest
 from windlass.wire.workflows import Workflow
 
 ENDS = frozenset({"complete", "failed", "canceled"})
@@ -49,6 +52,20 @@ class AsyncWorkflow:
             after = page.next
             if after is None:
                 return found
+
+    async def add(
+        self, jobs: Sequence[JobRequest], *, key: str | None = None, reopen: bool = False
+    ) -> SubmitReply:
+        """Add jobs to the workflow while it runs, or with `reopen` also after its end.
+
+        With a `key` that jobs were added with before, it answers with those.
+        """
+        request = SubmitRequest(
+            jobs=[msgspec.structs.replace(job, workflow=self.id) for job in jobs],
+            key=None if key is None else f"added to workflow {self.id}: {key}",
+            reopen=reopen,
+        )
+        return await self._service.submit(request)
 
     async def wait(self, timeout: float | None = None) -> Workflow:
         """Wait until the workflow has ended; raises `TimeoutError` when the time is up."""

@@ -87,10 +87,36 @@ async def resolve(
         outside = await work.tx.jobs.share(sorted(others)) if others else {}
         for draft in fresh:
             _check_references(draft, outside, origins)
+        await _follow_successors(work, fresh, outside)
         await work.catalog.know(work.tx, (fact.shape for fact in outside.values()))
         _check_namespaces(work, fresh, outside)
     await _hold_limits(work, tied)
     return outside
+
+
+async def _follow_successors(
+    work: Work, fresh: Sequence[Draft], outside: dict[int, JobFacts]
+) -> None:
+    """Let what waits for a job that was retried by hand wait for the one in its place."""
+    newest = {job: fact.superseded_by for job, fact in outside.items() if fact.superseded_by}
+    ahead = set(newest.values()) - set(outside)
+    if not newest:
+        return
+    while ahead:
+        found = await work.tx.jobs.share(sorted(ahead))
+        outside.update(found)
+        newest |= {job: fact.superseded_by for job, fact in found.items() if fact.superseded_by}
+        ahead = set(newest.values()) - set(outside)
+    for draft in fresh:
+        draft.after = sorted({_last(job, newest) for job in draft.after})
+        others = {_last(job, newest) for job in draft.any_after}
+        draft.any_after = sorted(others.difference(draft.after))
+
+
+def _last(job: int, newest: Mapping[int, int]) -> int:
+    while job in newest:
+        job = newest[job]
+    return job
 
 
 def _find_ids(

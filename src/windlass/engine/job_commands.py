@@ -16,6 +16,7 @@ from windlass.engine.cancel import Canceled, cancel
 from windlass.engine.catalog import Catalog
 from windlass.engine.checks import check_id, check_text, check_whole
 from windlass.engine.eta import Crowd, Forecaster, Outlook
+from windlass.engine.retrying import retry_one
 from windlass.engine.statistics import summaries
 from windlass.engine.work import Work
 from windlass.ports.store import Store, Tx
@@ -106,7 +107,7 @@ class JobCommands(ABC):
         check_id("job", job)
         check_text("actor", actor)
         await self.settled()  # the end of this very job may still be told to its dependents
-        superseded = await self.run(lambda work: supersede.retry(work, job, actor, not_before))
+        superseded = await self.run(lambda work: retry_one(work, job, actor, not_before))
         await self.settled()
         return superseded
 

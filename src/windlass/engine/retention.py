@@ -26,6 +26,7 @@ from windlass.ports.store_retention import Ended
 COMPLETED: Final = State.COMPLETED.code
 JOB: Final = int(EventKind.JOB)
 SETTLED_MS: Final = 3_600_000  # younger events may still get company of lower numbers
+NEWEST: Final = 2**62  # above all ids
 LOG_GRACE_MS: Final = 600_000  # for the rest of a log to come in after its attempt
 
 
@@ -96,6 +97,22 @@ async def _outside_open_workflows(work: Work, facts: Mapping[int, JobFacts]) -> 
     rows = await work.tx.workflows.lock(workflows)
     ended = {number for number, row in rows.items() if WorkflowState(row.state) in ENDED}
     return {job: f for job, f in facts.items() if not f.workflow or f.workflow in ended}
+
+
+async def remove_empty_workflows(work: Work, after: int) -> Walk:
+    """Remove ended workflows that never had a job, newest first, on from number `after`."""
+    keep_ms = work.config.job_retention_ms
+    if not keep_ms or not await work.tx.retention.try_lock():
+        return Walk(0, 0)
+    count = work.config.chunk_rows
+    rows = await work.tx.workflows.newest(after or NEWEST, count)
+    before = work.now - keep_ms
+    empty = sorted(r.id for r in rows if 0 < r.finished_at < before and not any(r.counts))
+    locked = await work.tx.workflows.lock(empty) if empty else {}
+    gone = [n for n, row in locked.items() if row.finished_at and not any(row.counts)]
+    if gone:
+        await work.tx.retention.remove_workflows(gone)
+    return Walk(len(gone), rows[-1].id if len(rows) == count else 0)
 
 
 async def _remove(work: Work, facts: Mapping[int, JobFacts]) -> None:

@@ -10,14 +10,22 @@ from windlass.domain.events import EventKind
 from windlass.domain.job import ALLOW_FAILURE, JobSpec
 from windlass.domain.records import Cascade, CascadeKind, JobFacts
 from windlass.domain.states import State
-from windlass.domain.workflow import ENDED, FAIL_FAST, Details, WorkflowState, unforgiven
+from windlass.domain.workflow import (
+    ENDED,
+    FAIL_FAST,
+    FORGIVEN,
+    Details,
+    WorkflowState,
+    unforgiven,
+)
 from windlass.engine.deadlines import without_passed
 from windlass.engine.submission import WorkflowSpec
-from windlass.engine.supersede import newest_of, retry_many
+from windlass.engine.supersede import Superseded, newest_of, retry, retry_many
 from windlass.engine.work import Work
 from windlass.ports.store import Tx
 
 COMPLETED = State.COMPLETED.code
+FAILURES = (State.FAILED.code, State.REJECTED.code)
 
 PAGE = 1_000  # jobs that a step looks at
 MOST = 100  # jobs that a step supersedes, and those they depend on
@@ -64,6 +72,26 @@ async def retry_failed(
     said = f"{unforgiven(row.counts)} failed jobs are tried again"
     work.say(EventKind.WORKFLOW, said, actor=actor, data={"workflow": workflow})
     return Retried(workflow, True)
+
+
+async def retry_one(
+    work: Work, job: int, actor: str | None, not_before: int | None = None
+) -> Superseded:
+    """Supersede one job; in a `fail_fast` workflow, what its failure has stopped along with it."""
+    old = (await work.tx.jobs.read([job])).get(job)
+    done = await retry(work, job, actor, not_before)
+    if done.applied and old is not None and old.workflow:
+        row = (await work.tx.workflows.lock([old.workflow]))[old.workflow]
+        if row.flags & FAIL_FAST and _stopped_by(old, row.counts):
+            await retry_failed(work, old.workflow, actor, not_before)
+    return done
+
+
+def _stopped_by(old: JobFacts, counts: Sequence[int]) -> bool:
+    """Whether others ended badly, and none of them by a failure of its own; `old` is counted."""
+    failures = sum(counts[code] - (code == old.state) for code in FAILURES)
+    own = 0 if old.flags & ALLOW_FAILURE else 1
+    return unforgiven(counts) > own and failures <= counts[FORGIVEN]
 
 
 async def retry_chunk(work: Work, cascade: Cascade) -> int | None:
@@ -139,6 +167,8 @@ async def plan_repetition(tx: Tx, workflow: int, actor: str | None) -> Repetitio
     if WorkflowState(row.state) not in ENDED:
         raise Conflict("workflow_open", f"workflow {workflow} has not ended: cancel it first")
     facts, specs = await _all_jobs(tx, workflow)
+    facts = _without_children(facts, specs)
+    specs = {fact.id: specs[fact.id] for fact in facts if fact.id in specs}
     successor = {fact.id: fact.superseded_by for fact in facts}
     newest = {fact.id: _last(fact.id, successor) for fact in facts}
     needs = {
@@ -170,6 +200,21 @@ async def _all_jobs(tx: Tx, workflow: int) -> tuple[list[JobFacts], dict[int, Jo
         facts += page
     newest = [fact.id for fact in facts if not fact.superseded_by]
     return facts, {job: _spec(body) for job, body in (await tx.jobs.specs(newest)).items()}
+
+
+def _without_children(facts: Sequence[JobFacts], specs: Mapping[int, JobSpec]) -> list[JobFacts]:
+    """Without the jobs that others of the workflow have added: they will add them again."""
+    mine = {fact.id for fact in facts}
+    added = {
+        job
+        for job, spec in specs.items()
+        if spec.parent in mine and spec.submitted_by == f"job {spec.parent}"
+    }
+    before = {fact.id: fact.supersedes for fact in facts}
+    for job in list(added):
+        while job := before.get(job, 0):
+            added.add(job)
+    return [fact for fact in facts if fact.id not in added]
 
 
 def _last(job: int, successor: Mapping[int, int]) -> int:

@@ -97,11 +97,12 @@ class Templates:
         """The newest version of each."""
         return await self._engine.store.read(lambda tx: tx.templates.all(namespace))
 
-    async def start(self, reference: str, order: Order) -> Started:
-        """Submit the workflow that a template describes."""
+    async def start(self, reference: str, order: Order, key: str | None = None) -> Started:
+        """Submit the workflow that a template describes; with the same `key`, once."""
         row = await self.find(order.namespace, reference)
         planned = self._planner.plan(order_of(row, order))
-        done = await self._engine.submit(planned.jobs, planned.workflow)
+        key = key if planned.jobs else None
+        done = await self._engine.submit(planned.jobs, planned.workflow, key)
         applied = len(done.ids) == len(planned.jobs) and all(done.applied)
         return Started(done.workflow, done.ids, applied, f"{row.name}@{row.version}")
 

@@ -89,7 +89,8 @@ class WorkflowCommands(ABC):
             raise NotFound("job", holder.job)
         namespace = await self.namespace_of(holder.job)
         checked = self.prepare(as_children(jobs, parent, namespace))
-        return await self.run(lambda work: submit_children(work, holder, checked, key))
+        done = await self.run(lambda work: submit_children(work, holder, checked, key))
+        return done._replace(workflow=parent.workflow)
 
     async def namespace_of(self, job: int) -> str:
         """The namespace a job belongs to."""

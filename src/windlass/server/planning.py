@@ -18,21 +18,34 @@ from windlass.workflows.nodes import of_plain
 from windlass.workflows.schema import RELAXED, ROOT
 
 OCCASIONS = ("on_success", "on_failure", "on_end")
+STAND_IN = "value-of-"
+_STAND_INS: dict[str, Any] = {"integer": 1, "number": 1, "boolean": True}
 
 
 class WirePlanner:
     """Implements `Planner`."""
 
     def check(self, description: Mapping[str, Any], namespace: str) -> None:
-        """Refuse what is no description; with values for all its parameters, what cannot run."""
+        """Refuse what is no description, and what cannot run whatever its parameters are.
+
+        Parameters without default get values that stand in for those to come. What is wrong
+        with one of these alone is found when the template is started.
+        """
         check(of_plain(description), RELAXED[ROOT], RELAXED, "")
         if description.get("namespace") not in (None, namespace):
             raise InvalidInput("namespace", f"that of the template, {namespace}", "another")
         for occasion in OCCASIONS:
             parse_reactions(description.get(occasion) or [], occasion)
         declared = description.get("parameters") or {}
-        if all(_has_default(parameter) for parameter in declared.values()):
-            self.plan(Order(name="", namespace=namespace, actor="", description=description))
+        values = {n: _stand_in(n, of) for n, of in declared.items() if not _has_default(of)}
+        order = Order(
+            name="", namespace=namespace, actor="", description=description, parameters=values
+        )
+        try:
+            self.plan(order)
+        except InvalidInput as error:
+            if not _is_about(error, values):
+                raise
 
     def plan(self, order: Order) -> Planned:
         """What the order submits, with the rights of its own namespace and no other."""
@@ -70,6 +83,22 @@ def _job(value: Mapping[str, Any], field: str) -> JobRequest:
         return msgspec.convert(value, JobRequest)
     except msgspec.ValidationError as error:
         raise InvalidInput(field, "a job", str(error)) from None
+
+
+def _stand_in(name: str, parameter: object) -> Any:
+    """A value that fits a declaration; text that is found again in errors about it."""
+    said = parameter if isinstance(parameter, Mapping) else {}
+    choices = said.get("choices")
+    if choices:
+        return choices[0]
+    return _STAND_INS.get(str(said.get("type")), f"{STAND_IN}{name}")
+
+
+def _is_about(error: InvalidInput, values: Mapping[str, Any]) -> bool:
+    """Whether a value that stands in for another may be what is wrong."""
+    if STAND_IN in str(error.got):
+        return any(isinstance(value, str) for value in values.values())
+    return any(error.got == value and not isinstance(value, str) for value in values.values())
 
 
 def _has_default(parameter: object) -> bool:

@@ -70,7 +70,9 @@ class PlanningDesk:
             key=request.key,
         )
         try:
-            done = await self._templates.start(reference(name, request.version), order)
+            done = await self._templates.start(
+                reference(name, request.version), order, request.submission_key
+            )
         except InvalidInput as error:
             raise in_words_of_wire(error) from None
         return StartReply(

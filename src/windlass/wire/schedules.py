@@ -40,12 +40,16 @@ class TemplateList(msgspec.Struct, frozen=True):
 
 
 class StartRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`version` 0 is the newest. `priority` and `key` go before those of the template."""
+    """`version` 0 is the newest. `priority` and `key` go before those of the template.
+
+    `submission_key` names this very call: sent again, it is answered as before.
+    """
 
     parameters: dict[str, Any] = {}
     priority: int | str | None = None
     key: str | None = None
     version: int = 0
+    submission_key: str | None = None
 
 
 class StartReply(msgspec.Struct, frozen=True, kw_only=True):

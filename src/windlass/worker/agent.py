@@ -24,6 +24,7 @@ from windlass.worker.attempt import Surroundings
 from windlass.worker.cgroups import find_cgroup
 from windlass.worker.deadline import Deadline, Rules
 from windlass.worker.environment import job_environment
+from windlass.worker.job_socket import JobSocket
 from windlass.worker.keeper_client import MARKER, KeeperClient, KeptProcess
 from windlass.worker.leftovers import kill_leftovers
 from windlass.worker.metadata import gather, quick_facts
@@ -82,6 +83,7 @@ class Agent:
         cgroup = _find_cgroup(options.cgroup)
         self._keeper = KeeperClient(self._state.record, base, self._keeper_died, cgroup)
         self._scratch = Scratch(self._state.scratch, self._keeper)
+        self._socket = JobSocket(self._state.path)
         self._loop: SyncLoop | None = None
         self._deadline: Deadline | None = None
         self._recovering: asyncio.Task[None] | None = None
@@ -133,6 +135,7 @@ class Agent:
             self._proven = await self._kill_leftovers()
             self._keeper.start()
             self._scratch.prepare()
+            self._socket.open()
             self._metadata = self._describe(quick_facts())
             gathering = asyncio.get_running_loop().create_task(self._gather())
             while not self._stop.is_set():
@@ -144,6 +147,7 @@ class Agent:
                 await asyncio.wait((gathering,))
             await self._close_executors()
             self._keeper.close()
+            await self._socket.close()
             self._state.close()
 
     async def _close_executors(self) -> None:
@@ -267,7 +271,7 @@ class Agent:
         around = Surroundings(
             self._gateway, self._keeper, self._scratch, self._clock, reply.worker,
             reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline.has_passed,
-            self._options.secrets,
+            self._options.secrets, self._socket,
         )  # fmt: skip
         loop.slots = Slots(self._options.slots, self._executors, around, loop.wake)
         deadline.extend(sent_at)

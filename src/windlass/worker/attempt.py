@@ -22,6 +22,7 @@ from windlass.ports.gateway import Gateway, Holder
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.sync import Assignment, Finished, Released
 from windlass.worker import artifacts, children
+from windlass.worker.job_socket import JobSocket
 from windlass.worker.keeper_client import Fenced, KeeperClient, KeptProcess, SpawnFailed
 from windlass.worker.logs import LogPump
 from windlass.worker.masking import Mask
@@ -67,6 +68,7 @@ class Surroundings(NamedTuple):
     grace_ms: int
     fenced: Callable[[], bool]  # whether the deadline has passed
     secrets: Secrets
+    socket: JobSocket
 
 
 read_spec = msgspec.json.Decoder(_Spec).decode
@@ -205,6 +207,7 @@ class Attempt:
         """Start a process in its own group, through the keeper."""
         if self._why is not None:
             raise Fenced("the attempt is being stopped")
+        self._env.update(self._around.socket.admit(self.key, self.submit))
         listen, stdout = os.pipe() if capture else (-1, None)
         process = self._around.keeper.spawn(
             argv,
@@ -357,6 +360,7 @@ class Attempt:
                 timer.cancel()
         for process in self._processes:
             process.ask_to_stop(0)
+        self._around.socket.dismiss(self.key)
         if self._scratch is not None:
             self._give_back_scratch()
         self._done(self, report)

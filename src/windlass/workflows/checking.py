@@ -30,7 +30,7 @@ def check(node: Node, schema: Schema, definitions: Mapping[str, Any], field: str
         _check_one_of(node, options, definitions, field)
         return
     if not _fits(node, schema):
-        raise node.refuse(field, _describe([schema]), _shown(node))
+        raise node.refuse(field or "the workflow", _describe([schema]), _shown(node))
     if isinstance(node.value, dict):
         _check_entries(node, schema, definitions, field)
     elif isinstance(node.value, list) and "items" in schema:

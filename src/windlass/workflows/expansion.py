@@ -80,6 +80,7 @@ class _Level:
         chain: tuple[str, ...],
         made: Made,
         priority: Node | None = None,
+        forgiving: bool = False,
     ) -> None:
         check(tree, RELAXED[ROOT], RELAXED, "")
         self._tree = tree
@@ -90,6 +91,7 @@ class _Level:
         self._chain = chain
         self._made = made
         self._priority = priority
+        self._forgiving = forgiving  # its jobs may fail
 
     def workflow(self) -> NewWorkflow:
         """The workflow itself."""
@@ -176,6 +178,8 @@ class _Level:
             check_job_name(name, node, entry.field)
         else:
             request = make_job(name, node, entry.field, self._priority)
+            if self._forgiving:
+                request = msgspec.structs.replace(request, allow_failure=True)
             check_job(request, node, entry.field)
         number = self._made.add(request, node)
         return Instance(combination, node, [number], [number])
@@ -190,11 +194,13 @@ class _Level:
         file, tree = self._document(inner, f"{entry.field}.workflow")
         given = node.get("parameters")
         priority = node.get("priority") or tree.get("priority") or self._priority
+        forgiven = node.get("allow_failure")
         before = len(self._made.nodes)
         level = _Level(
             tree, given.entries() if given is not None else {},
             f"{self._prefix}{named(entry.name, combination)}/",
             self._files, (*self._chain, file), self._made, priority,
+            self._forgiving or (forgiven is not None and bool(forgiven.value)),
         )  # fmt: skip
         level.expand()
         size = len(self._made.nodes) - before

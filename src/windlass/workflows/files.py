@@ -1,11 +1,14 @@
 """Where the files that a workflow is made of come from."""
 
 import os
+import sys
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from windlass.workflows.nodes import Misdescribed, Node, Place
 from windlass.workflows.reading import SIZE_LIMIT, read_text
+
+STANDARD_INPUT: Final = "-"
 
 
 class Files(Protocol):
@@ -33,7 +36,9 @@ class LocalFiles:
         return real, self._read[real]
 
     def open(self, path: Path) -> tuple[str, Node]:
-        """The file that is to be submitted."""
+        """The file that is to be submitted; `-` is what comes in by standard input."""
+        if str(path) == STANDARD_INPUT:
+            return STANDARD_INPUT, read_text(sys.stdin.buffer.read(SIZE_LIMIT + 1), "stdin")
         named = Node(str(path), Place(str(path)))
         real = os.path.realpath(path)
         self._read[real] = self._load(str(path), named, "the file")

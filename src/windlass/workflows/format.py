@@ -16,8 +16,8 @@ Scalar = str | int | float | bool  # counts as its text, as it was written
 class ParameterFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A value that is given when the workflow is submitted; one without default must be."""
 
-    type: Literal["string", "integer", "number", "boolean"] | None = None
-    default: Scalar | None = None
+    type: Literal["string", "integer", "number", "boolean", "list"] | None = None
+    default: Scalar | list[Scalar] | None = None
     choices: list[Scalar] = []
     description: str | None = None
 
@@ -91,7 +91,7 @@ class WorkflowFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 # What stands for jobs of another file says when and how often; the rest is in that file.
 OF_SUBWORKFLOWS: Final = frozenset(
-    {"workflow", "parameters", "after", "after_any", "priority", "matrix", "count"}
+    {"workflow", "parameters", "after", "after_any", "allow_failure", "priority", "matrix", "count"}
 )
 # What the `shell` task of `run` takes beside the words of its command.
 OF_COMMANDS: Final = ("env", "inputs", "artifacts")

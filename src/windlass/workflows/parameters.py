@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from windlass.workflows.checking import suggest
-from windlass.workflows.nodes import Misdescribed, Node, Place, plain
+from windlass.workflows.nodes import Misdescribed, Node, Place, plain, sequence
 from windlass.workflows.reading import scalar_of
 
 _EXPECTED: Final = {
@@ -12,6 +12,7 @@ _EXPECTED: Final = {
     "integer": "a whole number",
     "number": "a number",
     "boolean": "true or false",
+    "list": "a list of values, or text with commas between them",
 }
 
 
@@ -39,7 +40,8 @@ def _value(name: str, declaration: Node, given: Node | None) -> Node:
     kind = kind_of(declaration)
     field = f"parameters.{name}"
     choices = declaration.get("choices")
-    allowed = [_convert(c, kind, f"{field}.choices") for c in choices.items()] if choices else []
+    single = "string" if kind == "list" else kind
+    allowed = [_convert(c, single, f"{field}.choices") for c in choices.items()] if choices else []
     fallback = None if default is None else _chosen(default, kind, allowed, f"{field}.default")
     if given is not None:
         own = Node(given.value, given.place if given.place.line else declaration.place, given.text)
@@ -55,6 +57,8 @@ def kind_of(declaration: Node) -> str:
     if said is not None and said.value is not None:
         return str(said.value)
     value = None if default is None else default.value
+    if isinstance(value, list):
+        return "list"
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, int):
@@ -63,10 +67,26 @@ def kind_of(declaration: Node) -> str:
 
 
 def _chosen(node: Node, kind: str, allowed: list[Node], field: str) -> Node:
+    if kind == "list":
+        return _list(node, allowed, field)
     value = _convert(node, kind, field)
     if allowed and value.value not in [choice.value for choice in allowed]:
         raise node.refuse(field, f"one of {', '.join(choice.text for choice in allowed)}")
     return value
+
+
+def _list(node: Node, allowed: list[Node], field: str) -> Node:
+    """A list whose values count as they are written; within a text they have commas between."""
+    if isinstance(node.value, str):
+        texts = [text.strip() for text in node.text.split(",")] if node.text.strip() else []
+        items = [Node(text, node.place, text) for text in texts]
+    elif isinstance(node.value, list):
+        items = node.value
+    else:
+        raise node.refuse(field, _EXPECTED["list"])
+    made = sequence([_chosen(item, "string", allowed, field) for item in items], node.place)
+    made.text = ",".join(item.text for item in made.items())
+    return made
 
 
 def _convert(node: Node, kind: str, field: str) -> Node:

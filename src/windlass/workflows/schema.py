@@ -37,6 +37,8 @@ def _relaxed(schema: Any) -> Any:
         if not any(option.get("type") == "string" for option in options):
             inner.append({"$ref": f"{_REF}expression"})
         return {**schema, "anyOf": inner}
+    if schema.get("type") == "array":
+        return {"anyOf": [_relaxed_inside(schema), {"$ref": f"{_REF}expression"}]}
     if schema.get("type") in ("integer", "number", "boolean") or "enum" in schema:
         bare = {name: part for name, part in schema.items() if name != "default"}
         rest = {"default": schema["default"]} if "default" in schema else {}

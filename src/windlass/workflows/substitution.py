@@ -58,6 +58,8 @@ def substitute(node: Node, scope: Scope, field: str) -> Node:
     whole = _WHOLE.fullmatch(value)
     if whole:
         found = scope.find(whole[1], node.place, field)
+        if isinstance(found.value, list):
+            return sequence(found.value, node.place)
         return Node(found.value, node.place, found.text)
     text = substitute_text(value, scope, node.place, field)
     return Node(text, node.place, text)

@@ -103,6 +103,9 @@ HOT = {
     "set_priority": {"jobs_pkey"},
     "lock_untied_jobs": {"jobs_pkey"},
     "complete": {"leases_pkey", "waits_pkey", "dependents_pkey", "jobs_pkey"},
+    "complete_tied": {"leases_pkey", "waits_pkey", "jobs_pkey"},
+    "end_blocked": {"waits_pkey", "jobs_pkey"},
+    "end_queued": {"ready_pkey", "jobs_pkey"},
     "grant": {"jobs_pkey", "ready_pkey"},
     "peek": {"ready_pkey"},
     "heads": {"ready_pkey"},
@@ -236,7 +239,10 @@ def test_a_hot_statement_goes_by_its_indexes(plans: dict[str, dict[str, Any]], n
     assert not [node for node in found if node.get("Disabled")]
 
 
-@pytest.mark.parametrize("name", ["peek", "heads", "pull_due", "next_due", "read_events"])
+@pytest.mark.parametrize(
+    "name",
+    [name for name in HOT if "LIMIT" in QUERIES[name]],
+)
 def test_what_asks_for_the_first_few_sorts_nothing_large(
     plans: dict[str, dict[str, Any]], name: str
 ) -> None:
@@ -244,6 +250,27 @@ def test_what_asks_for_the_first_few_sorts_nothing_large(
     for node in nodes(plans[name]):
         if node["Node Type"] == "Limit":
             assert "Sort" not in {inner["Node Type"] for inner in nodes(node)}
+
+
+@pytest.mark.parametrize("name", ["jobs_of_workflow", "open_jobs_of_workflow"])
+def test_a_walk_through_a_large_workflow_reads_no_more_than_its_step(
+    postgres_dsn: str, name: str
+) -> None:
+    """Nor where the planner takes it for a small one: each step would read all that is left."""
+
+    async def check() -> None:
+        connection = await open_connection(postgres_dsn)
+        await migrate.upgrade(connection)
+        await connection.execute(
+            """INSERT INTO jobs (id, workflow, shape, rank, base, adjustment, flags, age_from,
+                                 created_at, spec)
+               SELECT i, 1, 1, i, 0, 0, 0, i, i, 'x' FROM generate_series(1, 30000) i"""
+        )
+        plan = await plan_of(connection, name)
+        await connection.close()
+        assert [node["Node Type"] for node in nodes(plan)] == ["Limit", "Index Scan"]
+
+    asyncio.run(check())
 
 
 @pytest.mark.parametrize("name", ["lock_jobs", "share_jobs", "lock_untied_jobs", "lock_leases"])

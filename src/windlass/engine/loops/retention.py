@@ -11,6 +11,7 @@ from windlass.engine.orphans import Swept, sweep_files
 from windlass.engine.retention import (
     Walk,
     lose_logs,
+    remove_empty_workflows,
     remove_jobs,
     trim_events,
     trim_reactions,
@@ -55,6 +56,7 @@ class RetentionLoop:
         """One round of many small transactions."""
         logs = await self._walk(lose_logs)
         jobs = await self._walk(remove_jobs)
+        await self._walk(remove_empty_workflows)
         events = await self._repeat(trim_events)
         swept = await self._sweep(now)
         runs = await self._repeat(trim_runs)

@@ -4,14 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from windlass.domain.events import Moves
 from windlass.domain.records import Completed, Completion, Freed, JobColumns, Waited
-from windlass.store.finishing import complete_tied
 from windlass.store.freeing import free
 from windlass.store.postgres.columns import integers, spread
-from windlass.store.postgres.jobs import PostgresJobs
-from windlass.store.postgres.leases import PostgresLeases
 from windlass.store.postgres.places import TICKET, PostgresPlaces
 from windlass.store.postgres.session import Session
-from windlass.store.waiting import end_waiting
 
 
 class PostgresFlow:
@@ -57,15 +53,31 @@ class PostgresFlow:
         return [row[0] for row in rows]
 
     async def complete_tied(self, now: int, done: Sequence[Completion]) -> list[Completed]:
-        session = self._session
-        own = PostgresJobs(session), PostgresPlaces(session), PostgresLeases(session)
-        return await complete_tied(*own, now, done)
+        """Two statements, for the same reason."""
+        if not done:
+            return []
+        ids, *columns = zip(*sorted(done, key=_job), strict=True)
+        await self._session.fetch("hold_jobs", integers(ids))
+        *spreads, exit_code, result = spread("iiiio", columns)
+        rows = await self._session.fetch(
+            "complete_tied", integers(ids), *spreads, len(ids), exit_code, result, now
+        )
+        return sorted(map(Completed._make, rows))
 
     async def end_waiting(
         self, jobs: Sequence[int], state: int, now: int, reason: str, *, queued: bool
     ) -> list[Waited]:
-        own = PostgresJobs(self._session), PostgresPlaces(self._session)
-        return await end_waiting(*own, jobs, state, now, reason, queued=queued)
+        if not jobs:
+            return []
+        how = state, now, reason
+        ended = list(map(Waited._make, await self._session.fetch(
+            "end_blocked", integers(sorted(jobs)), *how
+        )))  # fmt: skip
+        left = sorted(set(jobs).difference(row.job for row in ended))
+        if left and queued:
+            rows = await self._session.fetch("end_queued", integers(left), *how)
+            ended += map(Waited._make, rows)
+        return sorted(ended)
 
     async def log(self, moves: Moves) -> None:
         if not moves.jobs or not moves.steps:

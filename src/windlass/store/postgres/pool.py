@@ -14,13 +14,15 @@ CONNECT_SECONDS = 10.0
 COMMAND_SECONDS = 60.0
 
 # Without these the planner, which cannot know how long an array is, reads whole tables
-# into hash joins: a claim from a million jobs would cost as much as the queue is long.
+# into hash joins: a claim from a million jobs would cost as much as the queue is long. A walk
+# in steps would read, by a bitmap, all that is left for each of them.
 # A transaction that its server has forgotten gives up its locks after a minute.
 SETTINGS = {
     "search_path": "windlass",
     "application_name": "windlass",
     "jit": "off",
     "plan_cache_mode": "force_generic_plan",
+    "enable_bitmapscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
     "enable_seqscan": "off",

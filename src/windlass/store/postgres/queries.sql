@@ -931,6 +931,71 @@ WITH gone AS MATERIALIZED (
 )
 SELECT job FROM gone
 
+-- name: complete_tied
+-- `hold_jobs` holds the rows of `jobs`, and this statement began after it. All of these
+-- attempts or none: $10 is how many they are.
+WITH held AS MATERIALIZED (
+    SELECT l.job, l.attempt, l.worker, l.incarnation, l.assigned_at, l.started_at,
+           coalesce(u.exit_code, $11) AS exit_code, coalesce(u.result, $12) AS result
+    FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
+                $4::text::bigint[], $5::text::integer[], $6::bytea[])
+         AS u (job, attempt, worker, incarnation, exit_code, result)
+    JOIN leases l ON l.job = u.job AND l.attempt = coalesce(u.attempt, $7)
+      AND l.worker + 0 = coalesce(u.worker, $8) AND l.incarnation = coalesce(u.incarnation, $9)
+    WHERE l.state = 4 AND l.limit_id IS NULL AND l.queue_limit IS NULL
+      AND NOT EXISTS (SELECT FROM waits w WHERE w.job = u.job)
+), gone AS MATERIALIZED (
+    DELETE FROM leases l USING held h
+    WHERE l.job = h.job AND (SELECT count(*) FROM held) = $10::bigint
+    RETURNING h.*
+)
+UPDATE jobs j SET state = 8, attempt = g.attempt, worker = g.worker,
+    incarnation = g.incarnation, assigned_at = g.assigned_at, started_at = g.started_at,
+    finished_at = $13, failure = 0, exit_code = g.exit_code, message = NULL,
+    reason = NULL, result = g.result
+FROM gone g WHERE j.id = g.job
+RETURNING j.id, j.shape, coalesce(j.workflow, 0)
+
+-- name: end_blocked
+-- Jobs that wait end, but for one that keeps a wait (2) while it runs. The lock comes first and
+-- in order; who goes on to `ready` meanwhile is met by `end_queued`, which begins afterwards.
+WITH locked AS MATERIALIZED (
+    SELECT job FROM waits WHERE job = ANY ($1::text::bigint[]) ORDER BY job FOR UPDATE
+), gone AS (
+    DELETE FROM waits w USING locked l WHERE w.job = l.job AND w.manual <> 2 RETURNING w.job
+), ended AS (
+    UPDATE jobs j SET state = $2::smallint, worker = 0, incarnation = 0, assigned_at = 0,
+        started_at = 0, finished_at = $3::bigint, failure = 0, exit_code = NULL,
+        message = NULL, reason = $4::text, result = NULL
+    FROM gone g WHERE j.id = g.job
+    RETURNING j.id, j.shape, j.workflow, j.limit_id, j.flags, j.attempt
+), listed AS (
+    INSERT INTO bad_ends (job, state) SELECT id, $2::smallint FROM ended WHERE $2::smallint > 8
+    ON CONFLICT (job) DO UPDATE SET state = excluded.state
+)
+SELECT id, 1, shape, coalesce(workflow, 0), coalesce(limit_id, 0), flags, attempt FROM ended
+
+-- name: end_queued
+-- The same for jobs that are ready; a claim in force is waited for, and what it took is left.
+WITH locked AS MATERIALIZED (
+    SELECT r.shape, r.rank, r.job
+    FROM jobs j JOIN ready r ON r.shape = j.shape AND r.rank = j.rank AND r.job = j.id
+    WHERE j.id = ANY ($1::text::bigint[]) ORDER BY r.job FOR UPDATE OF r
+), gone AS (
+    DELETE FROM ready r USING locked l
+    WHERE r.shape = l.shape AND r.rank = l.rank AND r.job = l.job RETURNING r.job
+), ended AS (
+    UPDATE jobs j SET state = $2::smallint, worker = 0, incarnation = 0, assigned_at = 0,
+        started_at = 0, finished_at = $3::bigint, failure = 0, exit_code = NULL,
+        message = NULL, reason = $4::text, result = NULL
+    FROM gone g WHERE j.id = g.job
+    RETURNING j.id, j.shape, j.workflow, j.limit_id, j.flags, j.attempt
+), listed AS (
+    INSERT INTO bad_ends (job, state) SELECT id, $2::smallint FROM ended WHERE $2::smallint > 8
+    ON CONFLICT (job) DO UPDATE SET state = excluded.state
+)
+SELECT id, 2, shape, coalesce(workflow, 0), coalesce(limit_id, 0), flags, attempt FROM ended
+
 -- name: read_events
 -- From a rising bound.
 SELECT seq, at, kind, job, attempt, coalesce(worker, 0), coalesce(incarnation, 0), "from",

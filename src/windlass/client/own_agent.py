@@ -1,0 +1,45 @@
+"""The agent of the job that this program runs in, which adds jobs to the job's own workflow."""
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from windlass.client.transport import Transport
+from windlass.domain.errors import Conflict, Unreachable
+from windlass.wire.jobs import JobRequest, SubmitReply, SubmitRequest
+
+AGENT_S = 60.0  # an agent whose server does not answer tries on for some 15 s
+
+
+class OwnAgent(NamedTuple):
+    """Its socket, and the token of this attempt."""
+
+    socket: str
+    token: str
+
+    async def submit(self, jobs: Sequence[JobRequest], key: str | None) -> SubmitReply:
+        """Add jobs to the workflow; with a key that was used in it before, those of then."""
+        transport = Transport("http://agent", self.token, socket=self.socket)
+        request = SubmitRequest(jobs=list(jobs), key=key)
+        try:
+            return await transport.call(
+                "POST", "/api/v1/jobs", SubmitReply, request, timeout=AGENT_S
+            )
+        except Unreachable as error:
+            raise Unreachable(
+                f"the agent of this job does not answer at {self.socket}: it has ended, or the "
+                "socket is not there in this container"
+            ) from error
+        finally:
+            await transport.close()
+
+
+def own_agent() -> OwnAgent | None:
+    """The agent of the job whose environment this is; None outside of jobs."""
+    socket, token = os.environ.get("WINDLASS_AGENT"), os.environ.get("WINDLASS_AGENT_TOKEN")
+    if socket is None:
+        return None
+    if token is None:
+        said = "expected WINDLASS_AGENT_TOKEN beside WINDLASS_AGENT, as jobs have them"
+        raise Conflict("no_agent_token", said)
+    return OwnAgent(socket, token)
