@@ -200,11 +200,15 @@ def _print_plan(plan: Plan) -> None:
 
 
 def _target_line(target: PlanTarget) -> str:
+    more = "more than " if target.more else ""
     work = (
-        f"{target.queued} queued ({_seconds(target.queued_seconds)}) + "
+        f"{more}{target.queued} queued ({_seconds(target.queued_seconds)}) + "
         f"{target.running} running ({_seconds(target.running_seconds)} left)"
     )
-    return f"{target.jobs}: {work} / {target.slots} slots = {_latency(target.latency_seconds)}"
+    line = f"{target.jobs}: {work} / {target.slots} slots = {_latency(target.latency_seconds)}"
+    if target.obstacle:
+        line += f"\n  nobody can run it: {target.obstacle}"
+    return line
 
 
 def _plan_line(one: PoolPlan) -> str:

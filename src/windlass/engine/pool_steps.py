@@ -14,7 +14,6 @@ from windlass.domain.pool_sizing import Verdict, leavers, size
 from windlass.domain.pool_templates import decode_pool
 from windlass.domain.pools import (
     Lifecycle,
-    Pool,
     PoolRow,
     PoolState,
     PoolWorkerRow,
@@ -23,6 +22,7 @@ from windlass.domain.records import Worker
 from windlass.domain.workers import WorkerStatus
 from windlass.engine.pool_fleet import Seen, look
 from windlass.engine.pool_moves import ACTOR, failed, move, say
+from windlass.engine.pool_targets import Known
 from windlass.engine.work import Work
 from windlass.engine.workers import set_status
 from windlass.ports.provider import Machine
@@ -45,19 +45,20 @@ async def decide(work: Work, expected: Mapping[int, int], tokens: Sequence[str])
         if count:
             names, left = [f"{verdict.pool}-{one}" for one in left[:count]], left[count:]
             known = next(k for k in seen.pools if k.pool.name == verdict.pool)
-            await _request(work, rows[verdict.pool], known.pool, names)
+            await _request(work, rows[verdict.pool], known, names)
     await _send_away(work, seen)
     await _end_pools(work, seen)
     return verdicts
 
 
-async def _request(work: Work, row: PoolRow, pool: Pool, tokens: Sequence[str]) -> None:
+async def _request(work: Work, row: PoolRow, known: Known, tokens: Sequence[str]) -> None:
     """Write down who is to be: the worker with what it will be known by, and the intent."""
+    pool, slots = known.pool, known.template.slots
     static = _encode(pool.template()).decode()
     fresh: list[PoolWorkerRow] = []
     for token in tokens:
         worker = Worker(
-            0, token, 0, 0, int(WorkerStatus.OFFLINE), work.now, 0, pool.slots, static, "{}",
+            0, token, 0, 0, int(WorkerStatus.OFFLINE), work.now, 0, slots, static, "{}",
             None, None, work.now,
         )  # fmt: skip
         number = await work.tx.workers.insert(worker)

@@ -23,8 +23,9 @@ from windlass.domain.pools import (
 )
 from windlass.engine.checks import check_metadata
 from windlass.engine.engine import Engine
-from windlass.engine.pool_fleet import Known, look
+from windlass.engine.pool_fleet import look
 from windlass.engine.pool_steps import waiting_shapes
+from windlass.engine.pool_targets import Known
 from windlass.engine.work import Work
 from windlass.ports.clock import Secrets
 from windlass.ports.provider import Providers

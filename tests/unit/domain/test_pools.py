@@ -87,7 +87,7 @@ def test_the_template_says_what_its_workers_will_be() -> None:
     )  # fmt: skip
     assert pool.template() == {
         "zone": "a", "pool:name": "p", "system:architectures": ["arm64"], "tags": ["x"],
-        "system:cpus": 8, "resource:licences": 2,
+        "system:cpus": 8, "resource:licences": 2, "system:shares": True,
     }  # fmt: skip
 
 
