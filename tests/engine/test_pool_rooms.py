@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import pytest
+
 from tests.engine.cloud import Sky
 from tests.engine.rig import Rig
+from windlass.engine import pool_fleet, pools
 from windlass.engine.queues import QueueLimits
 
 WORKER = {"resources": {"cpus": 8}}
@@ -81,3 +84,19 @@ async def test_jobs_beyond_the_limit_of_a_queue_bring_no_workers(rig: Rig) -> No
     assert len(await agent.take(2)) == 2
     (target,) = (await sky.pools.plan()).fleet.targets
     assert (target.queued, target.running) == (1, 2)
+
+
+async def test_very_many_jobs_are_all_counted(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In spans, beyond what one transaction counts; where counting ends, the plan says so."""
+    for name, bound in (("MOST_COUNTED", 20), ("MOST_SURVEYED", 100)):
+        monkeypatch.setattr(pool_fleet, name, bound)
+        monkeypatch.setattr(pools, name, bound)
+    sky = Sky(rig)
+    await sky.apply()
+    await rig.submit_all(*({} for _ in range(70)), *({"queue": "live"} for _ in range(3)))
+    assert await wanted(sky) == 15
+    (target,) = (await sky.pools.plan()).fleet.targets
+    assert (target.queued, target.more) == (73, False)
+    await rig.submit_all(*({} for _ in range(50)))
+    (target,) = (await sky.pools.plan()).fleet.targets
+    assert (target.queued, target.more) == (103, True)

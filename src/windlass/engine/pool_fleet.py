@@ -14,7 +14,15 @@ from windlass.engine.pool_targets import Known, Targets, sort_workers
 from windlass.engine.work import Work
 from windlass.ports.store_pools import Load
 
-MOST_COUNTED: Final = 20_000  # ready jobs of one shape; more need more than any pool has
+MOST_COUNTED: Final = 20_000  # ready jobs of one shape in one transaction
+MOST_SURVEYED: Final = 1_000_000  # ready jobs of one shape; beyond, nobody counts
+
+
+class Survey(NamedTuple):
+    """What is gathered beforehand, by shape: mean runtimes, and counts of very many jobs."""
+
+    expected: Mapping[int, int]
+    depths: Mapping[int, int] = {}
 
 
 class Seen(NamedTuple):
@@ -34,10 +42,10 @@ class Seen(NamedTuple):
         ]
 
 
-async def look(work: Work, expected: Mapping[int, int]) -> Seen:
-    """Read all of it in this transaction; `expected` are runtimes by shape."""
-    tx = work.tx
-    load = await tx.pools.load(MOST_COUNTED)
+async def look(work: Work, survey: Survey) -> Seen:
+    """Read all of it in this transaction, but for what a survey told before."""
+    tx, expected = work.tx, survey.expected
+    load = _deepened(await tx.pools.load(MOST_COUNTED), survey.depths)
     await work.catalog.know(tx, {s for s, _ in load.ready} | {s for _, s, _ in load.leases})
     workers = {worker.id: worker for worker in await tx.workers.all()}
     living = await tx.pools.living()
@@ -46,7 +54,7 @@ async def look(work: Work, expected: Mapping[int, int]) -> Seen:
     for cost in await tx.pools.costs(month_of(work.now)):
         used[cost.pool] = used.get(cost.pool, 0) + cost.ms
     found = sort_workers(work, workers, pools)
-    targets = Targets(work, pools, found, expected).gather(load, MOST_COUNTED)
+    targets = Targets(work, pools, found, expected).gather(load, MOST_SURVEYED)
     longest = {
         known.pool.name: max(
             (
@@ -60,6 +68,13 @@ async def look(work: Work, expected: Mapping[int, int]) -> Seen:
     now = [_pool_now(known, used, longest) for known in pools]
     fleet = Fleet(work.now, targets, tuple(found.hosts), tuple(now))
     return Seen(fleet, pools, found.host_of)
+
+
+def _deepened(load: Load, depths: Mapping[int, int]) -> Load:
+    """The load with whole numbers where there are more jobs than one transaction counts."""
+    ready = [(s, max(count, depths.get(s, 0)) if count == MOST_COUNTED else count)
+             for s, count in load.ready]  # fmt: skip
+    return load._replace(ready=ready)
 
 
 def _know(row: PoolRow, living: Sequence[PoolWorkerRow]) -> Known:

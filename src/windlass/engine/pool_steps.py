@@ -4,7 +4,7 @@ Every row changes under its pool's lock. Nothing is asked of a provider before t
 says so is committed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -20,7 +20,7 @@ from windlass.domain.pools import (
 )
 from windlass.domain.records import Worker
 from windlass.domain.workers import WorkerStatus
-from windlass.engine.pool_fleet import Seen, look
+from windlass.engine.pool_fleet import Seen, Survey, look
 from windlass.engine.pool_moves import ACTOR, failed, move, say
 from windlass.engine.pool_targets import Known
 from windlass.engine.work import Work
@@ -32,11 +32,11 @@ GONE_KEPT_MS: Final = 7 * 86_400_000
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-async def decide(work: Work, expected: Mapping[int, int], tokens: Sequence[str]) -> list[Verdict]:
+async def decide(work: Work, survey: Survey, tokens: Sequence[str]) -> list[Verdict]:
     """Ask for the workers that are missing, and send away those that are not needed."""
     for row in sorted(await work.tx.pools.all()):
         await work.tx.pools.lock(row.id)
-    seen = await look(work, expected)
+    seen = await look(work, survey)
     verdicts = size(seen.fleet)
     left = list(tokens)
     rows = {known.pool.name: known.row for known in seen.pools}
@@ -144,9 +144,3 @@ async def note_fault(work: Work, pool_id: int, why: str) -> None:
     if row is not None and row.message != why[:500]:
         await work.tx.pools.update(row._replace(message=why[:500], updated_at=work.now))
         say(work, row, f"Pool {row.name}: {why}")
-
-
-async def waiting_shapes(work: Work) -> list[int]:
-    """The shapes of what waits and runs, whose runtimes are to be looked up."""
-    load = await work.tx.pools.load(1)
-    return sorted({shape for shape, _ in load.ready} | {shape for _, shape, _ in load.leases})

@@ -17,6 +17,14 @@ class Load(NamedTuple):
     leases: list[tuple[int, int, int]]
 
 
+class Span(NamedTuple):
+    """So many ready jobs of a shape in a row, and where the last of them stands."""
+
+    jobs: int
+    rank: int
+    job: int
+
+
 class PoolsTx(Protocol):
     """Rows of `pools`, `pool_workers` and `pool_costs`."""
 
@@ -66,4 +74,11 @@ class PoolsTx(Protocol):
 
     async def load(self, most: int) -> Load:
         """Both ascending; of one shape no more than `most` ready jobs are counted."""
+        ...
+
+    async def span(self, shape: int, rank: int, job: int, most: int) -> Span:
+        """The next ready jobs of a shape behind this place, `most` of them or all there are.
+
+        Where the last one stands is told only if there are so many.
+        """
         ...

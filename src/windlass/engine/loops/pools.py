@@ -97,9 +97,9 @@ class PoolsLoop:
         return True
 
     async def _decide(self) -> Sequence[Verdict]:
-        expected = await self._pools.expected()
+        survey = await self._pools.survey()
         tokens = [self._pools.fresh_name() for _ in range(MOST_STARTED)]
-        return await self._engine.run(partial(decide, expected=expected, tokens=tokens))
+        return await self._engine.run(partial(decide, survey=survey, tokens=tokens))
 
     async def _round(self, installation: str) -> Report:
         rows = await self._engine.store.read(lambda tx: tx.pools.all())

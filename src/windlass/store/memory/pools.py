@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from windlass.domain.pools import CostRow, Lifecycle, PoolRow, PoolWorkerRow
-from windlass.ports.store_pools import Load
+from windlass.ports.store_pools import Load, Span
 from windlass.store.memory.tables import Tables
 
 
@@ -90,3 +90,9 @@ class MemoryPools:
             if (job := self._tables.jobs.get(lease.job)) is not None
         )
         return Load(sorted(counts.items()), leases)
+
+    async def span(self, shape: int, rank: int, job: int, most: int) -> Span:
+        found = self._tables.ready.between((shape, rank, job + 1), (shape + 1,), most)
+        if len(found) == most:
+            return Span(most, found[-1].rank, found[-1].job)
+        return Span(len(found), 0, 0)

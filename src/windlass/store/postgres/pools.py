@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from windlass.domain.pools import CostRow, PoolRow, PoolWorkerRow
-from windlass.ports.store_pools import Load
+from windlass.ports.store_pools import Load, Span
 from windlass.store.postgres.session import Session
 
 
@@ -67,3 +67,9 @@ class PostgresPools:
         ready = [(shape, n) for shape, n in await self._session.fetch("ready_load", most)]
         leased = await self._session.fetch("leased_load")
         return Load(ready, [(worker, shape, since) for worker, shape, since in leased])
+
+    async def span(self, shape: int, rank: int, job: int, most: int) -> Span:
+        last = await self._session.fetch("nth_ready", shape, rank, job, most)
+        if last:
+            return Span(most, *last[0])
+        return Span(await self._session.fetch_value("rest_of_ready", shape, rank, job), 0, 0)

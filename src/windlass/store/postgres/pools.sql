@@ -105,6 +105,15 @@ SELECT f.shape, c.count FROM found f CROSS JOIN LATERAL (
     SELECT count(*) FROM (SELECT FROM ready r WHERE r.shape = f.shape LIMIT $1) AS span
 ) AS c
 
+-- name: nth_ready
+-- A bounded span of the primary key.
+SELECT rank, job FROM ready WHERE shape = $1 AND (rank, job) > ($2, $3)
+ORDER BY rank, job LIMIT 1 OFFSET $4::bigint - 1
+
+-- name: rest_of_ready
+-- Only asked for where fewer are left than the span before had.
+SELECT count(*) FROM ready WHERE shape = $1 AND (rank, job) > ($2, $3)
+
 -- name: leased_load
 -- What is leased fits the fleet, however long the queue is.
 SELECT l.worker, j.shape, CASE l.started_at WHEN 0 THEN l.assigned_at ELSE l.started_at END AS since

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import apsw
 
 from windlass.domain.pools import CostRow, PoolRow, PoolWorkerRow
-from windlass.ports.store_pools import Load
+from windlass.ports.store_pools import Load, Span
 from windlass.store.sqlite.rows import as_cost, as_pool, as_pool_worker
 from windlass.store.sqlite.sequences import Sequences
 from windlass.store.sqlite.statements import QUERIES
@@ -76,3 +76,9 @@ class SqlitePools:
         ready = [(shape, count) for shape, count in self._execute(QUERIES["ready_load"], (most,))]
         leased = self._execute(QUERIES["leased_load"])
         return Load(ready, [(worker, shape, since) for worker, shape, since in leased])
+
+    async def span(self, shape: int, rank: int, job: int, most: int) -> Span:
+        last = self._execute(QUERIES["nth_ready"], (shape, rank, job, most)).fetchall()
+        if last:
+            return Span._make((most, *last[0]))
+        return Span(self._execute(QUERIES["rest_of_ready"], (shape, rank, job)).get, 0, 0)

@@ -116,6 +116,15 @@ SELECT shape, (SELECT count(*) FROM (
     SELECT 1 FROM ready AS r WHERE r.shape = found.shape LIMIT ?1
 )) FROM found WHERE shape IS NOT NULL;
 
+-- name: nth_ready
+-- A bounded span of the primary key.
+SELECT rank, job FROM ready WHERE shape = ?1 AND (rank, job) > (?2, ?3)
+ORDER BY rank, job LIMIT 1 OFFSET ?4 - 1;
+
+-- name: rest_of_ready
+-- Only asked for where fewer are left than the span before had.
+SELECT count(*) FROM ready WHERE shape = ?1 AND (rank, job) > (?2, ?3);
+
 -- name: leased_load
 -- What is leased fits the fleet, however long the queue is.
 SELECT l.worker, j.shape, CASE l.started_at WHEN 0 THEN l.assigned_at ELSE l.started_at END AS since
