@@ -37,18 +37,32 @@ class Requests(NamedTuple):
 class Found(NamedTuple):
     """What a provider's list showed; `settle_ms` is how long new machines may be missing.
 
-    Where there is no list, the rows say what there is: a machine until it was ended.
+    Where there is no list, the rows say what there is: a machine until it was ended. With a
+    `host`, the list shows what is there and nothing else; without the turn, all else is left
+    to the server that has it.
     """
 
     machines: Mapping[str, Machine] | None
     settle_ms: int
     retry_ms: int  # after this long an unanswered launch is asked for again
+    host: str = ""
+    turn: bool = True
+
+    def is_elsewhere(self, member: PoolWorkerRow) -> bool:
+        """Whether its machine is on a host that this list says nothing of."""
+        host, colon, _ = (member.machine or "").rpartition(":")
+        return bool(self.host and colon) and host != self.host
+
+    def concerns(self, member: PoolWorkerRow) -> bool:
+        """Whether this server is to look after it."""
+        return self.turn or bool(member.machine and not self.is_elsewhere(member))
 
 
 async def reconcile(work: Work, pool_id: int, found: Found) -> Requests:
     """Bring a pool's rows in line with what exists, and say what the provider is to do."""
     row = await work.tx.pools.lock(pool_id)
-    members = [member for member in await work.tx.pools.living() if member.pool == pool_id]
+    living = [member for member in await work.tx.pools.living() if member.pool == pool_id]
+    members = [member for member in living if found.concerns(member)]
     machines = found.machines
     if machines is None:
         machines = {m.token: Machine(m.token, m.machine) for m in members if m.machine}
@@ -68,7 +82,7 @@ async def reconcile(work: Work, pool_id: int, found: Found) -> Requests:
             worker = next(m.worker for m in members if m.id == member.id)
             await remove(work, worker, False, ACTOR)
             await work.tx.access.remove_of_worker(worker)
-    known = {member.token for member in members}
+    known = {member.token for member in living if not found.is_elsewhere(member)}
     leaks = [machine for token, machine in machines.items() if token not in known]
     for machine in leaks:
         say(work, row, f"found {machine.id}, which nobody asked for", machine=machine.id)
@@ -99,7 +113,8 @@ class _Reconciling:
 
     def advance(self, member: PoolWorkerRow) -> PoolWorkerRow:
         """Where this worker stands now; what it needs is noted."""
-        machine = self._machines.get(member.token)
+        away = self._found.is_elsewhere(member)
+        machine = self._presumed(member) if away else self._machines.get(member.token)
         if machine is not None and member.machine != machine.id:
             member = member._replace(machine=machine.id)
         member = {
@@ -109,10 +124,18 @@ class _Reconciling:
             Lifecycle.DRAINING: self._draining,
             Lifecycle.TERMINATING: self._terminating,
         }[Lifecycle(member.state)](member, machine)
-        if member.state == Lifecycle.TERMINATING and machine is not None:
+        if member.state == Lifecycle.TERMINATING and machine is not None and not away:
             self.terminate.append(machine)
             return member._replace(tries=member.tries + 1)
         return member
+
+    def _presumed(self, member: PoolWorkerRow) -> Machine | None:
+        """A machine on another host is there as long as its worker is heard, or may still come."""
+        worker = self._workers.get(member.worker)
+        heard = worker is not None and worker.status != WorkerStatus.OFFLINE
+        if heard or member.state in (Lifecycle.REQUESTED, Lifecycle.STARTING):
+            return Machine(member.token, member.machine or "")
+        return None
 
     def _requested(self, member: PoolWorkerRow, machine: Machine | None) -> PoolWorkerRow:
         if machine is not None:

@@ -66,9 +66,14 @@ class Machine(NamedTuple):
 
 
 class Provider(Protocol):
-    """One way to get machines. `settle_ms` is how long a new one may stay unseen in lists."""
+    """One way to get machines. `settle_ms` is how long a new one may stay unseen in lists.
+
+    Where machines are only seen from the host that they are on, `host` is the one that this
+    server is on, and ids begin with it (`host:…`); elsewhere it is empty.
+    """
 
     settle_ms: int
+    host: str
 
     async def launch(self, order: Order) -> Machine:
         """Start a machine, unless there is one with this token. Raises `ProviderFault`."""

@@ -40,6 +40,7 @@ class Ec2Provider:
     `instance_profile`, `setup` (shell, before the worker), `tags`, `endpoint_url`."""
 
     settle_ms = 60_000
+    host = ""
 
     def __init__(self, pool: Pool) -> None:
         options = Options(pool.options)

@@ -21,6 +21,7 @@ class SlurmProvider:
     """`sbatch` words come from the options: partition, account, qos, time and `arguments`."""
 
     settle_ms = 10_000
+    host = ""
 
     def __init__(self, pool: Pool) -> None:
         options = Options(pool.options)
