@@ -22,6 +22,7 @@ def use_pools(dice: Dice, held: Snapshot) -> Move:
             Move("pools", "remove", (number,)),
             Move("pools", "all", ()),
             Move("pools", "load", (dice.number(1, 3),)),
+            Move("pools", "spells", (dice.number(0, 9), dice.some([1, 2, 3]))),
             Move("pools", "span", (dice.number(1, 3), -9, dice.number(0, 3), dice.number(1, 3))),
         ]
     )

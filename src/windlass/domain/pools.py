@@ -241,11 +241,6 @@ def describe_pool(pool: Pool) -> dict[str, object]:
     return shown
 
 
-def cost_micros(pool: Pool, ms: int) -> int:
-    """What so many milliseconds of one of its workers cost."""
-    return pool.hourly_price * ms // HOUR_MS
-
-
 def backoff_ms(pool: Pool, failures: int) -> int:
     """How long to wait after so many launches in a row that came to nothing."""
     return int(min(pool.failure_cooldown_ms * 2 ** min(max(failures - 1, 0), 20), HOUR_MS))

@@ -4,22 +4,14 @@ Nothing is believed of a machine that no list has shown, and nothing is conclude
 that could not be had.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from windlass.domain.moments import month_of
 from windlass.domain.pool_templates import decode_pool
-from windlass.domain.pools import (
-    CostRow,
-    Lifecycle,
-    Pool,
-    PoolRow,
-    PoolState,
-    PoolWorkerRow,
-    cost_micros,
-)
+from windlass.domain.pools import Lifecycle, PoolRow, PoolState, PoolWorkerRow
 from windlass.domain.records import Worker
 from windlass.domain.workers import WorkerStatus
+from windlass.engine.pool_accounts import charge
 from windlass.engine.pool_moves import ACTOR, failed, move, say
 from windlass.engine.work import Work
 from windlass.engine.workers import remove
@@ -61,8 +53,7 @@ class Found(NamedTuple):
 async def reconcile(work: Work, pool_id: int, found: Found) -> Requests:
     """Bring a pool's rows in line with what exists, and say what the provider is to do."""
     row = await work.tx.pools.lock(pool_id)
-    living = [member for member in await work.tx.pools.living() if member.pool == pool_id]
-    members = [member for member in living if found.concerns(member)]
+    members = [member for member in await work.tx.pools.living() if member.pool == pool_id]
     machines = found.machines
     if machines is None:
         machines = {m.token: Machine(m.token, m.machine) for m in members if m.machine}
@@ -71,18 +62,16 @@ async def reconcile(work: Work, pool_id: int, found: Found) -> Requests:
     workers = await work.tx.workers.lock(sorted(m.worker for m in members))
     held = await work.tx.leases.count(sorted(workers))
     step = _Reconciling(work, row, found, machines, workers, held)
-    changed = [step.advance(member) for member in members]
-    await _charge(work, step.pool, members)
-    charged = [member._replace(charged_until=work.now) for member in changed]
-    await work.tx.pools.update_workers(charged)
+    after = [step.advance(member) if found.concerns(member) else member for member in members]
+    await charge(work, pool_id, step.pool, members, workers)
+    await work.tx.pools.update_workers([m._replace(charged_until=work.now) for m in after])
     if step.row != row:
         await work.tx.pools.update(step.row._replace(updated_at=work.now))
-    for member in charged:
-        if member.state == Lifecycle.GONE:
-            worker = next(m.worker for m in members if m.id == member.id)
-            await remove(work, worker, False, ACTOR)
-            await work.tx.access.remove_of_worker(worker)
-    known = {member.token for member in living if not found.is_elsewhere(member)}
+    for was, now in zip(members, after, strict=True):
+        if now.state == Lifecycle.GONE:
+            await remove(work, was.worker, False, ACTOR)
+            await work.tx.access.remove_of_worker(was.worker)
+    known = {member.token for member in members if not found.is_elsewhere(member)}
     leaks = [machine for token, machine in machines.items() if token not in known]
     for machine in leaks:
         say(work, row, f"found {machine.id}, which nobody asked for", machine=machine.id)
@@ -201,27 +190,3 @@ class _Reconciling:
 
     def _to(self, member: PoolWorkerRow, state: Lifecycle, why: str | None) -> PoolWorkerRow:
         return move(self._work, self.row, member, state, why)
-
-
-async def _charge(work: Work, pool: Pool, members: Iterable[PoolWorkerRow]) -> None:
-    """What the time since the last look has cost, by what each worker holds now."""
-    load = await work.tx.pools.load(1)
-    await work.catalog.know(work.tx, {shape for _, shape, _ in load.leases})
-    doing: dict[int, list[tuple[str, str]]] = {}
-    for worker, number, _ in load.leases:
-        shape = work.catalog.shapes[number]
-        doing.setdefault(worker, []).append((shape.namespace, shape.queue))
-    sums: dict[tuple[str, str], int] = {}
-    for member in members:
-        shares = doing.get(member.worker) or [("", "")]
-        whole, rest = divmod(max(work.now - member.charged_until, 0), len(shares))
-        for n, share in enumerate(shares):
-            sums[share] = sums.get(share, 0) + whole + (n < rest)
-    month = month_of(work.now)
-    await work.tx.pools.charge(
-        [
-            CostRow(pool.name, month, namespace, queue, ms, cost_micros(pool, ms))
-            for (namespace, queue), ms in sorted(sums.items())
-            if ms
-        ]
-    )

@@ -183,6 +183,7 @@ HOT = {
     "newest_template": {"templates_pkey"},
     "ready_load": {"ready_pkey"},
     "nth_ready": {"ready_pkey"},
+    "ended_spells": {"events_pkey", "jobs_pkey", "attempts_pkey"},
     "living_pool_workers": {"pool_workers_living"},
     "update_pool_worker": {"pool_workers_pkey"},
     "template_version": {"templates_pkey"},

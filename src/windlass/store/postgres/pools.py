@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from windlass.domain.pools import CostRow, PoolRow, PoolWorkerRow
-from windlass.ports.store_pools import Load, Span
+from windlass.ports.store_pools import Load, Span, Spell, position_name
+from windlass.store.postgres.columns import ascending
 from windlass.store.postgres.session import Session
 
 
@@ -32,6 +33,7 @@ class PostgresPools:
 
     async def remove(self, pool: int) -> None:
         await self._session.execute("remove_pool", pool)
+        await self._session.execute("forget_position", position_name(pool))
 
     async def all(self) -> list[PoolRow]:
         return list(map(PoolRow._make, await self._session.fetch("pools_by_name")))
@@ -67,6 +69,12 @@ class PostgresPools:
         ready = [(shape, n) for shape, n in await self._session.fetch("ready_load", most)]
         leased = await self._session.fetch("leased_load")
         return Load(ready, [(worker, shape, since) for worker, shape, since in leased])
+
+    async def spells(self, after: int, workers: Sequence[int]) -> list[Spell]:
+        if not workers:
+            return []
+        rows = await self._session.fetch("ended_spells", after, ascending(workers))
+        return list(map(Spell._make, rows))
 
     async def span(self, shape: int, rank: int, job: int, most: int) -> Span:
         last = await self._session.fetch("nth_ready", shape, rank, job, most)

@@ -105,6 +105,29 @@ SELECT f.shape, c.count FROM found f CROSS JOIN LATERAL (
     SELECT count(*) FROM (SELECT FROM ready r WHERE r.shape = f.shape LIMIT $1) AS span
 ) AS c
 
+-- name: ended_spells
+-- The events since a look some seconds ago; 3 to 6 are the states of a job that a worker holds.
+-- What has ended stands with the job, what was tried again with the attempts.
+SELECT e.worker, j.shape,
+       CASE WHEN t.started_at > 0 THEN t.started_at ELSE t.assigned_at END AS since, e.at
+FROM events e
+JOIN jobs j ON j.id = e.job
+CROSS JOIN LATERAL (
+    SELECT a.started_at, a.assigned_at FROM attempts a
+    WHERE a.job = e.job AND a.number = e.attempt
+    UNION ALL
+    SELECT coalesce(j.started_at, 0), coalesce(j.assigned_at, 0)
+    WHERE j.attempt = e.attempt AND j.state > 7
+    LIMIT 1
+) AS t
+WHERE e.seq > $1 AND e.kind = 1 AND e."from" BETWEEN 3 AND 6 AND e."to" NOT BETWEEN 3 AND 6
+    AND e.worker = ANY ($2::text::bigint[])
+ORDER BY 1, 2, 3, 4
+
+-- name: forget_position
+-- By primary key.
+DELETE FROM meta WHERE name = $1
+
 -- name: nth_ready
 -- A bounded span of the primary key.
 SELECT rank, job FROM ready WHERE shape = $1 AND (rank, job) > ($2, $3)

@@ -116,6 +116,25 @@ SELECT shape, (SELECT count(*) FROM (
     SELECT 1 FROM ready AS r WHERE r.shape = found.shape LIMIT ?1
 )) FROM found WHERE shape IS NOT NULL;
 
+-- name: ended_spells
+-- The events since a look some seconds ago; 3 to 6 are the states of a job that a worker holds.
+SELECT
+    e.worker, j.shape,
+    CASE ifnull(o.started_at, a.started_at) WHEN 0 THEN ifnull(o.assigned_at, a.assigned_at)
+        ELSE ifnull(o.started_at, a.started_at) END AS since,
+    e.at
+FROM events AS e
+CROSS JOIN jobs AS j ON j.id = e.job
+LEFT JOIN outcomes AS o ON o.job = e.job AND o.attempt = e.attempt
+LEFT JOIN attempts AS a ON a.job = e.job AND a.number = e.attempt
+WHERE e.seq > ?1 AND e.kind = 1 AND e.from_state BETWEEN 3 AND 6 AND e.to_state NOT BETWEEN 3 AND 6
+    AND e.worker IN carray(?2) AND ifnull(o.started_at, a.started_at) IS NOT NULL
+ORDER BY 1, 2, 3, 4;
+
+-- name: forget_position
+-- By primary key.
+DELETE FROM meta WHERE name = ?;
+
 -- name: nth_ready
 -- A bounded span of the primary key.
 SELECT rank, job FROM ready WHERE shape = ?1 AND (rank, job) > (?2, ?3)
