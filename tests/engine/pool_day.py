@@ -55,8 +55,9 @@ class FailingCloud(Cloud):
 class Day:
     """The world: submits, machines that boot and work, the loops; step by step."""
 
-    def __init__(self, rig: Rig, seed: int) -> None:
+    def __init__(self, rig: Rig, seed: int, job_ms: tuple[int, int] = (JOB_MS, JOB_MS)) -> None:
         self.rig = rig
+        self.job_ms = job_ms
         self.chance = random.Random(seed)
         self.cloud = FailingCloud(self.chance)
         self.sky = Sky(rig, self.cloud)
@@ -66,6 +67,7 @@ class Day:
         self.submitted = 0
         self.machine_ms = 0
         self.kills = 0
+        self.stopped = 0
 
     async def step(self, number: int, load: bool = True) -> None:
         """Half a minute."""
@@ -110,6 +112,8 @@ class Day:
             busy = self.cloud.busy.pop(token, None) and None
         if busy is None:
             for job in await agent.take():
-                self.cloud.busy[token] = Busy(job, self.rig.now + JOB_MS)
-        else:
-            await agent.sync()
+                self.cloud.busy[token] = Busy(job, self.rig.now + self.chance.randint(*self.job_ms))
+        elif (await agent.sync()).cancel:
+            await agent.finish(busy.job, "canceled")
+            del self.cloud.busy[token]
+            self.stopped += 1

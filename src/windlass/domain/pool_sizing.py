@@ -34,6 +34,7 @@ class PoolNow(NamedTuple):
     started_at: int = 0
     known: bool = False  # the metadata of a worker of it has been seen
     longest_ms: int = 0  # the longest that a job of it is expected to take
+    ending_ms: int = 30_000  # what it takes to stop a job and to end its machine
     message: str | None = None
 
 
@@ -162,7 +163,7 @@ def _limited(one: PoolNow, wanted: int, now: int) -> tuple[int, str]:
 
 def reserve_ms(one: PoolNow) -> int:
     """What a worker still uses up when it is told to leave: a whole job, and some seconds."""
-    return max(one.longest_ms, 1_000) + 30_000
+    return max(one.longest_ms, 1_000) + one.ending_ms
 
 
 def affordable_workers(one: PoolNow) -> int:
@@ -181,6 +182,12 @@ def over_budget(one: PoolNow) -> bool:
     if not limit:
         return False
     return one.used_ms + (one.serving + one.leaving) * reserve_ms(one) >= limit
+
+
+def is_spent(one: PoolNow) -> bool:
+    """Whether so little of the month's budget is left that workers must let go of their jobs."""
+    limit = one.pool.max_ms_per_month
+    return bool(limit) and one.used_ms + (one.serving + one.leaving) * one.ending_ms >= limit
 
 
 def _reason(one: PoolNow, wanted: int, latency: int, mine: Sequence[Target]) -> str:

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from windlass.domain.config import Config
 from windlass.domain.moments import month_of
 from windlass.domain.pool_sizing import Fleet, Member, PoolNow
 from windlass.domain.pool_templates import decode_pool, template_of
@@ -15,6 +16,7 @@ from windlass.engine.work import Work
 from windlass.ports.store_pools import Load
 
 MOST_COUNTED: Final = 20_000  # ready jobs of one shape in one transaction
+ROUNDS_TO_END: Final = 4  # told to stop, seen to have stopped, ended, seen to be gone
 MOST_SURVEYED: Final = 1_000_000  # ready jobs of one shape; beyond, nobody counts
 
 
@@ -65,7 +67,7 @@ async def look(work: Work, survey: Survey) -> Seen:
         )
         for known in pools
     }
-    now = [_pool_now(known, used, longest) for known in pools]
+    now = [_pool_now(work.config, known, used, longest) for known in pools]
     fleet = Fleet(work.now, targets, tuple(found.hosts), tuple(now))
     return Seen(fleet, pools, found.host_of)
 
@@ -83,7 +85,9 @@ def _know(row: PoolRow, living: Sequence[PoolWorkerRow]) -> Known:
     return Known(row, pool, mine, template_of(row, pool))
 
 
-def _pool_now(known: Known, used: Mapping[str, int], longest: Mapping[str, int]) -> PoolNow:
+def _pool_now(
+    config: Config, known: Known, used: Mapping[str, int], longest: Mapping[str, int]
+) -> PoolNow:
     row, pool = known.row, known.pool
     if row.state == PoolState.DELETING:
         pool = msgspec.structs.replace(pool, enabled=False)
@@ -99,6 +103,7 @@ def _pool_now(known: Known, used: Mapping[str, int], longest: Mapping[str, int])
         started_at=row.started_at,
         known=row.learned is not None,
         longest_ms=longest[pool.name],
+        ending_ms=config.term_grace_ms + ROUNDS_TO_END * config.pools_interval_ms,
         message=row.message,
     )
 

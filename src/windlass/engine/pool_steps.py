@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from windlass.domain.events import EventKind
-from windlass.domain.pool_sizing import Verdict, leavers, size
+from windlass.domain.pool_sizing import Verdict, is_spent, leavers, size
 from windlass.domain.pool_templates import decode_pool
 from windlass.domain.pools import (
     Lifecycle,
@@ -23,6 +23,7 @@ from windlass.domain.workers import WorkerStatus
 from windlass.engine.pool_fleet import Seen, Survey, look
 from windlass.engine.pool_moves import ACTOR, failed, move, say
 from windlass.engine.pool_targets import Known
+from windlass.engine.preemption import tell_to_stop
 from windlass.engine.work import Work
 from windlass.engine.workers import set_status
 from windlass.ports.provider import Machine
@@ -47,6 +48,7 @@ async def decide(work: Work, survey: Survey, tokens: Sequence[str]) -> list[Verd
             known = next(k for k in seen.pools if k.pool.name == verdict.pool)
             await _request(work, rows[verdict.pool], known, names)
     await _send_away(work, seen)
+    await _take_back(work, seen)
     await _end_pools(work, seen)
     return verdicts
 
@@ -93,6 +95,17 @@ async def _send_away(work: Work, seen: Seen) -> None:
             await set_status(work, member.worker, WorkerStatus.DRAINING, why, ACTOR)
             draining = move(work, known.row, member, Lifecycle.DRAINING, why)
             await work.tx.pools.update_workers([draining])
+
+
+async def _take_back(work: Work, seen: Seen) -> None:
+    """Where a budget is spent, what still runs is queued again, blamed for nothing."""
+    for known, now in zip(seen.pools, seen.fleet.pools, strict=True):
+        if known.members and is_spent(now):
+            held = await work.tx.leases.of_workers([member.worker for member in known.members])
+            why = f"the budget of pool {known.row.name} for this month is used up"
+            told = await tell_to_stop(work, {lease.job: why for lease in held})
+            if told:
+                say(work, known.row, f"{told} jobs are taken back: {why}")
 
 
 async def _end_pools(work: Work, seen: Seen) -> None:
