@@ -142,7 +142,8 @@ def _limited(one: PoolNow, wanted: int, now: int) -> tuple[int, str]:
     if now < one.next_at:
         left = shown_duration(one.next_at - now)
         why = f": {one.message}" if one.message else ""
-        return 0, f"{one.failures} launches in a row failed, next try in {left}{why}"
+        what = f"{one.failures} launches in a row failed" if one.failures else "its provider fails"
+        return 0, f"{what}, next try in {left}{why}"
     if one.starting and one.failures:
         return 0, "after a failed launch one worker at a time is tried, and one is on its way"
     if now < one.started_at + pool.start_cooldown_ms:

@@ -63,6 +63,7 @@ async def reconcile(work: Work, pool_id: int, found: Found) -> Requests:
     held = await work.tx.leases.count(sorted(workers))
     step = _Reconciling(work, row, found, machines, workers, held)
     after = [step.advance(member) if found.concerns(member) else member for member in members]
+    step.recover()
     await charge(work, pool_id, step.pool, members, workers)
     await work.tx.pools.update_workers([m._replace(charged_until=work.now) for m in after])
     if step.row != row:
@@ -99,6 +100,12 @@ class _Reconciling:
         self._held = held
         self.launch: list[PoolWorkerRow] = []
         self.terminate: list[Machine] = []
+
+    def recover(self) -> None:
+        """What was said of a provider that could not be asked is over when it could for a while."""
+        row = self.row
+        if row.message is not None and not row.failures and self._work.now >= row.next_at:
+            self.row = row._replace(message=None)
 
     def advance(self, member: PoolWorkerRow) -> PoolWorkerRow:
         """Where this worker stands now; what it needs is noted."""

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from windlass.domain.events import EventKind
-from windlass.domain.pool_sizing import Verdict, is_spent, leavers, size
+from windlass.domain.pool_sizing import Verdict, after_failure, is_spent, leavers, size
 from windlass.domain.pool_templates import decode_pool
 from windlass.domain.pools import (
     Lifecycle,
@@ -25,7 +25,7 @@ from windlass.engine.pool_moves import ACTOR, failed, move, say
 from windlass.engine.pool_targets import Known
 from windlass.engine.preemption import tell_to_stop
 from windlass.engine.work import Work
-from windlass.engine.workers import set_status
+from windlass.engine.workers import remove, set_status
 from windlass.ports.provider import Machine
 
 GONE_KEPT_MS: Final = 7 * 86_400_000
@@ -152,8 +152,20 @@ async def note_ended(work: Work, pool_id: int, tokens: Sequence[str]) -> None:
 
 
 async def note_fault(work: Work, pool_id: int, why: str) -> None:
-    """A provider could not be asked what there is; nothing is concluded from that."""
+    """A provider could not be asked what there is; nothing is concluded from that.
+
+    Workers that it was never asked for are forgotten: others must not count on them.
+    """
     row = await work.tx.pools.lock(pool_id)
-    if row is not None and row.message != why[:500]:
-        await work.tx.pools.update(row._replace(message=why[:500], updated_at=work.now))
+    if row is None:
+        return
+    for member in await work.tx.pools.living():
+        unasked = member.state == Lifecycle.REQUESTED and not member.tries
+        if member.pool == pool_id and unasked:
+            gone = move(work, row, member, Lifecycle.GONE, why)
+            await work.tx.pools.update_workers([gone._replace(worker=0)])
+            await remove(work, member.worker, False, ACTOR)
+    if row.message != why[:500]:
         say(work, row, f"Pool {row.name}: {why}")
+    pause = max(row.next_at, after_failure(decode_pool(row.body), 1, work.now))
+    await work.tx.pools.update(row._replace(message=why[:500], next_at=pause, updated_at=work.now))
