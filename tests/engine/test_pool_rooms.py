@@ -86,6 +86,32 @@ async def test_jobs_beyond_the_limit_of_a_queue_bring_no_workers(rig: Rig) -> No
     assert (target.queued, target.running) == (1, 2)
 
 
+async def test_explain_tells_what_a_pool_does_about_a_job(rig: Rig) -> None:
+    sky = Sky(rig)
+    job = await rig.submit()
+
+    async def note() -> str:
+        found = await rig.engine.explain(job)
+        return found.notes[-1]
+
+    await sky.apply(max_workers=0, failure_cooldown_seconds=20)
+    assert await note() == (
+        "pool p could start a worker for it, but has as many as it may (max_workers is 0): "
+        "it is not rejected"
+    )
+    await sky.apply(enabled=False)
+    assert "but is not enabled" in await note()
+    await sky.apply(failure_cooldown_seconds=20)
+    assert "as `windlass pools plan` shows" in await note()
+    sky.cloud.refuses = 1
+    await sky.round()
+    assert "and tries again in 20s: no capacity in this zone" in await note()
+    await sky.apply(failure_cooldown_seconds=21)
+    await sky.round()
+    await sky.round()
+    assert await note() == "a worker of pool p is on its way"
+
+
 async def test_very_many_jobs_are_all_counted(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """In spans, beyond what one transaction counts; where counting ends, the plan says so."""
     for name, bound in (("MOST_COUNTED", 20), ("MOST_SURVEYED", 100)):
