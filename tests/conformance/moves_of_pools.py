@@ -45,6 +45,7 @@ def use_workers(dice: Dice, held: Snapshot) -> Move:
         [
             Move("pools", "update_workers", ([changed],)),
             Move("pools", "living", ()),
+            Move("pools", "worker", (dice.number(1, 4),)),
             Move("pools", "trim_gone", (dice.one(TIMES), dice.number(1, 3))),
         ]
     )

@@ -55,6 +55,8 @@ def test_workers_live_until_they_are_gone(store: Driver) -> None:
     )  # fmt: skip
     store.transact(lambda tx: tx.pools.update_workers([gone]))
     assert store.read(lambda tx: tx.pools.living()) == [added[1]]
+    assert store.read(lambda tx: tx.pools.worker(2)) == added[1]
+    assert store.read(lambda tx: tx.pools.worker(3)) is None
     kept = gone._replace(pool=1, requested_at=853, spot=1, token="x")
     assert store.snapshot().pool_workers == (kept, added[1])
 

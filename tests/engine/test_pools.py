@@ -250,6 +250,9 @@ async def test_a_pool_that_is_unknown_sends_one_ahead_and_learns(rig: Rig) -> No
     await sky.round()
     assert len(sky.cloud.machines) == 1
     assert (await sky.pools.plan()).useless == ["p"]
+    # Workers that are started otherwise are looked at anew.
+    await sky.apply(min_workers=0, options={"env": {"PATH": "/opt/ffmpeg/bin"}})
+    assert (await sky.pools.plan()).useless == []
 
 
 async def test_the_same_description_again_changes_nothing(rig: Rig) -> None:

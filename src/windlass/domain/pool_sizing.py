@@ -142,8 +142,7 @@ def _limited(one: PoolNow, wanted: int, now: int) -> tuple[int, str]:
     if now < one.next_at:
         left = shown_duration(one.next_at - now)
         why = f": {one.message}" if one.message else ""
-        what = f"{one.failures} launches in a row failed" if one.failures else "its provider fails"
-        return 0, f"{what}, next try in {left}{why}"
+        return 0, f"{_trouble(one.failures)}, next try in {left}{why}"
     if one.starting and one.failures:
         return 0, "after a failed launch one worker at a time is tried, and one is on its way"
     if now < one.started_at + pool.start_cooldown_ms:
@@ -160,6 +159,12 @@ def _limited(one: PoolNow, wanted: int, now: int) -> tuple[int, str]:
         left_ms = max(pool.max_ms_per_month - one.used_ms, 0)
         start, limit = affordable, f"{shown_duration(left_ms)} of this month's budget are left"
     return start, limit
+
+
+def _trouble(failures: int) -> str:
+    if not failures:
+        return "its provider fails"
+    return "the last launch failed" if failures == 1 else f"{failures} launches in a row failed"
 
 
 def reserve_ms(one: PoolNow) -> int:

@@ -51,7 +51,10 @@ async def look(work: Work, survey: Survey) -> Seen:
     await work.catalog.know(tx, {s for s, _ in load.ready} | {s for _, s, _ in load.leases})
     workers = {worker.id: worker for worker in await tx.workers.all()}
     living = await tx.pools.living()
-    pools = [_know(row, living) for row in await tx.pools.all()]
+    members: dict[int, list[PoolWorkerRow]] = {}
+    for member in living:
+        members.setdefault(member.pool, []).append(member)
+    pools = [_know(row, members.get(row.id, ())) for row in await tx.pools.all()]
     used: dict[str, int] = {}
     for cost in await tx.pools.costs(month_of(work.now)):
         used[cost.pool] = used.get(cost.pool, 0) + cost.ms
@@ -79,10 +82,9 @@ def _deepened(load: Load, depths: Mapping[int, int]) -> Load:
     return load._replace(ready=ready)
 
 
-def _know(row: PoolRow, living: Sequence[PoolWorkerRow]) -> Known:
+def _know(row: PoolRow, members: Sequence[PoolWorkerRow]) -> Known:
     pool = decode_pool(row.body)
-    mine = [member for member in living if member.pool == row.id]
-    return Known(row, pool, mine, template_of(row, pool))
+    return Known(row, pool, members, template_of(row, pool))
 
 
 def _pool_now(

@@ -135,7 +135,7 @@ async def _note(
 ) -> PoolRow | None:
     """Take a worker from `requested` on; None if it has moved on meanwhile."""
     row = await work.tx.pools.lock(member.pool)
-    now = next((m for m in await work.tx.pools.living() if m.id == member.id), None)
+    now = await work.tx.pools.worker(member.id)
     if row is None or now is None or now.state != Lifecycle.REQUESTED:
         return None
     moved = move(work, row, now, state, why)

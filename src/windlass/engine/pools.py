@@ -192,10 +192,13 @@ async def _put(work: Work, name: str, body: bytes, actor: str) -> tuple[PoolRow,
         return row._replace(id=number), True
     if known.body == body and known.state == PoolState.ACTIVE:
         return known, False
-    # What went wrong before may be what was changed: it may be tried again at once.
+    # What went wrong before may be what was changed: it may be tried again at once. Workers that
+    # are started otherwise may have what others had not: that is found out anew.
+    before, after = decode_pool(known.body), decode_pool(body)
+    alike = (before.provider, before.options) == (after.provider, after.options)
     row = known._replace(
         state=int(PoolState.ACTIVE), body=body, failures=0, next_at=0, message=None,
-        updated_at=work.now,
+        learned=known.learned if alike else None, updated_at=work.now,
     )  # fmt: skip
     await work.tx.pools.update(row)
     _say(work, name, "was changed", actor)

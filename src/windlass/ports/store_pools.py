@@ -73,6 +73,10 @@ class PoolsTx(Protocol):
         """Write every column but id, pool, requested_at, spot and token."""
         ...
 
+    async def worker(self, number: int) -> PoolWorkerRow | None:
+        """One of them by its id, not locked."""
+        ...
+
     async def living(self) -> list[PoolWorkerRow]:
         """Those of all pools that are not gone, ascending by id, not locked."""
         ...

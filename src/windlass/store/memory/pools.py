@@ -65,6 +65,9 @@ class MemoryPools:
                 )
                 self._workers.put(row.id, kept)
 
+    async def worker(self, number: int) -> PoolWorkerRow | None:
+        return self._workers.get(number)
+
     async def living(self) -> list[PoolWorkerRow]:
         rows = self._workers.between((), None)
         return [row for row in rows if row.state != Lifecycle.GONE]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from windlass.domain.pools import CostRow, PoolRow, PoolWorkerRow
 from windlass.ports.store_pools import Load, Span, Spell, position_name
-from windlass.store.postgres.columns import ascending
+from windlass.store.postgres.columns import ascending, integers
 from windlass.store.postgres.session import Session
 
 
@@ -46,10 +46,17 @@ class PostgresPools:
         return added
 
     async def update_workers(self, rows: Sequence[PoolWorkerRow]) -> None:
-        for r in rows:
-            changed = (r.state, r.worker, r.last_lease, r.changed_at, r.idle_since,
-                       r.charged_until, r.tries, r.machine, r.reason)  # fmt: skip
-            await self._session.execute("update_pool_worker", r.id, *changed)
+        if not rows:
+            return
+        numbers = ("id", "state", "worker", "last_lease", "changed_at", "idle_since",
+                   "charged_until", "tries")  # fmt: skip
+        columns: list[object] = [integers([getattr(r, name) for r in rows]) for name in numbers]
+        columns += [[r.machine for r in rows], [r.reason for r in rows]]
+        await self._session.execute("update_pool_workers", *columns)
+
+    async def worker(self, number: int) -> PoolWorkerRow | None:
+        rows = await self._session.fetch("pool_worker", number)
+        return PoolWorkerRow._make(rows[0]) if rows else None
 
     async def living(self) -> list[PoolWorkerRow]:
         return list(map(PoolWorkerRow._make, await self._session.fetch("living_pool_workers")))

@@ -50,11 +50,22 @@ INSERT INTO pool_workers (id, pool, state, worker, last_lease, requested_at, cha
 VALUES (nextval('pool_worker_ids'), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
 RETURNING id
 
--- name: update_pool_worker
--- Under the lock of its pool.
-UPDATE pool_workers SET state = $2, worker = $3, last_lease = $4, changed_at = $5, idle_since = $6,
-       charged_until = $7, tries = $8, machine = $9, reason = $10
-WHERE id = $1
+-- name: update_pool_workers
+-- Under the lock of their pool, all in one go: the locks of its workers are held meanwhile.
+UPDATE pool_workers AS p SET state = u.state, worker = u.worker, last_lease = u.last_lease,
+       changed_at = u.changed_at, idle_since = u.idle_since, charged_until = u.charged_until,
+       tries = u.tries, machine = u.machine, reason = u.reason
+FROM unnest($1::text::bigint[], $2::text::smallint[], $3::text::bigint[], $4::text::bigint[],
+            $5::text::bigint[], $6::text::bigint[], $7::text::bigint[], $8::text::integer[],
+            $9::text[], $10::text[])
+     AS u (id, state, worker, last_lease, changed_at, idle_since, charged_until, tries, machine, reason)
+WHERE p.id = u.id
+
+-- name: pool_worker
+-- By primary key.
+SELECT id, pool, state, worker, last_lease, requested_at, changed_at, idle_since, charged_until,
+       tries, spot, token, machine, reason
+FROM pool_workers WHERE id = $1
 
 -- name: living_pool_workers
 -- The partial index holds those alone.

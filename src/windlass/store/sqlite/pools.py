@@ -54,10 +54,18 @@ class SqlitePools:
         return added
 
     async def update_workers(self, rows: Sequence[PoolWorkerRow]) -> None:
-        for r in rows:
-            changed = (r.state, r.worker, r.last_lease, r.changed_at, r.idle_since,
-                       r.charged_until, r.tries, r.machine, r.reason)  # fmt: skip
-            self._execute(QUERIES["update_pool_worker"], (r.id, *changed))
+        self._connection.executemany(
+            QUERIES["update_pool_worker"],
+            [
+                (r.id, r.state, r.worker, r.last_lease, r.changed_at, r.idle_since,
+                 r.charged_until, r.tries, r.machine, r.reason)
+                for r in rows
+            ],
+        )  # fmt: skip
+
+    async def worker(self, number: int) -> PoolWorkerRow | None:
+        rows = self._execute(QUERIES["pool_worker"], (number,)).fetchall()
+        return as_pool_worker(rows[0]) if rows else None
 
     async def living(self) -> list[PoolWorkerRow]:
         return list(map(as_pool_worker, self._execute(QUERIES["living_pool_workers"])))

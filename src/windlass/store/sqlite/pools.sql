@@ -64,6 +64,12 @@ UPDATE pool_workers SET state = ?2, worker = ?3, last_lease = ?4, changed_at = ?
     idle_since = ?6, charged_until = ?7, tries = ?8, machine = ?9, reason = ?10
 WHERE id = ?1;
 
+-- name: pool_worker
+-- By primary key.
+SELECT id, pool, state, worker, last_lease, requested_at, changed_at, idle_since, charged_until,
+    tries, spot, token, machine, reason
+FROM pool_workers WHERE id = ?;
+
 -- name: living_pool_workers
 -- The partial index holds those alone.
 SELECT id, pool, state, worker, last_lease, requested_at, changed_at, idle_since, charged_until,
