@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tests.engine.agent import Agent
 from tests.engine.cloud import Cloud, ServerKilledError, Sky
-from tests.engine.rig import MINUTE, SECOND, Rig
+from tests.engine.rig import HOUR, MINUTE, SECOND, Rig
 from windlass.ports.provider import Machine, Order, ProviderFault
 from windlass.wire.sync import Assignment
 
@@ -76,7 +76,7 @@ class Day:
         rate = max(0.0, 3 * math.sin(hour / 24 * 2 * math.pi * 2)) if load else 0.0
         count = int(rate) + (self.chance.random() < rate % 1)
         if count:
-            await self.rig.submit_all(*({} for _ in range(count)))
+            await self.rig.submit_all(*({"timeout_ms": 24 * HOUR} for _ in range(count)))
             self.submitted += count
         await self._machines()
         await self.rig.health()
@@ -113,7 +113,8 @@ class Day:
         if busy is None:
             for job in await agent.take():
                 self.cloud.busy[token] = Busy(job, self.rig.now + self.chance.randint(*self.job_ms))
-        elif (await agent.sync()).cancel:
+        elif stops := (await agent.sync()).cancel:
+            assert "budget" in stops[0].reason
             await agent.finish(busy.job, "canceled")
             del self.cloud.busy[token]
             self.stopped += 1
