@@ -64,6 +64,7 @@ def test_a_file_may_hold_several_pools(fleet: Program, tmp_path: Path) -> None:
     assert listed["two"]["priority"] == 2
     shown = fleet.text("pools", "show", "one")
     assert shown.startswith("pool one: active")
+    assert "tags                      x" in shown
     assert "no workers at the moment" in shown
 
 
@@ -74,6 +75,28 @@ def test_workers_of_pools_end_with_what_started_them(fleet: Program, tmp_path: P
     fleet.text("pools", "apply", str(file))
     assert fleet.text("run", "--requires", "pool:name==left", "--", "echo", "here") == "here"
     assert workers_below(fleet.data)
+
+
+def test_a_plan_tells_what_resources_allow_and_what_nobody_could_run(
+    fleet: Program, tmp_path: Path
+) -> None:
+    file = tmp_path / "large.yaml"
+    described = "name: large\nmax_workers: 0\ntarget_latency_seconds: 60\n"
+    file.write_text(described + "resources: {cpus: 8, lathes: 4}\n")
+    fleet.text("pools", "apply", str(file))
+    wants = ("--requires", "pool:name==large", "--resources")
+    jobs = [fleet.text("submit", *wants, "lathes=2", "--", "true") for _ in range(2)]
+    jobs.append(fleet.text("submit", *wants, "lathes=8", "--", "true"))
+    lines = fleet.text("pools", "plan").splitlines()
+    assert "default/default: shell: 2 queued (2m) + 0 running (0s left) / 0 slots = never" in lines
+    assert any(line.startswith("pool large, 0 workers: start none of 1: ") for line in lines)
+    lacking = next(n for n, line in enumerate(lines) if "nobody can run it" in line)
+    assert lines[lacking - 1].startswith("default/default: shell: 1 queued")
+    assert "a worker of pool large would not do: needs resource:lathes ≥ 8, has 4" in lines[lacking]
+    supposed = fleet.text("pools", "plan", "--what-if", "workers=2")
+    assert "2 queued (2m) + 0 running (0s left) / 4 slots = 30s" in supposed
+    said = fleet.text("explain", jobs[0])
+    assert "but has as many as it may (max_workers is 0)" in said
 
 
 def test_what_is_wrong_is_said(fleet: Program, tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ def use_pools(dice: Dice, held: Snapshot) -> Move:
             Move("pools", "remove", (number,)),
             Move("pools", "all", ()),
             Move("pools", "load", (dice.number(1, 3),)),
+            Move("pools", "spells", (dice.number(0, 9), dice.some([1, 2, 3]))),
+            Move("pools", "span", (dice.number(1, 3), -9, dice.number(0, 3), dice.number(1, 3))),
         ]
     )
 
@@ -43,6 +45,7 @@ def use_workers(dice: Dice, held: Snapshot) -> Move:
         [
             Move("pools", "update_workers", ([changed],)),
             Move("pools", "living", ()),
+            Move("pools", "worker", (dice.number(1, 4),)),
             Move("pools", "trim_gone", (dice.one(TIMES), dice.number(1, 3))),
         ]
     )

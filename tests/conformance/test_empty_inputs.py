@@ -36,6 +36,7 @@ NOTHING: list[tuple[str, str, tuple[Any, ...], Any]] = [
     ("places", "peek", ([],), []),
     ("places", "park", ([],), None),
     ("places", "unpark", ([],), None),
+    ("pools", "spells", (0, []), []),
     ("leases", "grant", ([], RUNNING, 1_000, 10), []),
     ("leases", "lock", ([],), {}),
     ("leases", "of_workers", ([],), []),

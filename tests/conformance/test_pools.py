@@ -5,7 +5,7 @@ from tests.conformance.pool_rows import cost, pool, pool_worker
 from tests.conformance.rows import RUNNING, grant, new_job, ticket, worker
 from windlass.domain.pools import Lifecycle
 from windlass.ports.store import Tx
-from windlass.ports.store_pools import Load
+from windlass.ports.store_pools import Load, Span
 
 
 def test_a_name_belongs_to_one_pool(store: Driver) -> None:
@@ -55,6 +55,8 @@ def test_workers_live_until_they_are_gone(store: Driver) -> None:
     )  # fmt: skip
     store.transact(lambda tx: tx.pools.update_workers([gone]))
     assert store.read(lambda tx: tx.pools.living()) == [added[1]]
+    assert store.read(lambda tx: tx.pools.worker(2)) == added[1]
+    assert store.read(lambda tx: tx.pools.worker(3)) is None
     kept = gone._replace(pool=1, requested_at=853, spot=1, token="x")
     assert store.snapshot().pool_workers == (kept, added[1])
 
@@ -96,3 +98,21 @@ def test_the_load_counts_what_is_ready_and_tells_what_is_leased(store: Driver) -
     leases = [(1, 3, 90), (1, 3, 100)]
     assert store.read(lambda tx: tx.pools.load(10)) == Load([(3, 3), (7, 1)], leases)
     assert store.read(lambda tx: tx.pools.load(2)) == Load([(3, 2), (7, 1)], leases)
+
+
+def test_ready_jobs_are_counted_span_by_span(store: Driver) -> None:
+    async def fill(tx: Tx) -> None:
+        await tx.jobs.allocate(6)
+        ranks = [5, 3, 3, 4, -1, 0]
+        shapes = [3, 3, 3, 3, 3, 7]
+        rows = list(zip(range(1, 7), shapes, ranks, strict=True))
+        await tx.jobs.insert([new_job(n, shape=shape, rank=rank) for n, shape, rank in rows])
+        await tx.places.add_ready([ticket(n, shape=shape, rank=rank) for n, shape, rank in rows])
+
+    store.transact(fill)
+    lowest = -(2**63)
+    assert store.read(lambda tx: tx.pools.span(3, lowest, 0, 2)) == Span(2, 3, 2)
+    assert store.read(lambda tx: tx.pools.span(3, 3, 2, 2)) == Span(2, 4, 4)
+    assert store.read(lambda tx: tx.pools.span(3, 4, 4, 2)) == Span(1, 0, 0)
+    assert store.read(lambda tx: tx.pools.span(3, 5, 1, 2)) == Span(0, 0, 0)
+    assert store.read(lambda tx: tx.pools.span(8, lowest, 0, 2)) == Span(0, 0, 0)

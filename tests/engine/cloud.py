@@ -19,8 +19,9 @@ class ServerKilledError(BaseException):
 class Cloud:
     """Machines by token. `refuses` launches fail; `kills` says where the server dies."""
 
-    def __init__(self, settle_ms: int = 0, lists: bool = True) -> None:
+    def __init__(self, settle_ms: int = 0, lists: bool = True, host: str = "") -> None:
         self.settle_ms = settle_ms
+        self.host = host
         self.orders: dict[str, Order] = {}
         self.machines: dict[str, Machine] = {}
         self.launches: list[str] = []
@@ -40,7 +41,8 @@ class Cloud:
             self.refuses -= 1
             raise ProviderFault("no capacity in this zone")
         self.orders[order.token] = order
-        machine = Machine(order.token, f"i-{len(self.orders)}")
+        name = f"i-{len(self.orders)}"
+        machine = Machine(order.token, f"{self.host}:{name}" if self.host else name)
         self.machines.setdefault(order.token, machine)
         if self.kills == "after":
             self.kills = ""

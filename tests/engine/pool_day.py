@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tests.engine.agent import Agent
 from tests.engine.cloud import Cloud, ServerKilledError, Sky
-from tests.engine.rig import MINUTE, SECOND, Rig
+from tests.engine.rig import HOUR, MINUTE, SECOND, Rig
 from windlass.ports.provider import Machine, Order, ProviderFault
 from windlass.wire.sync import Assignment
 
@@ -55,8 +55,9 @@ class FailingCloud(Cloud):
 class Day:
     """The world: submits, machines that boot and work, the loops; step by step."""
 
-    def __init__(self, rig: Rig, seed: int) -> None:
+    def __init__(self, rig: Rig, seed: int, job_ms: tuple[int, int] = (JOB_MS, JOB_MS)) -> None:
         self.rig = rig
+        self.job_ms = job_ms
         self.chance = random.Random(seed)
         self.cloud = FailingCloud(self.chance)
         self.sky = Sky(rig, self.cloud)
@@ -66,6 +67,7 @@ class Day:
         self.submitted = 0
         self.machine_ms = 0
         self.kills = 0
+        self.stopped = 0
 
     async def step(self, number: int, load: bool = True) -> None:
         """Half a minute."""
@@ -74,7 +76,7 @@ class Day:
         rate = max(0.0, 3 * math.sin(hour / 24 * 2 * math.pi * 2)) if load else 0.0
         count = int(rate) + (self.chance.random() < rate % 1)
         if count:
-            await self.rig.submit_all(*({} for _ in range(count)))
+            await self.rig.submit_all(*({"timeout_ms": 24 * HOUR} for _ in range(count)))
             self.submitted += count
         await self._machines()
         await self.rig.health()
@@ -110,6 +112,9 @@ class Day:
             busy = self.cloud.busy.pop(token, None) and None
         if busy is None:
             for job in await agent.take():
-                self.cloud.busy[token] = Busy(job, self.rig.now + JOB_MS)
-        else:
-            await agent.sync()
+                self.cloud.busy[token] = Busy(job, self.rig.now + self.chance.randint(*self.job_ms))
+        elif stops := (await agent.sync()).cancel:
+            assert "budget" in stops[0].reason
+            await agent.finish(busy.job, "canceled")
+            del self.cloud.busy[token]
+            self.stopped += 1

@@ -158,6 +158,36 @@ async def test_a_cloud_out_of_reach_changes_nothing(rig: Rig) -> None:
     assert (await sky.pools.plan()).fleet.pools[0].message == "the cloud cannot be reached"
 
 
+async def test_a_pool_whose_provider_fails_leaves_the_work_to_others(rig: Rig) -> None:
+    """It is asked first, and cannot be asked: nobody counts on workers that will not come."""
+    sky = Sky(rig)
+    sky.cloud.out_of_reach = True
+    await sky.apply(failure_cooldown_seconds=30)
+    await rig.submit_all(*({} for _ in range(20)))
+    await sky.round()
+    assert await sky.states() == []
+    assert (await rig.snapshot()).workers == ()
+    (planned,) = (await sky.pools.plan()).verdicts
+    assert (planned.start, planned.wanted) == (0, 4)
+    said = "its provider fails, next try in 30s: the cloud cannot be reached"
+    assert planned.reason == said
+    sky.cloud.out_of_reach = False
+    await rig.advance(30 * SECOND)
+    await sky.round()
+    assert await sky.states() == ["starting"] * 4
+    assert [shown.row.message for shown in await sky.pools.all()] == [None]
+
+
+async def test_a_pool_that_never_could_ask_its_provider_can_be_deleted(rig: Rig) -> None:
+    sky = Sky(rig)
+    sky.cloud.out_of_reach = True
+    await sky.apply(min_workers=1)
+    await sky.round()
+    await sky.pools.delete("p", "tests")
+    await sky.round()
+    assert await sky.pools.all() == []
+
+
 @pytest.mark.parametrize("rig", ["memory", "postgres"], indirect=True)
 async def test_two_servers_start_no_more_than_one_would(rig: Rig) -> None:
     sky = Sky(rig)

@@ -217,6 +217,28 @@ async def test_a_spent_budget_starts_nothing_and_sends_all_home(rig: Rig) -> Non
     assert (planned.start, planned.reason[-28:]) == (0, "this month's budget are left")
 
 
+async def test_a_job_that_outlasts_the_budget_is_taken_back_and_not_blamed(rig: Rig) -> None:
+    sky = Sky(rig)
+    (agent,) = await sky.online(1, max_seconds_per_month=200, expected_seconds=10)
+    job = await rig.submit()
+    taken = await agent.take_one()
+    while not (told := (await agent.sync()).cancel):
+        await rig.advance(10 * SECOND)
+        await sky.round()
+    assert [stop.job for stop in told] == [job]
+    assert told[0].reason == "the budget of pool p for this month is used up"
+    await agent.finish(taken, "canceled")
+    for _ in range(3):
+        await sky.round()
+    assert sky.cloud.machines == {}
+    assert (
+        160 * SECOND < sum(c.ms for c in await sky.pools.costs(month_of(rig.now))) <= 200 * SECOND
+    )
+    assert await rig.state(job) == "queued"
+    facts = (await rig.record(job)).facts
+    assert (facts.failed, facts.lost) == (0, 0)
+
+
 async def test_a_pool_that_is_unknown_sends_one_ahead_and_learns(rig: Rig) -> None:
     sky = Sky(rig)
     await sky.apply()
@@ -228,6 +250,9 @@ async def test_a_pool_that_is_unknown_sends_one_ahead_and_learns(rig: Rig) -> No
     await sky.round()
     assert len(sky.cloud.machines) == 1
     assert (await sky.pools.plan()).useless == ["p"]
+    # Workers that are started otherwise are looked at anew.
+    await sky.apply(min_workers=0, options={"env": {"PATH": "/opt/ffmpeg/bin"}})
+    assert (await sky.pools.plan()).useless == []
 
 
 async def test_the_same_description_again_changes_nothing(rig: Rig) -> None:

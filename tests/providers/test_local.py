@@ -14,7 +14,7 @@ from windlass.clock import RealClock
 from windlass.domain.errors import InvalidInput
 from windlass.domain.pools import Pool
 from windlass.ports.provider import Machine, Order, Owner, ProviderFault
-from windlass.providers.local import PATIENCE, LocalProvider, workers_below
+from windlass.providers.local import PATIENCE, LocalProvider, pid_of, workers_below
 
 LIMIT_S = 60
 
@@ -41,7 +41,7 @@ def place(tmp_path: Path) -> Iterator[Path]:
 
 def about(machine: Machine, what: str) -> bytes:
     """What the system tells of a process."""
-    return Path(f"/proc/{machine.id}/{what}").read_bytes()
+    return Path(f"/proc/{pid_of(machine)}/{what}").read_bytes()
 
 
 async def gone(made: LocalProvider) -> None:
@@ -95,7 +95,7 @@ def test_one_that_does_not_end_is_killed(place: Path) -> None:
     async def play() -> None:
         made = provider(place)
         machine = await made.launch(order())
-        os.kill(int(machine.id), signal.SIGSTOP)
+        os.kill(pid_of(machine), signal.SIGSTOP)
 
         async def stands() -> bool:
             return about(machine, "stat").rpartition(b") ")[2].startswith(b"T")

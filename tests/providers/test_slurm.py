@@ -94,6 +94,25 @@ def test_a_refusal_is_told_in_slurms_words(cluster: Slurm, tmp_path: Path) -> No
         asyncio.run(provider(tmp_path, partition="nowhere").launch(order()))
 
 
+def test_a_worker_whose_time_is_limited_is_asked_to_end_before(tmp_path: Path) -> None:
+    """Slurm does so at its leisure, within a minute: here the words are looked at alone."""
+    for name, line in (("squeue", ":"), ("sbatch", 'echo "$@" > "$0.words"; echo 7')):
+        program = tmp_path / name
+        program.write_text(f"#!/bin/sh\n{line}\n")
+        program.chmod(0o755)
+
+    def words(**options: object) -> list[str]:
+        given = {"programs": str(tmp_path), **options}
+        made = SlurmProvider(Pool(name="p", provider="slurm", options=given))
+        assert asyncio.run(made.launch(order())).id == "7"
+        return (tmp_path / "sbatch.words").read_text().split()
+
+    assert {"--time=1:00:00", "--signal=B:TERM@90"} <= set(words(time="1:00:00"))
+    assert not any(word.startswith("--signal") for word in words())
+    own = words(time="60", arguments=["--signal=B:TERM@300"])
+    assert own[-1] == "--signal=B:TERM@300", "the last one holds"
+
+
 def test_missing_programs_are_named(tmp_path: Path) -> None:
     options = {"programs": str(tmp_path)}
     made = SlurmProvider(Pool(name="p", provider="slurm", options=options))

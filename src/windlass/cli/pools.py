@@ -57,7 +57,8 @@ def show_pool(name: PoolName, /, *, at: Connection = HERE, json: Json = False) -
         print_json(info)
         return
     console.print(f"pool {info.name}: {info.state}", style="bold")
-    given = [(k, v) for k, v in info.description.items() if v not in (None, [], {}) and k != "name"]
+    described = info.description.items()
+    given = [(k, _plain(v)) for k, v in described if v not in (None, [], {}) and k != "name"]
     print_table(("", ""), given, "")
     if info.message:
         say(f"\n{info.message}")
@@ -139,6 +140,10 @@ def show_costs(*, month: str | None = None, at: Connection = HERE, json: Json = 
     ]
     columns = ("pool", "namespace", "queue", "time", "cost")
     print_table(columns, rows, f"no costs in {found.month}")
+    if len(rows) > 1:
+        money = _money(sum(cost.money for cost in found.costs))
+        say(f"together {_seconds(sum(cost.seconds for cost in found.costs))}"
+            f"{f', {money}' if money else ''}")  # fmt: skip
 
 
 def _described(file: Path) -> list[dict[str, Any]]:
@@ -200,11 +205,15 @@ def _print_plan(plan: Plan) -> None:
 
 
 def _target_line(target: PlanTarget) -> str:
+    more = "more than " if target.more else ""
     work = (
-        f"{target.queued} queued ({_seconds(target.queued_seconds)}) + "
+        f"{more}{target.queued} queued ({_seconds(target.queued_seconds)}) + "
         f"{target.running} running ({_seconds(target.running_seconds)} left)"
     )
-    return f"{target.jobs}: {work} / {target.slots} slots = {_latency(target.latency_seconds)}"
+    line = f"{target.jobs}: {work} / {target.slots} slots = {_latency(target.latency_seconds)}"
+    if target.obstacle:
+        line += f"\n  nobody can run it: {target.obstacle}"
+    return line
 
 
 def _plan_line(one: PoolPlan) -> str:
@@ -218,6 +227,15 @@ def _plan_line(one: PoolPlan) -> str:
         f"pool {one.pool}, {have}: {would}: {one.reason} "
         f"({latency}, target {_seconds(one.target_seconds)}{after})"
     )
+
+
+def _plain(value: Any) -> Any:
+    """A field of a pool without the marks of a programming language."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={_plain(one)}" for name, one in value.items())
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
 
 
 def _latency(seconds: float | None) -> str:

@@ -28,3 +28,10 @@ def month_of(ms: int) -> int:
     """The month of a moment, in UTC, as a number such as 202611."""
     moment = _EPOCH + timedelta(milliseconds=ms)
     return moment.year * 100 + moment.month
+
+
+def next_month(ms: int) -> int:
+    """When the month of a moment is over, in UTC."""
+    moment = _EPOCH + timedelta(milliseconds=ms)
+    year, month = divmod(moment.year * 12 + moment.month, 12)
+    return (datetime(year, month + 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)

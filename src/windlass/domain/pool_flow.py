@@ -1,21 +1,24 @@
-"""Sharing out slots among work: a small maximum flow, in whole numbers."""
+"""Sharing out workers among work: a small maximum flow, in whole numbers."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+Step = tuple[int, int | None]  # a need, and the host that it takes from; None: the helper
+
 
 def spare_flow(
     needs: Sequence[int],
-    reach: Sequence[frozenset[int]],
+    reach: Sequence[Mapping[int, int]],
     capacities: Mapping[int, int],
     helped: Sequence[bool],
 ) -> int:
     """How much of the needs only a helper can meet.
 
-    Each need may draw on the hosts it reaches, up to their capacities. The best sharing
-    out is found first; what the needs marked as `helped` lack then is the answer, after
-    others were moved aside for them as far as that goes.
+    Each need may draw on the hosts it reaches, on each up to what `reach` says, and all of
+    them together up to the host's capacity. The best sharing out is found first; what the
+    needs marked as `helped` lack then is the answer, after others were moved aside for them
+    as far as that goes.
     """
     flow = _Flow(needs, reach, capacities)
     flow.fill(helper=None)
@@ -23,28 +26,22 @@ def spare_flow(
 
 
 class _Flow:
-    """Needs on one side, hosts with equal reach merged into one on the other."""
+    """Needs on one side, hosts on the other."""
 
     def __init__(
         self,
         needs: Sequence[int],
-        reach: Sequence[frozenset[int]],
+        reach: Sequence[Mapping[int, int]],
         capacities: Mapping[int, int],
     ) -> None:
         self._left = list(needs)
-        users: dict[int, list[int]] = {}
+        self._free = [dict(hosts) for hosts in reach]  # what each may still take of a host
+        self._used: list[dict[int, int]] = [{} for _ in needs]
+        self._room = dict(capacities)
+        self._users: dict[int, list[int]] = {}
         for need, hosts in enumerate(reach):
             for host in hosts:
-                users.setdefault(host, []).append(need)
-        self._room: dict[tuple[int, ...], int] = {}
-        for host, needed_by in users.items():
-            kind = tuple(needed_by)
-            self._room[kind] = self._room.get(kind, 0) + capacities[host]
-        self._used: dict[tuple[int, tuple[int, ...]], int] = {}
-        self._kinds_of: list[list[tuple[int, ...]]] = [[] for _ in needs]
-        for kind in self._room:
-            for need in kind:
-                self._kinds_of[need].append(kind)
+                self._users.setdefault(host, []).append(need)
 
     def fill(self, helper: Sequence[bool] | None) -> int:
         """Meet needs as far as can be; how much came from the helper."""
@@ -54,54 +51,53 @@ class _Flow:
                 helped += self._push(need, path)
         return helped
 
-    def _path(
-        self, start: int, helper: Sequence[bool] | None
-    ) -> list[tuple[int, tuple[int, ...] | None]] | None:
-        """Steps (need, kind it takes from) to room somewhere; kind None is the helper."""
-        came: dict[int, tuple[int, tuple[int, ...]] | None] = {start: None}
+    def _path(self, start: int, helper: Sequence[bool] | None) -> list[Step] | None:
+        """Steps from one need to the next, up to room somewhere."""
+        came: dict[int, tuple[int, int] | None] = {start: None}
         waiting = deque([start])
+        seen: set[int] = set()  # hosts whose users all wait already
         while waiting:
             need = waiting.popleft()
             if helper is not None and helper[need]:
-                return self._trace(came, need, None)
-            for kind in self._kinds_of[need]:
-                if self._room[kind]:
-                    return self._trace(came, need, kind)
-                for other in kind:
-                    if other not in came and self._used.get((other, kind)):
-                        came[other] = (need, kind)
+                return _trace(came, need, None)
+            for host, free in self._free[need].items():
+                if not free or host in seen:
+                    continue
+                if self._room[host]:
+                    return _trace(came, need, host)
+                seen.add(host)
+                for other in self._users[host]:
+                    if other not in came and self._used[other].get(host):
+                        came[other] = (need, host)
                         waiting.append(other)
         return None
 
-    def _trace(
-        self,
-        came: Mapping[int, tuple[int, tuple[int, ...]] | None],
-        need: int,
-        kind: tuple[int, ...] | None,
-    ) -> list[tuple[int, tuple[int, ...] | None]]:
-        steps: list[tuple[int, tuple[int, ...] | None]] = [(need, kind)]
-        while (before := came[need]) is not None:
-            need, taken = before
-            steps.append((need, taken))
-        return steps[::-1]
-
-    def _push(self, start: int, path: Sequence[tuple[int, tuple[int, ...] | None]]) -> int:
+    def _push(self, start: int, path: Sequence[Step]) -> int:
         """Let what one has go to the one before it, along the path; what the helper gives."""
         amount = self._left[start]
-        for (_, kind), (after, _) in pairwise(path):
-            assert kind is not None
-            amount = min(amount, self._used[after, kind])
-        last = path[-1][1]
+        for (need, host), (after, _) in pairwise(path):
+            assert host is not None
+            amount = min(amount, self._free[need][host], self._used[after][host])
+        need, last = path[-1]
         if last is not None:
-            amount = min(amount, self._room[last])
-        for n, (need, kind) in enumerate(path):
-            if n:
-                passed = path[n - 1][1]
-                assert passed is not None
-                self._used[need, passed] -= amount
-            if kind is not None:
-                self._used[need, kind] = self._used.get((need, kind), 0) + amount
-        if last is not None:
+            amount = min(amount, self._free[need][last], self._room[last])
             self._room[last] -= amount
+        for n, (need, host) in enumerate(path):
+            if n:
+                self._take(need, path[n - 1][1], -amount)
+            self._take(need, host, amount)
         self._left[start] -= amount
         return amount if last is None else 0
+
+    def _take(self, need: int, host: int | None, amount: int) -> None:
+        if host is not None:
+            self._used[need][host] = self._used[need].get(host, 0) + amount
+            self._free[need][host] -= amount
+
+
+def _trace(came: Mapping[int, tuple[int, int] | None], need: int, host: int | None) -> list[Step]:
+    steps: list[Step] = [(need, host)]
+    while (before := came[need]) is not None:
+        need, taken = before
+        steps.append((need, taken))
+    return steps[::-1]

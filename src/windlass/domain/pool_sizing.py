@@ -2,51 +2,23 @@
 
 The formula, for all work that the same workers and pools can run (a *target*):
 
-    latency = (what is left of its running jobs + its queued work) / slots that can run it
+    latency = (what is left of its running jobs + its queued work) / jobs of it that run at once
 
 A pool whose target latency is exceeded starts as many workers as bring it under, and no
-more: those on their way count, and nobody needs more slots than there are jobs. Workers
-that serve several targets are shared out among them as a flow, so that a slot counts once.
+more: those on their way count, and nobody needs more places than there are jobs. How many
+jobs a worker takes at once depends on the work: on its slots, and on what jobs take of its
+resources. Workers that serve several targets are shared out among them as a flow, so that
+each counts once.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from windlass.domain.pool_flow import spare_flow
+from windlass.domain.pool_scale import MILLI, Host, Scale, Target
 from windlass.domain.pools import Pool, backoff_ms, shown_duration
 
-MILLI: Final = 1_000  # slots are shared out in thousandths
-NEVER: Final = -1  # the latency of work that no slot can run
-
-
-class Target(NamedTuple):
-    """Work that the same workers and pools can run; `label` is for people."""
-
-    label: str
-    queued: int
-    queued_ms: int
-    running: int
-    running_ms: int
-    hosts: frozenset[int]
-    pools: frozenset[str]
-    guesses: frozenset[str] = frozenset()  # pools that might run it, as far as is known
-
-    @property
-    def work_ms(self) -> int:
-        return self.queued_ms + self.running_ms
-
-    def needed(self, target_ms: int) -> int:
-        """Thousandths of slots that bring its latency under `target_ms`."""
-        wanted = -(-self.work_ms * MILLI // target_ms)
-        return min(max(wanted, min(self.queued, 1)), (self.queued + self.running) * MILLI)
-
-
-class Host(NamedTuple):
-    """A worker that takes jobs, now or soon; `pool` is empty for those of no pool."""
-
-    id: int
-    slots: int
-    pool: str = ""
+NEVER: Final = -1  # the latency of work that nobody can run
 
 
 class PoolNow(NamedTuple):
@@ -62,6 +34,7 @@ class PoolNow(NamedTuple):
     started_at: int = 0
     known: bool = False  # the metadata of a worker of it has been seen
     longest_ms: int = 0  # the longest that a job of it is expected to take
+    ending_ms: int = 30_000  # what it takes to stop a job and to end its machine
     message: str | None = None
 
 
@@ -97,12 +70,17 @@ def size(fleet: Fleet) -> list[Verdict]:
     for one in sorted(fleet.pools, key=_turn):
         verdict = _size_pool(one, targets, hosts, fleet.now)
         verdicts.append(verdict)
-        # Those that come after see what was started before them.
-        fresh = [Host(-len(hosts) - n, one.pool.slots, one.pool.name) for n in range(verdict.start)]
-        hosts += fresh
-        ids = frozenset(host.id for host in fresh)
-        targets = [t._replace(hosts=t.hosts | ids) if _serves(one, t) else t for t in targets]
+        if verdict.start:
+            # Those that come after see what was started before them.
+            hosts.append(Host(-1 - len(hosts), one.pool.name, verdict.start))
+            targets = [target_with(target, hosts[-1]) for target in targets]
     return verdicts
+
+
+def target_with(target: Target, host: Host) -> Target:
+    """The target with more workers of a pool, if they can run it."""
+    room = target.pools.get(host.pool)
+    return target if room is None else target._replace(hosts={**target.hosts, host.id: room})
 
 
 def _turn(one: PoolNow) -> tuple[int, int, str]:
@@ -117,42 +95,38 @@ def _serves(one: PoolNow, target: Target) -> bool:
 def _size_pool(one: PoolNow, targets: Sequence[Target], hosts: Sequence[Host], now: int) -> Verdict:
     pool = one.pool
     mine = [t for t in targets if _serves(one, t)]
-    slots = {host.id: host.slots for host in hosts}
-    reach = sum(slots[host] for host in _union(mine) if host in slots)
     work, jobs = sum(t.work_ms for t in mine), sum(t.queued + t.running for t in mine)
-    extra = _extra_slots(one, targets, slots)
-    wanted = -(-extra // (MILLI * pool.slots))
+    scale = Scale(pool.name, targets, hosts)
+    extra = _extra(one, targets, scale)
+    wanted = -(-extra // (MILLI * scale.worker))
     if not one.known and not one.serving and any(_might(one, t) for t in targets):
         wanted = max(wanted, 1)  # only a worker can tell what workers of this pool are like
     wanted = max(wanted, pool.min_workers - one.serving, 0)
     start, limit = _limited(one, wanted, now)
-    latency = latency_ms(work, reach)
-    after = latency_ms(work, reach + start * pool.slots)
+    latency = latency_ms(scale.work, scale.reach)
+    after = latency_ms(scale.work, scale.reach + start * scale.worker)
     reason = limit or _reason(one, wanted, latency, mine)
     return Verdict(
-        pool.name, start, wanted, work, jobs, reach, latency, after, pool.target_latency_ms, reason
-    )
+        pool.name, start, wanted, work, jobs, scale.slots(work), latency, after,
+        pool.target_latency_ms, reason,
+    )  # fmt: skip
 
 
 def _might(one: PoolNow, target: Target) -> bool:
     return bool(target.queued) and one.pool.name in target.guesses
 
 
-def _union(targets: Iterable[Target]) -> frozenset[int]:
-    return frozenset[int]().union(*(target.hosts for target in targets))
-
-
-def _extra_slots(one: PoolNow, targets: Sequence[Target], slots: Mapping[int, int]) -> int:
-    """Thousandths of slots that this pool has to add, when all slots are shared out at best."""
+def _extra(one: PoolNow, targets: Sequence[Target], scale: Scale) -> int:
+    """What this pool has to add, when all workers are shared out at best."""
     target_ms = one.pool.target_latency_ms
-    needs = [target.needed(target_ms) for target in targets]
-    reach = [frozenset(host for host in target.hosts if host in slots) for target in targets]
+    needs = [scale.needed(n, target, target_ms) for n, target in enumerate(targets)]
+    reach = [scale.reached(n, target) for n, target in enumerate(targets)]
     helped = [bool(target.queued) and _serves(one, target) for target in targets]
-    return spare_flow(needs, reach, {host: n * MILLI for host, n in slots.items()}, helped)
+    return spare_flow(needs, reach, scale.capacities(), helped)
 
 
 def latency_ms(work_ms: int, slots: int) -> int:
-    """How long work takes on so many slots; `NEVER` if there are none."""
+    """How long work takes where so many jobs run at once; `NEVER` if none can."""
     if not work_ms:
         return 0
     return -(-work_ms // slots) if slots else NEVER
@@ -168,7 +142,7 @@ def _limited(one: PoolNow, wanted: int, now: int) -> tuple[int, str]:
     if now < one.next_at:
         left = shown_duration(one.next_at - now)
         why = f": {one.message}" if one.message else ""
-        return 0, f"{one.failures} launches in a row failed, next try in {left}{why}"
+        return 0, f"{_trouble(one.failures)}, next try in {left}{why}"
     if one.starting and one.failures:
         return 0, "after a failed launch one worker at a time is tried, and one is on its way"
     if now < one.started_at + pool.start_cooldown_ms:
@@ -187,9 +161,15 @@ def _limited(one: PoolNow, wanted: int, now: int) -> tuple[int, str]:
     return start, limit
 
 
+def _trouble(failures: int) -> str:
+    if not failures:
+        return "its provider fails"
+    return "the last launch failed" if failures == 1 else f"{failures} launches in a row failed"
+
+
 def reserve_ms(one: PoolNow) -> int:
     """What a worker still uses up when it is told to leave: a whole job, and some seconds."""
-    return max(one.longest_ms, 1_000) + 30_000
+    return max(one.longest_ms, 1_000) + one.ending_ms
 
 
 def affordable_workers(one: PoolNow) -> int:
@@ -210,13 +190,19 @@ def over_budget(one: PoolNow) -> bool:
     return one.used_ms + (one.serving + one.leaving) * reserve_ms(one) >= limit
 
 
+def is_spent(one: PoolNow) -> bool:
+    """Whether so little of the month's budget is left that workers must let go of their jobs."""
+    limit = one.pool.max_ms_per_month
+    return bool(limit) and one.used_ms + (one.serving + one.leaving) * one.ending_ms >= limit
+
+
 def _reason(one: PoolNow, wanted: int, latency: int, mine: Sequence[Target]) -> str:
     pool = one.pool
     target = shown_duration(pool.target_latency_ms)
     if wanted and wanted == pool.min_workers - one.serving:
         return f"min_workers is {pool.min_workers}"
     if wanted:
-        shown = "no slot can run it" if latency == NEVER else f"{shown_duration(latency)}"
+        shown = "nobody can run it" if latency == NEVER else f"{shown_duration(latency)}"
         return f"estimated latency ({shown}) is over the target of {target}"
     if not any(target.queued for target in mine):
         return "nothing is queued that it could run"

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from windlass.domain.pools import Pool, PoolRow
+from windlass.domain.room import Room
 from windlass.domain.shape import Shape, can_run, shape_mismatches
 
 decode_pool = msgspec.json.Decoder(Pool).decode
@@ -17,6 +18,7 @@ class Template(NamedTuple):
     pool: str
     metadata: Mapping[str, Any]
     complete: bool
+    slots: int
 
     def could_run(self, shape: Shape) -> bool:
         """Whether its workers can run this, or might: nothing is known that speaks against it."""
@@ -24,10 +26,22 @@ class Template(NamedTuple):
             return can_run(shape, self.metadata) is None
         return all(m.key not in self.metadata for m in shape_mismatches(shape, self.metadata))
 
+    def room(self, shape: Shape, per_worker: int) -> int:
+        """How many jobs of this shape one of its workers takes at once; 0: it cannot run them."""
+        return room_for(shape, self.metadata, self.slots, per_worker)
+
+
+def room_for(shape: Shape, metadata: Mapping[str, Any], slots: int, per_worker: int) -> int:
+    """How many jobs of this shape a worker that holds nothing else takes at once."""
+    if can_run(shape, metadata) is not None:
+        return 0
+    return min(slots, Room(metadata).fits(shape, per_worker))
+
 
 def template_of(row: PoolRow, pool: Pool | None = None) -> Template:
     """What the workers of this pool are like."""
     described = decode_pool(row.body) if pool is None else pool
     learned = msgspec.json.decode(row.learned) if row.learned else {}
     metadata = {**learned, **described.template()}
-    return Template(row.name, metadata, row.learned is not None)
+    slots = described.at_once(metadata)
+    return Template(row.name, metadata, row.learned is not None, slots)

@@ -16,8 +16,10 @@ import msgspec
 from msgspec import Meta, Struct
 
 from windlass.domain.errors import InvalidInput
+from windlass.domain.matching import amount_of
 from windlass.domain.quantities import format_duration, parse_duration_ms
 from windlass.domain.resources import canonical_resources, resource_key
+from windlass.domain.room import CPUS, SHARES
 
 PROVIDERS: Final = ("local", "command", "ec2", "kubernetes", "slurm")
 _ELSEWHERE: Final = ("ec2", "kubernetes")  # machines of these are never the server's own
@@ -121,7 +123,7 @@ class Pool(Struct, frozen=True, kw_only=True):
     architectures: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     metadata: dict[str, Any] = {}
-    slots: int = 1
+    slots: int | None = None  # None: 1, or as many as its resources allow
     resources: dict[str, int] = {}
     target_latency_ms: int = 300_000
     max_idle_ms: int = 300_000
@@ -145,7 +147,15 @@ class Pool(Struct, frozen=True, kw_only=True):
             found[ARCHITECTURES] = list(self.architectures)
         if self.tags:
             found[TAGS] = list(self.tags)
+        if self.resources:
+            found[SHARES] = True  # as agents say that are started with resources
         return found | {resource_key(name): amount for name, amount in self.resources.items()}
+
+    def at_once(self, metadata: Mapping[str, object]) -> int:
+        """How many jobs a worker with this metadata holds; the rule of `windlass worker`."""
+        if self.slots is not None:
+            return self.slots
+        return max(amount_of(metadata, CPUS), 1) if self.resources else 1
 
 
 # As people write them, and the fields they become.
@@ -229,11 +239,6 @@ def describe_pool(pool: Pool) -> dict[str, object]:
             value = value / MICROS
         shown[field] = list(value) if field in _LISTS else value
     return shown
-
-
-def cost_micros(pool: Pool, ms: int) -> int:
-    """What so many milliseconds of one of its workers cost."""
-    return pool.hourly_price * ms // HOUR_MS
 
 
 def backoff_ms(pool: Pool, failures: int) -> int:

@@ -26,6 +26,7 @@ from windlass.engine.explain_fleet import Fleet
 from windlass.engine.explain_limits import limited
 from windlass.engine.explain_needs import way_to_root, what_blocks
 from windlass.engine.explain_notes import deadlines_and_holds, rejection
+from windlass.engine.explain_pools import pools_for
 from windlass.engine.explain_reasons import Expected, Reasons, operator_asked, together
 from windlass.engine.statistics import summaries
 from windlass.ports.store import Tx
@@ -82,6 +83,9 @@ class Explainer:
         notes = await deadlines_and_holds(self._tx, view, fleet)
         if view.state == QUEUED and not any(group.capable for group in groups):
             notes.append(await rejection(self._tx, self._config, view, shape, fleet))
+        elif view.state == QUEUED and all(group.away for group in groups if group.capable):
+            doing = await pools_for(self._tx, shape)
+            notes += [] if doing is None else [doing]
         return tuple(notes)
 
     def _estimate(self, expected: Expected | None) -> Estimate | None:

@@ -14,6 +14,7 @@ from windlass.domain.shape import Shape, can_run
 from windlass.domain.views import JobView
 from windlass.engine.capability import read_templates
 from windlass.engine.explain_fleet import Fleet
+from windlass.engine.explain_pools import pools_for
 from windlass.ports.store import Tx
 
 MANY: Final = 1_000  # workers whose past is not looked through
@@ -42,12 +43,11 @@ async def rejection(tx: Tx, config: Config, view: JobView, shape: Shape, fleet: 
     """What becomes of a job that none of the workers as they are now can run."""
     own = _spec(view.record.spec).capability_grace_ms
     grace = config.capability_grace_ms if own is None else own
-    pools = await read_templates(tx)
-    if grace is None or grace == NEVER or not (len(fleet) or pools):
+    pools = await pools_for(tx, shape)
+    if pools is not None:
+        return f"{pools}: it is not rejected"
+    if grace is None or grace == NEVER or not (len(fleet) or await read_templates(tx)):
         return "it is not rejected, however long it waits"
-    for pool in pools:
-        if pool.could_run(shape):
-            return f"pool {pool.pool} can start a worker for it: it is not rejected"
     becomes = f"after {format_duration(grace)} it is rejected, reason {MISMATCH}"
     if len(fleet) > MANY:
         return f"if no worker could have run it within the last week, {becomes}"

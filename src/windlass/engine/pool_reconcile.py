@@ -4,22 +4,14 @@ Nothing is believed of a machine that no list has shown, and nothing is conclude
 that could not be had.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from windlass.domain.moments import month_of
 from windlass.domain.pool_templates import decode_pool
-from windlass.domain.pools import (
-    CostRow,
-    Lifecycle,
-    Pool,
-    PoolRow,
-    PoolState,
-    PoolWorkerRow,
-    cost_micros,
-)
+from windlass.domain.pools import Lifecycle, PoolRow, PoolState, PoolWorkerRow
 from windlass.domain.records import Worker
 from windlass.domain.workers import WorkerStatus
+from windlass.engine.pool_accounts import charge
 from windlass.engine.pool_moves import ACTOR, failed, move, say
 from windlass.engine.work import Work
 from windlass.engine.workers import remove
@@ -37,12 +29,25 @@ class Requests(NamedTuple):
 class Found(NamedTuple):
     """What a provider's list showed; `settle_ms` is how long new machines may be missing.
 
-    Where there is no list, the rows say what there is: a machine until it was ended.
+    Where there is no list, the rows say what there is: a machine until it was ended. With a
+    `host`, the list shows what is there and nothing else; without the turn, all else is left
+    to the server that has it.
     """
 
     machines: Mapping[str, Machine] | None
     settle_ms: int
     retry_ms: int  # after this long an unanswered launch is asked for again
+    host: str = ""
+    turn: bool = True
+
+    def is_elsewhere(self, member: PoolWorkerRow) -> bool:
+        """Whether its machine is on a host that this list says nothing of."""
+        host, colon, _ = (member.machine or "").rpartition(":")
+        return bool(self.host and colon) and host != self.host
+
+    def concerns(self, member: PoolWorkerRow) -> bool:
+        """Whether this server is to look after it."""
+        return self.turn or bool(member.machine and not self.is_elsewhere(member))
 
 
 async def reconcile(work: Work, pool_id: int, found: Found) -> Requests:
@@ -57,18 +62,17 @@ async def reconcile(work: Work, pool_id: int, found: Found) -> Requests:
     workers = await work.tx.workers.lock(sorted(m.worker for m in members))
     held = await work.tx.leases.count(sorted(workers))
     step = _Reconciling(work, row, found, machines, workers, held)
-    changed = [step.advance(member) for member in members]
-    await _charge(work, step.pool, members)
-    charged = [member._replace(charged_until=work.now) for member in changed]
-    await work.tx.pools.update_workers(charged)
+    after = [step.advance(member) if found.concerns(member) else member for member in members]
+    step.recover()
+    await charge(work, pool_id, step.pool, members, workers)
+    await work.tx.pools.update_workers([m._replace(charged_until=work.now) for m in after])
     if step.row != row:
         await work.tx.pools.update(step.row._replace(updated_at=work.now))
-    for member in charged:
-        if member.state == Lifecycle.GONE:
-            worker = next(m.worker for m in members if m.id == member.id)
-            await remove(work, worker, False, ACTOR)
-            await work.tx.access.remove_of_worker(worker)
-    known = {member.token for member in members}
+    for was, now in zip(members, after, strict=True):
+        if now.state == Lifecycle.GONE:
+            await remove(work, was.worker, False, ACTOR)
+            await work.tx.access.remove_of_worker(was.worker)
+    known = {member.token for member in members if not found.is_elsewhere(member)}
     leaks = [machine for token, machine in machines.items() if token not in known]
     for machine in leaks:
         say(work, row, f"found {machine.id}, which nobody asked for", machine=machine.id)
@@ -97,9 +101,16 @@ class _Reconciling:
         self.launch: list[PoolWorkerRow] = []
         self.terminate: list[Machine] = []
 
+    def recover(self) -> None:
+        """What was said of a provider that could not be asked is over when it could for a while."""
+        row = self.row
+        if row.message is not None and not row.failures and self._work.now >= row.next_at:
+            self.row = row._replace(message=None)
+
     def advance(self, member: PoolWorkerRow) -> PoolWorkerRow:
         """Where this worker stands now; what it needs is noted."""
-        machine = self._machines.get(member.token)
+        away = self._found.is_elsewhere(member)
+        machine = self._presumed(member) if away else self._machines.get(member.token)
         if machine is not None and member.machine != machine.id:
             member = member._replace(machine=machine.id)
         member = {
@@ -109,10 +120,18 @@ class _Reconciling:
             Lifecycle.DRAINING: self._draining,
             Lifecycle.TERMINATING: self._terminating,
         }[Lifecycle(member.state)](member, machine)
-        if member.state == Lifecycle.TERMINATING and machine is not None:
+        if member.state == Lifecycle.TERMINATING and machine is not None and not away:
             self.terminate.append(machine)
             return member._replace(tries=member.tries + 1)
         return member
+
+    def _presumed(self, member: PoolWorkerRow) -> Machine | None:
+        """A machine on another host is there as long as its worker is heard, or may still come."""
+        worker = self._workers.get(member.worker)
+        heard = worker is not None and worker.status != WorkerStatus.OFFLINE
+        if heard or member.state in (Lifecycle.REQUESTED, Lifecycle.STARTING):
+            return Machine(member.token, member.machine or "")
+        return None
 
     def _requested(self, member: PoolWorkerRow, machine: Machine | None) -> PoolWorkerRow:
         if machine is not None:
@@ -178,27 +197,3 @@ class _Reconciling:
 
     def _to(self, member: PoolWorkerRow, state: Lifecycle, why: str | None) -> PoolWorkerRow:
         return move(self._work, self.row, member, state, why)
-
-
-async def _charge(work: Work, pool: Pool, members: Iterable[PoolWorkerRow]) -> None:
-    """What the time since the last look has cost, by what each worker holds now."""
-    load = await work.tx.pools.load(1)
-    await work.catalog.know(work.tx, {shape for _, shape, _ in load.leases})
-    doing: dict[int, list[tuple[str, str]]] = {}
-    for worker, number, _ in load.leases:
-        shape = work.catalog.shapes[number]
-        doing.setdefault(worker, []).append((shape.namespace, shape.queue))
-    sums: dict[tuple[str, str], int] = {}
-    for member in members:
-        shares = doing.get(member.worker) or [("", "")]
-        whole, rest = divmod(max(work.now - member.charged_until, 0), len(shares))
-        for n, share in enumerate(shares):
-            sums[share] = sums.get(share, 0) + whole + (n < rest)
-    month = month_of(work.now)
-    await work.tx.pools.charge(
-        [
-            CostRow(pool.name, month, namespace, queue, ms, cost_micros(pool, ms))
-            for (namespace, queue), ms in sorted(sums.items())
-            if ms
-        ]
-    )

@@ -4,27 +4,28 @@ Every row changes under its pool's lock. Nothing is asked of a provider before t
 says so is committed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
 from windlass.domain.events import EventKind
-from windlass.domain.pool_sizing import Verdict, leavers, size
+from windlass.domain.pool_sizing import Verdict, after_failure, is_spent, leavers, size
 from windlass.domain.pool_templates import decode_pool
 from windlass.domain.pools import (
     Lifecycle,
-    Pool,
     PoolRow,
     PoolState,
     PoolWorkerRow,
 )
 from windlass.domain.records import Worker
 from windlass.domain.workers import WorkerStatus
-from windlass.engine.pool_fleet import Seen, look
+from windlass.engine.pool_fleet import Seen, Survey, look
 from windlass.engine.pool_moves import ACTOR, failed, move, say
+from windlass.engine.pool_targets import Known
+from windlass.engine.preemption import tell_to_stop
 from windlass.engine.work import Work
-from windlass.engine.workers import set_status
+from windlass.engine.workers import remove, set_status
 from windlass.ports.provider import Machine
 
 GONE_KEPT_MS: Final = 7 * 86_400_000
@@ -32,11 +33,11 @@ GONE_KEPT_MS: Final = 7 * 86_400_000
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-async def decide(work: Work, expected: Mapping[int, int], tokens: Sequence[str]) -> list[Verdict]:
+async def decide(work: Work, survey: Survey, tokens: Sequence[str]) -> list[Verdict]:
     """Ask for the workers that are missing, and send away those that are not needed."""
     for row in sorted(await work.tx.pools.all()):
         await work.tx.pools.lock(row.id)
-    seen = await look(work, expected)
+    seen = await look(work, survey)
     verdicts = size(seen.fleet)
     left = list(tokens)
     rows = {known.pool.name: known.row for known in seen.pools}
@@ -45,19 +46,21 @@ async def decide(work: Work, expected: Mapping[int, int], tokens: Sequence[str])
         if count:
             names, left = [f"{verdict.pool}-{one}" for one in left[:count]], left[count:]
             known = next(k for k in seen.pools if k.pool.name == verdict.pool)
-            await _request(work, rows[verdict.pool], known.pool, names)
+            await _request(work, rows[verdict.pool], known, names)
     await _send_away(work, seen)
+    await _take_back(work, seen)
     await _end_pools(work, seen)
     return verdicts
 
 
-async def _request(work: Work, row: PoolRow, pool: Pool, tokens: Sequence[str]) -> None:
+async def _request(work: Work, row: PoolRow, known: Known, tokens: Sequence[str]) -> None:
     """Write down who is to be: the worker with what it will be known by, and the intent."""
+    pool, slots = known.pool, known.template.slots
     static = _encode(pool.template()).decode()
     fresh: list[PoolWorkerRow] = []
     for token in tokens:
         worker = Worker(
-            0, token, 0, 0, int(WorkerStatus.OFFLINE), work.now, 0, pool.slots, static, "{}",
+            0, token, 0, 0, int(WorkerStatus.OFFLINE), work.now, 0, slots, static, "{}",
             None, None, work.now,
         )  # fmt: skip
         number = await work.tx.workers.insert(worker)
@@ -94,6 +97,17 @@ async def _send_away(work: Work, seen: Seen) -> None:
             await work.tx.pools.update_workers([draining])
 
 
+async def _take_back(work: Work, seen: Seen) -> None:
+    """Where a budget is spent, what still runs is queued again, blamed for nothing."""
+    for known, now in zip(seen.pools, seen.fleet.pools, strict=True):
+        if known.members and is_spent(now):
+            held = await work.tx.leases.of_workers([member.worker for member in known.members])
+            why = f"the budget of pool {known.row.name} for this month is used up"
+            told = await tell_to_stop(work, {lease.job: why for lease in held})
+            if told:
+                say(work, known.row, f"{told} jobs are taken back: {why}")
+
+
 async def _end_pools(work: Work, seen: Seen) -> None:
     """A deleted pool goes with its last worker; what was asked for in vain is forgotten."""
     for known in seen.pools:
@@ -121,7 +135,7 @@ async def _note(
 ) -> PoolRow | None:
     """Take a worker from `requested` on; None if it has moved on meanwhile."""
     row = await work.tx.pools.lock(member.pool)
-    now = next((m for m in await work.tx.pools.living() if m.id == member.id), None)
+    now = await work.tx.pools.worker(member.id)
     if row is None or now is None or now.state != Lifecycle.REQUESTED:
         return None
     moved = move(work, row, now, state, why)
@@ -138,14 +152,20 @@ async def note_ended(work: Work, pool_id: int, tokens: Sequence[str]) -> None:
 
 
 async def note_fault(work: Work, pool_id: int, why: str) -> None:
-    """A provider could not be asked what there is; nothing is concluded from that."""
+    """A provider could not be asked what there is; nothing is concluded from that.
+
+    Workers that it was never asked for are forgotten: others must not count on them.
+    """
     row = await work.tx.pools.lock(pool_id)
-    if row is not None and row.message != why[:500]:
-        await work.tx.pools.update(row._replace(message=why[:500], updated_at=work.now))
+    if row is None:
+        return
+    for member in await work.tx.pools.living():
+        unasked = member.state == Lifecycle.REQUESTED and not member.tries
+        if member.pool == pool_id and unasked:
+            gone = move(work, row, member, Lifecycle.GONE, why)
+            await work.tx.pools.update_workers([gone._replace(worker=0)])
+            await remove(work, member.worker, False, ACTOR)
+    if row.message != why[:500]:
         say(work, row, f"Pool {row.name}: {why}")
-
-
-async def waiting_shapes(work: Work) -> list[int]:
-    """The shapes of what waits and runs, whose runtimes are to be looked up."""
-    load = await work.tx.pools.load(1)
-    return sorted({shape for shape, _ in load.ready} | {shape for _, shape, _ in load.leases})
+    pause = max(row.next_at, after_failure(decode_pool(row.body), 1, work.now))
+    await work.tx.pools.update(row._replace(message=why[:500], next_at=pause, updated_at=work.now))

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 import msgspec
@@ -23,14 +24,16 @@ from windlass.domain.pools import (
 )
 from windlass.engine.checks import check_metadata
 from windlass.engine.engine import Engine
-from windlass.engine.pool_fleet import Known, look
-from windlass.engine.pool_steps import waiting_shapes
+from windlass.engine.pool_fleet import MOST_COUNTED, MOST_SURVEYED, Survey, look
+from windlass.engine.pool_targets import Known
 from windlass.engine.work import Work
 from windlass.ports.clock import Secrets
 from windlass.ports.provider import Providers
 from windlass.ports.store import Tx
+from windlass.ports.store_pools import Span
 
 INSTALLATION: Final = "installation"
+LOWEST_RANK: Final = -(2**63)
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -121,17 +124,32 @@ class Pools:
 
     async def plan(self, workers: int | None = None, target_ms: int | None = None) -> Planned:
         """What the pools would do now, or would if they were otherwise."""
-        expected = await self.expected()
-        seen = await self.engine.run(lambda work: look(work, expected))
+        survey = await self.survey()
+        seen = await self.engine.run(lambda work: look(work, survey))
         fleet = what_if(seen.fleet, workers, target_ms)
         waits = any(target.queued for target in fleet.targets)
         useless = [known.pool.name for known in seen.pools if waits and _is_useless(known, fleet)]
         return Planned(fleet, size(fleet), useless)
 
-    async def expected(self) -> Mapping[int, int]:
-        """The mean runtimes of what waits and runs; shapes without history are absent."""
-        found = await self.engine.statistics(await self.engine.run(waiting_shapes))
-        return {shape: max(1, round(summary.mean_ms)) for shape, summary in found.items()}
+    async def survey(self) -> Survey:
+        """The mean runtimes of what waits and runs, where there is history, and long counts."""
+        load = await self.engine.run(lambda work: work.tx.pools.load(MOST_COUNTED))
+        shapes = {shape for shape, _ in load.ready} | {shape for _, shape, _ in load.leases}
+        found = await self.engine.statistics(sorted(shapes))
+        means = {shape: max(1, round(summary.mean_ms)) for shape, summary in found.items()}
+        many = [shape for shape, count in load.ready if count == MOST_COUNTED]
+        return Survey(means, {shape: await self._depth(shape) for shape in many})
+
+    async def _depth(self, shape: int) -> int:
+        """Count ready jobs of a shape span by span, so that others get their turn in between."""
+        counted, last = 0, Span(0, LOWEST_RANK, 0)
+        while counted < MOST_SURVEYED:
+            step = partial(_next_span, shape=shape, after=last)
+            last = await self.engine.run(step)
+            counted += last.jobs
+            if last.jobs < MOST_COUNTED:
+                break
+        return counted
 
     async def installation(self) -> str:
         """A name for this installation, which its machines carry; made once."""
@@ -152,6 +170,10 @@ class Pools:
         return hashlib.sha256(self.secrets.secret().encode()).hexdigest()[:length]
 
 
+async def _next_span(work: Work, shape: int, after: Span) -> Span:
+    return await work.tx.pools.span(shape, after.rank, after.job, MOST_COUNTED)
+
+
 def _is_useless(known: Known, fleet: Fleet) -> bool:
     name = known.pool.name
     return not any(name in t.pools or name in t.guesses for t in fleet.targets if t.queued)
@@ -170,10 +192,13 @@ async def _put(work: Work, name: str, body: bytes, actor: str) -> tuple[PoolRow,
         return row._replace(id=number), True
     if known.body == body and known.state == PoolState.ACTIVE:
         return known, False
-    # What went wrong before may be what was changed: it may be tried again at once.
+    # What went wrong before may be what was changed: it may be tried again at once. Workers that
+    # are started otherwise may have what others had not: that is found out anew.
+    before, after = decode_pool(known.body), decode_pool(body)
+    alike = (before.provider, before.options) == (after.provider, after.options)
     row = known._replace(
         state=int(PoolState.ACTIVE), body=body, failures=0, next_at=0, message=None,
-        updated_at=work.now,
+        learned=known.learned if alike else None, updated_at=work.now,
     )  # fmt: skip
     await work.tx.pools.update(row)
     _say(work, name, "was changed", actor)

@@ -57,7 +57,10 @@ async def preempt(work: Work) -> int:
         if victim is not None:
             left.remove(victim)
             told[victim.job] = head
-    return await _tell(work, told)
+    stopped = await tell_to_stop(work, {job: _for(work, head) for job, head in told.items()})
+    if stopped:
+        work.effects.count("preemptions", stopped)
+    return stopped
 
 
 async def _preempting(work: Work, heads: Sequence[Head]) -> list[Head]:
@@ -112,18 +115,19 @@ def _victim(
     return None
 
 
-async def _tell(work: Work, told: Mapping[int, Head]) -> int:
-    """Mark the leases that are still running, under the locks of their jobs."""
-    jobs = sorted(told)
+def _for(work: Work, head: Head) -> str:
+    return f"{PREEMPTED} by job {head.job} of queue {work.catalog.queue_of(head.shape)}"
+
+
+async def tell_to_stop(work: Work, why: Mapping[int, str]) -> int:
+    """Mark the leases of these jobs that are still running, under the locks of the jobs."""
+    jobs = sorted(why)
     if not jobs:
         return 0
     await work.tx.jobs.lock(jobs)
     leases = await work.tx.leases.lock(jobs)
     still = [job for job, row in leases.items() if row.state == RUNNING and row.reason is None]
     for job in still:
-        queue = work.catalog.queue_of(told[job].shape)
-        reason = f"{PREEMPTED} by job {told[job].job} of queue {queue}"
-        await work.tx.leases.mark([job], RUNNING, reason)
+        await work.tx.leases.mark([job], RUNNING, why[job])
         work.effects.pokes.append(leases[job].worker)
-        work.effects.count("preemptions")
     return len(still)

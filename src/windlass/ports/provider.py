@@ -33,13 +33,15 @@ class Order(NamedTuple):
     token: str
     server: str
     code: str
-    slots: int
+    slots: int | None  # None: the worker goes by its resources
     resources: Mapping[str, int]
     spot: bool = False
 
     def command(self) -> list[str]:
         """How its worker is started; the code goes by the environment, where few can see it."""
-        words = ["windlass", "worker", "--name", self.token, "--slots", str(self.slots)]
+        words = ["windlass", "worker", "--name", self.token]
+        if self.slots is not None:
+            words += ["--slots", str(self.slots)]
         if self.resources:
             amounts = (f"{name}={amount}" for name, amount in self.resources.items())
             words += ["--resources", ",".join(amounts)]
@@ -64,9 +66,14 @@ class Machine(NamedTuple):
 
 
 class Provider(Protocol):
-    """One way to get machines. `settle_ms` is how long a new one may stay unseen in lists."""
+    """One way to get machines. `settle_ms` is how long a new one may stay unseen in lists.
+
+    Where machines are only seen from the host that they are on, `host` is the one that this
+    server is on, and ids begin with it (`host:…`); elsewhere it is empty.
+    """
 
     settle_ms: int
+    host: str
 
     async def launch(self, order: Order) -> Machine:
         """Start a machine, unless there is one with this token. Raises `ProviderFault`."""

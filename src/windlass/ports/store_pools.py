@@ -10,11 +10,33 @@ from typing import NamedTuple, Protocol
 from windlass.domain.pools import CostRow, PoolRow, PoolWorkerRow
 
 
+def position_name(pool: int) -> str:
+    """Under which name in `meta` stands up to which event a pool has accounted for attempts."""
+    return f"pool_{pool}_seq"
+
+
 class Load(NamedTuple):
     """What there is to do: ready jobs by shape, and (worker, shape, since when) of leases."""
 
     ready: list[tuple[int, int]]
     leases: list[tuple[int, int, int]]
+
+
+class Spell(NamedTuple):
+    """A worker held a job of this shape, from its start (or when it was given to it) to its end."""
+
+    worker: int
+    shape: int
+    since: int
+    until: int
+
+
+class Span(NamedTuple):
+    """So many ready jobs of a shape in a row, and where the last of them stands."""
+
+    jobs: int
+    rank: int
+    job: int
 
 
 class PoolsTx(Protocol):
@@ -33,7 +55,10 @@ class PoolsTx(Protocol):
         ...
 
     async def remove(self, pool: int) -> None:
-        """Remove a pool and what is known of its workers; what it cost stays."""
+        """Remove a pool, what is known of its workers, and how far it has accounted.
+
+        What it cost stays.
+        """
         ...
 
     async def all(self) -> list[PoolRow]:
@@ -46,6 +71,10 @@ class PoolsTx(Protocol):
 
     async def update_workers(self, rows: Sequence[PoolWorkerRow]) -> None:
         """Write every column but id, pool, requested_at, spot and token."""
+        ...
+
+    async def worker(self, number: int) -> PoolWorkerRow | None:
+        """One of them by its id, not locked."""
         ...
 
     async def living(self) -> list[PoolWorkerRow]:
@@ -66,4 +95,18 @@ class PoolsTx(Protocol):
 
     async def load(self, most: int) -> Load:
         """Both ascending; of one shape no more than `most` ready jobs are counted."""
+        ...
+
+    async def spells(self, after: int, workers: Sequence[int]) -> list[Spell]:
+        """What attempts on these workers took that ended in events behind number `after`.
+
+        Ascending; those whose jobs have been removed since are left out.
+        """
+        ...
+
+    async def span(self, shape: int, rank: int, job: int, most: int) -> Span:
+        """The next ready jobs of a shape behind this place, `most` of them or all there are.
+
+        Where the last one stands is told only if there are so many.
+        """
         ...

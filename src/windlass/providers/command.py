@@ -19,6 +19,7 @@ class CommandProvider:
     """Runs the programs of a pool's options; what is started twice must be one machine."""
 
     settle_ms = 10_000
+    host = ""
 
     def __init__(self, pool: Pool) -> None:
         options = Options(pool.options)

@@ -30,6 +30,18 @@ NO_SPOT: Final = frozenset({
     "InsufficientInstanceCapacity", "InsufficientCapacity", "SpotMaxPriceTooLow",
     "MaxSpotInstanceCountExceeded", "InsufficientHostCapacity", "Unsupported",
 })  # fmt: skip
+# A spot machine is told two minutes before it is taken. The worker, which has the number of the
+# script's process, is then asked to end: it hands back what does not end in time.
+NOTICE_SECONDS: Final = 5
+NOTICE: Final = """
+(imds=${{AWS_EC2_METADATA_SERVICE_ENDPOINT:-http://169.254.169.254}}/latest
+ask() {{ curl -sf -m 2 --noproxy '*' "$@"; }}
+while sleep {seconds} && kill -0 $$; do
+  key=$(ask -X PUT -H 'X-aws-ec2-metadata-token-ttl-seconds: 60' "$imds/api/token") || continue
+  header="X-aws-ec2-metadata-token: $key"
+  ask -H "$header" "$imds/meta-data/spot/instance-action" && kill -TERM $$ && break
+done) >/dev/null 2>&1 &
+"""
 UNKNOWN: Final = "InvalidInstanceID.NotFound"
 ASKED_BEFORE: Final = "IdempotentParameterMismatch"
 
@@ -40,6 +52,7 @@ class Ec2Provider:
     `instance_profile`, `setup` (shell, before the worker), `tags`, `endpoint_url`."""
 
     settle_ms = 60_000
+    host = ""
 
     def __init__(self, pool: Pool) -> None:
         options = Options(pool.options)
@@ -105,13 +118,18 @@ class Ec2Provider:
             MaxCount=1,
             ClientToken=f"{order.owner.installation}-{order.token}{'-spot' if spot else ''}"[:64],
             InstanceInitiatedShutdownBehavior="terminate",
-            UserData=order.script(self._setup),
+            UserData=order.script(self._before(order)),
             TagSpecifications=[
                 {"ResourceType": "instance", "Tags": listed},
                 {"ResourceType": "volume", "Tags": listed},
             ],
         )
         return Machine(order.token, made["Instances"][0]["InstanceId"])
+
+    def _before(self, order: Order) -> str:
+        """What goes before the worker."""
+        notice = NOTICE.format(seconds=NOTICE_SECONDS) if order.spot else ""
+        return f"{self._setup.rstrip()}{notice}".lstrip()
 
     def _by_token(self, order: Order) -> Machine | None:
         found = (machine for machine in self._look(order.owner) if machine.token == order.token)

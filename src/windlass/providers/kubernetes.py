@@ -35,6 +35,7 @@ class KubernetesProvider:
     own words), `labels`, `container` and `pod` (fields joined to the container and the spec)."""
 
     settle_ms = 10_000
+    host = ""
 
     def __init__(self, pool: Pool) -> None:
         options = Options(pool.options)

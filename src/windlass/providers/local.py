@@ -2,6 +2,7 @@
 
 A worker is found by its token on its command line, so it is found by whichever server
 looks, after a crash too. It lives on when the server dies, and goes on when it is back.
+Servers on other machines cannot see it: its name begins with that of its host.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -32,6 +34,7 @@ class LocalProvider:
     settle_ms = 0
 
     def __init__(self, pool: Pool, place: Path, clock: Clock) -> None:
+        self.host = socket.gethostname()
         options = Options(pool.options)
         self._env = options.texts("env")
         self._words = options.words("arguments", ())
@@ -61,7 +64,7 @@ class LocalProvider:
         # Until the system shows its words, another server would take it for missing.
         while _is_being_made(process.pid):
             await self._clock.sleep_ms(1)
-        return Machine(order.token, str(process.pid))
+        return self._machine(order.token, process.pid)
 
     async def find(self, owner: Owner) -> Sequence[Machine]:
         """Processes whose state lies in a folder of the pool, wherever the folder of their server
@@ -70,7 +73,7 @@ class LocalProvider:
         for pid, state in _workers():
             if state.parts[-4:-2] == owner and state.name == STATE:
                 token = state.parent.name
-                found.setdefault(token, Machine(token, str(pid)))
+                found.setdefault(token, self._machine(token, pid))
         self._tidy(owner, found)
         return list(found.values())
 
@@ -80,7 +83,10 @@ class LocalProvider:
             times = self._asked[machine.token] = self._asked.get(machine.token, 0) + 1
             number = signal.SIGKILL if times > PATIENCE else signal.SIGTERM
             with contextlib.suppress(ProcessLookupError):
-                os.kill(int(machine.id), number)
+                os.kill(pid_of(machine), number)
+
+    def _machine(self, token: str, pid: int) -> Machine:
+        return Machine(token, f"{self.host}:{pid}")
 
     def _environment(self, order: Order) -> dict[str, str]:
         own = {name: value for name, value in os.environ.items() if name not in WITHHELD}
@@ -95,6 +101,11 @@ class LocalProvider:
         for token in [token for token in self._asked if token not in living]:
             del self._asked[token]
             shutil.rmtree(self._folder(owner) / token, ignore_errors=True)
+
+
+def pid_of(machine: Machine) -> int:
+    """The process that a machine of this kind is."""
+    return int(machine.id.rpartition(":")[2])
 
 
 def workers_below(folder: Path) -> list[int]:

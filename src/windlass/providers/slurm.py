@@ -14,6 +14,8 @@ from windlass.providers.programs import run
 
 # Jobs in these states exist or will; all others have ended.
 _STATES: Final = "PENDING,CONFIGURING,RUNNING,SUSPENDED,COMPLETING,STOPPED,RESIZING,REQUEUED"
+# Before its time is over a worker is asked to end: it hands back what does not end by then.
+_NOTICE: Final = "--signal=B:TERM@90"
 _UNKNOWN: Final = "Invalid job id"
 
 
@@ -21,6 +23,7 @@ class SlurmProvider:
     """`sbatch` words come from the options: partition, account, qos, time and `arguments`."""
 
     settle_ms = 10_000
+    host = ""
 
     def __init__(self, pool: Pool) -> None:
         options = Options(pool.options)
@@ -29,6 +32,8 @@ class SlurmProvider:
             for name in ("partition", "account", "qos", "time", "chdir", "output")
             if (value := options.optional(name)) is not None
         ]
+        if any(flag.startswith("--time=") for flag in self._flags):
+            self._flags.append(_NOTICE)
         self._words = options.words("arguments", ())
         self._setup = options.text("setup", "")
         self._path = options.optional("programs")

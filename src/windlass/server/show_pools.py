@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 
 from windlass.domain.moments import format_moment
-from windlass.domain.pool_sizing import Fleet, Target, Verdict, latency_ms
+from windlass.domain.pool_scale import Target
+from windlass.domain.pool_sizing import Fleet, Verdict, latency_ms
 from windlass.domain.pools import (
     MICROS,
     CostRow,
@@ -104,7 +105,7 @@ def _show_verdict(verdict: Verdict, workers: int, message: str | None) -> PoolPl
 
 
 def _show_target(target: Target, fleet: Fleet, named: bool) -> PlanTarget:
-    slots = sum(host.slots for host in fleet.hosts if host.id in target.hosts)
+    slots = sum(host.workers * target.hosts.get(host.id, 0) for host in fleet.hosts)
     return PlanTarget(
         jobs=target.label if named else "jobs",
         queued=target.queued,
@@ -113,7 +114,9 @@ def _show_target(target: Target, fleet: Fleet, named: bool) -> PlanTarget:
         running_seconds=target.running_ms / 1000,
         slots=slots,
         latency_seconds=_latency(latency_ms(target.work_ms, slots)),
-        pools=sorted(target.pools | target.guesses),
+        pools=sorted({*target.pools, *target.guesses}),
+        more=target.more,
+        obstacle=target.obstacle if named else "",
     )
 
 

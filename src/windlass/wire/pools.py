@@ -61,7 +61,11 @@ class CostList(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlanTarget(msgspec.Struct, frozen=True, kw_only=True):
-    """Work that the same workers and pools can run, and how long it would take."""
+    """Work that the same workers and pools can run, and how long it would take.
+
+    `slots` is how many of these jobs run at once, by slots and resources of the workers. With
+    `more`, others are queued that were not counted. `obstacle` says why nobody can run it.
+    """
 
     jobs: str
     queued: int
@@ -71,6 +75,8 @@ class PlanTarget(msgspec.Struct, frozen=True, kw_only=True):
     slots: int
     latency_seconds: float | None
     pools: list[str]
+    more: bool = False
+    obstacle: str = ""
 
 
 class PoolPlan(msgspec.Struct, frozen=True, kw_only=True):

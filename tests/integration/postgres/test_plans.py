@@ -185,8 +185,11 @@ HOT = {
     "lock_reaction": {"reactions_pkey"},
     "newest_template": {"templates_pkey"},
     "ready_load": {"ready_pkey"},
+    "nth_ready": {"ready_pkey"},
+    "ended_spells": {"events_pkey", "jobs_pkey", "attempts_pkey"},
     "living_pool_workers": {"pool_workers_living"},
-    "update_pool_worker": {"pool_workers_pkey"},
+    "update_pool_workers": {"pool_workers_pkey"},
+    "pool_worker": {"pool_workers_pkey"},
     "template_version": {"templates_pkey"},
 }
 

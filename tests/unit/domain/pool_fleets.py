@@ -1,8 +1,8 @@
 """Small pools and work for the tests of sizing."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
-from windlass.domain.pool_sizing import Target
+from windlass.domain.pool_scale import Target
 from windlass.domain.pools import Pool
 
 NOW = 1_000_000
@@ -15,8 +15,14 @@ def pool(**fields: object) -> Pool:
 
 
 def target(
-    queued: int, each_ms: int, hosts: Sequence[int] = (), left_ms: int = 0, running: int = 0
+    queued: int,
+    each_ms: int,
+    hosts: Iterable[int] = (),
+    left_ms: int = 0,
+    running: int = 0,
+    room: int = 1,
 ) -> Target:
+    """Work for a pool `p`; each host takes one of its jobs at once, and a worker of `p` `room`."""
     return Target(
-        "jobs", queued, queued * each_ms, running, left_ms, frozenset(hosts), frozenset({"p"})
+        "jobs", queued, queued * each_ms, running, left_ms, dict.fromkeys(hosts, 1), {"p": room}
     )

@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.unit.domain.pool_fleets import NOW, SECOND, pool, target
+from windlass.domain.pool_scale import Host
 from windlass.domain.pool_sizing import (
     Fleet,
-    Host,
     Member,
     PoolNow,
     affordable_workers,
@@ -98,7 +98,7 @@ def test_steady_load_does_not_flap() -> None:
         for _ in range(min(free, queued)):
             running.append(now + 10 * SECOND)
             queued -= 1
-        hosts = [Host(n, 1, "p") for n in range(len(workers))]
+        hosts = [Host(n, "p") for n in range(len(workers))]
         left = sum(end - now for end in running)
         work = target(queued, 10 * SECOND, range(len(workers)), left, len(running))
         one = PoolNow(described, serving=len(workers), known=True)

@@ -1,23 +1,21 @@
 """Sizing: enough workers and no more, within all limits, and without flapping."""
 
 from collections.abc import Sequence
-from itertools import combinations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.domain.pool_fleets import NOW, pool, target
-from windlass.domain.pool_flow import spare_flow
+from windlass.domain.pool_scale import Host, Target
 from windlass.domain.pool_sizing import (
     NEVER,
     Fleet,
-    Host,
     PoolNow,
-    Target,
     Verdict,
     affordable_workers,
     latency_ms,
     size,
+    target_with,
 )
 from windlass.domain.pool_what_if import what_if
 
@@ -35,11 +33,11 @@ def test_200_jobs_of_a_tenth_of_a_second_need_four_workers_for_five_seconds() ->
     found = verdict(PoolNow(pool()), target(200, 100))
     assert (found.start, found.work_ms, found.latency_ms) == (4, 20_000, NEVER)
     assert found.after_ms == 5_000
-    assert found.reason == "estimated latency (no slot can run it) is over the target of 5s"
+    assert found.reason == "estimated latency (nobody can run it) is over the target of 5s"
 
 
 def test_what_runs_counts_with_what_is_left_of_it() -> None:
-    hosts = [Host(1, 1), Host(2, 1)]
+    hosts = [Host(1), Host(2)]
     busy = target(3, 1_000, hosts=[1, 2], left_ms=9_000, running=2)
     found = verdict(PoolNow(pool()), busy, hosts=hosts)
     assert (found.latency_ms, found.wanted, found.after_ms) == (6_000, 1, 4_000)
@@ -47,11 +45,11 @@ def test_what_runs_counts_with_what_is_left_of_it() -> None:
 
 def test_nobody_needs_more_slots_than_there_are_jobs() -> None:
     assert verdict(PoolNow(pool()), target(1, 3_600_000)).start == 1
-    assert verdict(PoolNow(pool(slots=4)), target(6, 3_600_000)).start == 2
+    assert verdict(PoolNow(pool()), target(6, 3_600_000, room=4)).start == 2
 
 
 def test_those_on_their_way_count() -> None:
-    hosts = [Host(n, 1, "p") for n in range(4)]
+    hosts = [Host(n, "p") for n in range(4)]
     here = target(200, 100, hosts=range(4))
     found = verdict(PoolNow(pool(), serving=4, starting=4), here, hosts=hosts)
     assert found.start == 0
@@ -59,12 +57,12 @@ def test_those_on_their_way_count() -> None:
 
 
 def test_work_of_a_pool_that_cannot_run_it_starts_nothing() -> None:
-    other = target(9, 60_000)._replace(pools=frozenset())
+    other = target(9, 60_000)._replace(pools={})
     assert verdict(PoolNow(pool()), other).start == 0
 
 
 def test_a_pool_of_which_nothing_is_known_sends_one_worker_ahead() -> None:
-    unsure = target(500, 60_000)._replace(pools=frozenset(), guesses=frozenset({"p"}))
+    unsure = target(500, 60_000)._replace(pools={}, guesses=frozenset({"p"}))
     assert verdict(PoolNow(pool()), unsure).start == 1
     assert verdict(PoolNow(pool(), serving=1, starting=1), unsure).start == 0
     assert verdict(PoolNow(pool(), known=True), unsure).start == 0
@@ -72,11 +70,11 @@ def test_a_pool_of_which_nothing_is_known_sends_one_worker_ahead() -> None:
 
 def test_busy_workers_of_others_leave_no_room() -> None:
     """The one host can run both, and is busy for long with what the pool cannot run."""
-    foreign = Target("f", 0, 0, 1, 600_000, frozenset({1}), frozenset())
+    foreign = Target("f", 0, 0, 1, 600_000, {1: 1}, {})
     mine = target(1, 1_000, hosts=[1])
-    assert verdict(PoolNow(pool()), foreign, mine, hosts=[Host(1, 1)]).start == 1
+    assert verdict(PoolNow(pool()), foreign, mine, hosts=[Host(1)]).start == 1
     nearly = foreign._replace(running_ms=2_000)
-    assert verdict(PoolNow(pool()), nearly, mine, hosts=[Host(1, 1)]).start == 0
+    assert verdict(PoolNow(pool()), nearly, mine, hosts=[Host(1)]).start == 0
 
 
 def test_each_limit_is_named() -> None:
@@ -117,7 +115,7 @@ def test_the_better_pool_goes_first_and_the_next_sees_it() -> None:
     cheap = pool(name="cheap", hourly_price=1, max_workers=2)
     dear = pool(name="dear", hourly_price=9)
     first = pool(name="first", hourly_price=99, priority=1, max_workers=1)
-    work = target(200, 100)._replace(pools=frozenset({"cheap", "dear", "first"}))
+    work = target(200, 100)._replace(pools={"cheap": 1, "dear": 1, "first": 1})
     pools = tuple(PoolNow(one) for one in (dear, cheap, first))
     found = size(Fleet(NOW, (work,), (), pools))
     assert [(v.pool, v.start) for v in found] == [("first", 1), ("cheap", 2), ("dear", 1)]
@@ -126,7 +124,7 @@ def test_the_better_pool_goes_first_and_the_next_sees_it() -> None:
 def test_what_if_answers_from_the_same_function() -> None:
     now = fleet(
         PoolNow(pool(), serving=1), target(200, 100, hosts=[1, 7]),
-        hosts=[Host(1, 1, "p"), Host(7, 1)],
+        hosts=[Host(1, "p"), Host(7)],
     )  # fmt: skip
     assert size(now)[0].start == 2
     assert size(what_if(now, target_ms=60_000))[0].start == 0
@@ -147,20 +145,20 @@ works = st.builds(
 @st.composite
 def fleets(draw: st.DrawFn) -> Fleet:
     """Several targets, hosts and pools, in any relation."""
-    hosts = [Host(n, draw(st.integers(1, 4))) for n in range(draw(st.integers(0, 4)))]
+    hosts = [Host(n, "", draw(st.integers(1, 4))) for n in range(draw(st.integers(0, 4)))]
     names = ["a", "b"][: draw(st.integers(1, 2))]
     pools: list[PoolNow] = []
     targets: list[Target] = []
     for name in names:
         low = draw(st.integers(0, 3))
         described = pool(
-            name=name, slots=draw(st.integers(1, 3)), min_workers=low,
+            name=name, min_workers=low,
             max_workers=draw(st.integers(low, 40)), target_latency_ms=draw(st.integers(1, 60_000)),
             max_ms_per_month=draw(st.sampled_from([0, 10**5, 10**6, 10**8])),
             start_cooldown_ms=draw(st.sampled_from([0, 10_000])), enabled=draw(st.booleans()),
         )  # fmt: skip
         online = draw(st.integers(0, 5))
-        hosts += [Host(100 * len(pools) + 100 + n, described.slots, name) for n in range(online)]
+        hosts += [Host(100 * len(pools) + 100, name, online)] if online else []
         pools.append(
             PoolNow(
                 described, serving=online, leaving=draw(st.integers(0, 3)),
@@ -173,15 +171,11 @@ def fleets(draw: st.DrawFn) -> Fleet:
         )  # fmt: skip
     for n in range(draw(st.integers(0, 4))):
         queued, each, running, left = draw(works)
-        able = draw(st.sets(st.sampled_from(names)))
-        own = [h.id for h in hosts if h.pool in able]
-        some = draw(st.sets(st.sampled_from([h.id for h in hosts if not h.pool] or [0])))
-        targets.append(
-            Target(
-                f"t{n}", queued, queued * each, running, left, frozenset({*own, *some}),
-                frozenset(able),
-            )
-        )  # fmt: skip
+        able = draw(st.dictionaries(st.sampled_from(names), st.integers(1, 6)))
+        others = st.sampled_from([h.id for h in hosts if not h.pool] or [0])
+        reach = draw(st.dictionaries(others, st.integers(1, 6)))
+        reach |= {h.id: able[h.pool] for h in hosts if h.pool in able}
+        targets.append(Target(f"t{n}", queued, queued * each, running, left, reach, able))
     return Fleet(NOW, tuple(targets), tuple(hosts), tuple(pools))
 
 
@@ -191,14 +185,9 @@ def apply(before: Fleet) -> Fleet:
     decided = {v.pool: v.start for v in size(before)}
     for number, one in enumerate(before.pools):
         start = decided[one.pool.name]
-        fresh = [
-            Host(10_000 * (number + 1) + n, one.pool.slots, one.pool.name) for n in range(start)
-        ]
-        hosts += fresh
-        ids = {host.id for host in fresh}
-        targets = [
-            t._replace(hosts=t.hosts | ids) if one.pool.name in t.pools else t for t in targets
-        ]
+        if start:
+            hosts.append(Host(10_000 + number, one.pool.name, start))
+            targets = [target_with(one, hosts[-1]) for one in targets]
         pools.append(one._replace(serving=one.serving + start, starting=one.starting + start))
     return before._replace(hosts=tuple(hosts), targets=tuple(targets), pools=tuple(pools))
 
@@ -231,17 +220,17 @@ def _alone(before: Fleet) -> bool:
 
 
 @given(works, st.integers(1, 4), st.integers(1, 60_000))
-def test_one_less_would_not_do(work: tuple[int, int, int, int], slots: int, target_ms: int) -> None:
+def test_one_less_would_not_do(work: tuple[int, int, int, int], room: int, target_ms: int) -> None:
     queued, each, running, left = work
-    hosts = [Host(n, 1) for n in range(running)]
-    one = PoolNow(pool(slots=slots, target_latency_ms=target_ms, max_workers=10**4))
-    mine = target(queued, each, hosts=range(running), left_ms=left, running=running)
+    hosts = [Host(n) for n in range(running)]
+    one = PoolNow(pool(target_latency_ms=target_ms, max_workers=10**4))
+    mine = target(queued, each, range(running), left, running, room)
     found = verdict(one, mine, hosts=hosts)
     jobs, needed = queued + running, -(-mine.work_ms // target_ms)
     if found.start:
         assert queued
-        assert found.after_ms <= target_ms or found.slots + found.start * slots >= jobs
-        fewer = found.slots + (found.start - 1) * slots
+        assert found.after_ms <= target_ms or found.slots + found.start * room >= jobs
+        fewer = found.slots + (found.start - 1) * room
         assert fewer < jobs
         assert latency_ms(mine.work_ms, fewer) in (NEVER, *_over(mine.work_ms, fewer, target_ms))
     elif queued:
@@ -258,35 +247,8 @@ def test_more_work_never_means_fewer_workers(
     work: tuple[int, int, int, int], more: int, left: int
 ) -> None:
     queued, each, running, _ = work
-    hosts = [Host(n, 1) for n in range(running)]
+    hosts = [Host(n) for n in range(running)]
     less = target(queued, each, hosts=range(running), left_ms=left, running=running)
     bigger = target(queued + more, each, hosts=range(running), left_ms=left, running=running)
     one = PoolNow(pool())
     assert verdict(one, bigger, hosts=hosts).wanted >= verdict(one, less, hosts=hosts).wanted
-
-
-@given(st.data())
-def test_slots_are_shared_out_at_best(data: st.DataObject) -> None:
-    """The flow against the theorem behind it: what is lacking is the worst of all subsets."""
-    count = data.draw(st.integers(1, 5))
-    capacities = {n: data.draw(st.integers(0, 5)) for n in range(data.draw(st.integers(1, 5)))}
-    needs = [data.draw(st.integers(0, 12)) for _ in range(count)]
-    reach = [frozenset(data.draw(st.sets(st.sampled_from(range(len(capacities)))))) for _ in needs]
-    helped = [data.draw(st.booleans()) for _ in needs]
-
-    def unmet(chosen: Sequence[int]) -> int:
-        """What is not met of the chosen needs, by the worst of their subsets (Hall)."""
-        worst = 0
-        for size_ in range(1, len(chosen) + 1):
-            for some in combinations(chosen, size_):
-                hosts = frozenset[int]().union(*(reach[n] for n in some))
-                lacks = sum(needs[n] for n in some) - sum(capacities[h] for h in hosts)
-                worst = max(worst, lacks)
-        return worst
-
-    everyone = list(range(count))
-    alone = [n for n in everyone if not helped[n]]
-    total = sum(needs)
-    without = total - unmet(everyone)
-    with_helper = total - unmet(alone)
-    assert spare_flow(needs, reach, capacities, helped) == with_helper - without

@@ -12,7 +12,6 @@ from windlass.domain.pools import (
     PROVIDERS,
     Pool,
     backoff_ms,
-    cost_micros,
     describe_pool,
     parse_pool,
 )
@@ -87,7 +86,7 @@ def test_the_template_says_what_its_workers_will_be() -> None:
     )  # fmt: skip
     assert pool.template() == {
         "zone": "a", "pool:name": "p", "system:architectures": ["arm64"], "tags": ["x"],
-        "system:cpus": 8, "resource:licences": 2,
+        "system:cpus": 8, "resource:licences": 2, "system:shares": True,
     }  # fmt: skip
 
 
@@ -95,9 +94,3 @@ def test_backing_off_doubles_up_to_an_hour() -> None:
     pool = Pool(name="p", failure_cooldown_ms=1_000)
     assert [backoff_ms(pool, n) for n in (1, 2, 3)] == [1_000, 2_000, 4_000]
     assert backoff_ms(pool, 1_000) == HOUR_MS
-
-
-def test_money_is_time_by_the_price_of_an_hour() -> None:
-    pool = parse_pool({"name": "p", "hourly_price": "0.36"})
-    assert cost_micros(pool, HOUR_MS) == 360_000
-    assert cost_micros(pool, 1_000) == 100

@@ -69,9 +69,9 @@ class PoolsLoop:
         """One round: look, take note, decide, act."""
         if not await self._engine.store.read(lambda tx: tx.pools.all()):
             return Report()
-        if not await self._engine.run(self._take_turn):
-            return Report()
         installation = await self._pools.installation()
+        if not await self._engine.run(self._take_turn):
+            return await self._round(installation, turn=False)
         before = await self._round(installation)
         verdicts = await self._decide()
         after = await self._round(installation) if any(v.start for v in verdicts) else Report()
@@ -97,33 +97,36 @@ class PoolsLoop:
         return True
 
     async def _decide(self) -> Sequence[Verdict]:
-        expected = await self._pools.expected()
+        survey = await self._pools.survey()
         tokens = [self._pools.fresh_name() for _ in range(MOST_STARTED)]
-        return await self._engine.run(partial(decide, expected=expected, tokens=tokens))
+        return await self._engine.run(partial(decide, survey=survey, tokens=tokens))
 
-    async def _round(self, installation: str) -> Report:
+    async def _round(self, installation: str, turn: bool = True) -> Report:
+        """Tend all pools; without the turn, only machines that no other server can see."""
         rows = await self._engine.store.read(lambda tx: tx.pools.all())
-        reports = await _all(self._tend(row, installation) for row in rows)
+        reports = await _all(self._tend(row, installation, turn) for row in rows)
         return Report(
-            pools=len(rows),
+            pools=len(rows) if turn else 0,
             launched=sum(report.launched for report in reports),
             refused=sum(report.refused for report in reports),
             terminated=sum(report.terminated for report in reports),
             leaks=sum(report.leaks for report in reports),
         )
 
-    async def _tend(self, row: PoolRow, installation: str) -> Report:
+    async def _tend(self, row: PoolRow, installation: str, turn: bool) -> Report:
         """One pool: what its provider has, and what is to be asked of it."""
         pool, owner = decode_pool(row.body), Owner(installation, row.name)
         try:
             provider = self._provider(row, pool)
+            if not turn and not provider.host:
+                return Report()
             machines = await _in_time(provider.find(owner))
         except (ProviderFault, InvalidInput) as fault:
             await self._complain(row, str(fault))
             return Report()
         retry = 0 if self._engine.store.inline else CALL_MS
         listed = None if machines is None else {m.token: m for m in machines}
-        found = Found(listed, provider.settle_ms, retry)
+        found = Found(listed, provider.settle_ms, retry, provider.host, turn)
         requests: Requests = await self._engine.run(partial(reconcile, pool_id=row.id, found=found))
         launched = await self._launch_all(provider, pool, owner, requests.launch)
         if requests.terminate:

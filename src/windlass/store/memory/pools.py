@@ -2,9 +2,13 @@
 
 from collections.abc import Sequence
 
+from windlass.domain.events import EventKind
 from windlass.domain.pools import CostRow, Lifecycle, PoolRow, PoolWorkerRow
-from windlass.ports.store_pools import Load
+from windlass.domain.states import ACTIVE
+from windlass.ports.store_pools import Load, Span, Spell, position_name
 from windlass.store.memory.tables import Tables
+
+HELD = frozenset(state.code for state in ACTIVE)
 
 
 class MemoryPools:
@@ -37,6 +41,7 @@ class MemoryPools:
 
     async def remove(self, pool: int) -> None:
         self._pools.pop(pool)
+        self._tables.meta.pop(position_name(pool))
         for row in self._workers.between((), None):
             if row.pool == pool:
                 self._workers.pop(row.id)
@@ -59,6 +64,9 @@ class MemoryPools:
                     pool=old.pool, requested_at=old.requested_at, spot=old.spot, token=old.token
                 )
                 self._workers.put(row.id, kept)
+
+    async def worker(self, number: int) -> PoolWorkerRow | None:
+        return self._workers.get(number)
 
     async def living(self) -> list[PoolWorkerRow]:
         rows = self._workers.between((), None)
@@ -90,3 +98,26 @@ class MemoryPools:
             if (job := self._tables.jobs.get(lease.job)) is not None
         )
         return Load(sorted(counts.items()), leases)
+
+    async def spells(self, after: int, workers: Sequence[int]) -> list[Spell]:
+        found: list[Spell] = []
+        for event in self._tables.events.between((after + 1,), None):
+            ended = event.kind == EventKind.JOB and event.frm in HELD and event.to not in HELD
+            job = self._tables.jobs.get(event.job)
+            if not ended or event.worker not in workers or job is None:
+                continue
+            attempt = self._tables.attempts.get((event.job, event.attempt))
+            if attempt is None and job.facts.state and job.facts.attempt == event.attempt:
+                since = job.started_at or job.assigned_at
+            elif attempt is not None:
+                since = attempt.started_at or attempt.assigned_at
+            else:
+                continue
+            found.append(Spell(event.worker, job.facts.shape, since, event.at))
+        return sorted(found)
+
+    async def span(self, shape: int, rank: int, job: int, most: int) -> Span:
+        found = self._tables.ready.between((shape, rank, job + 1), (shape + 1,), most)
+        if len(found) == most:
+            return Span(most, found[-1].rank, found[-1].job)
+        return Span(len(found), 0, 0)

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from windlass.domain.pools import CostRow, PoolRow, PoolWorkerRow
-from windlass.ports.store_pools import Load
+from windlass.ports.store_pools import Load, Span, Spell, position_name
+from windlass.store.postgres.columns import ascending, integers
 from windlass.store.postgres.session import Session
 
 
@@ -32,6 +33,7 @@ class PostgresPools:
 
     async def remove(self, pool: int) -> None:
         await self._session.execute("remove_pool", pool)
+        await self._session.execute("forget_position", position_name(pool))
 
     async def all(self) -> list[PoolRow]:
         return list(map(PoolRow._make, await self._session.fetch("pools_by_name")))
@@ -44,10 +46,17 @@ class PostgresPools:
         return added
 
     async def update_workers(self, rows: Sequence[PoolWorkerRow]) -> None:
-        for r in rows:
-            changed = (r.state, r.worker, r.last_lease, r.changed_at, r.idle_since,
-                       r.charged_until, r.tries, r.machine, r.reason)  # fmt: skip
-            await self._session.execute("update_pool_worker", r.id, *changed)
+        if not rows:
+            return
+        numbers = ("id", "state", "worker", "last_lease", "changed_at", "idle_since",
+                   "charged_until", "tries")  # fmt: skip
+        columns: list[object] = [integers([getattr(r, name) for r in rows]) for name in numbers]
+        columns += [[r.machine for r in rows], [r.reason for r in rows]]
+        await self._session.execute("update_pool_workers", *columns)
+
+    async def worker(self, number: int) -> PoolWorkerRow | None:
+        rows = await self._session.fetch("pool_worker", number)
+        return PoolWorkerRow._make(rows[0]) if rows else None
 
     async def living(self) -> list[PoolWorkerRow]:
         return list(map(PoolWorkerRow._make, await self._session.fetch("living_pool_workers")))
@@ -67,3 +76,15 @@ class PostgresPools:
         ready = [(shape, n) for shape, n in await self._session.fetch("ready_load", most)]
         leased = await self._session.fetch("leased_load")
         return Load(ready, [(worker, shape, since) for worker, shape, since in leased])
+
+    async def spells(self, after: int, workers: Sequence[int]) -> list[Spell]:
+        if not workers:
+            return []
+        rows = await self._session.fetch("ended_spells", after, ascending(workers))
+        return list(map(Spell._make, rows))
+
+    async def span(self, shape: int, rank: int, job: int, most: int) -> Span:
+        last = await self._session.fetch("nth_ready", shape, rank, job, most)
+        if last:
+            return Span(most, *last[0])
+        return Span(await self._session.fetch_value("rest_of_ready", shape, rank, job), 0, 0)

@@ -50,11 +50,22 @@ INSERT INTO pool_workers (id, pool, state, worker, last_lease, requested_at, cha
 VALUES (nextval('pool_worker_ids'), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
 RETURNING id
 
--- name: update_pool_worker
--- Under the lock of its pool.
-UPDATE pool_workers SET state = $2, worker = $3, last_lease = $4, changed_at = $5, idle_since = $6,
-       charged_until = $7, tries = $8, machine = $9, reason = $10
-WHERE id = $1
+-- name: update_pool_workers
+-- Under the lock of their pool, all in one go: the locks of its workers are held meanwhile.
+UPDATE pool_workers AS p SET state = u.state, worker = u.worker, last_lease = u.last_lease,
+       changed_at = u.changed_at, idle_since = u.idle_since, charged_until = u.charged_until,
+       tries = u.tries, machine = u.machine, reason = u.reason
+FROM unnest($1::text::bigint[], $2::text::smallint[], $3::text::bigint[], $4::text::bigint[],
+            $5::text::bigint[], $6::text::bigint[], $7::text::bigint[], $8::text::integer[],
+            $9::text[], $10::text[])
+     AS u (id, state, worker, last_lease, changed_at, idle_since, charged_until, tries, machine, reason)
+WHERE p.id = u.id
+
+-- name: pool_worker
+-- By primary key.
+SELECT id, pool, state, worker, last_lease, requested_at, changed_at, idle_since, charged_until,
+       tries, spot, token, machine, reason
+FROM pool_workers WHERE id = $1
 
 -- name: living_pool_workers
 -- The partial index holds those alone.
@@ -104,6 +115,38 @@ WITH RECURSIVE found AS (
 SELECT f.shape, c.count FROM found f CROSS JOIN LATERAL (
     SELECT count(*) FROM (SELECT FROM ready r WHERE r.shape = f.shape LIMIT $1) AS span
 ) AS c
+
+-- name: ended_spells
+-- The events since a look some seconds ago; 3 to 6 are the states of a job that a worker holds.
+-- What has ended stands with the job, what was tried again with the attempts.
+SELECT e.worker, j.shape,
+       CASE WHEN t.started_at > 0 THEN t.started_at ELSE t.assigned_at END AS since, e.at
+FROM events e
+JOIN jobs j ON j.id = e.job
+CROSS JOIN LATERAL (
+    SELECT a.started_at, a.assigned_at FROM attempts a
+    WHERE a.job = e.job AND a.number = e.attempt
+    UNION ALL
+    SELECT coalesce(j.started_at, 0), coalesce(j.assigned_at, 0)
+    WHERE j.attempt = e.attempt AND j.state > 7
+    LIMIT 1
+) AS t
+WHERE e.seq > $1 AND e.kind = 1 AND e."from" BETWEEN 3 AND 6 AND e."to" NOT BETWEEN 3 AND 6
+    AND e.worker = ANY ($2::text::bigint[])
+ORDER BY 1, 2, 3, 4
+
+-- name: forget_position
+-- By primary key.
+DELETE FROM meta WHERE name = $1
+
+-- name: nth_ready
+-- A bounded span of the primary key.
+SELECT rank, job FROM ready WHERE shape = $1 AND (rank, job) > ($2, $3)
+ORDER BY rank, job LIMIT 1 OFFSET $4::bigint - 1
+
+-- name: rest_of_ready
+-- Only asked for where fewer are left than the span before had.
+SELECT count(*) FROM ready WHERE shape = $1 AND (rank, job) > ($2, $3)
 
 -- name: leased_load
 -- What is leased fits the fleet, however long the queue is.

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import apsw
 
 from windlass.domain.pools import CostRow, PoolRow, PoolWorkerRow
-from windlass.ports.store_pools import Load
-from windlass.store.sqlite.rows import as_cost, as_pool, as_pool_worker
+from windlass.ports.store_pools import Load, Span, Spell, position_name
+from windlass.store.sqlite.rows import as_cost, as_pool, as_pool_worker, integers
 from windlass.store.sqlite.sequences import Sequences
 from windlass.store.sqlite.statements import QUERIES
 
@@ -40,6 +40,7 @@ class SqlitePools:
     async def remove(self, pool: int) -> None:
         self._execute(QUERIES["remove_pool"], (pool,))
         self._execute(QUERIES["remove_pool_workers"], (pool,))
+        self._execute(QUERIES["forget_position"], (position_name(pool),))
 
     async def all(self) -> list[PoolRow]:
         return list(map(as_pool, self._execute(QUERIES["pools_by_name"])))
@@ -53,10 +54,18 @@ class SqlitePools:
         return added
 
     async def update_workers(self, rows: Sequence[PoolWorkerRow]) -> None:
-        for r in rows:
-            changed = (r.state, r.worker, r.last_lease, r.changed_at, r.idle_since,
-                       r.charged_until, r.tries, r.machine, r.reason)  # fmt: skip
-            self._execute(QUERIES["update_pool_worker"], (r.id, *changed))
+        self._connection.executemany(
+            QUERIES["update_pool_worker"],
+            [
+                (r.id, r.state, r.worker, r.last_lease, r.changed_at, r.idle_since,
+                 r.charged_until, r.tries, r.machine, r.reason)
+                for r in rows
+            ],
+        )  # fmt: skip
+
+    async def worker(self, number: int) -> PoolWorkerRow | None:
+        rows = self._execute(QUERIES["pool_worker"], (number,)).fetchall()
+        return as_pool_worker(rows[0]) if rows else None
 
     async def living(self) -> list[PoolWorkerRow]:
         return list(map(as_pool_worker, self._execute(QUERIES["living_pool_workers"])))
@@ -76,3 +85,15 @@ class SqlitePools:
         ready = [(shape, count) for shape, count in self._execute(QUERIES["ready_load"], (most,))]
         leased = self._execute(QUERIES["leased_load"])
         return Load(ready, [(worker, shape, since) for worker, shape, since in leased])
+
+    async def spells(self, after: int, workers: Sequence[int]) -> list[Spell]:
+        if not workers:
+            return []
+        rows = self._execute(QUERIES["ended_spells"], (after, integers(sorted(workers))))
+        return list(map(Spell._make, rows))
+
+    async def span(self, shape: int, rank: int, job: int, most: int) -> Span:
+        last = self._execute(QUERIES["nth_ready"], (shape, rank, job, most)).fetchall()
+        if last:
+            return Span._make((most, *last[0]))
+        return Span(self._execute(QUERIES["rest_of_ready"], (shape, rank, job)).get, 0, 0)

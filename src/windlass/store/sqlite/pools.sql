@@ -64,6 +64,12 @@ UPDATE pool_workers SET state = ?2, worker = ?3, last_lease = ?4, changed_at = ?
     idle_since = ?6, charged_until = ?7, tries = ?8, machine = ?9, reason = ?10
 WHERE id = ?1;
 
+-- name: pool_worker
+-- By primary key.
+SELECT id, pool, state, worker, last_lease, requested_at, changed_at, idle_since, charged_until,
+    tries, spot, token, machine, reason
+FROM pool_workers WHERE id = ?;
+
 -- name: living_pool_workers
 -- The partial index holds those alone.
 SELECT id, pool, state, worker, last_lease, requested_at, changed_at, idle_since, charged_until,
@@ -115,6 +121,34 @@ WITH RECURSIVE found (shape) AS (
 SELECT shape, (SELECT count(*) FROM (
     SELECT 1 FROM ready AS r WHERE r.shape = found.shape LIMIT ?1
 )) FROM found WHERE shape IS NOT NULL;
+
+-- name: ended_spells
+-- The events since a look some seconds ago; 3 to 6 are the states of a job that a worker holds.
+SELECT
+    e.worker, j.shape,
+    CASE ifnull(o.started_at, a.started_at) WHEN 0 THEN ifnull(o.assigned_at, a.assigned_at)
+        ELSE ifnull(o.started_at, a.started_at) END AS since,
+    e.at
+FROM events AS e
+CROSS JOIN jobs AS j ON j.id = e.job
+LEFT JOIN outcomes AS o ON o.job = e.job AND o.attempt = e.attempt
+LEFT JOIN attempts AS a ON a.job = e.job AND a.number = e.attempt
+WHERE e.seq > ?1 AND e.kind = 1 AND e.from_state BETWEEN 3 AND 6 AND e.to_state NOT BETWEEN 3 AND 6
+    AND e.worker IN carray(?2) AND ifnull(o.started_at, a.started_at) IS NOT NULL
+ORDER BY 1, 2, 3, 4;
+
+-- name: forget_position
+-- By primary key.
+DELETE FROM meta WHERE name = ?;
+
+-- name: nth_ready
+-- A bounded span of the primary key.
+SELECT rank, job FROM ready WHERE shape = ?1 AND (rank, job) > (?2, ?3)
+ORDER BY rank, job LIMIT 1 OFFSET ?4 - 1;
+
+-- name: rest_of_ready
+-- Only asked for where fewer are left than the span before had.
+SELECT count(*) FROM ready WHERE shape = ?1 AND (rank, job) > (?2, ?3);
 
 -- name: leased_load
 -- What is leased fits the fleet, however long the queue is.
