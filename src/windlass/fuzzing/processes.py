@@ -2,7 +2,8 @@
 
 A build script that hangs, a target that eats memory, a test that writes for ever: each ends
 with a reason, and nothing of it is left behind. Every program leads a process group of its
-own; what leaves the group is found as a descendant of it.
+own; what leaves the group is found as a descendant of it. Should we be killed ourselves, a
+guard ends them.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from windlass.domain.errors import InvalidInput
+from windlass.fuzzing.guard import guarded
 from windlass.ports.clock import Clock
 
 LOOK_MS: Final = 100
@@ -119,7 +121,7 @@ async def _start(
     with logs[0].open("ab") as output, logs[1].open("ab") as errors:
         try:
             return await asyncio.create_subprocess_exec(
-                *argv, cwd=cwd, env=env, stdin=asyncio.subprocess.DEVNULL, stdout=output,
+                *argv, cwd=cwd, env=guarded(env), stdin=asyncio.subprocess.DEVNULL, stdout=output,
                 stderr=errors, process_group=0,
             )  # fmt: skip
         except OSError as error:
