@@ -103,7 +103,7 @@ def test_a_dry_run_changes_nothing(fuzz: Fuzz) -> None:
     fuzz.repository.commit("a.cpp")
     done = fuzz("manager", "toy", "--dry-run")
     assert "would: queue" in done.stdout
-    assert not (fuzz.folder / "bucket" / "solvers").exists()
+    assert not (fuzz.folder / "bucket").exists()
 
 
 def test_what_is_wrong_is_said_and_nothing_changes(fuzz: Fuzz) -> None:
@@ -188,8 +188,9 @@ def test_status_is_a_picture(fuzz: Fuzz) -> None:
     fuzz.json("manager", "toy")
     fuzz.json("builder", "next", "toy")
     shown = fuzz("status", "toy").stdout
-    assert f"queue     2  {first[:12]} {second[:12]}" in shown
-    assert f"{first[:12]} is being built by" in shown
+    assert "queue 2 ─┬─► built 0 ──► schedule 0 ──► findings 0 open, 0 closed" in shown
+    assert f"queue     {first[:12]}  being built by" in shown
+    assert f"          {second[:12]}" in shown.splitlines()
     told = fuzz.json("status", "toy")
     assert told["queue"] == [first, second]
     assert [one["commit"] for one in told["at_work"]] == [first]

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.fuzzing.commands import Commands
 from tests.fuzzing.scripted import World
-from tests.fuzzing.test_work_commands import Commands
 from tests.fuzzing.vanishing import gone, until_gone
 from tests.support.running import run
 from tests.support.waiting import until

@@ -2,6 +2,7 @@
 
 from windlass.cli.fuzz_app import Opened
 from windlass.cli.fuzz_progress import Progress
+from windlass.cli.fuzz_reports import count_of
 from windlass.domain.errors import WindlassError
 from windlass.fuzzing.builder import Builder
 from windlass.fuzzing.coverage.role import CoverageRole
@@ -64,7 +65,8 @@ async def map_coverage(there: Opened, progress: Progress) -> None:
             cores_of(there.solver),
         )  # fmt: skip
         report = await working.run_once()
-    progress.told(f"coverage: {report.tests} tests reach {report.functions} functions")
+    tests, functions = count_of(report.tests, "test"), count_of(report.functions, "function")
+    progress.told(f"coverage: {functions} reached by {tests}")
 
 
 async def fuzz_one(

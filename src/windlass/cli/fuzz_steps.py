@@ -5,10 +5,12 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from windlass.cli.fuzz_app import (
+    HERE,
     PLAINLY,
     CommitName,
     Manner,
     Opened,
+    Place,
     SolverName,
     Token,
     builder,
@@ -22,7 +24,7 @@ from windlass.domain.errors import NotFound
 from windlass.domain.moments import format_moment
 from windlass.domain.quantities import parse_duration_ms
 from windlass.fuzzing import rules
-from windlass.fuzzing.layout import check_commit
+from windlass.fuzzing.layout import build_log_key, check_commit
 from windlass.fuzzing.leases import Held
 from windlass.fuzzing.opening import open_commits
 from windlass.fuzzing.state import BuildQueue, Schedule
@@ -61,7 +63,7 @@ def next_commit(
             _note(f"{gone} failed: its builds crashed too often")
         return took.held
 
-    _print_held(run_step(solver, how, step, dry_run=how.dry_run), "nothing to build", how.json)
+    _print_held(run_step(solver, how, step, dry_run=how.dry_run), "nothing to build", how)
 
 
 @builder.command
@@ -78,7 +80,7 @@ def mark_built(
     async def step(there: Opened) -> bool:
         return await _building(there).mark_built(commit, token)
 
-    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how.json)
+    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how)
 
 
 @builder.command
@@ -95,7 +97,24 @@ def mark_failed(
     async def step(there: Opened) -> bool:
         return await _building(there).mark_failed(commit, token)
 
-    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how.json)
+    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how)
+
+
+@builder.command
+def log(solver: SolverName, commit: CommitName, /, *, at: Place = HERE) -> None:
+    """Print what the builds of a commit said; the beginning of its hash is enough."""
+    name = check_commit(commit)
+
+    async def step(there: Opened) -> str:
+        folder = build_log_key(there.solver.name, name).rpartition("/")[0]
+        known = [item.key async for item in there.board.bucket.list(folder)]
+        fitting = [key for key in known if key.rpartition("/")[2].startswith(name)]
+        stored = await there.board.bucket.get(fitting[0]) if len(fitting) == 1 else None
+        if stored is None:
+            raise NotFound("build log of commit", name)
+        return stored.body.decode(errors="replace")
+
+    say(run_step(solver, at, step, reading=True).rstrip())
 
 
 @fuzzer.command
@@ -120,7 +139,7 @@ def select(
             _note(f"{gone} left the schedule: its binary is gone")
         return selected.held
 
-    _print_held(run_step(solver, how, step, dry_run=how.dry_run), "nothing to fuzz", how.json)
+    _print_held(run_step(solver, how, step, dry_run=how.dry_run), "nothing to fuzz", how)
 
 
 @fuzzer.command
@@ -138,14 +157,15 @@ def increment(
         return await FuzzSteps(there.board).increment(commit, token)
 
     counted = run_step(solver, how, step, dry_run=how.dry_run)
+    done = "would be done" if how.dry_run else "done"
     if how.json:
         print_json({"applied": counted.applied, "fuzz_count": counted.fuzz_count})
     elif not counted.applied:
         say("nothing to do")
     elif counted.fuzz_count is None:
-        say("done: it has left the schedule")
+        say(f"{done}: it leaves the schedule")
     else:
-        say(f"done: fuzz_count is {counted.fuzz_count}")
+        say(f"{done}: fuzz_count is {counted.fuzz_count}")
 
 
 @fuzzer.command
@@ -162,7 +182,7 @@ def release(
     async def step(there: Opened) -> bool:
         return await FuzzSteps(there.board).give_back(commit, token)
 
-    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how.json)
+    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how)
 
 
 @queue.command
@@ -178,7 +198,7 @@ def add(
     async def step(there: Opened) -> bool:
         return await _building(there).add(await known_commit(there, commit))
 
-    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how.json)
+    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how)
 
 
 @queue.command
@@ -203,7 +223,7 @@ def remove(
         scheduled = await there.board.schedule.update(from_schedule)
         return queued.applied or scheduled.applied
 
-    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how.json)
+    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how)
 
 
 @queue.command
@@ -224,7 +244,7 @@ def retry(
             raise NotFound("failed commit", name)
         return written.applied
 
-    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how.json)
+    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how)
 
 
 async def known_commit(there: Opened, commit: str) -> str:
@@ -250,25 +270,32 @@ def _note(text: str) -> None:
     errors.print(text, style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
-def _print_held(held: Held | None, nothing: str, json: bool) -> None:
+def _print_held(held: Held | None, nothing: str, how: Manner) -> None:
+    """The commit; its token too, unless it was only looked for and nobody holds it."""
+    token = "" if held is None or how.dry_run else held.token
+    if not how.dry_run:
+        tell_workflow(commit=held.commit if held else "", token=token)
     if held is None:
-        tell_workflow(commit="", token="")
-        if json:
+        if how.json:
             print_json({"commit": None})
         else:
             errors.print(nothing, style="dim", highlight=False)
-        return
-    tell_workflow(commit=held.commit, token=held.token)
-    if json:
+    elif how.dry_run and how.json:
+        print_json({"commit": held.commit, "tries": held.tries, "dry_run": True})
+    elif how.json:
         until = format_moment(held.until_ms)
-        told = {"commit": held.commit, "token": held.token, "until": until, "tries": held.tries}
+        told = {"commit": held.commit, "token": token, "until": until, "tries": held.tries}
         print_json(told)
     else:
         say(held.commit)
+        if how.dry_run:
+            _note("it would be taken; nothing was written")
 
 
-def _print_applied(applied: bool, json: bool) -> None:
-    if json:
-        print_json({"applied": applied})
+def _print_applied(applied: bool, how: Manner) -> None:
+    if how.json:
+        print_json({"applied": applied, "dry_run": True} if how.dry_run else {"applied": applied})
+    elif not applied:
+        say("nothing to do")
     else:
-        say("done" if applied else "nothing to do")
+        say("would be done; nothing was written" if how.dry_run else "done")
