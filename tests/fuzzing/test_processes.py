@@ -69,6 +69,15 @@ def test_output_is_bounded(tmp_path: Path) -> None:
     assert done.reason == "output"
 
 
+def test_a_log_that_rolls_ends_nobody(tmp_path: Path) -> None:
+    script = (
+        "yes | head -c 3000000; while [ $(stat -c %s log) -gt 1000000 ]; do sleep 0.05; done; "
+        "echo last words"
+    )
+    done, said = ended(tmp_path, script, Bounds(PATIENCE_MS, output=MIB, rolling=True))
+    assert (done.fine, said) == (True, "last words\n")
+
+
 def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="no-such-program"):
         run_loop(

@@ -10,7 +10,7 @@ import asyncio
 import os
 import resource
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -32,13 +32,15 @@ class Bounds:
 
     `memory` bounds what it and its descendants hold together, by looking at them;
     `address_space` what each of them may map, by the kernel (not for sanitizers, which map
-    far more than they use). 0 means no bound.
+    far more than they use). 0 means no bound. With `rolling` a program that writes more than
+    `output` goes on, and what it said before is forgotten.
     """
 
     timeout_ms: int
     memory: int = 0
     address_space: int = 0
     output: int = 64 * MIB
+    rolling: bool = False
     grace_ms: int = 2_000
 
 
@@ -84,10 +86,12 @@ async def run(
     clock: Clock,
     env: Mapping[str, str] | None = None,
     errors: Path | None = None,
+    looked: Callable[[], None] = lambda: None,
 ) -> Ended:
     """Run a program to its end, or to the bound it meets.
 
-    Its output goes to `log`; what it says of errors as well, unless they have a file.
+    Its output goes to `log`; what it says of errors as well, unless they have a file. `looked`
+    is called now and then while it runs.
     """
     began = clock.now_ms()
     process = await _start(argv, cwd, (log, errors or log), env)
@@ -100,6 +104,7 @@ async def run(
             if left < bounds.timeout_ms and (crossed := _crossed(process.pid, left, log, bounds)):
                 reason = crossed
                 break
+            looked()
             await _pass(waiter, min(left, LOOK_MS), clock)
             left = began + bounds.timeout_ms - clock.now_ms()
     finally:
@@ -143,7 +148,9 @@ def _crossed(pid: int, left_ms: int, log: Path, bounds: Bounds) -> Reason | None
     if left_ms <= 0:
         return "timeout"
     if bounds.output and log.stat().st_size > bounds.output:
-        return "output"
+        if not bounds.rolling:
+            return "output"
+        os.truncate(log, 0)  # it is written to at its end, wherever that is
     if bounds.memory and sum(_resident(member) for member in family(pid)) > bounds.memory:
         return "memory"
     return None

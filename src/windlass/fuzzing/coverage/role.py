@@ -31,8 +31,9 @@ TROUBLES: Final = 20  # tests without coverage that are named in the report
 class CoverageOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """What the description says under `coverage`.
 
-    `argv` runs one test with the coverage build (default: the engine's own `argv`), `binary`
-    is the program that llvm-cov reads, `timeout` is for one test.
+    `argv` runs one test with the coverage build (default: the engine's own `argv`, or its
+    `binary` with one input), `binary` is the program that llvm-cov reads, `timeout` is for one
+    test.
     """
 
     argv: list[str] = []
@@ -206,8 +207,12 @@ def coverage_options(solver: Solver) -> CoverageOptions:
     except msgspec.ValidationError as error:
         raise InvalidInput("coverage", f"options that fit ({error})", solver.coverage) from None
     own: Any = solver.engine.get("argv")
+    target: Any = solver.engine.get("binary")
     if not options.argv and isinstance(own, list):
         options.argv = [str(word) for word in own]
+    elif isinstance(target, str):
+        options.argv = options.argv or ["{binaries}/" + target, "{input}"]
+        options.binary = options.binary or target
     if not options.argv:
         raise InvalidInput("coverage.argv", "the command that runs one test", "nothing")
     return options

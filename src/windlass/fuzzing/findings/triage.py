@@ -19,6 +19,7 @@ from windlass.ports.clock import Clock
 MOST_LOOKED_AT: Final = 500
 SHRINK_MS: Final = 60_000  # for one finding, if there is time
 LEAST_SHRINK_MS: Final = 5_000  # and if there is none: a small input is worth that much
+SMALL: Final = 32  # bytes, which need no minimiser of an engine: libFuzzer's takes all its time
 
 
 class Met(NamedTuple):
@@ -94,8 +95,9 @@ class Triage:
         until = self.clock.now_ms() + budget
         best = met.path
         own = self.scratch / f"own-{key_of(met.title)}{met.path.suffix}"
-        if await self.engine.shrink(best, own, budget // 2) and await self._shows(own, met.title):
-            best = own
+        large = best.stat().st_size > SMALL
+        if large and await self.engine.shrink(best, own, budget // 2):
+            best = own if await self._shows(own, met.title) else best
         data = await minimise(best.read_bytes(), self._shows_until(until, met))
         small = self.scratch / f"{key_of(met.title)}{met.path.suffix}"
         small.write_bytes(data)
