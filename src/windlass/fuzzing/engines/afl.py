@@ -35,7 +35,6 @@ VARIABLES: Final = {
     "AFL_NO_AFFINITY": "1",
     "AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES": "1",
     "AFL_FORKSRV_INIT_TMOUT": "30000",
-    "AFL_FUZZER_STATS_UPDATE_INTERVAL": "5",  # seconds, for those who watch
 }
 
 
