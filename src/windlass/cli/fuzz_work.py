@@ -224,18 +224,18 @@ def run_all(
     """Do everything here, one after another: manager, builds, coverage map, fuzzing."""
     from windlass.cli.fuzz_everything import run_everything
 
+    def fuzzed(report: FuzzReport) -> None:
+        if not json:
+            say_fuzzed(report, solver)
+
     async def step(there: Opened) -> list[FuzzReport]:
         progress = Progress(there.board.around.clock, json)
-        return await stoppable(
-            run_everything(there, progress, rounds, _budget_ms(budget), until_bug)
-        )
+        everything = run_everything(there, progress, rounds, _budget_ms(budget), until_bug, fuzzed)
+        return await stoppable(everything)
 
     reports = run_step(solver, at, step)
     if json:
         print_json(reports)
-        return
-    for report in reports:
-        say_fuzzed(report, solver)
 
 
 async def stoppable(work: Coroutine[Any, Any, T]) -> T:

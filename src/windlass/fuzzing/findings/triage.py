@@ -11,7 +11,7 @@ from windlass.domain.errors import WindlassError
 from windlass.fuzzing.engines.engine import Engine, Verdict
 from windlass.fuzzing.findings.judging import Judge, Reproduced, reproduce
 from windlass.fuzzing.findings.minimise import Shows, minimise
-from windlass.fuzzing.findings.record import OUTPUT, Finding, closed, seen_again
+from windlass.fuzzing.findings.record import OUTPUT, Finding, closed, excerpt_of, seen_again
 from windlass.fuzzing.findings.shelf import Shelf
 from windlass.fuzzing.findings.signature import key_of
 from windlass.ports.clock import Clock
@@ -125,8 +125,8 @@ class Triage:
         finding = Finding(
             key=key, title=met.title, engine=self.engine_name, command=self._command(key, small),
             input=await self.shelf.put_input(key, data, met.path.suffix), size=len(data),
-            shown=again.shown, tried=again.tried, output=verdict.output[-OUTPUT:],
-            found_in=commit, found_at_ms=self.clock.now_ms(),
+            excerpt=excerpt_of(data), shown=again.shown, tried=again.tried,
+            output=verdict.output[-OUTPUT:], found_in=commit, found_at_ms=self.clock.now_ms(),
         )  # fmt: skip
         return await self._date(finding, small)
 
