@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from windlass.cli.fuzz_app import HERE, Opened, Place, SolverName, fuzz, run_step
+from windlass.cli.fuzz_app import HERE, Opened, Place, SolverName, fuzz, run_step, warn
 from windlass.cli.output import Json, console, print_json
 from windlass.domain.moments import parse_moment
 from windlass.domain.quantities import format_duration, format_size
@@ -32,6 +32,8 @@ def status(solver: SolverName, /, *, at: Place = HERE, json: Json = False) -> No
     if json:
         print_json(found)
         return
+    for trouble in found.unreadable:
+        warn(trouble)
     for line in _picture(found, now_ms):
         if console.is_terminal:
             console.print(line, no_wrap=True, overflow="ellipsis")

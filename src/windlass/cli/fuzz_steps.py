@@ -18,6 +18,7 @@ from windlass.cli.fuzz_app import (
     queue,
     run_step,
     tell_workflow,
+    warn,
 )
 from windlass.cli.output import errors, print_json, say
 from windlass.domain.errors import NotFound
@@ -60,7 +61,7 @@ def next_commit(
         length = _length(lease, 2 * there.solver.build.timeout_ms + 600_000)
         took = await steps.take(length, wanted)
         for gone in took.given_up:
-            _note(f"{gone} failed: its builds crashed too often")
+            warn(f"{gone} failed: its builds crashed too often")
         return took.held
 
     _print_held(run_step(solver, how, step, dry_run=how.dry_run), "nothing to build", how)
@@ -136,7 +137,7 @@ def select(
         length = _length(lease, there.solver.budget_ms + 1_800_000)
         selected = await steps.select(length, wanted)
         for gone in selected.removed:
-            _note(f"{gone} left the schedule: its binary is gone")
+            warn(f"{gone} left the schedule: its binary is gone")
         return selected.held
 
     _print_held(run_step(solver, how, step, dry_run=how.dry_run), "nothing to fuzz", how)
@@ -266,10 +267,6 @@ def _length(lease: str | None, usual_ms: int) -> int:
     return usual_ms if lease is None else parse_duration_ms(lease, "lease")
 
 
-def _note(text: str) -> None:
-    errors.print(text, style="yellow", markup=False, highlight=False, soft_wrap=True)
-
-
 def _print_held(held: Held | None, nothing: str, how: Manner) -> None:
     """The commit; its token too, unless it was only looked for and nobody holds it."""
     token = "" if held is None or how.dry_run else held.token
@@ -289,7 +286,7 @@ def _print_held(held: Held | None, nothing: str, how: Manner) -> None:
     else:
         say(held.commit)
         if how.dry_run:
-            _note("it would be taken; nothing was written")
+            warn("it would be taken; nothing was written")
 
 
 def _print_applied(applied: bool, how: Manner) -> None:

@@ -176,7 +176,8 @@ class Foresight:
         plan.cores, plan.memory = cores_of(self.solver), memory_of(self.solver)
         plan.input_timeout_ms = self.solver.input_timeout_ms
         plan.issues = str(self.solver.issues.get("project", ""))
-        plan.rechecks = len([f async for f in Shelf(board).all() if f.state == "open"])
+        known = Shelf(board).all(self.told)
+        plan.rechecks = len([f async for f in known if f.state == "open"])
         chosen, names = await self._choose(board, held.commit)
         plan.tests, plan.chosen_by, plan.first_tests = len(chosen.tests), chosen.why, names
         before = await board.schedule.read()

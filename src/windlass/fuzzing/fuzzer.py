@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput, NotFound, WindlassError
+from windlass.domain.errors import Conflict, InvalidInput, NotFound, WindlassError
 from windlass.fuzzing.archives import room_needed
 from windlass.fuzzing.board import Board
 from windlass.fuzzing.builds import Builds, LocalBuild
@@ -233,10 +233,13 @@ class Fuzzer:
             await desk.close()
 
     async def _keep(self, session: "Session", report: FuzzReport) -> None:
-        """The corpus, and what this run did."""
+        """The corpus, and what this run did; without the former it was a run all the same."""
         await prune(session.engine, session.corpus, self.work / "scratch", PRUNE_MS)
-        merged = await Corpus(self.board).merge(session.corpus, session.fetched)
-        report.corpus = merged.inputs
+        try:
+            merged = await Corpus(self.board).merge(session.corpus, session.fetched)
+            report.corpus = merged.inputs
+        except Conflict as error:
+            self.told(f"the corpus stays as it was: {error}")
         name = f"{self.board.now_ms()}-{self.board.around.nonce()}.json"
         key = f"{statistics_prefix(self.solver.name)}/{name}"
         await self.board.bucket.put(key, msgspec.json.encode(report))

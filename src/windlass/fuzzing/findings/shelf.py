@@ -6,7 +6,7 @@ from pathlib import Path
 
 from windlass.domain.errors import NotFound
 from windlass.fuzzing.board import Board
-from windlass.fuzzing.chain import Chain
+from windlass.fuzzing.chain import Chain, Misshapen
 from windlass.fuzzing.findings.record import FINDING, Finding
 from windlass.fuzzing.findings.report import render
 from windlass.fuzzing.layout import findings_prefix
@@ -24,10 +24,15 @@ class Shelf:
         found = [item.key async for item in self._board.bucket.list(self._prefix)]
         return [key.split("/")[-2] for key in found if key.endswith(f"/{FINDING.file}")]
 
-    async def all(self) -> AsyncIterator[Finding]:
-        """Every finding."""
+    async def all(self, told: Callable[[str], None]) -> AsyncIterator[Finding]:
+        """Every finding; of one that cannot be read it is `told`, and the others go on."""
         for key in await self.keys():
-            if (finding := await self._chain(key).read()) is not None:
+            try:
+                finding = await self._chain(key).read()
+            except Misshapen as error:
+                told(str(error))
+                continue
+            if finding is not None:
                 yield finding
 
     async def get(self, key: str) -> Finding:

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from windlass.domain.errors import WindlassError
+from windlass.fuzzing.chain import Misshapen
 from windlass.fuzzing.engines.engine import Engine, Verdict
 from windlass.fuzzing.findings.judging import Judge, Reproduced, reproduce
 from windlass.fuzzing.findings.minimise import Shows, minimise
@@ -50,14 +51,18 @@ class Triage:
         found = []
         for met in await self._tell_apart(crashes):
             self.told(f"looking into {met.title}")
-            finding = await self._file(met, commit)
+            try:
+                finding = await self._file(met, commit)
+            except Misshapen as error:
+                self.told(str(error))
+                continue
             if finding is not None:
                 found.append(finding)
         return found
 
     async def recheck(self, commit: str) -> list[Finding]:
         """Close open findings of earlier commits that this one no longer shows."""
-        still_open = [f async for f in self.shelf.all() if f.state == "open"]
+        still_open = [f async for f in self.shelf.all(self.told) if f.state == "open"]
         gone = [f for f in still_open if await self._is_gone(f, commit)]
         return [await self._close(finding, commit) for finding in gone]
 
