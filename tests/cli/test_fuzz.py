@@ -266,6 +266,9 @@ def test_workflow_files_are_valid_and_keep_the_described_names(fuzz: Fuzz) -> No
 
 def test_the_pipeline_runs_on_a_fleet(up: Program, tmp_path: Path) -> None:
     fuzz = Fuzz(tmp_path, up)
+    script = fuzz.repository.folder / "build.sh"
+    script.write_text("#!/bin/sh\ntouch toy\n")
+    script.chmod(0o755)
     commit = fuzz.repository.commit("a.cpp")
     fuzz.describe(budget="2h", roles={"fuzzer": {"requires": ["cpus>=1000"], "queue": "default"}})
     program = str(Path(sys.executable).with_name("windlass"))
@@ -283,10 +286,11 @@ def test_the_pipeline_runs_on_a_fleet(up: Program, tmp_path: Path) -> None:
     assert jobs["fuzz-toy-fuzzer"]["timeout"] == 2.5 * 3600
     assert jobs["fuzz-toy-builder"]["timeout"] == 2.5 * 3600
 
-    run = up.json("schedules", "run", "fuzz-toy-manager")
-    watched = up("workflow", "watch", str(run["workflow"]))
-    assert watched.returncode == 0, (run, watched.stdout, watched.stderr)
-    assert fuzz.state("build-queue.json")["queue"] == [commit]
+    for role in ("manager", "builder"):
+        run = up.json("schedules", "run", f"fuzz-toy-{role}")
+        watched = up("workflow", "watch", str(run["workflow"]))
+        assert watched.returncode == 0, (run, watched.stdout, watched.stderr)
+    assert fuzz.state("build-queue.json")["built"] == [commit]
     assert fuzz("install", "toy", "--remove").returncode == 0
     names = {schedule["name"] for schedule in up.json("schedules", "list")}
     assert not names & set(made)

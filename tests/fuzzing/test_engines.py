@@ -113,6 +113,26 @@ def test_the_four_engines_are_installed() -> None:
     assert engine_names() == ["afl", "command", "libfuzzer", "typefuzz"]
 
 
+def test_a_package_of_somebody_elses_may_bring_an_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = tmp_path / "package" / "theirs-1.0.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[windlass.fuzz_engines]\ntheirs = theirs:Theirs\n")
+    (tmp_path / "package" / "theirs.py").write_text(
+        "class Theirs:\n"
+        "    def __init__(self, target):\n"
+        "        self.target = target\n"
+        "    def command(self, path):\n"
+        "        return [self.target.options['greeting'], str(path)]\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path / "package"))
+    assert "theirs" in engine_names()
+    engine = Bench(tmp_path).engine("theirs", greeting="hello")
+    assert engine.command(Path("x")) == ["hello", "x"]
+
+
 @pytest.mark.parametrize(
     ("script", "kind", "title"),
     [

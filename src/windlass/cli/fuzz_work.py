@@ -3,7 +3,7 @@
 import asyncio
 import signal
 from collections.abc import Callable, Coroutine
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from cyclopts import Parameter
 
@@ -40,6 +40,8 @@ from windlass.fuzzing.workplace import workplace
 
 T = TypeVar("T")
 
+GIVEN_BACK: Final = "the commit was given back"
+
 Commit = Annotated[str | None, Parameter(help="Take this commit. Default: the next one.")]
 Budget = Annotated[
     str | None, Parameter(help="How long to fuzz, setting up included. Default: the solver's own.")
@@ -65,7 +67,7 @@ def build(
         progress = Progress(there.board.around.clock, json)
         with workplace(there.work, there.solver.name, "builder") as folder:
             working = Builder(there.solver, there.board, folder, progress.told)
-            return await stoppable(working.run_once(commit))
+            return await stoppable(working.run_once(commit), GIVEN_BACK)
 
     async def plan(there: Opened) -> BuildPlan:
         with workplace(there.work, there.solver.name, "builder") as folder:
@@ -231,15 +233,15 @@ def run_all(
     async def step(there: Opened) -> list[FuzzReport]:
         progress = Progress(there.board.around.clock, json)
         everything = run_everything(there, progress, rounds, _budget_ms(budget), until_bug, fuzzed)
-        return await stoppable(everything)
+        return await stoppable(everything, GIVEN_BACK)
 
     reports = run_step(solver, at, step)
     if json:
         print_json(reports)
 
 
-async def stoppable(work: Coroutine[Any, Any, T]) -> T:
-    """Let SIGTERM end the work in order: its programs are ended, its lease is given back."""
+async def stoppable(work: Coroutine[Any, Any, T], left: str = "nothing was marked") -> T:
+    """Let SIGTERM end the work in order: its programs are ended, and it is told what is `left`."""
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
     told = False
@@ -254,7 +256,7 @@ async def stoppable(work: Coroutine[Any, Any, T]) -> T:
         return await task
     except asyncio.CancelledError:
         if told:
-            raise Conflict("stopped", "stopped by SIGTERM; the commit was given back") from None
+            raise Conflict("stopped", f"stopped by SIGTERM; {left}") from None
         raise
     finally:
         loop.remove_signal_handler(signal.SIGTERM)
@@ -271,7 +273,7 @@ async def _fuzz(
             until_bug=until_bug, budget_ms=_budget_ms(budget),
         )  # fmt: skip
         if counted:
-            return await stoppable(working.run_once(commit))
+            return await stoppable(working.run_once(commit), GIVEN_BACK)
         return await stoppable(working.campaign(await working.known(commit or "")))
 
 

@@ -1,8 +1,10 @@
 """Where findings are kept: a folder each, with the record, the input and the report."""
 
+import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Final
 
 from windlass.domain.errors import NotFound
 from windlass.fuzzing.board import Board
@@ -10,6 +12,9 @@ from windlass.fuzzing.chain import Chain, Misshapen
 from windlass.fuzzing.findings.record import FINDING, Finding
 from windlass.fuzzing.findings.report import render
 from windlass.fuzzing.layout import findings_prefix
+
+SHORT: Final = 16
+AT_ONCE: Final = 16  # records that are read side by side
 
 
 class Shelf:
@@ -26,14 +31,19 @@ class Shelf:
 
     async def all(self, told: Callable[[str], None]) -> AsyncIterator[Finding]:
         """Every finding; of one that cannot be read it is `told`, and the others go on."""
-        for key in await self.keys():
-            try:
-                finding = await self._chain(key).read()
-            except Misshapen as error:
-                told(str(error))
-                continue
-            if finding is not None:
-                yield finding
+        keys = await self.keys()
+        for start in range(0, len(keys), AT_ONCE):
+            some = [self._read(key, told) for key in keys[start : start + AT_ONCE]]
+            for finding in await asyncio.gather(*some):
+                if finding is not None:
+                    yield finding
+
+    async def _read(self, key: str, told: Callable[[str], None]) -> Finding | None:
+        try:
+            return await self._chain(key).read()
+        except Misshapen as error:
+            told(str(error))
+            return None
 
     async def get(self, key: str) -> Finding:
         """One finding; the beginning of its key is enough if no other begins so."""
@@ -72,6 +82,3 @@ class Shelf:
         return Chain(
             self._board.bucket, f"{self._prefix}/{key}/{FINDING.file}", FINDING, self._board.around
         )
-
-
-SHORT = 16
