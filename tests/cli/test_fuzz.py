@@ -164,7 +164,9 @@ def test_a_file_may_be_toml(tmp_path: Path) -> None:
         'name = "toy"\nrepository = "x"\nbinaries = ["toy"]\n'
         '[build]\nproduction = ["a"]\ncoverage = ["b"]\n[engine]\nname = "command"\n'
     )
-    assert load_solver(file).place("fuzzer").cron == "45 0,6,12,18 * * *"
+    solver = load_solver(file)
+    assert solver.place("fuzzer").cron == "45 0,6,12,18 * * *"
+    assert solver.budget_ms == 6 * 3_600_000, "six hours, unless the file says otherwise"
 
 
 def test_a_hand_edited_file_is_kept_aside_and_named(fuzz: Fuzz) -> None:
