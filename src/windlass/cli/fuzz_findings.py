@@ -128,7 +128,10 @@ def recheck(
 
 @findings.command(name="file")
 def file_issues(solver: SolverName, /, *, at: Place = HERE, json: Json = False) -> None:
-    """File an issue for each open finding that has none, as the solver's file says."""
+    """File an issue for each open finding that has none, as the solver's file says.
+
+    Issues of findings that are gone, or have come back, are closed and opened.
+    """
 
     async def step(there: Opened) -> list[Finding]:
         options = issue_options(there.solver.issues)
@@ -137,9 +140,7 @@ def file_issues(solver: SolverName, /, *, at: Place = HERE, json: Json = False) 
         shelf = Shelf(there.board)
         desk = IssueDesk(options, there.solver.name, there.board.around.clock)
         try:
-            waiting = [f async for f in shelf.all(warn) if f.state == "open" and not f.issue]
-            settled = [await desk.settle(shelf, finding) for finding in waiting]
-            return [finding for finding in settled if finding.issue]
+            return await desk.settle_all(shelf, warn)
         finally:
             await desk.close()
 

@@ -204,7 +204,7 @@ class Fuzzer:
         gone = await triage.recheck(commit)
         report.findings = [finding.key for finding in found]
         report.closed = [finding.key for finding in gone]
-        await self._tell_project(triage.shelf, [*found, *gone], report)
+        await self._tell_project(triage.shelf, report)
 
     def _triage(
         self, engine: Engine, build: LocalBuild, builds: Builds, deadline_ms: int
@@ -215,18 +215,15 @@ class Fuzzer:
             _fresh(self.work / "triage"), self.board.around.clock, deadline_ms, self.told,
         )  # fmt: skip
 
-    async def _tell_project(
-        self, shelf: Shelf, findings: list[Finding], report: FuzzReport
-    ) -> None:
+    async def _tell_project(self, shelf: Shelf, report: FuzzReport) -> None:
         """A project that does not answer costs nothing but its issues: the next run files them."""
         options = issue_options(self.solver.issues)
         if options is None:
             return
         desk = IssueDesk(options, self.solver.name, self.board.around.clock)
         try:
-            for finding in findings:
-                settled = await desk.settle(shelf, finding)
-                report.issues.extend([settled.issue] if settled.issue else [])
+            settled = await desk.settle_all(shelf, self.told)
+            report.issues = [finding.issue for finding in settled]
         except WindlassError as error:
             self.told(f"issues could not be filed: {error}")
         finally:

@@ -46,6 +46,7 @@ class Finding(msgspec.Struct, kw_only=True, frozen=True):
     closed_at_ms: int = 0
     reopened: int = 0
     issue: str = ""
+    issue_closed: bool = False
 
 
 def seen_again(known: Finding | None, new: Finding) -> Finding:
