@@ -95,8 +95,20 @@ def test_single_steps_tell_commit_and_token(fuzz: Fuzz) -> None:
     words = ("builder", "mark-failed", "toy", commit, "--token", told["token"])
     assert fuzz.json(*words) == {"applied": True}
     assert fuzz.state("build-queue.json")["failed"] == [commit]
-    assert fuzz.json("queue", "retry", "toy", commit) == {"applied": True}
+    assert commit[:12] in fuzz("status", "toy").stdout, "as much of it as commands ask for"
+    assert fuzz.json("queue", "retry", "toy", commit[:12]) == {"applied": True}
     assert fuzz.state("build-queue.json")["queue"] == [commit]
+    assert fuzz.json("queue", "remove", "toy", commit[:12]) == {"applied": True}
+
+
+def test_beginnings_that_several_commits_share_are_refused() -> None:
+    from windlass.cli.fuzz_steps import one_of
+    from windlass.domain.errors import InvalidInput
+
+    known = ["ab12", "ab34", "cd56"]
+    assert (one_of(known, "c", "commit"), one_of(known, "e", "commit")) == ("cd56", None)
+    with pytest.raises(InvalidInput, match="2 begin so"):
+        one_of(known, "ab", "commit")
 
 
 def test_a_dry_run_changes_nothing(fuzz: Fuzz) -> None:

@@ -63,8 +63,9 @@ def test_a_failed_build_is_told_by_the_exit_code(tmp_path: Path) -> None:
     code, said, _ = fuzz.run("builder", "log", "scripted", commit[:8])
     assert (code, "oh no" in said, "ended with code 9" in said) == (0, True, True)
     assert fuzz.run("builder", "log", "scripted", "0123456789")[0] == 4
-    code, _, told = fuzz.run("builder", "make", "scripted", commit)
+    code, _, told = fuzz.run("builder", "make", "scripted", commit[:10])
     assert (code, "oh no" in told) == (5, True)
+    assert world.objects("build-logs") == [f"solvers/scripted/build-logs/{commit}.log"]
 
 
 @pytest.mark.parametrize(

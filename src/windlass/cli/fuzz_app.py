@@ -37,7 +37,7 @@ SolverName = Annotated[
         "from standard input.",
     ),
 ]
-CommitName = Annotated[str, Parameter(help="The hash of a commit.")]
+CommitName = Annotated[str, Parameter(help="The hash of a commit, or its beginning.")]
 DryRun = Annotated[
     bool,
     Parameter(name="--dry-run", show_default=False, help="Show what would be done; write nothing."),

@@ -1,5 +1,6 @@
 """The single steps of builders and fuzzers, for those who put a pipeline together themselves."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -15,20 +16,17 @@ from windlass.cli.fuzz_app import (
     Token,
     builder,
     fuzzer,
-    queue,
     run_step,
     tell_workflow,
     warn,
 )
 from windlass.cli.output import errors, print_json, say
-from windlass.domain.errors import NotFound
+from windlass.domain.errors import InvalidInput, NotFound
 from windlass.domain.moments import format_moment
 from windlass.domain.quantities import parse_duration_ms
-from windlass.fuzzing import rules
 from windlass.fuzzing.layout import build_log_key, check_commit
 from windlass.fuzzing.leases import Held
 from windlass.fuzzing.opening import open_commits
-from windlass.fuzzing.state import BuildQueue, Schedule
 from windlass.fuzzing.steps_build import BuildSteps
 from windlass.fuzzing.steps_fuzz import FuzzSteps
 from windlass.fuzzing.workplace import workplace
@@ -54,7 +52,7 @@ def next_commit(
     """Take the next commit to build and print it; print nothing if there is none."""
 
     async def step(there: Opened) -> Held | None:
-        steps = _building(there)
+        steps = building(there)
         wanted = None if commit is None else await known_commit(there, commit)
         if wanted is not None:
             await steps.add(wanted)
@@ -79,9 +77,9 @@ def mark_built(
     """Both binaries are uploaded: move a commit from the queue to `built`."""
 
     async def step(there: Opened) -> bool:
-        return await _building(there).mark_built(commit, token)
+        return await building(there).mark_built(await standing(there, commit), token)
 
-    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how)
+    print_applied(run_step(solver, how, step, dry_run=how.dry_run), how)
 
 
 @builder.command
@@ -96,9 +94,9 @@ def mark_failed(
     """A build failed: move a commit from the queue to `failed`."""
 
     async def step(there: Opened) -> bool:
-        return await _building(there).mark_failed(commit, token)
+        return await building(there).mark_failed(await standing(there, commit), token)
 
-    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how)
+    print_applied(run_step(solver, how, step, dry_run=how.dry_run), how)
 
 
 @builder.command
@@ -107,10 +105,10 @@ def log(solver: SolverName, commit: CommitName, /, *, at: Place = HERE) -> None:
     name = check_commit(commit)
 
     async def step(there: Opened) -> str:
-        folder = build_log_key(there.solver.name, name).rpartition("/")[0]
-        known = [item.key async for item in there.board.bucket.list(folder)]
-        fitting = [key for key in known if key.rpartition("/")[2].startswith(name)]
-        stored = await there.board.bucket.get(fitting[0]) if len(fitting) == 1 else None
+        start = build_log_key(there.solver.name, name).removesuffix(".log")
+        known = [item.key async for item in there.board.bucket.list(start.rpartition("/")[0])]
+        key = one_of(known, start, "commit")
+        stored = None if key is None else await there.board.bucket.get(key)
         if stored is None:
             raise NotFound("build log of commit", name)
         return stored.body.decode(errors="replace")
@@ -155,7 +153,7 @@ def increment(
     """A commit was fuzzed: count it, and let it go if it has been fuzzed enough."""
 
     async def step(there: Opened) -> Any:
-        return await FuzzSteps(there.board).increment(commit, token)
+        return await FuzzSteps(there.board).increment(await standing(there, commit), token)
 
     counted = run_step(solver, how, step, dry_run=how.dry_run)
     done = "would be done" if how.dry_run else "done"
@@ -181,71 +179,9 @@ def release(
     """A run failed to fuzz: give its commit back, uncounted."""
 
     async def step(there: Opened) -> bool:
-        return await FuzzSteps(there.board).give_back(commit, token)
+        return await FuzzSteps(there.board).give_back(await standing(there, commit), token)
 
-    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how)
-
-
-@queue.command
-def add(
-    solver: SolverName,
-    commit: CommitName,
-    /,
-    *,
-    how: Manner = PLAINLY,
-) -> None:
-    """Put a commit into the build queue, whatever it changes; out of `failed` if it is there."""
-
-    async def step(there: Opened) -> bool:
-        return await _building(there).add(await known_commit(there, commit))
-
-    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how)
-
-
-@queue.command
-def remove(
-    solver: SolverName,
-    commit: CommitName,
-    /,
-    *,
-    how: Manner = PLAINLY,
-) -> None:
-    """Take a commit out of the build queue, `built`, `failed` and the schedule."""
-    name = check_commit(commit)
-
-    def from_queue(there: BuildQueue) -> BuildQueue:
-        return rules.remove_by_hand(there, name)
-
-    def from_schedule(there: Schedule) -> Schedule:
-        return rules.drop_from_schedule(there, (name,))
-
-    async def step(there: Opened) -> bool:
-        queued = await there.board.queue.update(from_queue)
-        scheduled = await there.board.schedule.update(from_schedule)
-        return queued.applied or scheduled.applied
-
-    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how)
-
-
-@queue.command
-def retry(
-    solver: SolverName,
-    commit: CommitName,
-    /,
-    *,
-    how: Manner = PLAINLY,
-) -> None:
-    """Put a failed commit back into the build queue."""
-    name = check_commit(commit)
-
-    async def step(there: Opened) -> bool:
-        chain = there.board.queue
-        written = await chain.update(lambda known: rules.retry_failed(known, name))
-        if not written.applied and name not in written.value.queue:
-            raise NotFound("failed commit", name)
-        return written.applied
-
-    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how)
+    print_applied(run_step(solver, how, step, dry_run=how.dry_run), how)
 
 
 async def known_commit(there: Opened, commit: str) -> str:
@@ -259,7 +195,25 @@ async def known_commit(there: Opened, commit: str) -> str:
             await commits.close()
 
 
-def _building(there: Opened) -> BuildSteps:
+async def standing(there: Opened, commit: str) -> str:
+    """The full hash of a commit in the state that begins so, as `status` shows it; else itself."""
+    check_commit(commit)
+    queue = await there.board.queue.read()
+    scheduled = [entry.hash for entry in await there.board.schedule.read()]
+    known = dict.fromkeys((*queue.queue, *queue.built, *queue.failed, *scheduled))
+    return commit if commit in known else one_of(list(known), commit, "commit") or commit
+
+
+def one_of(known: Iterable[str], beginning: str, what: str) -> str | None:
+    """The only one that begins so; None if there is none, refused if there are several."""
+    fitting = [name for name in known if name.startswith(beginning)]
+    if len(fitting) > 1:
+        raise InvalidInput(what, f"more of it: {len(fitting)} begin so", beginning)
+    return fitting[0] if fitting else None
+
+
+def building(there: Opened) -> BuildSteps:
+    """The steps of a builder of this solver."""
     return BuildSteps(there.board, there.solver.build.tries)
 
 
@@ -289,7 +243,8 @@ def _print_held(held: Held | None, nothing: str, how: Manner) -> None:
             warn("it would be taken; nothing was written")
 
 
-def _print_applied(applied: bool, how: Manner) -> None:
+def print_applied(applied: bool, how: Manner) -> None:
+    """Whether a step changed something, or would."""
     if how.json:
         print_json({"applied": applied, "dry_run": True} if how.dry_run else {"applied": applied})
     elif not applied:

@@ -28,7 +28,8 @@ def guarded(env: Mapping[str, str] | None = None) -> dict[str, str]:
 def _start(pid: int) -> str:
     """Start the guard of a process, once; its mark.
 
-    The end of the pipe stays open until the process ends, and is inherited by nobody.
+    The end of the pipe stays open until the process ends, and is inherited by nobody. Where no
+    guard can be started the work goes on without: it is there for the worst case only.
     """
     with open(f"/proc/{pid}/stat", "rb") as file:
         began = file.read().rpartition(b")")[2].split()[19].decode()
@@ -37,8 +38,10 @@ def _start(pid: int) -> str:
     try:
         subprocess.run(
             [sys.executable, "-I", "-S", Path(guard_program.__file__), f"{VARIABLE}={mark}"],
-            stdin=reading, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True,
+            stdin=reading, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
         )  # fmt: skip
+    except OSError:
+        pass
     finally:
         os.close(reading)
     return mark

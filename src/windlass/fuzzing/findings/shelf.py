@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Final
 
-from windlass.domain.errors import NotFound
+from windlass.domain.errors import InvalidInput, NotFound
 from windlass.fuzzing.board import Board
 from windlass.fuzzing.chain import Chain, Misshapen
 from windlass.fuzzing.findings.record import FINDING, Finding
@@ -48,6 +48,8 @@ class Shelf:
     async def get(self, key: str) -> Finding:
         """One finding; the beginning of its key is enough if no other begins so."""
         fitting = [known for known in await self.keys() if known.startswith(key)]
+        if len(fitting) > 1:
+            raise InvalidInput("finding", f"more of its key: {len(fitting)} begin so", key)
         if len(fitting) != 1 or (finding := await self._chain(fitting[0]).read()) is None:
             raise NotFound("finding", key)
         return finding
