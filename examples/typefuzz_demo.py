@@ -1,22 +1,26 @@
 """`make demo-typefuzz`: real z3 against real cvc5, with formulas that typefuzz makes.
 
 Nothing is built: both solvers come from their wheels. Whatever they disagree about, or crash
-on, is reproduced, made small and printed; mostly they agree, and that is shown as well.
+on, is reproduced, made small and printed. Mostly they agree; so that one sees what would
+happen otherwise, a z3 that gives wrong answers is compared in the end.
 """
 
 import argparse
 import asyncio
 import os
+import sys
 import tempfile
+from importlib.metadata import version
 from pathlib import Path
 
 from rich.console import Console
 
 from windlass.clock import RealChance, RealClock
 from windlass.domain.quantities import parse_duration_ms
-from windlass.fuzzing.engines.engine import Campaign, Statistics, Target, make_engine
+from windlass.fuzzing.engines.engine import Campaign, Statistics, Target, Verdict, make_engine
 from windlass.fuzzing.findings.minimise import minimise
 
+PACKAGES = {"z3": "z3-solver", "cvc5": "cvc5"}
 SEEDS = {
     "linear.smt2": """\
 (set-logic QF_LIA)
@@ -42,54 +46,112 @@ SEEDS = {
 (check-sat)
 """,
 }
-SOLVERS = ["{z3}", "{cvc5}"]
+# It says the opposite wherever strings are measured.
+LIAR = """\
+#!/bin/sh
+answer=$({z3} "$1")
+if grep -q str.len "$1"; then
+  [ "$answer" = sat ] && answer=unsat || answer=sat
+fi
+echo "$answer"
+"""
+LIAR_BUDGET_MS = 60_000  # it is caught long before
 
-console = Console()
+console = Console(soft_wrap=True)
 
 
-async def fuzz(folder: Path, budget_ms: int) -> Statistics:
-    """Fuzz on all cores, and show every disagreement in its smallest form."""
-    places = {name: folder / name for name in ("scratch", "corpus", "crashes", "seeds")}
-    for place in places.values():
-        place.mkdir()
-    for name, text in SEEDS.items():
-        (places["seeds"] / name).write_text(text)
-    target = Target(
-        folder, {"solvers": SOLVERS, "iterations": 50}, places["scratch"], RealClock(),
-        RealChance(), input_timeout_ms=5_000,
-    )  # fmt: skip
-    engine = make_engine("typefuzz", target)
-    seeds = sorted(places["seeds"].iterdir())
-    cores = len(os.sched_getaffinity(0))
+class Bench:
+    """A folder with seeds, and campaigns over them."""
 
-    def told(count: Statistics) -> None:
-        console.print(f"{count.executions} solver calls, {count.bugs} suspects", style="dim")
+    def __init__(self, folder: Path, solvers: list[str], seeds: list[str]) -> None:
+        names = ("scratch", "corpus", "crashes", "seeds")
+        self.places = {name: folder / name for name in names}
+        for place in self.places.values():
+            place.mkdir(parents=True)
+        for name in seeds:
+            (self.places["seeds"] / name).write_text(SEEDS[name])
+        target = Target(
+            folder, {"solvers": solvers, "iterations": 50}, self.places["scratch"], RealClock(),
+            RealChance(), input_timeout_ms=5_000,
+        )  # fmt: skip
+        self.engine = make_engine("typefuzz", target)
 
-    campaign = Campaign(seeds, places["corpus"], places["crashes"], budget_ms, cores, told=told)
-    statistics = await engine.fuzz(campaign)
-    for path in sorted(places["crashes"].iterdir()):
-        verdict = await engine.judge(path)
-        if verdict.kind != "bug":
-            continue
+    async def fuzz(self, budget_ms: int, until_bug: bool = False) -> Statistics:
+        """Fuzz on all cores, and show every disagreement in its smallest form."""
+        seeds = sorted(self.places["seeds"].iterdir())
+        cores = len(os.sched_getaffinity(0))
+        campaign = Campaign(
+            seeds, self.places["corpus"], self.places["crashes"], budget_ms, cores, until_bug, told
+        )
+        statistics = await self.engine.fuzz(campaign)
+        shown: set[str] = set()
+        for path in sorted(self.places["crashes"].iterdir()):
+            verdict = await self.engine.judge(path)
+            if verdict.kind == "bug" and verdict.title not in shown:
+                shown.add(verdict.title)
+                await self._show(path.read_bytes(), verdict)
+        return statistics
 
-        async def shows(data: bytes, title: str = verdict.title) -> bool:
-            candidate = places["scratch"] / "candidate.smt2"
+    async def _show(self, before: bytes, verdict: Verdict) -> None:
+        async def shows(data: bytes) -> bool:
+            candidate = self.places["scratch"] / "candidate.smt2"
             candidate.write_bytes(data)
-            return (await engine.judge(candidate)).title == title
+            return (await self.engine.judge(candidate)).title == verdict.title
 
-        small = await minimise(path.read_bytes(), shows, tries=200)
-        console.print(f"{verdict.title}\n{small.decode()}", style="red", markup=False)
+        small = await minimise(before, shows, tries=200)
+        sizes = f"{len(before)} bytes, {len(small)} when made small"
+        console.print(f"{verdict.title} ({sizes}):", style="red", markup=False, highlight=False)
+        console.print(small.decode().strip(), markup=False, highlight=False)
+
+
+def told(count: Statistics) -> None:
+    """How far it is."""
+    if count.executions:
+        line = f"  {count.executions} calls of solvers, {count.bugs} suspects"
+        console.print(line, style="dim", highlight=False)
+
+
+def introduce() -> None:
+    """Who is compared, and with what."""
+    names = [f"{name} {version(package)}" for name, package in PACKAGES.items()]
+    console.print(f"\n1. {' against '.join(names)}", style="bold", highlight=False)
+    console.print(
+        f"From {len(SEEDS)} formulas typefuzz makes new ones by replacing terms with others of the "
+        "same type.\nBoth solvers have to agree on each of them. One of the formulas:\n",
+        highlight=False,
+    )
+    console.print(SEEDS["linear.smt2"], style="dim", markup=False, highlight=False)
+
+
+async def play(folder: Path, budget_ms: int) -> Statistics:
+    """Both parts; what the first one did."""
+    introduce()
+    statistics = await Bench(folder / "real", ["{z3}", "{cvc5}"], list(SEEDS)).fuzz(budget_ms)
+    verdict = "they agreed each time" if not statistics.bugs else "see above"
+    console.print(
+        f"{statistics.executions} calls in {statistics.seconds:.0f} s, {statistics.bugs} suspects: "
+        f"{verdict}", style="green", highlight=False,
+    )  # fmt: skip
+    console.print("\n2. A z3 that lies about the length of strings", style="bold", highlight=False)
+    console.print("What it looks like when solvers do not agree:\n", highlight=False)
+    liar = folder / "liar"
+    z3 = Path(sys.executable).with_name("z3")
+    liar.write_text(LIAR.replace("{z3}", str(z3)))
+    liar.chmod(0o755)
+    caught = await Bench(folder / "planted", ["{z3}", str(liar)], ["strings.smt2"]).fuzz(
+        LIAR_BUDGET_MS, until_bug=True
+    )
+    if not caught.bugs:
+        raise SystemExit("expected the lie to be noticed, but it was not")
     return statistics
 
 
 def run(budget: str) -> Statistics:
     """The whole demo."""
     with tempfile.TemporaryDirectory(prefix="windlass-typefuzz-") as name:
-        statistics = asyncio.run(fuzz(Path(name), parse_duration_ms(budget, "budget")))
-    console.print(
-        f"done: {statistics.executions} calls of z3 and cvc5 in {statistics.seconds:.0f} s, "
-        f"{statistics.bugs} suspects", style="bold green",
-    )  # fmt: skip
+        statistics = asyncio.run(play(Path(name), parse_duration_ms(budget, "budget")))
+    console.print("\ndone: compared, and a planted lie was caught", style="bold green")
+    console.print("for a solver of yours: docs/guides/fuzzing-findings.md", highlight=False)
     return statistics
 
 

@@ -95,15 +95,27 @@ def test_single_steps_tell_commit_and_token(fuzz: Fuzz) -> None:
     words = ("builder", "mark-failed", "toy", commit, "--token", told["token"])
     assert fuzz.json(*words) == {"applied": True}
     assert fuzz.state("build-queue.json")["failed"] == [commit]
-    assert fuzz.json("queue", "retry", "toy", commit) == {"applied": True}
+    assert commit[:12] in fuzz("status", "toy").stdout, "as much of it as commands ask for"
+    assert fuzz.json("queue", "retry", "toy", commit[:12]) == {"applied": True}
     assert fuzz.state("build-queue.json")["queue"] == [commit]
+    assert fuzz.json("queue", "remove", "toy", commit[:12]) == {"applied": True}
+
+
+def test_beginnings_that_several_commits_share_are_refused() -> None:
+    from windlass.cli.fuzz_steps import one_of
+    from windlass.domain.errors import InvalidInput
+
+    known = ["ab12", "ab34", "cd56"]
+    assert (one_of(known, "c", "commit"), one_of(known, "e", "commit")) == ("cd56", None)
+    with pytest.raises(InvalidInput, match="2 begin so"):
+        one_of(known, "ab", "commit")
 
 
 def test_a_dry_run_changes_nothing(fuzz: Fuzz) -> None:
     fuzz.repository.commit("a.cpp")
     done = fuzz("manager", "toy", "--dry-run")
     assert "would: queue" in done.stdout
-    assert not (fuzz.folder / "bucket" / "solvers").exists()
+    assert not (fuzz.folder / "bucket").exists()
 
 
 def test_what_is_wrong_is_said_and_nothing_changes(fuzz: Fuzz) -> None:
@@ -164,7 +176,9 @@ def test_a_file_may_be_toml(tmp_path: Path) -> None:
         'name = "toy"\nrepository = "x"\nbinaries = ["toy"]\n'
         '[build]\nproduction = ["a"]\ncoverage = ["b"]\n[engine]\nname = "command"\n'
     )
-    assert load_solver(file).place("fuzzer").cron == "45 0,6,12,18 * * *"
+    solver = load_solver(file)
+    assert solver.place("fuzzer").cron == "45 0,6,12,18 * * *"
+    assert solver.budget_ms == 6 * 3_600_000, "six hours, unless the file says otherwise"
 
 
 def test_a_hand_edited_file_is_kept_aside_and_named(fuzz: Fuzz) -> None:
@@ -188,8 +202,9 @@ def test_status_is_a_picture(fuzz: Fuzz) -> None:
     fuzz.json("manager", "toy")
     fuzz.json("builder", "next", "toy")
     shown = fuzz("status", "toy").stdout
-    assert f"queue     2  {first[:12]} {second[:12]}" in shown
-    assert f"{first[:12]} is being built by" in shown
+    assert "queue 2 ─┬─► built 0 ──► schedule 0 ──► findings 0 open, 0 closed" in shown
+    assert f"queue     {first[:12]}  being built by" in shown
+    assert f"          {second[:12]}" in shown.splitlines()
     told = fuzz.json("status", "toy")
     assert told["queue"] == [first, second]
     assert [one["commit"] for one in told["at_work"]] == [first]
@@ -265,6 +280,9 @@ def test_workflow_files_are_valid_and_keep_the_described_names(fuzz: Fuzz) -> No
 
 def test_the_pipeline_runs_on_a_fleet(up: Program, tmp_path: Path) -> None:
     fuzz = Fuzz(tmp_path, up)
+    script = fuzz.repository.folder / "build.sh"
+    script.write_text("#!/bin/sh\ntouch toy\n")
+    script.chmod(0o755)
     commit = fuzz.repository.commit("a.cpp")
     fuzz.describe(budget="2h", roles={"fuzzer": {"requires": ["cpus>=1000"], "queue": "default"}})
     program = str(Path(sys.executable).with_name("windlass"))
@@ -282,10 +300,11 @@ def test_the_pipeline_runs_on_a_fleet(up: Program, tmp_path: Path) -> None:
     assert jobs["fuzz-toy-fuzzer"]["timeout"] == 2.5 * 3600
     assert jobs["fuzz-toy-builder"]["timeout"] == 2.5 * 3600
 
-    run = up.json("schedules", "run", "fuzz-toy-manager")
-    watched = up("workflow", "watch", str(run["workflow"]))
-    assert watched.returncode == 0, (run, watched.stdout, watched.stderr)
-    assert fuzz.state("build-queue.json")["queue"] == [commit]
+    for role in ("manager", "builder"):
+        run = up.json("schedules", "run", f"fuzz-toy-{role}")
+        watched = up("workflow", "watch", str(run["workflow"]))
+        assert watched.returncode == 0, (run, watched.stdout, watched.stderr)
+    assert fuzz.state("build-queue.json")["built"] == [commit]
     assert fuzz("install", "toy", "--remove").returncode == 0
     names = {schedule["name"] for schedule in up.json("schedules", "list")}
     assert not names & set(made)

@@ -16,6 +16,8 @@ def test_every_command_of_the_guide_runs(up: Program, tmp_path: Path) -> None:
     said = carry_out("fuzzing.md", up, tmp_path, **whole)
     _, init, roles, findings, _, steps, fleet, actions = said
     assert "removed after 7 days" in init
+    assert "would build" in roles
+    assert "would fuzz" in roles
     assert "schedule" in roles
     assert "SIGSEGV" in findings
     assert "done" in steps
@@ -25,6 +27,10 @@ def test_every_command_of_the_guide_runs(up: Program, tmp_path: Path) -> None:
 
 def test_the_places_that_the_guide_shows_can_be_read() -> None:
     blocks = BLOCK.finditer((GUIDES / "fuzzing.md").read_text())
-    (text,) = (block["text"] for block in blocks if "roles:" in block["text"])
-    places = msgspec.convert(yaml.safe_load(text)["roles"], dict[Role, Place])
-    assert places["builder"].requires == ("git:available==true", "memory>=8GiB")
+    fleet, actions = (
+        msgspec.convert(yaml.safe_load(block["text"])["roles"], dict[Role, Place])
+        for block in blocks
+        if "roles:" in block["text"]
+    )
+    assert fleet["builder"].requires == ("git:available==true", "memory>=8GiB")
+    assert actions["fuzzer"].runs_on == "self-hosted"

@@ -25,7 +25,7 @@ def check_one_chain(journal: Journal) -> None:
 
 def in_order(journal: Journal, codec: Codec[Any]) -> list[Any]:
     """The documents of a file, as they followed each other."""
-    written = journal.versions[state_key("toy", codec.file)]
+    written = journal.versions.get(state_key("toy", codec.file), [])
     read = [(codec.decode(s.body, s.attributes)[1].seq, json.loads(s.body)) for s in written]
     return [document for _, document in sorted(read, key=lambda one: one[0])]
 
@@ -51,14 +51,44 @@ def completions(journal: Journal) -> Counter[str]:
 
 
 def countings(journal: Journal) -> Counter[str]:
-    """How often each commit was counted as fuzzed, by the versions of the schedule."""
+    """How often each commit was counted as fuzzed, by the versions of the schedule.
+
+    One that goes while nothing comes went because it was counted; else it made room.
+    """
     counted: Counter[str] = Counter()
     before: dict[str, int] = {}
-    gone: Counter[str] = Counter()
     for document in in_order(journal, SCHEDULE):
         now = {entry["hash"]: entry["fuzz_count"] for entry in document}
         for commit, count in now.items():
             counted[commit] += max(count - before.get(commit, 0), 0)
-        gone.update(set(before) - set(now))
+        if not now.keys() - before.keys():
+            counted.update(before.keys() - now.keys())
         before = now
-    return counted + gone
+    return counted
+
+
+def check_completed_once(journal: Journal) -> None:
+    """No commit is built twice to completion, and no completion that was told is lost."""
+    moved = completions(journal)
+    assert max(moved.values()) == 1, moved.most_common(1)
+    lost = [commit for commit, told in journal.marked.items() if told > moved[commit]]
+    assert lost == []
+
+
+def check_counted_once(journal: Journal) -> None:
+    """What was fuzzed is counted at most once, and what was told to be counted is."""
+    counted = countings(journal)
+    twice = [commit for commit, count in counted.items() if count > journal.finished[commit]]
+    assert twice == []
+    lost = [c for c, told in journal.acknowledged.items() if told > counted[c]]
+    assert lost == []
+
+
+def check_none_lost(journal: Journal, code: Sequence[str], standing: set[str]) -> None:
+    """Each commit with code that a manager has looked at stands somewhere, or was fuzzed."""
+    fuzzed = {commit for commit, count in countings(journal).items() if count}
+    # The newest ones came after the last look of a manager.
+    newest = max(standing | fuzzed, key=lambda commit: int(commit[1:]))
+    looked_at = code[: code.index(newest) + 1]
+    assert len(looked_at) > 50
+    assert [commit for commit in looked_at if commit not in standing | fuzzed] == []

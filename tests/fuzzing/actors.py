@@ -55,6 +55,8 @@ class Journal:
     builds: "list[Spell]" = field(default_factory=list)
     fuzzings: "list[Spell]" = field(default_factory=list)
     finished: Counter[str] = field(default_factory=Counter)
+    acknowledged: Counter[str] = field(default_factory=Counter)
+    marked: Counter[str] = field(default_factory=Counter)
     steps: int = 0
 
 
@@ -130,12 +132,16 @@ class Troubled(PassingOn):
 
 
 class Line:
-    """A branch that grows with time: a commit every few seconds, every third without code."""
+    """A branch that grows with time: a commit every few seconds, every third without code.
+
+    Some look at it for so long that others have finished what they find.
+    """
 
     EVERY_MS = 5_000
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, chance: random.Random) -> None:
         self._clock = clock
+        self._chance = chance
 
     def commits(self) -> list[Commit]:
         count = (self._clock.now_ms() - START_MS) // self.EVERY_MS + 1
@@ -147,6 +153,8 @@ class Line:
 
     async def since(self, last: str | None, newest: int) -> History:
         line = self.commits()
+        if not self._chance.randrange(8):
+            await self._clock.sleep_ms(self._chance.randint(1_000, 90_000))
         if last is None:
             return History(line[-1].hash, tuple(line[-newest:]), "nothing yet")
         place = next(n for n, commit in enumerate(line) if commit.hash == last)
@@ -169,7 +177,7 @@ class World:
         self.chance = random.Random(seed)
         self.clock = clock
         self.journal = Journal()
-        self.line = Line(clock)
+        self.line = Line(clock, self.chance)
         self.bucket = Troubled(bucket, self.chance, clock, self.journal, odds=12)
         self._secrets = random.Random(seed + 1)
         self._around = Around(clock, SeededChance(self.chance), self)
@@ -225,7 +233,7 @@ class World:
             for kind in KINDS:
                 await board.bucket.put(build_key("toy", kind, held.commit), b"binary")
             if self.chance.randrange(8):
-                await steps.mark_built(held.commit, held.token)
+                self.journal.marked[held.commit] += await steps.mark_built(held.commit, held.token)
             else:
                 await steps.mark_failed(held.commit, held.token)
         finally:
@@ -241,9 +249,10 @@ class World:
         try:
             for _ in range(self.chance.randint(1, 3)):
                 await self.clock.sleep_ms(self.chance.randint(1_000, 5_000))
+                ended = self.clock.now_ms()  # so long it has worked, whether it was right or not
                 held = await steps.renew(held, LEASE_MS)
-                ended = self.clock.now_ms()
             self.journal.finished[held.commit] += 1
-            await steps.increment(held.commit, held.token)
+            counted = await steps.increment(held.commit, held.token)
+            self.journal.acknowledged[held.commit] += counted.applied
         finally:
             self.journal.fuzzings.append(Spell(held.commit, began, min(ended, held.until_ms)))

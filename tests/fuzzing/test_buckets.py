@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.fuzzing.rig import KINDS_OF_BUCKETS, Rig, Scripted, rigs
+from windlass.blobs.faults import from_bucket
 from windlass.domain.errors import Conflict, InvalidInput, StoreUnavailable
 from windlass.fuzzing.bucket import Bucket, Busy, Changed, Stored
 from windlass.fuzzing.bucket_directory import DirectoryBucket
@@ -197,3 +198,9 @@ def test_an_address_that_is_none_is_refused() -> None:
     for url in ("http://bucket", "s3://", ""):
         with pytest.raises(InvalidInput, match="bucket"):
             open_bucket(url)
+
+
+def test_missing_keys_are_named() -> None:
+    said = "Generic S3 error: Error performing PUT http://169.254.169.254/latest/api/token"
+    assert "expected keys in AWS_ACCESS_KEY_ID" in str(from_bucket(OSError(said), "s3://x"))
+    assert "nobody home" in str(from_bucket(OSError("nobody home"), "s3://x"))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.fuzzing.scripted import World
+from tests.fuzzing.vanishing import until_gone
 from tests.support.running import run
 from tests.support.waiting import until
 from windlass.domain.errors import NotFound, Unreachable, WindlassError
@@ -129,7 +130,7 @@ def test_a_killed_builder_loses_the_commit_to_the_next_and_at_last_it_fails(
     script = run(until_begun(mark))
     builder.kill()
     builder.communicate()
-    os.killpg(script, signal.SIGKILL)
+    run(until_gone(script))
     assert queue_of(world).queue == (commit,)
     assert run(world.build()).outcome == "nothing", "its lease has not run out"
     for _ in range(2):  # two more builders die

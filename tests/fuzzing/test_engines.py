@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,12 @@ class Bench:
         return path
 
     def fuzz(
-        self, engine: Engine, *seeds: str, until_bug: bool = True, cores: int = 2
+        self,
+        engine: Engine,
+        *seeds: str,
+        until_bug: bool = True,
+        cores: int = 2,
+        told: Callable[[Statistics], None] = lambda _: None,
     ) -> Statistics:
         for number, text in enumerate(seeds):
             (self.folder / "seeds" / str(number)).write_text(text)
@@ -93,6 +99,7 @@ class Bench:
                 Campaign(
                     sorted((self.folder / "seeds").iterdir()), self.folder / "corpus",
                     self.folder / "crashes", LIMIT_MS if until_bug else SHORT_MS, cores, until_bug,
+                    told,
                 )
             )
         )  # fmt: skip
@@ -104,6 +111,26 @@ class Bench:
 
 def test_the_four_engines_are_installed() -> None:
     assert engine_names() == ["afl", "command", "libfuzzer", "typefuzz"]
+
+
+def test_a_package_of_somebody_elses_may_bring_an_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = tmp_path / "package" / "theirs-1.0.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[windlass.fuzz_engines]\ntheirs = theirs:Theirs\n")
+    (tmp_path / "package" / "theirs.py").write_text(
+        "class Theirs:\n"
+        "    def __init__(self, target):\n"
+        "        self.target = target\n"
+        "    def command(self, path):\n"
+        "        return [self.target.options['greeting'], str(path)]\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path / "package"))
+    assert "theirs" in engine_names()
+    engine = Bench(tmp_path).engine("theirs", greeting="hello")
+    assert engine.command(Path("x")) == ["hello", "x"]
 
 
 @pytest.mark.parametrize(
@@ -205,6 +232,25 @@ def test_a_target_that_libfuzzer_cannot_run_does_not_count(tmp_path: Path) -> No
         bench.fuzz(bench.engine("libfuzzer", binary="target"), "x")
 
 
+def test_libfuzzer_tells_how_far_it_is_while_it_runs(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    line = "cov: 1 ft: 1 corp: 1 exec/s: 9 oom/timeout/crash: 0/0/{} time: 1s"
+    bench.script(
+        "target",
+        f"echo '#100: {line.format(0)}'; while [ ! -e {tmp_path}/heard ]; do sleep 0.05; done; "
+        f"echo '#200: {line.format(3)}'",
+    )
+    told: list[int] = []
+
+    def heard(count: Statistics) -> None:
+        told.append(count.executions)
+        (tmp_path / "heard").touch()
+
+    count = bench.fuzz(bench.engine("libfuzzer", binary="target"), "x", told=heard)
+    assert (count.executions, count.bugs) == (200, 3)
+    assert (told[0], told[-1]) == (100, 200)
+
+
 def test_a_binary_that_the_build_did_not_bring_is_named(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.script("other", "exit 0")
@@ -219,7 +265,9 @@ def test_afl_finds_and_minimises(tmp_path: Path) -> None:
     source.write_text(AFL_TARGET)
     compile_with("afl-clang-fast", source, bench.build / "target")
     engine = bench.engine("afl", argv=["{binaries}/target", "@@"])
-    statistics = bench.fuzz(engine, "Ahoy")
+    told: list[int] = []
+    statistics = bench.fuzz(engine, "Ahoy", told=lambda count: told.append(count.executions))
+    assert told[-1] == statistics.executions
     assert statistics.executions > 0
     verdict = run(engine.judge(bench.crashes[0]))
     assert (verdict.kind, verdict.title) == ("bug", "SIGABRT")

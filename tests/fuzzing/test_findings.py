@@ -13,7 +13,7 @@ from windlass.fuzzing.builds import Builds
 from windlass.fuzzing.checkout import Mirror
 from windlass.fuzzing.engines.engine import Engine, Verdict
 from windlass.fuzzing.findings.judging import Judge, Origin
-from windlass.fuzzing.findings.record import closed, seen_again
+from windlass.fuzzing.findings.record import closed, excerpt_of, seen_again
 from windlass.fuzzing.findings.report import render
 from windlass.fuzzing.findings.shelf import Shelf
 
@@ -63,8 +63,25 @@ def test_a_report_says_where_it_came_from_and_how_to_see_it() -> None:
     page = render(a_finding(old=True), "scripted", "solvers/scripted/findings/k/input-1")
     for words in ("introduced by cccccccccccc", "not to blame", "findings reproduce scripted"):
         assert words in page
+    assert "## The input" not in page
+    shown = render(a_finding(excerpt="```\nlimit 0\n"), "scripted", "x")
+    assert "## The input\n\n````\n```\nlimit 0\n````\n" in shown
     ancient = render(a_finding(last_good=None), "scripted", "x")
     assert "as old as the oldest build" in ancient
+
+
+@pytest.mark.parametrize(
+    ("data", "excerpt"),
+    [
+        (b"limit 0\n", "limit 0\n"),
+        ("größer".encode(), "größer"),
+        (b"\xff\xfe", ""),
+        (b"\x1b[31mred", ""),
+        (b"x" * 2_000, ""),
+    ],
+)
+def test_only_short_texts_are_shown_in_reports(data: bytes, excerpt: str) -> None:
+    assert excerpt_of(data) == excerpt
 
 
 class Remembering:

@@ -1,13 +1,18 @@
 """The fuzzer: what it finds is kept once, small, dated and watched; what failed does not count."""
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
+from tests.fuzzing.commands import Commands
+from tests.fuzzing.rig import PassingOn
 from tests.fuzzing.scripted import BROKEN, FINE, TEST, World
 from tests.support.running import run
 from windlass.domain.errors import InvalidInput, NotFound
+from windlass.fuzzing.board import Board
+from windlass.fuzzing.bucket import Changed, Stored
 from windlass.fuzzing.coverage.mapping import CoverageMap, Function, encode
 from windlass.fuzzing.engines.engine import EngineFailed
 from windlass.fuzzing.findings.record import Finding
@@ -30,7 +35,7 @@ echo fine
 
 
 async def findings_of(world: World) -> list[Finding]:
-    return [finding async for finding in Shelf(world.board).all()]
+    return [finding async for finding in Shelf(world.board).all(print)]
 
 
 def counts(world: World) -> dict[str, int]:
@@ -207,3 +212,42 @@ def test_an_unknown_engine_is_named_with_those_that_are_known(tmp_path: Path) ->
     with pytest.raises(InvalidInput, match="afl, command, libfuzzer, typefuzz"):
         run(Fuzzer(solver, world.board, world.work("fuzzer")).run_once())
     assert counts(world) == {commit: 0}
+
+
+def test_a_finding_that_cannot_be_read_stops_no_run(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    bad = world.commit("bad", solver_sh=BROKEN)
+    later = world.commit("later")
+    run(world.build_and_schedule(bad, later))
+    (key,) = run(hunt(world, bad)).findings
+    record = tmp_path / f"bucket/solvers/scripted/findings/{key}/finding.json"
+    record.write_text("{ edited by hand")
+    told: list[str] = []
+    report = run(world.fuzz(later, until_bug=True, budget_ms=SLOW_MS, told=told.append))
+    assert (report.outcome, report.findings, report.fuzz_count) == ("fuzzed", [], 1)
+    assert any(f"findings/{key}/finding.json" in line for line in told)
+    assert record.read_text() == "{ edited by hand"
+    code, said, complained = Commands(world).run("status", "scripted")
+    assert (code, "findings 0 open" in said, key in complained) == (0, True, True)
+    assert Commands(world).ask("findings", "scripted") == []
+
+
+class Crowded(PassingOn):
+    """Somebody is always faster in writing the corpus."""
+
+    async def put_if(self, key: str, *words: Any, **options: Any) -> Stored:
+        if "/corpus/" in key:
+            raise Changed(key)
+        return await super().put_if(key, *words, **options)
+
+
+def test_a_corpus_that_cannot_be_written_costs_no_run(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    commit = world.commit("good")
+    run(world.build_and_schedule(commit))
+    world.board = Board(Crowded(world.bucket), "scripted", world.board.around, "test")
+    told: list[str] = []
+    report = run(world.fuzz(budget_ms=1_500, told=told.append))
+    assert (report.outcome, report.fuzz_count) == ("fuzzed", 1)
+    assert any("the corpus stays as it was" in line for line in told)
+    assert len(world.objects("statistics")) == 1

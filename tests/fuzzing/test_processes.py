@@ -2,13 +2,12 @@
 
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.fuzzing.vanishing import until_gone
 from tests.support.running import run as run_loop
-from tests.support.waiting import until
 from windlass.clock import RealClock
 from windlass.domain.errors import InvalidInput
 from windlass.fuzzing.processes import MIB, Bounds, Ended, family, run, tail
@@ -24,24 +23,6 @@ def ended(folder: Path, script: str, bounds: Bounds) -> tuple[Ended, str]:
     return done, tail(log)
 
 
-def gone(pid: int) -> Callable[[], bool]:
-    def check() -> bool:
-        try:
-            status = Path(f"/proc/{pid}/stat").read_text()
-        except OSError:
-            return True
-        return status.rpartition(")")[2].split()[0] == "Z"
-
-    return check
-
-
-async def _until_gone(pid: int) -> None:
-    async def check() -> bool:
-        return gone(pid)()
-
-    await until(f"process {pid} ended", check, 30)
-
-
 def test_a_program_that_ends_is_told_by_its_code_and_its_words(tmp_path: Path) -> None:
     done, said = ended(tmp_path, "echo hello; echo trouble >&2; exit 3", Bounds(PATIENCE_MS))
     assert (done.code, done.reason, said) == (3, "exited", "hello\ntrouble\n")
@@ -52,20 +33,20 @@ def test_a_hanging_program_is_ended_with_all_it_started(tmp_path: Path) -> None:
     script = "sleep 600 & echo $!; trap '' TERM; while true; do sleep 600; done"
     done, said = ended(tmp_path, script, Bounds(300, grace_ms=200))
     assert done.reason == "timeout"
-    run_loop(_until_gone(int(said.split()[0])))
+    run_loop(until_gone(int(said.split()[0])))
 
 
 def test_what_a_program_leaves_running_goes_with_it(tmp_path: Path) -> None:
     done, said = ended(tmp_path, "sleep 600 & echo $!", Bounds(PATIENCE_MS))
     assert done.fine
-    run_loop(_until_gone(int(said)))
+    run_loop(until_gone(int(said)))
 
 
 def test_what_leaves_the_group_is_ended_too(tmp_path: Path) -> None:
     script = "setsid sh -c 'echo $$; exec sleep 600' & wait"
     done, said = ended(tmp_path, script, Bounds(1_000, grace_ms=100))
     assert done.reason == "timeout"
-    run_loop(_until_gone(int(said)))
+    run_loop(until_gone(int(said)))
 
 
 def test_memory_of_the_whole_family_is_bounded(tmp_path: Path) -> None:
@@ -86,6 +67,15 @@ def test_address_space_is_bounded_by_the_kernel(tmp_path: Path) -> None:
 def test_output_is_bounded(tmp_path: Path) -> None:
     done, _ = ended(tmp_path, "yes", Bounds(PATIENCE_MS, output=MIB, grace_ms=100))
     assert done.reason == "output"
+
+
+def test_a_log_that_rolls_ends_nobody(tmp_path: Path) -> None:
+    script = (
+        "yes | head -c 3000000; while [ $(stat -c %s log) -gt 1000000 ]; do sleep 0.05; done; "
+        "echo last words"
+    )
+    done, said = ended(tmp_path, script, Bounds(PATIENCE_MS, output=MIB, rolling=True))
+    assert (done.fine, said) == (True, "last words\n")
 
 
 def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:

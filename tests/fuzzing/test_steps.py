@@ -99,6 +99,15 @@ def test_after_a_limit_a_crashing_build_has_failed_and_the_log_says_why(rig: Ste
     assert b"3 times" in log.body
 
 
+def test_a_commit_taken_by_name_does_not_forgive_the_crashes_of_others(rig: Stepped) -> None:
+    rig.put_queue("c1", "c2")
+    for _ in range(3):
+        assert rig.take("crashes") == "c1"
+        rig.clock.ms += HOUR_MS + 1
+    assert rig.run(rig.builder().take(HOUR_MS, "c2")).held
+    assert rig.run(rig.builder().take(HOUR_MS)).given_up == ("c1",)
+
+
 def test_a_failed_commit_that_is_put_back_begins_anew(rig: Stepped) -> None:
     rig.put_queue("c1")
     for _ in range(3):

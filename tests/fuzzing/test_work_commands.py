@@ -1,55 +1,17 @@
 """The commands of the roles that work, as people and scripts type them."""
 
-import json
-import os
-import resource
 import signal
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.fuzzing.commands import Commands
 from tests.fuzzing.scripted import BROKEN, World
 from tests.support.running import run
 from tests.support.waiting import until
 from windlass.fuzzing.layout import KINDS
 
 SLOW = "#!/bin/sh\ncat $1 > /dev/null; sleep 0.05; echo fine\n"
-
-
-class Commands:
-    """`windlass fuzz` in the folder of a world."""
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-        (world.folder / "scripted.yaml").write_text(world.description)
-        self.env = {
-            **os.environ,
-            "WINDLASS_FUZZ_BUCKET": str(world.folder / "bucket"),
-            "WINDLASS_FUZZ_WORK": str(world.folder / "work"),
-        }
-
-    def start(self, *words: str, largest_file: int = -1) -> subprocess.Popen[str]:
-        def bound() -> None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
-
-        return subprocess.Popen(
-            [sys.executable, "-m", "windlass", "fuzz", *words], cwd=self.world.folder,
-            env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            preexec_fn=bound if largest_file >= 0 else None,  # noqa: PLW1509 - it only asks
-        )  # fmt: skip
-
-    def run(self, *words: str, largest_file: int = -1) -> tuple[int, str, str]:
-        process = self.start(*words, largest_file=largest_file)
-        said, complained = process.communicate(timeout=300)
-        return process.returncode, said, complained
-
-    def ask(self, *words: str) -> Any:
-        code, said, complained = self.run(*words, "--json")
-        assert code == 0, complained
-        return json.loads(said)
 
 
 def test_the_way_of_a_commit_from_the_queue_to_a_closed_finding(tmp_path: Path) -> None:
@@ -97,8 +59,13 @@ def test_a_failed_build_is_told_by_the_exit_code(tmp_path: Path) -> None:
     fuzz = Commands(world)
     code, said, _ = fuzz.run("builder", "scripted")
     assert (code, "ended with code 9" in said) == (1, True)
-    code, _, told = fuzz.run("builder", "make", "scripted", commit)
+    assert f"windlass fuzz builder log scripted {commit}" in said
+    code, said, _ = fuzz.run("builder", "log", "scripted", commit[:8])
+    assert (code, "oh no" in said, "ended with code 9" in said) == (0, True, True)
+    assert fuzz.run("builder", "log", "scripted", "0123456789")[0] == 4
+    code, _, told = fuzz.run("builder", "make", "scripted", commit[:10])
     assert (code, "oh no" in told) == (5, True)
+    assert world.objects("build-logs") == [f"solvers/scripted/build-logs/{commit}.log"]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +95,7 @@ def test_everything_in_a_row(tmp_path: Path) -> None:
     bad = world.commit("bad", solver_sh=BROKEN)
     fuzz = Commands(world)
     code, said, told = fuzz.run("run", "scripted", "--rounds", "1", "--budget", "1s")
-    assert (code, "1 tests" in said, "no coverage map" in told) == (0, True, True)
+    assert (code, "from 1 test," in said, "no coverage map" in told) == (0, True, True)
     reports = fuzz.ask("run", "scripted", "--rounds", "50", "--budget", "3s", "--until-bug")
     assert reports[-1]["findings"]
     (finding,) = fuzz.ask("findings", "scripted")

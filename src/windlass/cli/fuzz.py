@@ -3,6 +3,7 @@
 from windlass.cli import (
     fuzz_findings,
     fuzz_manager,
+    fuzz_queue,
     fuzz_setup,
     fuzz_status,
     fuzz_steps,
@@ -13,4 +14,4 @@ from windlass.cli.fuzz_app import fuzz
 __all__ = ["fuzz"]
 
 # Importing them is what gives `fuzz` its commands.
-PARTS = (fuzz_setup, fuzz_manager, fuzz_work, fuzz_steps, fuzz_findings, fuzz_status)
+PARTS = (fuzz_setup, fuzz_manager, fuzz_work, fuzz_steps, fuzz_queue, fuzz_findings, fuzz_status)

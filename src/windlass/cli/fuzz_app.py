@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
 from cyclopts import App, Group, Parameter
 
-from windlass.cli.output import Json
+from windlass.cli.output import Json, errors
 from windlass.client.settings import data_directory
 from windlass.fuzzing.board import Board
 from windlass.fuzzing.opening import open_board
@@ -37,7 +37,7 @@ SolverName = Annotated[
         "from standard input.",
     ),
 ]
-CommitName = Annotated[str, Parameter(help="The hash of a commit.")]
+CommitName = Annotated[str, Parameter(help="The hash of a commit, or its beginning.")]
 DryRun = Annotated[
     bool,
     Parameter(name="--dry-run", show_default=False, help="Show what would be done; write nothing."),
@@ -132,6 +132,11 @@ def run_step(
             return await step(there)
 
     return asyncio.run(work())
+
+
+def warn(text: str) -> None:
+    """Something that a person should know of and that stops nothing, on standard error."""
+    errors.print(text, style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
 def tell_workflow(**outputs: str) -> None:

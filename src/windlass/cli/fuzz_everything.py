@@ -1,7 +1,10 @@
 """`windlass fuzz run`: every role in turn, on this machine and in this process."""
 
+from collections.abc import Callable
+
 from windlass.cli.fuzz_app import Opened
 from windlass.cli.fuzz_progress import Progress
+from windlass.cli.fuzz_reports import count_of
 from windlass.domain.errors import WindlassError
 from windlass.fuzzing.builder import Builder
 from windlass.fuzzing.coverage.role import CoverageRole
@@ -13,11 +16,17 @@ from windlass.fuzzing.workplace import workplace
 
 
 async def run_everything(
-    there: Opened, progress: Progress, rounds: int, budget_ms: int, until_bug: bool
+    there: Opened,
+    progress: Progress,
+    rounds: int,
+    budget_ms: int,
+    until_bug: bool,
+    fuzzed: Callable[[FuzzReport], None],
 ) -> list[FuzzReport]:
     """Look for commits, build all that wait, map coverage if there is no map, then fuzz.
 
-    Without a map all tests are fuzzed from, so one that cannot be made stops nothing.
+    Without a map all tests are fuzzed from, so one that cannot be made stops nothing. `fuzzed`
+    hears of each run when it ends.
     """
     await manage(there, progress)
     await build_all(there, progress)
@@ -31,6 +40,7 @@ async def run_everything(
     for _ in range(rounds):
         report = await fuzz_one(there, progress, budget_ms, until_bug)
         reports.append(report)
+        fuzzed(report)
         if report.outcome == "nothing" or (until_bug and report.findings):
             break
     return reports
@@ -44,7 +54,8 @@ async def manage(there: Opened, progress: Progress) -> None:
             report = await Manager(there.board, commits, there.solver.commits).run_once()
         finally:
             await commits.close()
-    progress.told(f"manager: {len(report.queued)} queued, {len(report.scheduled)} scheduled")
+    if report.queued or report.scheduled:
+        progress.told(f"manager: {len(report.queued)} queued, {len(report.scheduled)} scheduled")
 
 
 async def build_all(there: Opened, progress: Progress) -> None:
@@ -64,7 +75,8 @@ async def map_coverage(there: Opened, progress: Progress) -> None:
             cores_of(there.solver),
         )  # fmt: skip
         report = await working.run_once()
-    progress.told(f"coverage: {report.tests} tests reach {report.functions} functions")
+    tests, functions = count_of(report.tests, "test"), count_of(report.functions, "function")
+    progress.told(f"coverage: {functions} reached by {tests}")
 
 
 async def fuzz_one(

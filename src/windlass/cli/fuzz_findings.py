@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from windlass.cli.fuzz_app import HERE, DryRun, Opened, Place, SolverName, fuzz, run_step
+from windlass.cli.fuzz_app import HERE, DryRun, Opened, Place, SolverName, fuzz, run_step, warn
 from windlass.cli.fuzz_progress import Progress
 from windlass.cli.fuzz_work import stoppable
 from windlass.cli.output import FAILED, Json, print_json, print_table, say
@@ -39,7 +39,7 @@ def list_findings(
     """List what was found."""
 
     async def step(there: Opened) -> list[Finding]:
-        return [f async for f in Shelf(there.board).all() if all or f.state == "open"]
+        return [f async for f in Shelf(there.board).all(warn) if all or f.state == "open"]
 
     found = run_step(solver, at, step)
     if json:
@@ -128,7 +128,10 @@ def recheck(
 
 @findings.command(name="file")
 def file_issues(solver: SolverName, /, *, at: Place = HERE, json: Json = False) -> None:
-    """File an issue for each open finding that has none, as the solver's file says."""
+    """File an issue for each open finding that has none, as the solver's file says.
+
+    Issues of findings that are gone, or have come back, are closed and opened.
+    """
 
     async def step(there: Opened) -> list[Finding]:
         options = issue_options(there.solver.issues)
@@ -137,9 +140,7 @@ def file_issues(solver: SolverName, /, *, at: Place = HERE, json: Json = False) 
         shelf = Shelf(there.board)
         desk = IssueDesk(options, there.solver.name, there.board.around.clock)
         try:
-            waiting = [f async for f in shelf.all() if f.state == "open" and not f.issue]
-            settled = [await desk.settle(shelf, finding) for finding in waiting]
-            return [finding for finding in settled if finding.issue]
+            return await desk.settle_all(shelf, warn)
         finally:
             await desk.close()
 

@@ -47,6 +47,8 @@ def manager(
         return
     for line in _lines(report):
         say(f"would: {line}" if dry_run else line)
+    if dry_run:
+        say("nothing was written")
 
 
 def _lines(report: Report) -> list[str]:

@@ -1,18 +1,24 @@
-"""`windlass fuzz status`: the pipeline of a solver as a picture."""
+"""`windlass fuzz status`: the pipeline of a solver as a picture.
 
-from rich.table import Table
+First the way of commits through it, with a number at each station; then what stands there.
+"""
+
+from collections.abc import Iterator, Sequence
+
 from rich.text import Text
 
-from windlass.cli.fuzz_app import HERE, Opened, Place, SolverName, fuzz, run_step
+from windlass.cli.fuzz_app import HERE, Opened, Place, SolverName, fuzz, run_step, warn
 from windlass.cli.output import Json, console, print_json
 from windlass.domain.moments import parse_moment
 from windlass.domain.quantities import format_duration, format_size
 from windlass.fuzzing.overview import AtWork, Overview, look_at
 
 SHORT = 12
-SHOWN = 8  # commits of a list
+SHOWN = 10  # commits, or findings, of a list
+A_LINE = 5  # commits that fit side by side into 80 columns
 BAR = "█"
 WIDEST = 24
+MARGIN = 10
 
 
 @fuzz.command
@@ -26,63 +32,114 @@ def status(solver: SolverName, /, *, at: Place = HERE, json: Json = False) -> No
     if json:
         print_json(found)
         return
-    console.print(Text.assemble((found.solver, "bold"), f"  {found.bucket}"))
-    console.print(_picture(found, now_ms))
+    for trouble in found.unreadable:
+        warn(trouble)
+    for line in _picture(found, now_ms):
+        if console.is_terminal:
+            console.print(line, no_wrap=True, overflow="ellipsis")
+        else:
+            console.print(line, soft_wrap=True)  # whatever reads a pipe copes with long lines
 
 
-def _picture(found: Overview, now_ms: int) -> Table:
-    picture = Table(box=None, pad_edge=False, show_header=False)
-    picture.add_column(style="bold")
-    picture.add_column(justify="right")
-    picture.add_column()
+def _picture(found: Overview, now_ms: int) -> Iterator[Text]:
+    yield Text.assemble((found.solver, "bold"), f"  {found.bucket}")
+    yield Text("")
+    yield from _way(found)
+    yield Text("")
     last = found.last_checked_commit
     checked = f"{last[:SHORT]}, {_ago(found.checked_at, now_ms)}" if last else "never"
-    picture.add_row("checked", "", checked)
-    busy = {(one.work, one.commit): one for one in found.at_work}
+    yield _row("checked", checked)
+    yield _row("coverage", _coverage(found, now_ms))
+    yield from _waiting(found, now_ms)
+    yield from _scheduled(found, now_ms)
+    yield from _findings(found)
+
+
+def _way(found: Overview) -> Iterator[Text]:
+    """The stations and how many are there; what is good is green, what is bad is red."""
+    bugs = sum(finding.state == "open" for finding in found.findings)
+    queue = _station("queue", len(found.queue), "yellow")
+    first = Text.assemble(
+        "  ", queue, " ─┬─► ", _station("built", len(found.built), "green"), " ──► ",
+        _station("schedule", len(found.schedule), "cyan"), " ──► ",
+        _station("findings", bugs, "red"), f" open, {len(found.findings) - bugs} closed",
+    )  # fmt: skip
+    yield first
+    failed = _station("failed", len(found.failed), "red")
+    yield Text.assemble(" " * (len(queue) + 3), " └─► ", failed)
+
+
+def _station(name: str, count: int, style: str) -> Text:
+    return Text.assemble(f"{name} ", (str(count), style if count else "dim"))
+
+
+def _waiting(found: Overview, now_ms: int) -> Iterator[Text]:
+    """The commits of the queue, of `built` and of `failed`; those at work on lines of their own."""
+    builders = {one.commit: one for one in found.at_work if one.work == "build"}
     for name, commits, style in (
         ("queue", found.queue, "yellow"),
         ("built", found.built, "green"),
         ("failed", found.failed, "red"),
     ):
-        picture.add_row(name, str(len(commits)), _commits(commits, style))
-        for one in (busy[key] for c in commits if (key := ("build", c)) in busy):
-            picture.add_row("", "", _working(one, "built", now_ms))
-    picture.add_row("schedule", str(len(found.schedule)), "oldest first" if found.schedule else "")
+        lines = [
+            Text.assemble((c[:SHORT], style), "  ", _working(builders[c], "built", now_ms))
+            for c in commits
+            if c in builders
+        ]
+        yield from _block(name, [*lines, *_grid([c for c in commits if c not in builders], style)])
+    if found.failed:
+        hint = f"windlass fuzz builder log {found.solver} COMMIT says why, queue retry tries again"
+        yield _row("", Text(hint, style="dim"))
+
+
+def _scheduled(found: Overview, now_ms: int) -> Iterator[Text]:
+    """The schedule, oldest first: how often each was fuzzed, and who is at it."""
+    fuzzers = {one.commit: one for one in found.at_work if one.work == "fuzz"}
+    lines = []
     for entry in found.schedule:
-        line = Text(f"{entry.hash[:SHORT]:<{SHORT}} ", style="cyan")
+        line = Text.assemble((entry.hash[:SHORT], "cyan"), "  ")
         line.append(BAR * min(entry.fuzz_count, WIDEST), style="green")
-        line.append(f" {entry.fuzz_count} " if entry.fuzz_count else "never fuzzed ", style="dim")
-        picture.add_row("", "", line)
-        if ("fuzz", entry.hash) in busy:
-            picture.add_row("", "", _working(busy["fuzz", entry.hash], "fuzzed", now_ms))
-    _add_findings(picture, found)
-    picture.add_row("coverage", "", _coverage(found, now_ms))
-    return picture
+        line.append(f" {entry.fuzz_count}" if entry.fuzz_count else "never fuzzed", style="dim")
+        if entry.hash in fuzzers:
+            line.append_text(Text("  "))
+            line.append_text(_working(fuzzers[entry.hash], "fuzzed", now_ms))
+        lines.append(line)
+    yield from _block("schedule", lines)
 
 
-def _commits(commits: tuple[str, ...], style: str) -> Text:
-    shown = Text(" ".join(commit[:SHORT] for commit in commits[:SHOWN]), style=style)
-    if len(commits) > SHOWN:
-        shown.append(f" and {len(commits) - SHOWN} more", style="dim")
-    return shown
+def _findings(found: Overview) -> Iterator[Text]:
+    opened = [finding for finding in found.findings if finding.state == "open"]
+    lines = []
+    for finding in opened[:SHOWN]:
+        since = f"  since {finding.introduced_by[:SHORT]}" if finding.introduced_by else ""
+        lines.append(Text(f"{finding.key[:SHORT]}  {finding.title}{since}", style="red"))
+    yield from _block("findings", [*lines, *_more(len(opened))])
+
+
+def _block(name: str, lines: Sequence[Text]) -> Iterator[Text]:
+    """Lines under one name; none, and nothing is said."""
+    for number, line in enumerate(lines):
+        yield _row("" if number else name, line)
+
+
+def _row(name: str, content: str | Text) -> Text:
+    return Text.assemble((f"{name:<{MARGIN}}", "bold"), content)
+
+
+def _grid(commits: Sequence[str], style: str) -> list[Text]:
+    shown = [commit[:SHORT] for commit in commits[:SHOWN]]
+    rows = [shown[start : start + A_LINE] for start in range(0, len(shown), A_LINE)]
+    return [*(Text(" ".join(row), style=style) for row in rows), *_more(len(commits))]
+
+
+def _more(count: int) -> list[Text]:
+    return [Text(f"and {count - SHOWN} more", style="dim")] if count > SHOWN else []
 
 
 def _working(one: AtWork, doing: str, now_ms: int) -> Text:
     left = format_duration((parse_moment(one.until, "until") - now_ms) // 1000 * 1000)
     again = f", try {one.tries}" if one.tries > 1 else ""
-    return Text(
-        f"└ {one.commit[:SHORT]} is being {doing} by {one.holder}, for {left} more at most{again}",
-        style="cyan",
-    )
-
-
-def _add_findings(picture: Table, found: Overview) -> None:
-    opened = [finding for finding in found.findings if finding.state == "open"]
-    ended = len(found.findings) - len(opened)
-    picture.add_row("findings", str(len(opened)), f"open, {ended} closed")
-    for finding in opened[:SHOWN]:
-        since = f" since {finding.introduced_by[:SHORT]}" if finding.introduced_by else ""
-        picture.add_row("", "", Text(f"{finding.key[:SHORT]} {finding.title}{since}", style="red"))
+    return Text(f"being {doing} by {one.holder}, {left} left at most{again}", style="cyan")
 
 
 def _coverage(found: Overview, now_ms: int) -> str:

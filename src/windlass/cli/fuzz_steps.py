@@ -1,31 +1,32 @@
 """The single steps of builders and fuzzers, for those who put a pipeline together themselves."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from windlass.cli.fuzz_app import (
+    HERE,
     PLAINLY,
     CommitName,
     Manner,
     Opened,
+    Place,
     SolverName,
     Token,
     builder,
     fuzzer,
-    queue,
     run_step,
     tell_workflow,
+    warn,
 )
 from windlass.cli.output import errors, print_json, say
-from windlass.domain.errors import NotFound
+from windlass.domain.errors import InvalidInput, NotFound
 from windlass.domain.moments import format_moment
 from windlass.domain.quantities import parse_duration_ms
-from windlass.fuzzing import rules
-from windlass.fuzzing.layout import check_commit
+from windlass.fuzzing.layout import build_log_key, check_commit
 from windlass.fuzzing.leases import Held
 from windlass.fuzzing.opening import open_commits
-from windlass.fuzzing.state import BuildQueue, Schedule
 from windlass.fuzzing.steps_build import BuildSteps
 from windlass.fuzzing.steps_fuzz import FuzzSteps
 from windlass.fuzzing.workplace import workplace
@@ -51,17 +52,17 @@ def next_commit(
     """Take the next commit to build and print it; print nothing if there is none."""
 
     async def step(there: Opened) -> Held | None:
-        steps = _building(there)
+        steps = building(there)
         wanted = None if commit is None else await known_commit(there, commit)
         if wanted is not None:
             await steps.add(wanted)
         length = _length(lease, 2 * there.solver.build.timeout_ms + 600_000)
         took = await steps.take(length, wanted)
         for gone in took.given_up:
-            _note(f"{gone} failed: its builds crashed too often")
+            warn(f"{gone} failed: its builds crashed too often")
         return took.held
 
-    _print_held(run_step(solver, how, step, dry_run=how.dry_run), "nothing to build", how.json)
+    _print_held(run_step(solver, how, step, dry_run=how.dry_run), "nothing to build", how)
 
 
 @builder.command
@@ -76,9 +77,9 @@ def mark_built(
     """Both binaries are uploaded: move a commit from the queue to `built`."""
 
     async def step(there: Opened) -> bool:
-        return await _building(there).mark_built(commit, token)
+        return await building(there).mark_built(await standing(there, commit), token)
 
-    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how.json)
+    print_applied(run_step(solver, how, step, dry_run=how.dry_run), how)
 
 
 @builder.command
@@ -93,9 +94,26 @@ def mark_failed(
     """A build failed: move a commit from the queue to `failed`."""
 
     async def step(there: Opened) -> bool:
-        return await _building(there).mark_failed(commit, token)
+        return await building(there).mark_failed(await standing(there, commit), token)
 
-    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how.json)
+    print_applied(run_step(solver, how, step, dry_run=how.dry_run), how)
+
+
+@builder.command
+def log(solver: SolverName, commit: CommitName, /, *, at: Place = HERE) -> None:
+    """Print what the builds of a commit said; the beginning of its hash is enough."""
+    name = check_commit(commit)
+
+    async def step(there: Opened) -> str:
+        start = build_log_key(there.solver.name, name).removesuffix(".log")
+        known = [item.key async for item in there.board.bucket.list(start.rpartition("/")[0])]
+        key = one_of(known, start, "commit")
+        stored = None if key is None else await there.board.bucket.get(key)
+        if stored is None:
+            raise NotFound("build log of commit", name)
+        return stored.body.decode(errors="replace")
+
+    say(run_step(solver, at, step, reading=True).rstrip())
 
 
 @fuzzer.command
@@ -117,10 +135,10 @@ def select(
         length = _length(lease, there.solver.budget_ms + 1_800_000)
         selected = await steps.select(length, wanted)
         for gone in selected.removed:
-            _note(f"{gone} left the schedule: its binary is gone")
+            warn(f"{gone} left the schedule: its binary is gone")
         return selected.held
 
-    _print_held(run_step(solver, how, step, dry_run=how.dry_run), "nothing to fuzz", how.json)
+    _print_held(run_step(solver, how, step, dry_run=how.dry_run), "nothing to fuzz", how)
 
 
 @fuzzer.command
@@ -135,17 +153,18 @@ def increment(
     """A commit was fuzzed: count it, and let it go if it has been fuzzed enough."""
 
     async def step(there: Opened) -> Any:
-        return await FuzzSteps(there.board).increment(commit, token)
+        return await FuzzSteps(there.board).increment(await standing(there, commit), token)
 
     counted = run_step(solver, how, step, dry_run=how.dry_run)
+    done = "would be done" if how.dry_run else "done"
     if how.json:
         print_json({"applied": counted.applied, "fuzz_count": counted.fuzz_count})
     elif not counted.applied:
         say("nothing to do")
     elif counted.fuzz_count is None:
-        say("done: it has left the schedule")
+        say(f"{done}: it leaves the schedule")
     else:
-        say(f"done: fuzz_count is {counted.fuzz_count}")
+        say(f"{done}: fuzz_count is {counted.fuzz_count}")
 
 
 @fuzzer.command
@@ -160,71 +179,9 @@ def release(
     """A run failed to fuzz: give its commit back, uncounted."""
 
     async def step(there: Opened) -> bool:
-        return await FuzzSteps(there.board).give_back(commit, token)
+        return await FuzzSteps(there.board).give_back(await standing(there, commit), token)
 
-    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how.json)
-
-
-@queue.command
-def add(
-    solver: SolverName,
-    commit: CommitName,
-    /,
-    *,
-    how: Manner = PLAINLY,
-) -> None:
-    """Put a commit into the build queue, whatever it changes; out of `failed` if it is there."""
-
-    async def step(there: Opened) -> bool:
-        return await _building(there).add(await known_commit(there, commit))
-
-    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how.json)
-
-
-@queue.command
-def remove(
-    solver: SolverName,
-    commit: CommitName,
-    /,
-    *,
-    how: Manner = PLAINLY,
-) -> None:
-    """Take a commit out of the build queue, `built`, `failed` and the schedule."""
-    name = check_commit(commit)
-
-    def from_queue(there: BuildQueue) -> BuildQueue:
-        return rules.remove_by_hand(there, name)
-
-    def from_schedule(there: Schedule) -> Schedule:
-        return rules.drop_from_schedule(there, (name,))
-
-    async def step(there: Opened) -> bool:
-        queued = await there.board.queue.update(from_queue)
-        scheduled = await there.board.schedule.update(from_schedule)
-        return queued.applied or scheduled.applied
-
-    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how.json)
-
-
-@queue.command
-def retry(
-    solver: SolverName,
-    commit: CommitName,
-    /,
-    *,
-    how: Manner = PLAINLY,
-) -> None:
-    """Put a failed commit back into the build queue."""
-    name = check_commit(commit)
-
-    async def step(there: Opened) -> bool:
-        chain = there.board.queue
-        written = await chain.update(lambda known: rules.retry_failed(known, name))
-        if not written.applied and name not in written.value.queue:
-            raise NotFound("failed commit", name)
-        return written.applied
-
-    _print_applied(run_step(solver, how, step, dry_run=how.dry_run), how.json)
+    print_applied(run_step(solver, how, step, dry_run=how.dry_run), how)
 
 
 async def known_commit(there: Opened, commit: str) -> str:
@@ -238,7 +195,25 @@ async def known_commit(there: Opened, commit: str) -> str:
             await commits.close()
 
 
-def _building(there: Opened) -> BuildSteps:
+async def standing(there: Opened, commit: str) -> str:
+    """The full hash of a commit in the state that begins so, as `status` shows it; else itself."""
+    check_commit(commit)
+    queue = await there.board.queue.read()
+    scheduled = [entry.hash for entry in await there.board.schedule.read()]
+    known = dict.fromkeys((*queue.queue, *queue.built, *queue.failed, *scheduled))
+    return commit if commit in known else one_of(list(known), commit, "commit") or commit
+
+
+def one_of(known: Iterable[str], beginning: str, what: str) -> str | None:
+    """The only one that begins so; None if there is none, refused if there are several."""
+    fitting = [name for name in known if name.startswith(beginning)]
+    if len(fitting) > 1:
+        raise InvalidInput(what, f"more of it: {len(fitting)} begin so", beginning)
+    return fitting[0] if fitting else None
+
+
+def building(there: Opened) -> BuildSteps:
+    """The steps of a builder of this solver."""
     return BuildSteps(there.board, there.solver.build.tries)
 
 
@@ -246,29 +221,33 @@ def _length(lease: str | None, usual_ms: int) -> int:
     return usual_ms if lease is None else parse_duration_ms(lease, "lease")
 
 
-def _note(text: str) -> None:
-    errors.print(text, style="yellow", markup=False, highlight=False, soft_wrap=True)
-
-
-def _print_held(held: Held | None, nothing: str, json: bool) -> None:
+def _print_held(held: Held | None, nothing: str, how: Manner) -> None:
+    """The commit; its token too, unless it was only looked for and nobody holds it."""
+    token = "" if held is None or how.dry_run else held.token
+    if not how.dry_run:
+        tell_workflow(commit=held.commit if held else "", token=token)
     if held is None:
-        tell_workflow(commit="", token="")
-        if json:
+        if how.json:
             print_json({"commit": None})
         else:
             errors.print(nothing, style="dim", highlight=False)
-        return
-    tell_workflow(commit=held.commit, token=held.token)
-    if json:
+    elif how.dry_run and how.json:
+        print_json({"commit": held.commit, "tries": held.tries, "dry_run": True})
+    elif how.json:
         until = format_moment(held.until_ms)
-        told = {"commit": held.commit, "token": held.token, "until": until, "tries": held.tries}
+        told = {"commit": held.commit, "token": token, "until": until, "tries": held.tries}
         print_json(told)
     else:
         say(held.commit)
+        if how.dry_run:
+            warn("it would be taken; nothing was written")
 
 
-def _print_applied(applied: bool, json: bool) -> None:
-    if json:
-        print_json({"applied": applied})
+def print_applied(applied: bool, how: Manner) -> None:
+    """Whether a step changed something, or would."""
+    if how.json:
+        print_json({"applied": applied, "dry_run": True} if how.dry_run else {"applied": applied})
+    elif not applied:
+        say("nothing to do")
     else:
-        say("done" if applied else "nothing to do")
+        say("would be done; nothing was written" if how.dry_run else "done")

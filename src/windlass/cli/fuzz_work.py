@@ -2,8 +2,8 @@
 
 import asyncio
 import signal
-from collections.abc import Coroutine
-from typing import Annotated, Any, Literal, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from cyclopts import Parameter
 
@@ -20,18 +20,27 @@ from windlass.cli.fuzz_app import (
     run_step,
     tell_workflow,
 )
+from windlass.cli.fuzz_foresight import say_build_plan, say_coverage_plan, say_fuzz_plan
 from windlass.cli.fuzz_progress import Progress
+from windlass.cli.fuzz_reports import count_of, print_fuzzed, say_built, say_fuzzed
 from windlass.cli.output import FAILED, Flag, Json, print_json, say
 from windlass.domain.errors import Conflict
-from windlass.domain.quantities import format_duration, parse_duration_ms
+from windlass.domain.quantities import parse_duration_ms
 from windlass.fuzzing.builder import Builder, BuildReport
-from windlass.fuzzing.coverage.role import CoverageReport, CoverageRole, parse_shard
+from windlass.fuzzing.coverage.role import (
+    CoveragePlan,
+    CoverageReport,
+    CoverageRole,
+    parse_shard,
+)
+from windlass.fuzzing.foresight import BuildPlan, Foresight, FuzzPlan
 from windlass.fuzzing.fuzzer import Fuzzer, FuzzReport, cores_of
 from windlass.fuzzing.layout import KINDS, Kind
-from windlass.fuzzing.rules import fuzzing_order
 from windlass.fuzzing.workplace import workplace
 
 T = TypeVar("T")
+
+GIVEN_BACK: Final = "the commit was given back"
 
 Commit = Annotated[str | None, Parameter(help="Take this commit. Default: the next one.")]
 Budget = Annotated[
@@ -55,19 +64,24 @@ def build(
     """Build the next commit of the queue: both binaries, uploaded, then marked as built."""
 
     async def step(there: Opened) -> BuildReport:
-        if dry_run:
-            return await _would_build(there, commit)
         progress = Progress(there.board.around.clock, json)
         with workplace(there.work, there.solver.name, "builder") as folder:
             working = Builder(there.solver, there.board, folder, progress.told)
-            return await stoppable(working.run_once(commit))
+            return await stoppable(working.run_once(commit), GIVEN_BACK)
 
-    report = run_step(solver, at, step, dry_run=dry_run)
+    async def plan(there: Opened) -> BuildPlan:
+        with workplace(there.work, there.solver.name, "builder") as folder:
+            return await stoppable(Foresight(there.solver, there.board, folder).build(commit))
+
+    if dry_run:
+        _print_plan(run_step(solver, at, plan, dry_run=True), say_build_plan, json)
+        return
+    report = run_step(solver, at, step)
     tell_workflow(commit=report.commit or "", outcome=report.outcome)
     if json:
         print_json(report)
     else:
-        _say_built(report)
+        say_built(report, solver)
     if report.outcome == "failed":
         raise SystemExit(FAILED)
 
@@ -119,11 +133,18 @@ def fuzz_next(
     """Fuzz the least fuzzed commit, file what is found, and count it."""
 
     async def step(there: Opened) -> FuzzReport:
-        if dry_run:
-            return await _would_fuzz(there, commit)
         return await _fuzz(there, commit, budget, until_bug, json, counted=True)
 
-    _print_fuzzed(run_step(solver, at, step, dry_run=dry_run), solver, json)
+    async def plan(there: Opened) -> FuzzPlan:
+        told = Progress(there.board.around.clock, json).told
+        with workplace(there.work, there.solver.name, "fuzzer") as folder:
+            foresight = Foresight(there.solver, there.board, folder, told)
+            return await stoppable(foresight.fuzz(commit, _budget_ms(budget)))
+
+    if dry_run:
+        _print_plan(run_step(solver, at, plan, dry_run=True), say_fuzz_plan, json)
+        return
+    print_fuzzed(run_step(solver, at, step), solver, json)
 
 
 @fuzzer.command
@@ -142,7 +163,7 @@ def campaign(
     async def step(there: Opened) -> FuzzReport:
         return await _fuzz(there, commit, budget, until_bug, json, counted=False)
 
-    _print_fuzzed(run_step(solver, at, step), solver, json)
+    print_fuzzed(run_step(solver, at, step), solver, json)
 
 
 @fuzz.command
@@ -160,6 +181,8 @@ def coverage(
 ) -> None:
     """Map which tests reach which functions, from the newest coverage build."""
 
+    part = parse_shard(shard)
+
     async def step(there: Opened) -> CoverageReport:
         progress = Progress(there.board.around.clock, json)
         with workplace(there.work, there.solver.name, "coverage") as folder, progress.moving():
@@ -167,13 +190,22 @@ def coverage(
                 there.solver, there.board, folder, progress.told, progress.mapped,
                 cores_of(there.solver),
             )  # fmt: skip
-            return await stoppable(working.run_once(commit, parse_shard(shard)))
+            return await stoppable(working.run_once(commit, part))
 
-    report = run_step(solver, at, step, dry_run=dry_run)
+    async def plan(there: Opened) -> CoveragePlan:
+        with workplace(there.work, there.solver.name, "coverage") as folder:
+            working = CoverageRole(there.solver, there.board, folder, cores=cores_of(there.solver))
+            return await stoppable(working.foresee(commit, part))
+
+    if dry_run:
+        _print_plan(run_step(solver, at, plan, dry_run=True), say_coverage_plan, json)
+        return
+    report = run_step(solver, at, step)
     if json:
         print_json(report)
         return
-    say(f"{report.commit}: {report.tests} tests reach {report.functions} functions")
+    tests, functions = count_of(report.tests, "test"), count_of(report.functions, "function")
+    say(f"{report.commit}: {functions} reached by {tests}")
     for trouble in report.troubles:
         say(f"  without coverage: {trouble}")
     if report.missing:
@@ -194,21 +226,22 @@ def run_all(
     """Do everything here, one after another: manager, builds, coverage map, fuzzing."""
     from windlass.cli.fuzz_everything import run_everything
 
+    def fuzzed(report: FuzzReport) -> None:
+        if not json:
+            say_fuzzed(report, solver)
+
     async def step(there: Opened) -> list[FuzzReport]:
         progress = Progress(there.board.around.clock, json)
-        limit = None if budget is None else parse_duration_ms(budget, "budget")
-        return await stoppable(run_everything(there, progress, rounds, limit or 0, until_bug))
+        everything = run_everything(there, progress, rounds, _budget_ms(budget), until_bug, fuzzed)
+        return await stoppable(everything, GIVEN_BACK)
 
     reports = run_step(solver, at, step)
     if json:
         print_json(reports)
-        return
-    for report in reports:
-        _say_fuzzed(report, solver)
 
 
-async def stoppable(work: Coroutine[Any, Any, T]) -> T:
-    """Let SIGTERM end the work in order: its programs are ended, its lease is given back."""
+async def stoppable(work: Coroutine[Any, Any, T], left: str = "nothing was marked") -> T:
+    """Let SIGTERM end the work in order: its programs are ended, and it is told what is `left`."""
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
     told = False
@@ -223,7 +256,7 @@ async def stoppable(work: Coroutine[Any, Any, T]) -> T:
         return await task
     except asyncio.CancelledError:
         if told:
-            raise Conflict("stopped", "stopped by SIGTERM; the commit was given back") from None
+            raise Conflict("stopped", f"stopped by SIGTERM; {left}") from None
         raise
     finally:
         loop.remove_signal_handler(signal.SIGTERM)
@@ -237,62 +270,20 @@ async def _fuzz(
     with workplace(there.work, there.solver.name, "fuzzer") as folder, progress.moving():
         working = Fuzzer(
             there.solver, there.board, folder, progress.told, progress.counted,
-            until_bug=until_bug,
-            budget_ms=0 if budget is None else parse_duration_ms(budget, "budget"),
+            until_bug=until_bug, budget_ms=_budget_ms(budget),
         )  # fmt: skip
         if counted:
-            return await stoppable(working.run_once(commit))
+            return await stoppable(working.run_once(commit), GIVEN_BACK)
         return await stoppable(working.campaign(await working.known(commit or "")))
 
 
-async def _would_build(there: Opened, commit: str | None) -> BuildReport:
-    queue = (await there.board.queue.read()).queue
-    chosen = commit or (queue[0] if queue else None)
-    why = "nothing waits in the queue" if chosen is None else "it would be built next"
-    return BuildReport(outcome="nothing", commit=chosen, why=why)
+def _budget_ms(budget: str | None) -> int:
+    """0 stands for the solver's own."""
+    return 0 if budget is None else parse_duration_ms(budget, "budget")
 
 
-async def _would_fuzz(there: Opened, commit: str | None) -> FuzzReport:
-    order = fuzzing_order(await there.board.schedule.read())
-    chosen = commit or (order[0] if order else None)
-    why = "the schedule is empty" if chosen is None else "it would be fuzzed next"
-    return FuzzReport(outcome="nothing", commit=chosen, why=why)
-
-
-def _say_built(report: BuildReport) -> None:
-    for commit in report.given_up:
-        say(f"{commit} failed: its builds crashed too often")
-    name = f"{report.commit}: " if report.commit else ""
-    if report.outcome == "built":
-        say(f"{name}built in {format_duration(report.took_ms)}")
-    elif report.outcome == "failed":
-        say(f"{name}failed: {report.why}; its log is {report.log}")
-    else:
-        say(f"{name}{report.why}")
-
-
-def _print_fuzzed(report: FuzzReport, solver: str, json: bool) -> None:
-    tell_workflow(commit=report.commit or "", outcome=report.outcome)
+def _print_plan(plan: T, tell: Callable[[T], None], json: bool) -> None:
     if json:
-        print_json(report)
+        print_json(plan)
     else:
-        _say_fuzzed(report, solver)
-
-
-def _say_fuzzed(report: FuzzReport, solver: str) -> None:
-    for commit in report.removed:
-        say(f"{commit} left the schedule: its binary is gone")
-    count = report.statistics
-    if count is None:
-        say(f"{report.commit}: {report.why}" if report.commit else report.why)
-        return
-    say(
-        f"{report.commit}: {count.executions} executions in {count.seconds:.0f} s from "
-        f"{report.tests} tests, {len(report.findings)} findings, corpus of {report.corpus}"
-    )
-    for key in report.findings:
-        say(f"  found {key}: windlass fuzz findings show {solver} {key}")
-    for key in report.closed:
-        say(f"  gone {key}")
-    for address in report.issues:
-        say(f"  issue {address}")
+        tell(plan)

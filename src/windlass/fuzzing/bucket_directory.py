@@ -30,16 +30,22 @@ KEPT: Final = 4  # contents whose attributes are remembered, for each object
 
 
 class DirectoryBucket:
-    """`Bucket` below one directory, which only its owner can enter."""
+    """`Bucket` below one directory, which only its owner can enter.
+
+    Without `make` it is only read from: a directory that is not there is empty, and stays away.
+    """
 
     endures = True
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, make: bool = True) -> None:
         self._root = root.absolute()
         self._own = self._root / OWN
+        folders = (self._root, self._own, self._own / "tmp")
         try:
-            for folder in (self._root, self._own, self._own / "tmp"):
+            for folder in folders if make else folders[:0]:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if self._root.exists():
+                os.scandir(self._root).close()
         except OSError as error:
             raise from_disk(error, str(self._root)) from error
 
@@ -150,7 +156,11 @@ class DirectoryBucket:
 
     @contextmanager
     def _locked(self, how: int) -> Iterator[None]:
-        with (self._own / "lock").open("ab") as file:
+        lock = self._own / "lock"
+        if how == fcntl.LOCK_SH and not lock.exists():
+            yield  # nobody has ever written here
+            return
+        with lock.open("ab") as file:
             fcntl.flock(file, how)
             yield  # closing it lets go
 

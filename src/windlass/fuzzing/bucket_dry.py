@@ -20,6 +20,11 @@ class DryBucket:
     def name(self) -> str:
         return self._inner.name
 
+    @property
+    def written(self) -> list[str]:
+        """The keys that would have been written or removed, in the order of their first time."""
+        return list(self._written)
+
     async def get(self, key: str) -> Stored | None:
         return self._written[key] if key in self._written else await self._inner.get(key)
 

@@ -91,11 +91,12 @@ class Builder:
         log = self.work / "build.log"
         log.write_bytes(b"")
         mirror = Mirror(self.solver.repository, self.work / "mirror.git")
+        await mirror.fetch()
+        full = await mirror.require(commit)
         try:
-            await mirror.fetch()
-            await self._make(await mirror.require(commit), mirror, log, kinds)
+            await self._make(full, mirror, log, kinds)
         except BuildFailed as error:
-            await self._keep_log(commit, log, str(error))
+            await self._keep_log(full, log, str(error))
             raise WindlassError(f"{error}; it said: {tail(log, SAID).strip()}") from None
 
     async def _make(

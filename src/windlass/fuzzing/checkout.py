@@ -16,6 +16,7 @@ from windlass.domain.errors import NotFound, Unreachable, WindlassError
 from windlass.fuzzing.archives import DiskFull
 from windlass.fuzzing.coverage.changes import Hunk, changed_functions, hunks_of
 from windlass.fuzzing.coverage.mapping import Changed
+from windlass.fuzzing.guard import guarded
 
 FULL: Final = "No space left on device"
 # Nobody is there to type a password, and hooks or settings of a user have no say here.
@@ -158,7 +159,7 @@ async def _git(folder: Path | None, *words: str | Path) -> str:
     where = [] if folder is None else ["-C", str(folder)]
     process = await asyncio.create_subprocess_exec(
         "git", *where, *(str(word) for word in words),
-        env={**os.environ, **_ENVIRONMENT}, stdin=asyncio.subprocess.DEVNULL,
+        env=guarded({**os.environ, **_ENVIRONMENT}), stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     said, complained = await process.communicate()

@@ -1,10 +1,16 @@
 """The tests of a solver, and which of them a commit is fuzzed from."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from windlass.fuzzing.coverage.mapping import Changed, CoverageMap
+from windlass.domain.errors import InvalidInput
+from windlass.fuzzing.board import Board
+from windlass.fuzzing.checkout import Mirror
+from windlass.fuzzing.coverage.mapping import Changed, CoverageMap, decode
+from windlass.fuzzing.layout import coverage_key
+from windlass.fuzzing.rules import touches_code
+from windlass.fuzzing.solver import Solver
 
 
 class Chosen(NamedTuple):
@@ -32,3 +38,28 @@ def choose_tests(
         return Chosen(everything, "all, for none is known to reach what changed")
     why = f"{len(reaching)} of {len(everything)} reach what changed"
     return Chosen([tests[name] for name in reaching], why)
+
+
+class Chooser:
+    """Chooses for commits of one solver, by the map that is in the bucket."""
+
+    def __init__(self, solver: Solver, board: Board, told: Callable[[str], None]) -> None:
+        self._solver = solver
+        self._board = board
+        self._told = told
+
+    async def choose(self, mirror: Mirror, commit: str, sources: Path) -> Chosen:
+        """The tests for a commit, whose files lie in `sources`."""
+        tests = tests_in(sources, self._solver.tests)
+        extensions = self._solver.commits.extensions
+        changed = [c for c in await mirror.changed(commit) if touches_code([c.path], extensions)]
+        return choose_tests(tests, await self._map(), changed)
+
+    async def _map(self) -> CoverageMap | None:
+        """A map that cannot be read is passed over, for the mapper will make it anew."""
+        stored = await self._board.bucket.get(coverage_key(self._solver.name))
+        try:
+            return None if stored is None else decode(stored.body)
+        except InvalidInput as error:
+            self._told(f"the coverage map is of no use: {error}")
+            return None

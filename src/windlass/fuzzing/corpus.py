@@ -51,6 +51,10 @@ class Corpus:
             (folder / name).write_bytes(data)
         return frozenset(inputs)
 
+    async def size(self) -> int:
+        """How many inputs there are."""
+        return len((await self._read())[0])
+
     async def merge(self, folder: Path, fetched: frozenset[str] = frozenset()) -> Merged:
         """Add the inputs of a folder to what is there now, each content once.
 

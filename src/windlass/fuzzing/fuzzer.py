@@ -14,14 +14,13 @@ from typing import Final, Literal
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput, NotFound, WindlassError
+from windlass.domain.errors import Conflict, InvalidInput, NotFound, WindlassError
 from windlass.fuzzing.archives import room_needed
 from windlass.fuzzing.board import Board
 from windlass.fuzzing.builds import Builds, LocalBuild
 from windlass.fuzzing.checkout import Mirror
-from windlass.fuzzing.choosing import Chosen, choose_tests, tests_in
+from windlass.fuzzing.choosing import Chooser, Chosen
 from windlass.fuzzing.corpus import Corpus, prune
-from windlass.fuzzing.coverage.mapping import CoverageMap, decode
 from windlass.fuzzing.engines.engine import (
     Campaign,
     Engine,
@@ -37,9 +36,8 @@ from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.shelf import Shelf
 from windlass.fuzzing.findings.triage import Triage
 from windlass.fuzzing.holding import LEASE_MS, while_held
-from windlass.fuzzing.layout import coverage_key, statistics_prefix
+from windlass.fuzzing.layout import statistics_prefix
 from windlass.fuzzing.leases import Held
-from windlass.fuzzing.rules import touches_code
 from windlass.fuzzing.solver import Solver
 from windlass.fuzzing.steps_fuzz import FuzzSteps
 
@@ -132,9 +130,8 @@ class Fuzzer:
         session = await self._set_up(commit)
         budget = self.budget_ms or self.solver.budget_ms
         deadline = began + budget
-        reserve = min(budget // RESERVE, MOST_RESERVED_MS)
         setup_ms = self.board.now_ms() - began
-        left = max(budget - setup_ms - reserve, LEAST_MS)
+        left = max(budget - setup_ms - reserved_of(budget), LEAST_MS)
         statistics = await self._run_engine(session, left)
         report = FuzzReport(
             outcome="fuzzed", commit=commit, tests=len(session.chosen.tests),
@@ -172,29 +169,13 @@ class Fuzzer:
         build = await builds.fetch(commit)
         if build is None:
             raise EngineFailed(f"the binary of {commit} has gone since it was selected")
-        chosen = await self._choose(mirror, commit, sources)
+        chosen = await Chooser(self.solver, self.board, self.told).choose(mirror, commit, sources)
         self.told(f"{commit[:12]}: {len(chosen.tests)} tests ({chosen.why})")
         corpus = _fresh(self.work / "corpus")
         fetched = await Corpus(self.board).fetch(corpus)
         engine = self._engine(build.folder)
         crashes = _fresh(self.work / "crashes")
         return Session(engine, build, builds, chosen, corpus, crashes, fetched)
-
-    async def _choose(self, mirror: Mirror, commit: str, sources: Path) -> Chosen:
-        tests = tests_in(sources, self.solver.tests)
-        coverage = await self._map()
-        extensions = self.solver.commits.extensions
-        changed = [c for c in await mirror.changed(commit) if touches_code([c.path], extensions)]
-        return choose_tests(tests, coverage, changed)
-
-    async def _map(self) -> CoverageMap | None:
-        """A map that cannot be read is passed over, for the mapper will make it anew."""
-        stored = await self.board.bucket.get(coverage_key(self.solver.name))
-        try:
-            return None if stored is None else decode(stored.body)
-        except InvalidInput as error:
-            self.told(f"the coverage map is of no use: {error}")
-            return None
 
     def _engine(self, binaries: Path) -> Engine:
         around = self.board.around
@@ -223,7 +204,7 @@ class Fuzzer:
         gone = await triage.recheck(commit)
         report.findings = [finding.key for finding in found]
         report.closed = [finding.key for finding in gone]
-        await self._tell_project(triage.shelf, [*found, *gone], report)
+        await self._tell_project(triage.shelf, report)
 
     def _triage(
         self, engine: Engine, build: LocalBuild, builds: Builds, deadline_ms: int
@@ -234,28 +215,28 @@ class Fuzzer:
             _fresh(self.work / "triage"), self.board.around.clock, deadline_ms, self.told,
         )  # fmt: skip
 
-    async def _tell_project(
-        self, shelf: Shelf, findings: list[Finding], report: FuzzReport
-    ) -> None:
+    async def _tell_project(self, shelf: Shelf, report: FuzzReport) -> None:
         """A project that does not answer costs nothing but its issues: the next run files them."""
         options = issue_options(self.solver.issues)
         if options is None:
             return
         desk = IssueDesk(options, self.solver.name, self.board.around.clock)
         try:
-            for finding in findings:
-                settled = await desk.settle(shelf, finding)
-                report.issues.extend([settled.issue] if settled.issue else [])
+            settled = await desk.settle_all(shelf, self.told)
+            report.issues = [finding.issue for finding in settled]
         except WindlassError as error:
             self.told(f"issues could not be filed: {error}")
         finally:
             await desk.close()
 
     async def _keep(self, session: "Session", report: FuzzReport) -> None:
-        """The corpus, and what this run did."""
+        """The corpus, and what this run did; without the former it was a run all the same."""
         await prune(session.engine, session.corpus, self.work / "scratch", PRUNE_MS)
-        merged = await Corpus(self.board).merge(session.corpus, session.fetched)
-        report.corpus = merged.inputs
+        try:
+            merged = await Corpus(self.board).merge(session.corpus, session.fetched)
+            report.corpus = merged.inputs
+        except Conflict as error:
+            self.told(f"the corpus stays as it was: {error}")
         name = f"{self.board.now_ms()}-{self.board.around.nonce()}.json"
         key = f"{statistics_prefix(self.solver.name)}/{name}"
         await self.board.bucket.put(key, msgspec.json.encode(report))
@@ -278,6 +259,11 @@ class Session:
     corpus: Path
     crashes: Path
     fetched: frozenset[str]
+
+
+def reserved_of(budget_ms: int) -> int:
+    """What of a budget is for looking into failures."""
+    return min(budget_ms // RESERVE, MOST_RESERVED_MS)
 
 
 def cores_of(solver: Solver) -> int:

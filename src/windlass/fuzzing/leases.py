@@ -36,14 +36,23 @@ class LeaseDesk:
         self._holder = holder
 
     async def take_first(
-        self, commits: Sequence[str], token: str, now_ms: int, length_ms: int
+        self,
+        commits: Sequence[str],
+        token: str,
+        now_ms: int,
+        length_ms: int,
+        *,
+        standing: Sequence[str],
     ) -> Held | None:
-        """Lease the first of these commits that nobody holds."""
+        """Lease the first of these commits that nobody holds.
+
+        `standing` are all that wait: of others, leases that ran out are forgotten.
+        """
         if not commits:
             return None
 
         def change(leases: Leases) -> Leases:
-            table = _without_ended(self._of(leases), commits, now_ms)
+            table = _without_ended(self._of(leases), standing, now_ms)
             chosen = next((c for c in commits if not is_live(table.get(c), now_ms)), None)
             if chosen is None:
                 return leases
@@ -125,8 +134,8 @@ def _is_ours(lease: Lease | None, token: str) -> bool:
 
 
 def _without_ended(
-    table: Mapping[str, Lease], commits: Sequence[str], now_ms: int
+    table: Mapping[str, Lease], standing: Sequence[str], now_ms: int
 ) -> Mapping[str, Lease]:
-    """Forget leases that ran out on commits which are no longer asked for."""
-    wanted = frozenset(commits)
-    return {c: lease for c, lease in table.items() if c in wanted or is_live(lease, now_ms)}
+    """Forget leases that ran out on commits which wait no longer, and how often they were tried."""
+    waiting = frozenset(standing)
+    return {c: lease for c, lease in table.items() if c in waiting or is_live(lease, now_ms)}

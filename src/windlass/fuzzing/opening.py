@@ -20,8 +20,8 @@ from windlass.fuzzing.probe import probe
 from windlass.fuzzing.solver import Solver
 
 
-def open_bucket(url: str) -> Bucket:
-    """`s3://bucket/prefix`, `file:///directory`, or a path."""
+def open_bucket(url: str, *, make: bool = True) -> Bucket:
+    """`s3://bucket/prefix`, `file:///directory`, or a path, which is made if it is not there."""
     parts = urlsplit(url)
     if parts.scheme == "s3":
         try:
@@ -31,9 +31,9 @@ def open_bucket(url: str) -> Bucket:
             raise InvalidInput("bucket", needed, url) from None
         return S3Bucket(parts.netloc, parts.path.strip("/"))
     if parts.scheme == "file":
-        return DirectoryBucket(Path(parts.path))
+        return DirectoryBucket(Path(parts.path), make=make)
     if not parts.scheme and url:
-        return DirectoryBucket(Path(url))
+        return DirectoryBucket(Path(url), make=make)
     raise InvalidInput("bucket", "s3://bucket/prefix, file:///directory or a path", url)
 
 
@@ -70,7 +70,7 @@ async def open_board(
 ) -> Board:
     """The state of a solver in a bucket that keeps its conditions; for `reading` it need not."""
     around = around or real_around()
-    bucket = open_bucket(url)
+    bucket = open_bucket(url, make=not (dry_run or reading))
     if dry_run:
         bucket = DryBucket(bucket)
     if not reading:

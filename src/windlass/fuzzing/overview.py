@@ -39,7 +39,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of one solver; lists in their own order."""
+    """The state of one solver; lists in their own order. `unreadable` names findings that are."""
 
     solver: str
     bucket: str
@@ -51,6 +51,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     schedule: list[Scheduled]
     at_work: list[AtWork]
     findings: list[Found]
+    unreadable: list[str]
     coverage_mapped_at: str | None
     coverage_bytes: int
 
@@ -63,6 +64,7 @@ async def look_at(board: Board) -> Overview:
     leases = await board.leases.read()
     key = coverage_key(board.solver)
     folder = key.rpartition("/")[0]
+    unreadable: list[str] = []
     mapped = [item async for item in board.bucket.list(folder) if item.key == key]
     return Overview(
         solver=board.solver,
@@ -79,8 +81,9 @@ async def look_at(board: Board) -> Overview:
         ],
         findings=[
             Found(key=f.key, title=f.title, state=f.state, introduced_by=f.introduced_by)
-            async for f in Shelf(board).all()
+            async for f in Shelf(board).all(unreadable.append)
         ],
+        unreadable=unreadable,
         coverage_mapped_at=format_moment(mapped[0].modified_ms) if mapped else None,
         coverage_bytes=mapped[0].size if mapped else 0,
     )

@@ -2,19 +2,21 @@
 
 A build script that hangs, a target that eats memory, a test that writes for ever: each ends
 with a reason, and nothing of it is left behind. Every program leads a process group of its
-own; what leaves the group is found as a descendant of it.
+own; what leaves the group is found as a descendant of it. Should we be killed ourselves, a
+guard ends them.
 """
 
 import asyncio
 import os
 import resource
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from windlass.domain.errors import InvalidInput
+from windlass.fuzzing.guard import guarded
 from windlass.ports.clock import Clock
 
 LOOK_MS: Final = 100
@@ -30,13 +32,15 @@ class Bounds:
 
     `memory` bounds what it and its descendants hold together, by looking at them;
     `address_space` what each of them may map, by the kernel (not for sanitizers, which map
-    far more than they use). 0 means no bound.
+    far more than they use). 0 means no bound. With `rolling` a program that writes more than
+    `output` goes on, and what it said before is forgotten.
     """
 
     timeout_ms: int
     memory: int = 0
     address_space: int = 0
     output: int = 64 * MIB
+    rolling: bool = False
     grace_ms: int = 2_000
 
 
@@ -82,10 +86,12 @@ async def run(
     clock: Clock,
     env: Mapping[str, str] | None = None,
     errors: Path | None = None,
+    looked: Callable[[], None] = lambda: None,
 ) -> Ended:
     """Run a program to its end, or to the bound it meets.
 
-    Its output goes to `log`; what it says of errors as well, unless they have a file.
+    Its output goes to `log`; what it says of errors as well, unless they have a file. `looked`
+    is called now and then while it runs.
     """
     began = clock.now_ms()
     process = await _start(argv, cwd, (log, errors or log), env)
@@ -98,6 +104,7 @@ async def run(
             if left < bounds.timeout_ms and (crossed := _crossed(process.pid, left, log, bounds)):
                 reason = crossed
                 break
+            looked()
             await _pass(waiter, min(left, LOOK_MS), clock)
             left = began + bounds.timeout_ms - clock.now_ms()
     finally:
@@ -119,7 +126,7 @@ async def _start(
     with logs[0].open("ab") as output, logs[1].open("ab") as errors:
         try:
             return await asyncio.create_subprocess_exec(
-                *argv, cwd=cwd, env=env, stdin=asyncio.subprocess.DEVNULL, stdout=output,
+                *argv, cwd=cwd, env=guarded(env), stdin=asyncio.subprocess.DEVNULL, stdout=output,
                 stderr=errors, process_group=0,
             )  # fmt: skip
         except OSError as error:
@@ -141,7 +148,9 @@ def _crossed(pid: int, left_ms: int, log: Path, bounds: Bounds) -> Reason | None
     if left_ms <= 0:
         return "timeout"
     if bounds.output and log.stat().st_size > bounds.output:
-        return "output"
+        if not bounds.rolling:
+            return "output"
+        os.truncate(log, 0)  # it is written to at its end, wherever that is
     if bounds.memory and sum(_resident(member) for member in family(pid)) > bounds.memory:
         return "memory"
     return None

@@ -86,7 +86,11 @@ class Build(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the jobs of a role ask of the fleet, and when they run; `runs_on` is for Actions."""
+    """What the jobs of a role ask of the fleet, and when they run.
+
+    `runs_on` and `setup` are for GitHub Actions: the runner, and lines of shell that prepare it
+    for builds and targets. `secrets` are the fleet's, or those of the project there.
+    """
 
     cron: str = ""
     queue: str = "batch"
@@ -95,6 +99,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     secrets: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
     runs_on: str = "ubuntu-latest"
+    setup: tuple[str, ...] = ()
 
 
 class Solver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

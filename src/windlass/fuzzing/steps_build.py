@@ -38,7 +38,9 @@ class BuildSteps:
             if not wanted:
                 break
             token = self._board.around.nonce()
-            held = await self._desk.take_first(wanted, token, self._board.now_ms(), length_ms)
+            held = await self._desk.take_first(
+                wanted, token, self._board.now_ms(), length_ms, standing=queue
+            )
             if held is None:
                 break
             if held.commit not in (await self._board.queue.read()).queue:

@@ -41,7 +41,7 @@ class FuzzSteps:
             wanted = [c for c in order if commit in (None, c)]
             token = self._board.around.nonce()
             now_ms = self._board.now_ms()
-            held = await self._desk.take_first(wanted, token, now_ms, length_ms)
+            held = await self._desk.take_first(wanted, token, now_ms, length_ms, standing=order)
             if held is None:
                 break
             if not await self._board.has_build(held.commit, ("production",)):

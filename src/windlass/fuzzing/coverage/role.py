@@ -31,8 +31,9 @@ TROUBLES: Final = 20  # tests without coverage that are named in the report
 class CoverageOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """What the description says under `coverage`.
 
-    `argv` runs one test with the coverage build (default: the engine's own `argv`), `binary`
-    is the program that llvm-cov reads, `timeout` is for one test.
+    `argv` runs one test with the coverage build (default: the engine's own `argv`, or its
+    `binary` with one input), `binary` is the program that llvm-cov reads, `timeout` is for one
+    test.
     """
 
     argv: list[str] = []
@@ -49,6 +50,20 @@ class CoverageReport(msgspec.Struct, kw_only=True):
     merged: bool
     missing: list[str] = []
     troubles: list[str] = []
+
+
+class CoveragePlan(msgspec.Struct, kw_only=True):
+    """What a run of the mapper would do; without a build `in_bucket` it would make one here."""
+
+    commit: str
+    why: str
+    in_bucket: bool
+    tests: int
+    shard: str
+    cores: int
+    timeout_ms: int
+    replaces_map: bool
+    writes: list[str]
 
 
 @dataclass(slots=True)
@@ -69,14 +84,11 @@ class CoverageRole:
         options = coverage_options(self.solver)
         mirror = Mirror(self.solver.repository, self.work / "mirror.git")
         await mirror.fetch()
-        commit, build = await self._build(mirror, commit)
-        sources = self.work / "checkout" / "tests"
-        await mirror.checkout(commit, sources)
+        builds = Builds(self.board, self.work / "builds")
+        commit = await self._commit(mirror, builds, commit)
+        build = await builds.fetch(commit, "coverage") or await self._make(mirror, commit)
         mapper = self._mapper(build, options)
-        tests = _commands(tests_in(sources, self.solver.tests), options, build.folder)
-        tests = tests[shard[0] - 1 :: shard[1]]
-        if not tests:
-            raise InvalidInput("tests", "patterns that find files", list(self.solver.tests))
+        tests = _commands(await self._tests(mirror, commit, shard), options, build.folder)
         troubles: list[str] = []
 
         def told(done: int, trouble: str) -> None:
@@ -91,9 +103,29 @@ class CoverageRole:
             raise WindlassError(f"no test reached anything: {'; '.join(troubles[:3])}")
         return await self._write(found, len(tests), shard, troubles)
 
-    async def _build(self, mirror: Mirror, commit: str | None) -> tuple[str, LocalBuild]:
-        """The newest coverage build there is, or that of a commit, made here if need be."""
-        builds = Builds(self.board, self.work / "builds")
+    async def foresee(
+        self, commit: str | None = None, shard: tuple[int, int] = (1, 1)
+    ) -> CoveragePlan:
+        """What `run_once` would do, without a build and without running a test."""
+        options = coverage_options(self.solver)
+        mirror = Mirror(self.solver.repository, self.work / "mirror.git")
+        await mirror.fetch()
+        named = commit is not None
+        commit = await self._commit(mirror, Builds(self.board, self.work / "builds"), commit)
+        key = coverage_key(self.solver.name)
+        own = [self._shard_key(commit, *shard)] if shard[1] > 1 else []
+        return CoveragePlan(
+            commit=commit,
+            why="it was named" if named else "the newest with a coverage build in the bucket",
+            in_bucket=await self.board.has_build(commit, ("coverage",)),
+            tests=len(await self._tests(mirror, commit, shard)),
+            shard=f"{shard[0]}/{shard[1]}", cores=self.cores,
+            timeout_ms=parse_duration_ms(options.timeout, "coverage.timeout"),
+            replaces_map=await self.board.bucket.exists(key), writes=[*own, key],
+        )  # fmt: skip
+
+    async def _commit(self, mirror: Mirror, builds: Builds, commit: str | None) -> str:
+        """The newest commit with a coverage build, or the one that was named."""
         if commit is None:
             known = await mirror.in_order(await builds.commits("coverage"))
             if not known:
@@ -101,9 +133,18 @@ class CoverageRole:
                     "coverage build", "in the bucket (the builder makes one), or --commit", "none"
                 )
             commit = known[-1]
-        commit = await mirror.require(commit)
-        build = await builds.fetch(commit, "coverage")
-        return commit, build or await self._make(mirror, commit)
+        return await mirror.require(commit)
+
+    async def _tests(
+        self, mirror: Mirror, commit: str, shard: tuple[int, int]
+    ) -> Mapping[str, Path]:
+        """The tests of a commit that belong to this part."""
+        sources = self.work / "checkout" / "tests"
+        await mirror.checkout(commit, sources)
+        found = list(tests_in(sources, self.solver.tests).items())[shard[0] - 1 :: shard[1]]
+        if not found:
+            raise InvalidInput("tests", "patterns that find files", list(self.solver.tests))
+        return dict(found)
 
     async def _make(self, mirror: Mirror, commit: str) -> LocalBuild:
         self.told(f"{commit[:12]}: coverage build")
@@ -166,8 +207,12 @@ def coverage_options(solver: Solver) -> CoverageOptions:
     except msgspec.ValidationError as error:
         raise InvalidInput("coverage", f"options that fit ({error})", solver.coverage) from None
     own: Any = solver.engine.get("argv")
+    target: Any = solver.engine.get("binary")
     if not options.argv and isinstance(own, list):
         options.argv = [str(word) for word in own]
+    elif isinstance(target, str):
+        options.argv = options.argv or ["{binaries}/" + target, "{input}"]
+        options.binary = options.binary or target
     if not options.argv:
         raise InvalidInput("coverage.argv", "the command that runs one test", "nothing")
     return options

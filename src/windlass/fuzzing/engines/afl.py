@@ -7,7 +7,7 @@ leave there is read when they have ended.
 import asyncio
 import hashlib
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -80,19 +80,24 @@ class AflEngine:
         shared = self._bench.folder("afl")
         seeds = self._seeds(campaign)
         bounds = Bounds(
-            campaign.budget_ms + SLACK_MS, memory=self._target.memory * 2, grace_ms=10_000
-        )
+            campaign.budget_ms + SLACK_MS, memory=self._target.memory * 2, rolling=True,
+            grace_ms=10_000,
+        )  # fmt: skip
         roles = ["-M", *["-S"] * (campaign.cores - 1)]
+        variables = UNTIL_BUG if campaign.until_bug else {}
+
+        def heard(_: str) -> None:
+            campaign.told(_statistics(shared))
+
         ends = await asyncio.gather(
             *(
                 self._run(
-                    self._fuzz_argv(seeds, shared, f"core{n}", role, campaign),
-                    bounds,
-                    campaign.until_bug,
+                    self._fuzz_argv(seeds, shared, f"core{n}", role, campaign), bounds, variables,
+                    None if n else heard,
                 )
                 for n, role in enumerate(roles)
             )
-        )
+        )  # fmt: skip
         count = _statistics(shared)
         count.seconds = max(ended.took_ms for ended, _ in ends) / 1000
         count.new_inputs = _collect(shared, campaign)
@@ -145,11 +150,15 @@ class AflEngine:
         return seeds
 
     async def _run(
-        self, argv: Sequence[str], bounds: Bounds, until_bug: bool = False
+        self,
+        argv: Sequence[str],
+        bounds: Bounds,
+        variables: Mapping[str, str] | None = None,
+        heard: Callable[[str], None] | None = None,
     ) -> tuple[Ended, str]:
         if argv[0].startswith("afl-") and shutil.which(argv[0]) is None:
             raise InvalidInput("engine", "afl++ to be installed (its package is afl++)", argv[0])
-        return await self._bench.run(argv, bounds, VARIABLES | (UNTIL_BUG if until_bug else {}))
+        return await self._bench.run(argv, bounds, VARIABLES | dict(variables or {}), heard)
 
 
 def _statistics(shared: Path) -> Statistics:

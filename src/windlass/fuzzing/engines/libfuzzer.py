@@ -27,6 +27,7 @@ from windlass.fuzzing.findings.signature import title_of
 from windlass.fuzzing.processes import MIB, Bounds, Ended
 
 SLACK_MS: Final = 30_000  # the driver ends by itself; this is for one that does not
+LOG: Final = 16 * MIB  # a target that crashes all the time writes far more in a long run
 _STATUS: Final = re.compile(r"^#(\d+): cov: .* oom/timeout/crash: (\d+)/(\d+)/(\d+)", re.MULTILINE)
 TIMEOUT_CODE: Final = 70
 MEMORY_CODE: Final = 71
@@ -78,8 +79,19 @@ class LibFuzzerEngine:
             f"-artifact_prefix={campaign.crashes}/", *self._guards(), *self._flags(),
             str(campaign.corpus), str(seeds),
         ]  # fmt: skip
-        ended, output = await self._run(flags, seconds * 1000 + SLACK_MS, campaign.cores + 1)
-        count = _statistics(output)
+        count = Statistics()
+
+        def heard(said: str) -> None:
+            nonlocal count
+            newer = _statistics(said)
+            if newer.executions > count.executions:
+                count = newer
+                campaign.told(count)
+
+        memory = self._target.memory * (campaign.cores + 2)
+        bounds = Bounds(seconds * 1000 + SLACK_MS, memory=memory, output=LOG, rolling=True)
+        ended, output = await self._bench.run([str(self._binary), *flags], bounds, heard=heard)
+        heard(output)
         count.seconds = ended.took_ms / 1000
         count.new_inputs = max(len(os.listdir(campaign.corpus)) - before, 0)
         if count.executions == 0:
@@ -111,10 +123,8 @@ class LibFuzzerEngine:
         given = [f"-dict={self._target.binaries / words}"] if words else []
         return [*given, *self._options.flags]
 
-    async def _run(
-        self, flags: Sequence[str], timeout_ms: int, processes: int = 1
-    ) -> tuple[Ended, str]:
-        bounds = Bounds(timeout_ms, memory=self._target.memory * (processes + 1))
+    async def _run(self, flags: Sequence[str], timeout_ms: int) -> tuple[Ended, str]:
+        bounds = Bounds(timeout_ms, memory=self._target.memory * 2)
         return await self._bench.run([str(self._binary), *flags], bounds)
 
 

@@ -3,12 +3,14 @@
 import asyncio
 import os
 import shutil
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from windlass.fuzzing.engines.engine import Target
 from windlass.fuzzing.processes import Bounds, Ended, run, tail
+
+HEARD_MS: Final = 1_000
 
 
 class Workbench:
@@ -30,15 +32,31 @@ class Workbench:
         return folder
 
     async def run(
-        self, argv: Sequence[str], bounds: Bounds, variables: Mapping[str, str] | None = None
+        self,
+        argv: Sequence[str],
+        bounds: Bounds,
+        variables: Mapping[str, str] | None = None,
+        heard: Callable[[str], None] | None = None,
     ) -> tuple[Ended, str]:
-        """Run a program in a folder that goes with it; how it ended, and the last it said."""
+        """Run a program in a folder that goes with it; how it ended, and the last it said.
+
+        `heard` gets what it said last every few seconds, for programs that run for hours.
+        """
         folder = self.folder("run")
         log = folder / "log"
         env = {**os.environ, **(variables or {}), **self._target.variables}
+        clock = self._target.clock
+        last = clock.now_ms()
+
+        def looked() -> None:
+            nonlocal last
+            if heard is not None and clock.now_ms() - last >= HEARD_MS:
+                last = clock.now_ms()
+                heard(tail(log))
+
         try:
             ended = await run(
-                argv, cwd=folder, log=log, bounds=bounds, clock=self._target.clock, env=env
+                argv, cwd=folder, log=log, bounds=bounds, clock=clock, env=env, looked=looked
             )
             return ended, tail(log)
         finally:

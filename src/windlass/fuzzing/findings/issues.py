@@ -6,13 +6,13 @@ the answer was lost, there is never a second one.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.errors import InvalidInput, NotFound
 from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.report import render
 from windlass.fuzzing.findings.shelf import Shelf
@@ -53,20 +53,42 @@ class IssueDesk:
         token = os.environ.get(options.token)
         self._api = GitHub(options.api, options.project, token, clock)
 
+    def waits(self, finding: Finding) -> bool:
+        """Whether there is something to say of it: a new bug, one that is gone, or back."""
+        if finding.state == "closed":
+            return bool(finding.issue) and not finding.issue_closed
+        if finding.issue:
+            return finding.issue_closed
+        return self._options.old or finding.last_good is not None
+
     async def settle(self, shelf: Shelf, finding: Finding) -> Finding:
-        """File an open finding that is worth it; close the issue of a closed one."""
-        if finding.state == "closed" and finding.issue:
+        """File an open finding; close the issue of a closed one, open it if that came back."""
+        if not self.waits(finding):
+            return finding
+        if finding.issue:
+            closed = finding.state == "closed"
             number = finding.issue.rpartition("/")[2]
-            await self._api.patch(self._api.path("issues", number), {"state": "closed"})
-            return finding
-        worth = self._options.old or finding.last_good is not None
-        if finding.state != "open" or finding.issue or not worth:
-            return finding
-        address = await self._file(finding, shelf.location(finding))
+            state = "closed" if closed else "open"
+            await self._api.patch(self._api.path("issues", number), {"state": state})
+            said: dict[str, Any] = {"issue_closed": closed}
+        else:
+            said = {"issue": await self._file(finding, shelf.location(finding))}
         return await shelf.update(
-            finding.key,
-            lambda known: msgspec.structs.replace(known or finding, issue=address),
+            finding.key, lambda known: msgspec.structs.replace(known or finding, **said)
         )
+
+    async def settle_all(self, shelf: Shelf, told: Callable[[str], None]) -> list[Finding]:
+        """All that wait, also those of earlier runs whose project did not answer.
+
+        An issue that somebody removed is passed over, for the others' sake.
+        """
+        settled = []
+        for finding in [f async for f in shelf.all(told) if self.waits(f)]:
+            try:
+                settled.append(await self.settle(shelf, finding))
+            except NotFound as error:
+                told(f"{finding.key}: {error}")
+        return settled
 
     async def close(self) -> None:
         """End the connections."""

@@ -10,12 +10,14 @@ from windlass.fuzzing.state import Codec, Unreadable, Version
 State = Literal["open", "closed"]
 SHOWN: Final = 20  # commits in which a bug was seen that are remembered
 OUTPUT: Final = 4_000  # characters of what the program said
+EXCERPT: Final = 1_000  # bytes of an input that is shown
 
 
 class Finding(msgspec.Struct, kw_only=True, frozen=True):
     """A bug; `input` is the name of the smallest input that shows it, beside the record.
 
-    `shown` of `tried` runs failed. `introduced_by` is the first of the built commits that
+    `excerpt` is that input as text, if it is short and text. `shown` of `tried` runs failed.
+    `introduced_by` is the first of the built commits that
     shows it and `last_good` the newest before that which does not; without the latter the
     bug is as old as the oldest build. `old` says that the commit whose fuzzing found it is not
     to blame.
@@ -28,6 +30,7 @@ class Finding(msgspec.Struct, kw_only=True, frozen=True):
     command: list[str]
     input: str
     size: int
+    excerpt: str = ""
     shown: int
     tried: int
     output: str = ""
@@ -43,6 +46,7 @@ class Finding(msgspec.Struct, kw_only=True, frozen=True):
     closed_at_ms: int = 0
     reopened: int = 0
     issue: str = ""
+    issue_closed: bool = False
 
 
 def seen_again(known: Finding | None, new: Finding) -> Finding:
@@ -56,8 +60,8 @@ def seen_again(known: Finding | None, new: Finding) -> Finding:
     seen = [commit for commit in known.seen_in if commit != new.found_in]
     return msgspec.structs.replace(
         known,
-        input=better.input, size=better.size, shown=better.shown, tried=better.tried,
-        output=better.output, command=better.command,
+        input=better.input, size=better.size, excerpt=better.excerpt, shown=better.shown,
+        tried=better.tried, output=better.output, command=better.command,
         times=known.times + 1,
         seen_in=[*seen, new.found_in][-SHOWN:],
         state="open",
@@ -69,6 +73,17 @@ def seen_again(known: Finding | None, new: Finding) -> Finding:
         introduced_subject=known.introduced_subject or new.introduced_subject,
         last_good=known.last_good or new.last_good,
     )  # fmt: skip
+
+
+def excerpt_of(data: bytes) -> str:
+    """An input as a person can read it; nothing if it is long, or no text."""
+    if len(data) > EXCERPT:
+        return ""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return ""
+    return text if all(c.isprintable() or c in "\n\t" for c in text) else ""
 
 
 def closed(known: Finding, commit: str, now_ms: int) -> Finding:

@@ -1,5 +1,6 @@
 """A finding as a page that a person reads, and can act on."""
 
+import re
 import shlex
 from pathlib import PurePosixPath
 
@@ -29,14 +30,18 @@ def render(finding: Finding, solver: str, location: str) -> str:
             f"# or by hand, in the folder of the build: {shlex.join(finding.command)}",
             "```",
             "",
-            "## What it says",
-            "",
-            "```",
-            finding.output.strip() or "(nothing)",
-            "```",
-            "",
+            *_block("The input", finding.excerpt),
+            *_block("What it says", finding.output.strip() or "(nothing)"),
         ]
     )
+
+
+def _block(title: str, text: str) -> list[str]:
+    """Text as it is, between fences that are longer than any in it."""
+    if not text:
+        return []
+    fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", text) or [""]))
+    return [f"## {title}", "", fence, text.rstrip("\n"), fence, ""]
 
 
 def summary(finding: Finding) -> str:
@@ -56,7 +61,7 @@ def _origin(finding: Finding) -> str:
 def _facts(finding: Finding) -> list[str]:
     rows = [
         ("found in", f"`{finding.found_in}`, {format_moment(finding.found_at_ms)}"),
-        ("reproduced", f"{finding.shown} of {finding.tried} runs, met {finding.times} times"),
+        ("reproduced", f"{finding.shown} of {finding.tried} runs, met {_times_of(finding.times)}"),
         ("engine", finding.engine),
     ]
     if finding.introduced_by is not None:
@@ -68,8 +73,12 @@ def _facts(finding: Finding) -> list[str]:
     if finding.closed_in is not None:
         rows.append(("gone in", f"`{finding.closed_in}`"))
     if finding.reopened:
-        rows.append(("came back", f"{finding.reopened} times"))
+        rows.append(("came back", _times_of(finding.reopened)))
     return ["| | |", "|---|---|", *(f"| {name} | {text} |" for name, text in rows)]
+
+
+def _times_of(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def input_name(finding: Finding) -> str:

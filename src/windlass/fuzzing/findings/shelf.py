@@ -1,15 +1,20 @@
 """Where findings are kept: a folder each, with the record, the input and the report."""
 
+import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Final
 
-from windlass.domain.errors import NotFound
+from windlass.domain.errors import InvalidInput, NotFound
 from windlass.fuzzing.board import Board
-from windlass.fuzzing.chain import Chain
+from windlass.fuzzing.chain import Chain, Misshapen
 from windlass.fuzzing.findings.record import FINDING, Finding
 from windlass.fuzzing.findings.report import render
 from windlass.fuzzing.layout import findings_prefix
+
+SHORT: Final = 16
+AT_ONCE: Final = 16  # records that are read side by side
 
 
 class Shelf:
@@ -24,15 +29,27 @@ class Shelf:
         found = [item.key async for item in self._board.bucket.list(self._prefix)]
         return [key.split("/")[-2] for key in found if key.endswith(f"/{FINDING.file}")]
 
-    async def all(self) -> AsyncIterator[Finding]:
-        """Every finding."""
-        for key in await self.keys():
-            if (finding := await self._chain(key).read()) is not None:
-                yield finding
+    async def all(self, told: Callable[[str], None]) -> AsyncIterator[Finding]:
+        """Every finding; of one that cannot be read it is `told`, and the others go on."""
+        keys = await self.keys()
+        for start in range(0, len(keys), AT_ONCE):
+            some = [self._read(key, told) for key in keys[start : start + AT_ONCE]]
+            for finding in await asyncio.gather(*some):
+                if finding is not None:
+                    yield finding
+
+    async def _read(self, key: str, told: Callable[[str], None]) -> Finding | None:
+        try:
+            return await self._chain(key).read()
+        except Misshapen as error:
+            told(str(error))
+            return None
 
     async def get(self, key: str) -> Finding:
         """One finding; the beginning of its key is enough if no other begins so."""
         fitting = [known for known in await self.keys() if known.startswith(key)]
+        if len(fitting) > 1:
+            raise InvalidInput("finding", f"more of its key: {len(fitting)} begin so", key)
         if len(fitting) != 1 or (finding := await self._chain(fitting[0]).read()) is None:
             raise NotFound("finding", key)
         return finding
@@ -67,6 +84,3 @@ class Shelf:
         return Chain(
             self._board.bucket, f"{self._prefix}/{key}/{FINDING.file}", FINDING, self._board.around
         )
-
-
-SHORT = 16

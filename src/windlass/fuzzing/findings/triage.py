@@ -8,10 +8,11 @@ from typing import Final, NamedTuple
 import msgspec
 
 from windlass.domain.errors import WindlassError
+from windlass.fuzzing.chain import Misshapen
 from windlass.fuzzing.engines.engine import Engine, Verdict
 from windlass.fuzzing.findings.judging import Judge, Reproduced, reproduce
 from windlass.fuzzing.findings.minimise import Shows, minimise
-from windlass.fuzzing.findings.record import OUTPUT, Finding, closed, seen_again
+from windlass.fuzzing.findings.record import OUTPUT, Finding, closed, excerpt_of, seen_again
 from windlass.fuzzing.findings.shelf import Shelf
 from windlass.fuzzing.findings.signature import key_of
 from windlass.ports.clock import Clock
@@ -19,6 +20,7 @@ from windlass.ports.clock import Clock
 MOST_LOOKED_AT: Final = 500
 SHRINK_MS: Final = 60_000  # for one finding, if there is time
 LEAST_SHRINK_MS: Final = 5_000  # and if there is none: a small input is worth that much
+SMALL: Final = 32  # bytes, which need no minimiser of an engine: libFuzzer's takes all its time
 
 
 class Met(NamedTuple):
@@ -49,14 +51,18 @@ class Triage:
         found = []
         for met in await self._tell_apart(crashes):
             self.told(f"looking into {met.title}")
-            finding = await self._file(met, commit)
+            try:
+                finding = await self._file(met, commit)
+            except Misshapen as error:
+                self.told(str(error))
+                continue
             if finding is not None:
                 found.append(finding)
         return found
 
     async def recheck(self, commit: str) -> list[Finding]:
         """Close open findings of earlier commits that this one no longer shows."""
-        still_open = [f async for f in self.shelf.all() if f.state == "open"]
+        still_open = [f async for f in self.shelf.all(self.told) if f.state == "open"]
         gone = [f for f in still_open if await self._is_gone(f, commit)]
         return [await self._close(finding, commit) for finding in gone]
 
@@ -94,8 +100,9 @@ class Triage:
         until = self.clock.now_ms() + budget
         best = met.path
         own = self.scratch / f"own-{key_of(met.title)}{met.path.suffix}"
-        if await self.engine.shrink(best, own, budget // 2) and await self._shows(own, met.title):
-            best = own
+        large = best.stat().st_size > SMALL
+        if large and await self.engine.shrink(best, own, budget // 2):
+            best = own if await self._shows(own, met.title) else best
         data = await minimise(best.read_bytes(), self._shows_until(until, met))
         small = self.scratch / f"{key_of(met.title)}{met.path.suffix}"
         small.write_bytes(data)
@@ -123,8 +130,8 @@ class Triage:
         finding = Finding(
             key=key, title=met.title, engine=self.engine_name, command=self._command(key, small),
             input=await self.shelf.put_input(key, data, met.path.suffix), size=len(data),
-            shown=again.shown, tried=again.tried, output=verdict.output[-OUTPUT:],
-            found_in=commit, found_at_ms=self.clock.now_ms(),
+            excerpt=excerpt_of(data), shown=again.shown, tried=again.tried,
+            output=verdict.output[-OUTPUT:], found_in=commit, found_at_ms=self.clock.now_ms(),
         )  # fmt: skip
         return await self._date(finding, small)
 
