@@ -26,6 +26,7 @@ from windlass.executors.python_messages import (
     CURRENT,
     HELD,
     LOOK_OUT_S,
+    NAP_S,
     PACKET_LIMIT,
     PAGE_BYTES,
     STOPPED,
@@ -161,7 +162,7 @@ class Server:
             try:
                 return self._queue.recv(PACKET_LIMIT, socket.MSG_DONTWAIT)
             except BlockingIOError:
-                os.sched_yield()
+                time.sleep(NAP_S)
         return self._queue.recv(PACKET_LIMIT)
 
     def _run(self, call: Call) -> Done | Failed | Redirect:

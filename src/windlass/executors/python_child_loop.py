@@ -6,6 +6,7 @@ import select
 import socket
 import sys
 import threading
+import time
 from typing import Final
 
 import msgspec
@@ -14,6 +15,7 @@ from windlass.domain.errors import Conflict
 from windlass.executors.python_functions import Functions, Unfit, ended, raised
 from windlass.executors.python_messages import (
     LOOK_OUT_S,
+    NAP_S,
     Answer,
     Ask,
     Call,
@@ -92,7 +94,7 @@ class Server(asyncio.Protocol):
                 if isinstance(order, Call):
                     tasks[order.seq] = self._loop.create_task(self._run(order))
                 elif isinstance(order, Expect):
-                    self._loop.call_soon(self._look_out, self._loop.time() + LOOK_OUT_S)
+                    self._loop.call_soon(self._look_out, time.monotonic() + LOOK_OUT_S)
                 elif isinstance(order, Answer):
                     waiting = self._answers.get(order.number)
                     if waiting is not None and not waiting.done():
@@ -103,7 +105,8 @@ class Server(asyncio.Protocol):
 
     def _look_out(self, until: float) -> None:
         """Stay awake until something comes, for a moment at most: it is said to come soon."""
-        if not self._tasks and self._loop.time() < until:
+        if not self._tasks and time.monotonic() < until:
+            time.sleep(NAP_S)  # The loop's own timers are coarser, and nothing else runs.
             self._loop.call_soon(self._look_out, until)
 
     async def _run(self, call: Call) -> None:

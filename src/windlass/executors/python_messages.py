@@ -15,6 +15,7 @@ STOPPED: Final = 1  # of a process's page: the call it is to give up
 HELD: Final = 2  # of a process's page: whether its output is left unread for now
 PAGE_BYTES: Final = 24
 LOOK_OUT_S: Final = 0.003  # how long a process stays awake for a call that may follow
+NAP_S: Final = 0.00005  # between two looks; a process that spins delays what it waits for
 
 
 class Call(msgspec.Struct, array_like=True, frozen=True, tag=1):
