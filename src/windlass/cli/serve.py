@@ -192,7 +192,7 @@ def worker(
     options = offers.options(named, place, code)
     if store is None:
         _refuse_core(config, core)
-        asyncio.run(_work(at, options))
+        uvloop.run(_work(at, options))
     elif blobs is None:
         raise InvalidInput("blobs", "given together with --store", "nothing")
     else:
