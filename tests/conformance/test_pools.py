@@ -2,10 +2,23 @@
 
 from tests.conformance.driver import Driver
 from tests.conformance.pool_rows import cost, pool, pool_worker
-from tests.conformance.rows import RUNNING, grant, new_job, ticket, worker
+from tests.conformance.rows import (
+    ASSIGNED,
+    COMPLETED,
+    QUEUED,
+    RETRYING,
+    RUNNING,
+    attempt,
+    event,
+    grant,
+    job_end,
+    new_job,
+    ticket,
+    worker,
+)
 from windlass.domain.pools import Lifecycle
 from windlass.ports.store import Tx
-from windlass.ports.store_pools import Load, Span
+from windlass.ports.store_pools import Load, Span, Spell
 
 
 def test_a_name_belongs_to_one_pool(store: Driver) -> None:
@@ -98,6 +111,30 @@ def test_the_load_counts_what_is_ready_and_tells_what_is_leased(store: Driver) -
     leases = [(1, 3, 90), (1, 3, 100)]
     assert store.read(lambda tx: tx.pools.load(10)) == Load([(3, 3), (7, 1)], leases)
     assert store.read(lambda tx: tx.pools.load(2)) == Load([(3, 2), (7, 1)], leases)
+
+
+def test_spells_are_told_of_attempts_that_have_ended(store: Driver) -> None:
+    async def fill(tx: Tx) -> None:
+        await tx.jobs.insert([new_job(job, shape=10 + job) for job in (1, 2, 3)])
+        begun = attempt(1, 1, assigned_at=100, started_at=110)
+        await tx.jobs.record_attempts([begun, attempt(2, 1, assigned_at=200, started_at=0)])
+        await tx.jobs.end([job_end(1, state=COMPLETED, attempt=2, started_at=300)])
+        await tx.log.append([
+            event(1, frm=QUEUED, to=ASSIGNED, attempt=1, worker=5, at=100),  # no end
+            event(1, frm=ASSIGNED, to=RUNNING, attempt=1, worker=5, at=110),  # nor this
+            event(1, frm=RUNNING, to=RETRYING, attempt=1, worker=5, at=150),
+            event(2, frm=ASSIGNED, to=QUEUED, attempt=1, worker=6, at=250),
+            event(1, frm=RUNNING, to=COMPLETED, attempt=2, worker=5, at=390),
+            event(3, frm=RUNNING, to=RETRYING, attempt=1, worker=5, at=400),  # of no known start
+            event(9, frm=RUNNING, to=COMPLETED, attempt=1, worker=5, at=410),  # of no known job
+        ])  # fmt: skip
+
+    store.transact(fill)
+    first, given, second = Spell(5, 11, 110, 150), Spell(6, 12, 200, 250), Spell(5, 11, 300, 390)
+    assert store.read(lambda tx: tx.pools.spells(0, [5, 6, 7])) == [first, second, given]
+    assert store.read(lambda tx: tx.pools.spells(0, [6])) == [given]
+    assert store.read(lambda tx: tx.pools.spells(3, [6, 5])) == [second, given]
+    assert store.read(lambda tx: tx.pools.spells(7, [5, 6])) == []
 
 
 def test_ready_jobs_are_counted_span_by_span(store: Driver) -> None:
