@@ -257,8 +257,9 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
         tickers: list[Ticker[Any]] = [Ticker(feed, clock)]
         providers = partial(make_provider, place=options.data / POOLS, clock=clock)
         pools = Pools(engine, RealSecrets(), providers, address=options.address)
+        sizing = Ticker(PoolsLoop(pools), clock)
         if options.address:
-            tickers.append(Ticker(PoolsLoop(pools), clock))
+            tickers.append(sizing)
         if engine.store.shared and not engine.store.inline:
             tickers.append(Ticker(Presence(engine), clock))
         for ticker in tickers:
@@ -275,6 +276,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
                 works.schedules,
                 works.reactions,
                 pools,
+                partial(sizing.stop, options.config.drain_limit_ms),
             )
         finally:
             for ticker in tickers:

@@ -9,6 +9,7 @@ from tests.engine.rig import HOUR, MINUTE, SECOND, Rig
 from windlass.domain.errors import Conflict, NotFound
 from windlass.domain.events import EventKind
 from windlass.domain.workers import WorkerStatus
+from windlass.engine.workers import MOST_PENDING
 
 
 async def ready_agent(rig: Rig, name: str = "worker-1", **fields: Any) -> Agent:
@@ -33,6 +34,18 @@ async def test_a_new_worker_is_its_first_incarnation(rig: Rig) -> None:
 async def test_the_same_name_is_the_same_worker_in_a_new_incarnation(rig: Rig) -> None:
     await rig.enrol("w")
     assert await rig.enrol("w") == (1, 2)
+
+
+async def test_only_so_many_workers_may_wait_for_approval(rig: Rig) -> None:
+    for number in range(MOST_PENDING):
+        await rig.enrol(f"stranger-{number}", approved=False)
+    with pytest.raises(Conflict, match="approve or remove some") as refused:
+        await rig.enrol("one-too-many", approved=False)
+    assert refused.value.code == "too_many_pending"
+    await rig.enrol("stranger-0", approved=False, holder=1)  # it was there already
+    assert await rig.enrol("with-a-code") == (MOST_PENDING + 1, 1)
+    await rig.engine.set_worker_status(1, WorkerStatus.ONLINE)
+    await rig.enrol("one-too-many", approved=False)
 
 
 async def test_a_name_whose_jobs_may_still_run_is_in_use(rig: Rig) -> None:

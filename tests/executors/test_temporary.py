@@ -1,9 +1,11 @@
 """Folders of processes: gone with their owner, or with the next who makes one."""
 
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,13 +25,17 @@ sys.stdin.read()
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A place for temporary things where nobody else has any."""
-    found = tmp_path / "t"
-    found.mkdir()
-    monkeypatch.setenv("TMPDIR", str(found))
+def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A place for temporary things where nobody else has any, with a short path."""
+    with tempfile.TemporaryDirectory(prefix="w", dir="/tmp") as folder:
+        point_to(Path(folder), monkeypatch)
+        yield Path(folder)
+
+
+def point_to(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let temporary things be made in `place`."""
+    monkeypatch.setenv("TMPDIR", str(place))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    return found
 
 
 def holding() -> tuple["subprocess.Popen[str]", Path]:
@@ -71,6 +77,17 @@ def test_a_link_is_not_followed(place: Path, tmp_path: Path) -> None:
     (place / f"{PREFIX}link").symlink_to(precious)
     TemporaryFolder(PREFIX).close()
     assert (precious / "file").exists()
+
+
+def test_where_paths_would_be_too_long_for_sockets_a_shorter_place_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = tmp_path / ("deep" * 20)
+    deep.mkdir()
+    point_to(deep, monkeypatch)
+    with TemporaryFolder(PREFIX) as folder, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(folder.path / "socket"))
+        assert not folder.path.is_relative_to(deep)
 
 
 def test_an_agent_that_was_killed_leaves_nothing_for_long(place: Path, tmp_path: Path) -> None:

@@ -87,7 +87,8 @@ async def _up(
             sys.stdout.flush()
             await stop.wait()
         await asyncio.gather(*keepers)
-        # Nobody is left on this machine for whom they could work.
+        # Nobody is left on this machine for whom they could work, and none is to follow.
+        await services.leave_pools_alone()
         await end_workers(directory / POOLS, RealClock(), options.config.drain_limit_ms + SLACK_MS)
         services.engine.wakeups.wake_all()
         await serving.stop()

@@ -24,6 +24,9 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 ANYONE = -1
+WAITING = (WorkerStatus.PENDING_APPROVAL,)
+PENDING = {"pending": True}  # in the log, with the enrolment of a worker that waits for approval
+MOST_PENDING = 200  # workers that wait for approval
 KEPT = (WorkerStatus.DISABLED, WorkerStatus.DRAINING, WorkerStatus.PENDING_APPROVAL)
 
 
@@ -74,6 +77,8 @@ async def enrol(work: Work, enrolment: Enrolment) -> Enrolled:
     dynamic = _encode(enrolment.metadata).decode()
     worker = await work.tx.workers.lock_name(enrolment.name)
     if worker is None:
+        if not enrolment.approved:
+            await _expect_few_pending(work)
         status = WorkerStatus.ONLINE if enrolment.approved else WorkerStatus.PENDING_APPROVAL
         first = first_incarnation(work)
         row = Worker(
@@ -107,9 +112,20 @@ async def enrol(work: Work, enrolment: Enrolment) -> Enrolled:
         EventKind.WORKER, f"Worker {worker.name} enrolled", worker=worker.id,
         incarnation=worker.incarnation,
         data={"name": worker.name, "status": "enrolled", "slots": worker.slots,
-              "metadata": dynamic},
+              "metadata": dynamic, **(PENDING if worker.status in WAITING else {})},
     )  # fmt: skip
     return Enrolled(worker.id, worker.incarnation, worker.status, work.catalog.epoch)
+
+
+async def _expect_few_pending(work: Work) -> None:
+    """Whoever can reach a server may ask to be approved; not so many that it is a burden."""
+    waiting = list(map(int, WAITING))
+    if len(await work.tx.workers.silent_since(work.now + 1, waiting)) >= MOST_PENDING:
+        raise Conflict(
+            "too_many_pending",
+            f"{MOST_PENDING} workers wait for approval, which is as many as may: approve or remove "
+            "some (`windlass workers`), or enrol with a code (`windlass workers code`)",
+        )
 
 
 async def _end_incarnation(work: Work, worker: Worker, enrolment: Enrolment) -> None:

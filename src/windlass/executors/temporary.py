@@ -9,7 +9,9 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
+
+LONGEST_PLACE: Final = 64
 
 
 class TemporaryFolder:
@@ -19,7 +21,7 @@ class TemporaryFolder:
         remove_abandoned(prefix)
         held = None
         while held is None:  # Another may take a folder for abandoned before it is locked.
-            self.path = Path(tempfile.mkdtemp(prefix=prefix))
+            self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=_place()))
             held = _hold(self.path)
         self._held = held
 
@@ -37,11 +39,17 @@ class TemporaryFolder:
 
 def remove_abandoned(prefix: str) -> None:
     """Remove the folders of this user's processes that have ended without doing so."""
-    for path in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+    for path in _place().glob(f"{prefix}*"):
         held = _hold(path)
         if held is not None:
             shutil.rmtree(path, ignore_errors=True)
             os.close(held)
+
+
+def _place() -> Path:
+    """The system's place for such, or a shorter one: paths of sockets end after 107 bytes."""
+    place = Path(tempfile.gettempdir())
+    return place if len(os.fsencode(place)) <= LONGEST_PLACE else Path("/tmp")
 
 
 def _hold(path: Path) -> int | None:

@@ -1,6 +1,6 @@
 """What the routes work with: the engine, and the services beside it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -47,6 +47,7 @@ class Services(NamedTuple):
     schedules: Schedules
     reactions: Reactions
     pools: Pools
+    leave_pools_alone: Callable[[], Awaitable[None]]  # from now on; what was begun is finished
 
     def planning(self, who: Identity) -> PlanningDesk:
         """Templates and schedules, as this asker handles them."""

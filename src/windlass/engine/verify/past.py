@@ -81,7 +81,9 @@ def tell_worker(worker: WorkerPast, event: Event, data: Mapping[str, Any]) -> No
         worker.dynamic = data.get("metadata")
         if event.incarnation == 1 and worker.static is None:
             worker.static = "{}"  # a new worker has no labels
-        if worker.status not in _KEPT_BY_ENROLMENT:
+        if data.get("pending"):
+            worker.status = int(WorkerStatus.PENDING_APPROVAL)
+        elif worker.status not in _KEPT_BY_ENROLMENT:
             worker.status = int(WorkerStatus.ONLINE)
     elif status == "removed":
         worker.removed = True

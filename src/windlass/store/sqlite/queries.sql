@@ -156,8 +156,8 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
 -- name: meet
 -- Narrow rows by primary key: a join of 1,000 dependents touches few pages. Each value is a
 -- job and, in its lowest 18 bits, how many conditions were met.
-UPDATE waits SET unmet = unmet - (met.value & 0x3ffff)
-FROM carray(?) AS met WHERE waits.job = met.value >> 18;
+UPDATE waits SET unmet = unmet - (wanted.value & 0x3ffff)
+FROM carray(?) AS wanted WHERE waits.job = wanted.value >> 18;
 
 -- name: free_at_once
 -- Tickets of jobs that these are the last conditions of, given as above, and whether they
@@ -165,8 +165,8 @@ FROM carray(?) AS met WHERE waits.job = met.value >> 18;
 SELECT
     w.shape, w.rank, w.job, w.attempt, w.workflow, w.limit_id, w.excluded,
     w.manual = 0 AND w.not_before <= ?2 AND w.limit_id = 0 AND w.age_from >= ?3
-FROM carray(?1) AS met CROSS JOIN waits AS w ON w.job = met.value >> 18
-WHERE w.unmet <= met.value & 0x3ffff;
+FROM carray(?1) AS wanted CROSS JOIN waits AS w ON w.job = wanted.value >> 18
+WHERE w.unmet <= wanted.value & 0x3ffff;
 
 -- name: ready_from_waits
 -- What was just found, by primary key: cheaper than binding it again.
