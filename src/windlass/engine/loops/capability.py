@@ -48,9 +48,12 @@ class CapabilityLoop:
         known = ((head.shape, engine.shape(head.shape)) for head in heads)
         shapes = [(number, shape) for number, shape in known if shape is not None]
         found = impossible(shapes, self._verdicts, self._since, await engine.now())
+        # What is new here may pass with the next worker that enrols, as after every start of
+        # a server: its jobs, which may be very many, are looked at in the round after.
+        known_before = found.keys() & self._since.keys()
         self._since = {number: why.since for number, why in found.items()}
         rejected = 0
-        for number in sorted(found):
+        for number in sorted(known_before):
             rejected += await self._walk(number, found)
         engine.counters.ran(self.name, now)
         return Report(len(found), rejected)
