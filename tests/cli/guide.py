@@ -1,9 +1,7 @@
 """A guide of docs/guides, carried out: its files are written, its commands run."""
 
-import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 from tests.cli.program import LONGEST_S, Program
@@ -15,7 +13,6 @@ FILE = re.compile(r"# ([a-z]+\.yaml)\n")
 
 def carry_out(guide: str, program: Program, folder: Path, **variables: str) -> list[str]:
     """Run every block of commands in a folder; what each of them said."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     said = []
     for block in BLOCK.finditer((GUIDES / guide).read_text()):
         if block["kind"] == "yaml":
@@ -25,7 +22,7 @@ def carry_out(guide: str, program: Program, folder: Path, **variables: str) -> l
             continue
         done = subprocess.run(
             ["sh", "-eu", "-c", block["text"]], cwd=folder,
-            env=program.environment | {"PATH": path} | variables,
+            env=program.environment | variables,
             capture_output=True, text=True, timeout=3 * LONGEST_S, check=False,
         )  # fmt: skip
         assert done.returncode == 0, (block["text"], done.stdout, done.stderr)

@@ -20,6 +20,9 @@ class Program:
         self.environment = {
             name: value for name, value in os.environ.items() if not name.startswith("WINDLASS_")
         } | {"WINDLASS_DATA": str(data), "COLUMNS": "200"}
+        # As where it is installed: jobs may call it, too.
+        places = (str(Path(sys.executable).parent), os.environ.get("PATH", ""))
+        self.environment["PATH"] = os.pathsep.join(places)
 
     def __call__(self, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run a command to its end."""

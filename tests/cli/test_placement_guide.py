@@ -1,9 +1,7 @@
 """The commands of the guide to placement run, in its order, on an installation of their own."""
 
-import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 from tests.cli.program import LONGEST_S, Program
@@ -14,7 +12,6 @@ BLOCK = re.compile(r"^```sh\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 def test_every_command_of_the_guide_runs(tmp_path: Path) -> None:
     program = Program(tmp_path / "data")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     said = []
     with program.running("up", "--port", "0", "--workers", "1", "--slots", "2") as process:
         assert process.stdout is not None
@@ -23,7 +20,7 @@ def test_every_command_of_the_guide_runs(tmp_path: Path) -> None:
         for block in BLOCK.finditer(GUIDE.read_text()):
             done = subprocess.run(
                 ["sh", "-eu", "-c", block["text"]], cwd=tmp_path,
-                env=program.environment | {"PATH": path},
+                env=program.environment,
                 capture_output=True, text=True, timeout=2 * LONGEST_S, check=False,
             )  # fmt: skip
             assert done.returncode == 0, (block["text"], done.stdout, done.stderr)
