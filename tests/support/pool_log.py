@@ -5,22 +5,18 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from windlass.domain.events import Event, EventKind
-from windlass.domain.states import ACTIVE, State
+from windlass.domain.states import ACTIVE
 from windlass.wiring import open_store
 
 HOLDING = frozenset(state.code for state in ACTIVE)
 
 
 class PoolLog(NamedTuple):
-    """`asked`: how many workers at a time. `ended`: (token, why, jobs it held) of each.
-
-    `mean_seconds`: what completed jobs took on average, after each one of them.
-    """
+    """`asked`: how many workers at a time. `ended`: (token, why, jobs it held) of each."""
 
     asked: list[int]
     ended: list[tuple[str, str, int]]
     gone: list[str]
-    mean_seconds: list[float]
 
 
 async def read_log(address: str) -> list[Event]:
@@ -34,19 +30,12 @@ async def read_log(address: str) -> list[Event]:
 
 def pool_log(events: Sequence[Event]) -> PoolLog:
     """Follow leases and workers of pools through the log."""
-    found = PoolLog([], [], [], [])
-    started: dict[int, int] = {}
-    took = 0
+    found = PoolLog([], [], [])
     workers: dict[str, int] = {}
     holders: dict[int, int] = {}  # job → worker
     for event in events:
         data = json.loads(event.data) if event.data else {}
         if event.kind == EventKind.JOB:
-            if event.to == State.RUNNING.code:
-                started[event.job] = event.at
-            elif event.to == State.COMPLETED.code:
-                took += event.at - started[event.job]
-                found.mean_seconds.append(took / 1000 / (len(found.mean_seconds) + 1))
             if event.to in HOLDING:
                 holders[event.job] = event.worker
             else:
