@@ -7,9 +7,8 @@ from windlass.cli.fuzz_app import (
     Opened,
     SolverName,
     queue,
-    run_step,
 )
-from windlass.cli.fuzz_steps import building, known_commit, print_applied, standing
+from windlass.cli.fuzz_steps import building, carry_out, known_commit, standing
 from windlass.domain.errors import NotFound
 from windlass.fuzzing import rules
 
@@ -27,7 +26,7 @@ def add(
     async def step(there: Opened) -> bool:
         return await building(there).add(await known_commit(there, commit))
 
-    print_applied(run_step(solver, how, step, dry_run=how.dry_run), how)
+    carry_out(solver, how, step)
 
 
 @queue.command
@@ -48,7 +47,7 @@ def remove(
         )
         return queued.applied or scheduled.applied
 
-    print_applied(run_step(solver, how, step, dry_run=how.dry_run), how)
+    carry_out(solver, how, step)
 
 
 @queue.command
@@ -69,4 +68,4 @@ def retry(
             raise NotFound("failed commit", name)
         return written.applied
 
-    print_applied(run_step(solver, how, step, dry_run=how.dry_run), how)
+    carry_out(solver, how, step)

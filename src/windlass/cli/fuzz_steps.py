@@ -1,6 +1,6 @@
 """The single steps of builders and fuzzers, for those who put a pipeline together themselves."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -79,7 +79,7 @@ def mark_built(
     async def step(there: Opened) -> bool:
         return await building(there).mark_built(await standing(there, commit), token)
 
-    print_applied(run_step(solver, how, step, dry_run=how.dry_run), how)
+    carry_out(solver, how, step)
 
 
 @builder.command
@@ -96,7 +96,7 @@ def mark_failed(
     async def step(there: Opened) -> bool:
         return await building(there).mark_failed(await standing(there, commit), token)
 
-    print_applied(run_step(solver, how, step, dry_run=how.dry_run), how)
+    carry_out(solver, how, step)
 
 
 @builder.command
@@ -181,7 +181,7 @@ def release(
     async def step(there: Opened) -> bool:
         return await FuzzSteps(there.board).give_back(await standing(there, commit), token)
 
-    print_applied(run_step(solver, how, step, dry_run=how.dry_run), how)
+    carry_out(solver, how, step)
 
 
 async def known_commit(there: Opened, commit: str) -> str:
@@ -243,8 +243,11 @@ def _print_held(held: Held | None, nothing: str, how: Manner) -> None:
             warn("it would be taken; nothing was written")
 
 
-def print_applied(applied: bool, how: Manner) -> None:
-    """Whether a step changed something, or would."""
+def carry_out(
+    solver: str, how: Manner, step: Callable[[Opened], Coroutine[Any, Any, bool]]
+) -> None:
+    """Take a step, and tell whether it changed something, or would."""
+    applied = run_step(solver, how, step, dry_run=how.dry_run)
     if how.json:
         print_json({"applied": applied, "dry_run": True} if how.dry_run else {"applied": applied})
     elif not applied:

@@ -24,8 +24,6 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 ANYONE = -1
-WAITING = (WorkerStatus.PENDING_APPROVAL,)
-PENDING = {"pending": True}  # in the log, with the enrolment of a worker that waits for approval
 MOST_PENDING = 200  # workers that wait for approval
 KEPT = (WorkerStatus.DISABLED, WorkerStatus.DRAINING, WorkerStatus.PENDING_APPROVAL)
 
@@ -108,19 +106,20 @@ async def enrol(work: Work, enrolment: Enrolment) -> Enrolled:
         )
         await work.tx.workers.update([worker])
     work.effects.catalog = True
+    waits = {"pending": True} if worker.status == WorkerStatus.PENDING_APPROVAL else {}
     work.say(
         EventKind.WORKER, f"Worker {worker.name} enrolled", worker=worker.id,
         incarnation=worker.incarnation,
         data={"name": worker.name, "status": "enrolled", "slots": worker.slots,
-              "metadata": dynamic, **(PENDING if worker.status in WAITING else {})},
+              "metadata": dynamic, **waits},
     )  # fmt: skip
     return Enrolled(worker.id, worker.incarnation, worker.status, work.catalog.epoch)
 
 
 async def _expect_few_pending(work: Work) -> None:
     """Whoever can reach a server may ask to be approved; not so many that it is a burden."""
-    waiting = list(map(int, WAITING))
-    if len(await work.tx.workers.silent_since(work.now + 1, waiting)) >= MOST_PENDING:
+    pending = [int(WorkerStatus.PENDING_APPROVAL)]
+    if len(await work.tx.workers.silent_since(work.now + 1, pending)) >= MOST_PENDING:
         raise Conflict(
             "too_many_pending",
             f"{MOST_PENDING} workers wait for approval, which is as many as may: approve or remove "
