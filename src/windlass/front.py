@@ -10,7 +10,7 @@ import structlog
 
 from windlass.client import client
 from windlass.domain.config import Config
-from windlass.domain.errors import Conflict
+from windlass.domain.values.errors import Conflict
 from windlass.embedded.node import Node, NodeOptions
 from windlass.embedded.service import EngineService
 from windlass.embedded.thread import LoopThread

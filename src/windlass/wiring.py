@@ -15,13 +15,14 @@ from windlass.client.gateway import HttpGateway
 from windlass.client.transport import Transport
 from windlass.client.webhooks import HttpCourier
 from windlass.clock import RealChance, RealClock, RealSecrets
+from windlass.domain.access.roles import Role
 from windlass.domain.config import Config
-from windlass.domain.errors import InvalidInput
-from windlass.domain.roles import Role
-from windlass.domain.webhooks import parse_networks
+from windlass.domain.schedules.webhooks import parse_networks
+from windlass.domain.values.errors import InvalidInput
 from windlass.engine.access import Access
 from windlass.engine.engine import Engine
-from windlass.engine.files import Files
+from windlass.engine.files.files import Files
+from windlass.engine.fleet.epochs import Restored, begin_epoch
 from windlass.engine.loops.capability import CapabilityLoop
 from windlass.engine.loops.cleanup import CleanupLoop
 from windlass.engine.loops.cron import CronLoop
@@ -34,11 +35,10 @@ from windlass.engine.loops.scheduling import SchedulingLoop
 from windlass.engine.loops.statistics import StatisticsLoop
 from windlass.engine.loops.ticker import Loop, Ticker
 from windlass.engine.loops.watchdog import WatchdogLoop
-from windlass.engine.pools import Pools
-from windlass.engine.reactions import Reactions
-from windlass.engine.restoring import Restored, begin_epoch
-from windlass.engine.schedules import Schedules
-from windlass.engine.templates import Templates
+from windlass.engine.pools.pools import Pools
+from windlass.engine.schedules.reactions import Reactions
+from windlass.engine.schedules.schedules import Schedules
+from windlass.engine.schedules.templates import Templates
 from windlass.engine.verify import verify
 from windlass.executors import add_named, load_executors, load_kinds
 from windlass.executors.python import PythonExecutor

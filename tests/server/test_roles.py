@@ -10,8 +10,8 @@ from litestar.routes import HTTPRoute
 
 from tests.support.running import run
 from tests.support.running_server import FakeWorker, error_of, running_server
-from windlass.domain.events import EventKind
-from windlass.domain.roles import Role
+from windlass.domain.access.roles import Role
+from windlass.domain.rows.events import EventKind
 from windlass.server.app import _litestar
 from windlass.server.services import Services
 

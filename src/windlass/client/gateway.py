@@ -7,7 +7,7 @@ from typing import Any, Literal
 import httpx
 
 from windlass.client.transport import ServerError, Transport
-from windlass.domain.errors import Unreachable
+from windlass.domain.values.errors import Unreachable
 from windlass.ports.gateway import Holder
 from windlass.wire.files import LogEnd, LogNext, MediaDuration, RunLimit, Upload
 from windlass.wire.jobs import SubmitReply, SubmitRequest

@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from windlass.client.service import find_worker
-from windlass.domain.errors import InvalidInput, NotFound
-from windlass.domain.explanation import Explanation, WorkerExplanation
-from windlass.domain.roles import Identity, Role
-from windlass.domain.waits_split import TimeSpent
+from windlass.domain.access.roles import Identity, Role
+from windlass.domain.explain.explanation import Explanation, WorkerExplanation
+from windlass.domain.explain.waiting_time import TimeSpent
+from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.embedded.node import Node
 from windlass.embedded.planning import EmbeddedPlanning
-from windlass.engine.following import follow_growing
+from windlass.engine.files.follow_log import follow_growing
 from windlass.server.bulk import edit_many
 from windlass.server.parse import in_words_of_wire, job_filter, job_spec, workflow_spec
 from windlass.server.planning_desk import PlanningDesk

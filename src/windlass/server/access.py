@@ -5,11 +5,11 @@ from typing import Annotated, Any
 from litestar import Controller, Request, delete, get, post
 from litestar.params import JSONBody, Parameter
 
-from windlass.domain.access import Token
-from windlass.domain.errors import InvalidInput, NotFound
-from windlass.domain.moments import format_moment
-from windlass.domain.quantities import parse_duration_ms
-from windlass.domain.roles import Identity, Role, parse_role
+from windlass.domain.access.roles import Identity, Role, parse_role
+from windlass.domain.access.tokens import Token
+from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.quantities import parse_duration_ms
+from windlass.domain.values.times import format_moment
 from windlass.server.errors import Forbidden
 from windlass.server.guard import identity_of
 from windlass.server.services import UseServices

@@ -8,7 +8,7 @@ from litestar.config.response_cache import ResponseCacheConfig
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
 
-from windlass.domain.errors import WindlassError
+from windlass.domain.values.errors import WindlassError
 from windlass.server.access import AccessRoutes
 from windlass.server.asgi import Receive, Scope, Send
 from windlass.server.bulk import BulkRoutes

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 
 Scope = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Any]]

@@ -8,7 +8,7 @@ import structlog
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 
-from windlass.domain.errors import (
+from windlass.domain.values.errors import (
     Conflict,
     InvalidInput,
     InvalidTransition,

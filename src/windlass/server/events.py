@@ -9,8 +9,8 @@ from litestar.params import FromQuery, Parameter
 from litestar.response import ServerSentEvent
 from litestar.response.sse import ServerSentEventMessage
 
-from windlass.domain.events import EventKind
-from windlass.domain.roles import Identity, Role
+from windlass.domain.access.roles import Identity, Role
+from windlass.domain.rows.events import EventKind
 from windlass.server.guard import identity_of
 from windlass.server.render import show_event
 from windlass.server.services import Desk, Services, UseDesk, UseServices

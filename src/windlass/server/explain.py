@@ -5,9 +5,9 @@ from typing import Annotated, Any
 from litestar import Controller, Request, get
 from litestar.params import Parameter
 
-from windlass.domain.explanation import Explanation, WorkerExplanation
-from windlass.domain.roles import Role
-from windlass.domain.waits_split import TimeSpent
+from windlass.domain.access.roles import Role
+from windlass.domain.explain.explanation import Explanation, WorkerExplanation
+from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.server.guard import identity_of
 from windlass.server.services import UseServices
 

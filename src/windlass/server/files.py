@@ -7,11 +7,11 @@ from litestar import Controller, Request, Response, get, post, put
 from litestar.params import FromPath, FromQuery, JSONBody, Parameter
 from litestar.response import Stream
 
-from windlass.domain.errors import InvalidInput, NotFound
-from windlass.domain.files import LogState
-from windlass.domain.roles import Identity, Role
-from windlass.engine.following import READ_LIMIT, follow_growing
-from windlass.engine.log_files import LogReading
+from windlass.domain.access.roles import Identity, Role
+from windlass.domain.rows.files import LogState
+from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.engine.files.follow_log import READ_LIMIT, follow_growing
+from windlass.engine.files.logs import LogReading
 from windlass.ports.gateway import Holder
 from windlass.server.children import Children
 from windlass.server.errors import Forbidden, Unauthorized

@@ -8,7 +8,7 @@ from litestar.handlers.base import BaseRouteHandler
 from litestar.middleware import ASGIMiddleware
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from windlass.domain.roles import Identity, Role
+from windlass.domain.access.roles import Identity, Role
 from windlass.engine.access import Access
 from windlass.server.errors import Forbidden, Unauthorized
 

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from litestar import Controller, Request, get, post
 from litestar.params import FromQuery, JSONBody, Parameter, QueryParameter
 
-from windlass.domain.errors import InvalidInput, NotFound
-from windlass.domain.roles import Role
+from windlass.domain.access.roles import Role
+from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.server.errors import Forbidden
 from windlass.server.guard import identity_of
 from windlass.server.parse import in_words_of_wire, job_filter, job_spec, workflow_spec

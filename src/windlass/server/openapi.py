@@ -11,7 +11,7 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 
-from windlass.domain.roles import Role
+from windlass.domain.access.roles import Role
 
 ERROR: Final[dict[str, Any]] = {
     "type": "object",

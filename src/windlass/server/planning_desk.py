@@ -1,11 +1,11 @@
 """Templates and schedules for one asker, by routes or by an embedded client."""
 
-from windlass.domain.errors import InvalidInput
-from windlass.domain.roles import Identity
-from windlass.engine.planning import Order
-from windlass.engine.reactions import Reactions
-from windlass.engine.schedules import Schedules
-from windlass.engine.templates import Templates
+from windlass.domain.access.roles import Identity
+from windlass.domain.values.errors import InvalidInput
+from windlass.engine.schedules.planning import Order
+from windlass.engine.schedules.reactions import Reactions
+from windlass.engine.schedules.schedules import Schedules
+from windlass.engine.schedules.templates import Templates
 from windlass.server.parse import in_words_of_wire, namespace_of
 from windlass.server.show_schedules import (
     reference,

@@ -5,11 +5,11 @@ from typing import Any
 from litestar import Controller, Request, delete, get, put
 from litestar.params import FromPath, FromQuery, JSONBody
 
-from windlass.domain.errors import InvalidInput, NotFound
-from windlass.domain.moments import month_of
-from windlass.domain.pools import MOST_WORKERS
-from windlass.domain.quantities import parse_duration_ms
-from windlass.domain.roles import Identity, Role
+from windlass.domain.access.roles import Identity, Role
+from windlass.domain.pools.pools import MOST_WORKERS
+from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.quantities import parse_duration_ms
+from windlass.domain.values.times import month_of
 from windlass.server.guard import identity_of
 from windlass.server.services import Services, UseServices
 from windlass.server.show_pools import show_costs, show_plan, show_pool

@@ -6,11 +6,11 @@ from typing import Any
 from litestar import Controller, Request, get, post
 from litestar.params import FromPath, JSONBody
 
-from windlass.domain.job import check_name
-from windlass.domain.rank import queue_weight
-from windlass.domain.records import LimitRow, QueueRow
-from windlass.domain.roles import Role
-from windlass.engine.queues import QueueLimits
+from windlass.domain.access.roles import Role
+from windlass.domain.job.job import check_name
+from windlass.domain.lifecycle.rank import queue_weight
+from windlass.domain.rows.records import LimitRow, QueueRow
+from windlass.engine.fleet.queues import QueueLimits
 from windlass.server.guard import identity_of
 from windlass.server.services import UseServices
 from windlass.wire.workers import (

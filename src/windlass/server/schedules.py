@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from litestar import Controller, Request, delete, get, post, put
 from litestar.params import FromPath, FromQuery, JSONBody, Parameter
 
-from windlass.domain.roles import Role
+from windlass.domain.access.roles import Role
 from windlass.server.guard import identity_of
 from windlass.server.services import UseDesk, UseServices
 from windlass.wire.reactions import ReactionList

@@ -6,20 +6,20 @@ from typing import Any, NamedTuple
 import msgspec
 from litestar.di import NamedDependency
 
-from windlass.domain.errors import NotFound
-from windlass.domain.events import Event, EventKind
-from windlass.domain.matching import merge_metadata
-from windlass.domain.roles import Identity, Role
-from windlass.domain.shape import Shape
-from windlass.domain.views import JobFilter, JobView, WorkerView
+from windlass.domain.access.roles import Identity, Role
+from windlass.domain.matching.matching import merge_metadata
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.views import JobFilter, JobView, WorkerView
+from windlass.domain.values.errors import NotFound
 from windlass.engine.access import Access
 from windlass.engine.engine import Engine
-from windlass.engine.eta import Outlook
-from windlass.engine.files import Files
-from windlass.engine.pools import Pools
-from windlass.engine.reactions import Reactions
-from windlass.engine.schedules import Schedules
-from windlass.engine.templates import Templates
+from windlass.engine.explain.forecast import Outlook
+from windlass.engine.files.files import Files
+from windlass.engine.pools.pools import Pools
+from windlass.engine.schedules.reactions import Reactions
+from windlass.engine.schedules.schedules import Schedules
+from windlass.engine.schedules.templates import Templates
 from windlass.ports.clock import Clock
 from windlass.ports.store import Tx
 from windlass.server.feed import Feed

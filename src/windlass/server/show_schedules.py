@@ -4,9 +4,7 @@ from typing import Any
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput
-from windlass.domain.moments import format_moment
-from windlass.domain.schedules import (
+from windlass.domain.schedules.schedules import (
     ReactionKind,
     ReactionRow,
     ReactionState,
@@ -16,9 +14,11 @@ from windlass.domain.schedules import (
     TemplateRow,
     Trigger,
 )
-from windlass.engine.schedule_runs import Starts, starts_of
-from windlass.engine.schedules import Wanted
-from windlass.engine.templates import VERSION_LIMIT, check_template_name
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.times import format_moment
+from windlass.engine.schedules.runs import Starts, starts_of
+from windlass.engine.schedules.schedules import Wanted
+from windlass.engine.schedules.templates import VERSION_LIMIT, check_template_name
 from windlass.wire.reactions import ReactionInfo, conceal_body
 from windlass.wire.schedules import Schedule, ScheduleRequest, ScheduleRun, Template
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput, WindlassError
-from windlass.domain.roles import Identity, Role
+from windlass.domain.access.roles import Identity, Role
+from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.engine.access import Access
 from windlass.engine.engine import Engine
 from windlass.server.asgi import Receive, Scope, Send, read_body, send_json

@@ -5,9 +5,9 @@ from typing import Any
 from litestar import Controller, Request, Response, get, post, put
 from litestar.params import FromPath, JSONBody
 
-from windlass.domain.errors import WindlassError
-from windlass.domain.moments import format_moment
-from windlass.domain.roles import Role
+from windlass.domain.access.roles import Role
+from windlass.domain.values.errors import WindlassError
+from windlass.domain.values.times import format_moment
 from windlass.engine.verify import verify
 from windlass.server.guard import identity_of
 from windlass.server.services import UseDesk, UseServices

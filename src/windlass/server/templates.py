@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from litestar import Controller, Request, delete, get, post, put
 from litestar.params import FromPath, FromQuery, JSONBody, Parameter
 
-from windlass.domain.roles import Role
-from windlass.engine.templates import VERSION_LIMIT
+from windlass.domain.access.roles import Role
+from windlass.engine.schedules.templates import VERSION_LIMIT
 from windlass.server.guard import identity_of
 from windlass.server.services import UseServices
 from windlass.wire.schedules import (

@@ -5,11 +5,11 @@ from typing import Annotated, Any
 from litestar import Controller, Request, delete, get, post, put
 from litestar.params import FromPath, FromQuery, JSONBody, Parameter
 
-from windlass.domain.errors import NotFound
-from windlass.domain.job import NAME_LIMIT
-from windlass.domain.roles import Identity, Role
-from windlass.domain.workers import WorkerStatus
-from windlass.engine.workers import ANYONE, Enrolment
+from windlass.domain.access.roles import Identity, Role
+from windlass.domain.job.job import NAME_LIMIT
+from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.values.errors import NotFound
+from windlass.engine.fleet.workers import ANYONE, Enrolment
 from windlass.server.errors import Forbidden
 from windlass.server.guard import IDENTITY, identity_of
 from windlass.server.services import Services, UseDesk, UseServices

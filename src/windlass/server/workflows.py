@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from litestar import Controller, Request, get, post
 from litestar.params import FromQuery, JSONBody, Parameter, QueryParameter
 
-from windlass.domain.roles import Role
-from windlass.domain.views import JobFilter
+from windlass.domain.access.roles import Role
+from windlass.domain.rows.views import JobFilter
 from windlass.server.guard import identity_of
 from windlass.server.parse import workflow_filter
 from windlass.server.services import PAGE_LIMIT, UseDesk, UseServices

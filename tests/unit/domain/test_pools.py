@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from windlass.domain.errors import InvalidInput
-from windlass.domain.pools import (
+from windlass.domain.pools.pools import (
     FIELDS,
     HOUR_MS,
     PROVIDERS,
@@ -15,6 +14,7 @@ from windlass.domain.pools import (
     describe_pool,
     parse_pool,
 )
+from windlass.domain.values.errors import InvalidInput
 
 LEAST = {"name": "p"}
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.domain.errors import InvalidInput, shorten
-from windlass.domain.rank import (
+from windlass.domain.lifecycle.rank import (
     AGING_OFF_INTERVAL_MS,
     LEVEL_LIMIT,
     OTHER,
@@ -21,6 +20,7 @@ from windlass.domain.rank import (
     rank,
     score,
 )
+from windlass.domain.values.errors import InvalidInput, shorten
 
 FIVE_MINUTES = 300_000
 HOUR = 3_600_000

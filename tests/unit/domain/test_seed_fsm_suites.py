@@ -6,11 +6,10 @@ The table is written out once more, in the design's own words, so that a slip in
 
 import pytest
 
-from windlass.domain.aliases import parse_state
-from windlass.domain.errors import InvalidTransition
-from windlass.domain.failure import FailureClass
-from windlass.domain.retry import GiveUp, Retry, RetryPolicy, backoff_ms, decide_retry
-from windlass.domain.states import (
+from windlass.domain.lifecycle.aliases import parse_state
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.lifecycle.retries import GiveUp, Retry, RetryPolicy, backoff_ms, decide_retry
+from windlass.domain.lifecycle.states import (
     ACTIVE,
     TERMINAL,
     State,
@@ -19,12 +18,13 @@ from windlass.domain.states import (
     is_terminal,
     validate_transition,
 )
-from windlass.domain.timeouts import (
+from windlass.domain.lifecycle.timeouts import (
     TimeoutPolicy,
     is_assigned_overdue,
     limits_for,
     run_timeout_ms,
 )
+from windlass.domain.values.errors import InvalidTransition
 
 DESIGN = """
 (new)     | blocked, queued, rejected

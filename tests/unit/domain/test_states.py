@@ -5,8 +5,7 @@ import pickle
 import msgspec
 import pytest
 
-from windlass.domain.errors import InvalidTransition
-from windlass.domain.states import (
+from windlass.domain.lifecycle.states import (
     ACTIVE,
     NEW_CODE,
     STATE_BY_CODE,
@@ -17,6 +16,7 @@ from windlass.domain.states import (
     can_supersede,
     validate_transition,
 )
+from windlass.domain.values.errors import InvalidTransition
 
 
 def test_names_and_codes_never_change() -> None:

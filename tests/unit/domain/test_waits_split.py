@@ -5,8 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.domain.states import State
-from windlass.domain.waits_split import (
+from windlass.domain.explain.waiting_time import (
     QUEUED_CAUSES,
     Cause,
     Interval,
@@ -16,6 +15,7 @@ from windlass.domain.waits_split import (
     while_true,
     without,
 )
+from windlass.domain.lifecycle.states import State
 
 QUEUED = State.QUEUED.code
 times = st.integers(0, 200)

@@ -1,0 +1,146 @@
+"""Waiting syncs: k jobs that become ready wake at most k workers that can run them.
+
+A waiter is registered before its claim is tried, so a job that arrives in between is
+not missed. A wake-up that its waiter did not need is passed on.
+"""
+
+import asyncio
+from collections.abc import Iterable
+
+from windlass.engine.transaction.catalog import Profile
+
+
+class Waiter:
+    """One open sync of one worker."""
+
+    __slots__ = ("_late", "_woken", "ended", "profile", "refused", "shape", "want", "worker")
+
+    def __init__(self, worker: int, profile: Profile, want: int) -> None:
+        self.worker = worker
+        self.profile = profile
+        self.want = want
+        self.shape: int | None = None  # what it was last woken for
+        self.ended = False  # a newer sync of this worker took its place
+        self.refused: set[int] = set()  # shapes it had no room for when it looked
+        self._woken: asyncio.Event = asyncio.Event()
+        self._late = False
+
+    def wake(self, shape: int | None = None) -> None:
+        """Let the waiter look again."""
+        self.shape = shape
+        self._woken.set()
+
+    @property
+    def woken(self) -> bool:
+        """Whether it has been woken and not slept since."""
+        return self._woken.is_set()
+
+    async def sleep(self, deadline: float) -> bool:
+        """Wait to be woken, until the loop's time `deadline`; whether it was woken."""
+        self._late = False
+        if not self._woken.is_set():
+            timer = asyncio.get_running_loop().call_at(deadline, self._expire)
+            try:
+                await self._woken.wait()
+            finally:
+                timer.cancel()
+        self._woken.clear()
+        return not self._late
+
+    def _expire(self) -> None:
+        # A wake-up that came first is not lost, however late it is heard.
+        self._late = not self._woken.is_set()
+        self._woken.set()
+
+
+class WakeUps:
+    """The open syncs of this engine, oldest first."""
+
+    def __init__(self) -> None:
+        self._seeking: dict[str, dict[Waiter, None]] = {}  # by profile digest, in order
+        self._by_worker: dict[int, Waiter] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_worker)
+
+    def open(self, waiter: Waiter) -> None:
+        """Register a sync; an older one of the same worker is ended."""
+        self.end(waiter.worker)
+        self._by_worker[waiter.worker] = waiter
+        if waiter.want > 0:
+            self._seeking.setdefault(waiter.profile.digest, {})[waiter] = None
+
+    def end(self, worker: int) -> None:
+        """End the open sync of a worker that has sent a newer one."""
+        older = self._by_worker.get(worker)
+        if older is not None:
+            older.ended = True
+            self.close(older)
+            older.wake()
+
+    def close(self, waiter: Waiter) -> None:
+        """Forget a sync that is answered; a wake-up it did not use goes to another."""
+        if self._by_worker.get(waiter.worker) is waiter:
+            del self._by_worker[waiter.worker]
+        alike = self._seeking.get(waiter.profile.digest)
+        if alike is not None:
+            alike.pop(waiter, None)
+            if not alike:
+                del self._seeking[waiter.profile.digest]
+        if waiter.woken and waiter.shape is not None:
+            self.arrive(waiter.shape, 1)
+
+    def arrive(self, shape: int, jobs: int) -> int:
+        """Wake at most `jobs` waiters that can run this shape and were not woken yet.
+
+        Answers how many were woken.
+        """
+        woken = 0
+        for alike in self._groups(shape):
+            for waiter in alike:
+                if woken >= jobs:
+                    return woken
+                if not waiter.woken and shape not in waiter.refused:
+                    waiter.wake(shape)
+                    woken += 1
+        return woken
+
+    def _groups(self, shape: int) -> list[dict[Waiter, None]]:
+        """Waiters alike that can run a shape; those first whom its jobs prefer."""
+        found: list[tuple[Profile, dict[Waiter, None]]] = []
+        for alike in self._seeking.values():
+            if alike:
+                profile = next(iter(alike)).profile
+                if profile.runs(shape):
+                    found.append((profile, alike))
+        if len(found) > 1:
+            found.sort(key=lambda group: group[0].liking(shape))
+        return [alike for _, alike in found]
+
+    def refuse(self, worker: int, shape: int) -> None:
+        """A worker has no room for a shape: if it was woken for it, another is asked."""
+        waiter = self._by_worker.get(worker)
+        if waiter is None or shape in waiter.refused:
+            return
+        waiter.refused.add(shape)
+        if waiter.shape == shape:
+            waiter.shape = None
+            self.arrive(shape, 1)
+
+    def forget_refusals(self) -> None:
+        """Ask everyone again: what they hold may have changed."""
+        for waiter in self._by_worker.values():
+            waiter.refused.clear()
+
+    def poke(self, workers: Iterable[int]) -> None:
+        """Wake the syncs of these workers: there is something to tell them."""
+        for worker in workers:
+            waiter = self._by_worker.get(worker)
+            if waiter is not None:
+                waiter.refused.clear()
+                waiter.wake()
+
+    def wake_all(self) -> None:
+        """Wake everyone, to end their waits."""
+        for waiter in list(self._by_worker.values()):
+            waiter.wake()
