@@ -5,9 +5,7 @@ from typing import Final
 
 from windlass.domain.values.errors import StoreUnavailable, WindlassError
 
-METADATA: Final = (
-    "169.254.169.254"  # asked for credentials if there are none
-)
+METADATA: Final = "169.254.169.254"  # asked for credentials if there are none
 
 
 def from_disk(error: OSError, where: str) -> StoreUnavailable:

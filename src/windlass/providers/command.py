@@ -29,13 +29,11 @@ class CommandProvider:
         options.done()
 
     async def launch(self, order: Order) -> Machine:
-        """Runs `launch`. Called again with the same token, the program must print the same machine."""
+        """Runs `launch`; for the same token, the program must print the same machine."""
         env = {**_base(order.owner), "WINDLASS_POOL_TOKEN": order.token, **order.environment()}
         said = (await run(self._launch, given=order.script(), env=env)).split()
         if not said:
-            raise ProviderFault(
-                f"{self._launch[0]} printed nothing; it must print the machine's name"
-            )
+            raise ProviderFault(f"{self._launch[0]} must print the machine's name, got nothing")
         return Machine(order.token, said[-1])
 
     async def find(self, owner: Owner) -> Sequence[Machine] | None:
@@ -48,9 +46,7 @@ class CommandProvider:
             if len(words) == 2:
                 found.append(Machine(words[0], words[1]))
             elif words:
-                raise ProviderFault(
-                    f"{self._list[0]} printed {line[:100]!r}; it must print TOKEN NAME on each line"
-                )
+                raise ProviderFault(f"{self._list[0]} must print TOKEN NAME, got {line[:100]!r}")
         return found
 
     async def terminate(self, machines: Sequence[Machine]) -> None:

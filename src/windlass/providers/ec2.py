@@ -79,7 +79,7 @@ class Ec2Provider:
 
     @property
     def _client(self) -> Any:
-        """Creates the client in the thread that needs it first: it reads files and uses the network."""
+        """Creates the client in the thread that needs it first, since it does I/O."""
         if self._made is None:
             session = boto3.session.Session(profile_name=self._profile, region_name=self._region)
             if session.get_credentials() is None:

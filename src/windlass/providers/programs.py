@@ -16,7 +16,7 @@ async def run(
     env: Mapping[str, str] | None = None,
     accept: Sequence[int] = (0,),
 ) -> str:
-    """Returns the program's output; raises `ProviderFault` for an exit code that is not accepted."""
+    """Returns the program's output; raises `ProviderFault` for any other exit code."""
     try:
         process = await asyncio.create_subprocess_exec(
             *words,
