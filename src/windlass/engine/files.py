@@ -27,6 +27,7 @@ from windlass.engine.checks import check_id
 from windlass.engine.durations import Measured, measure_all
 from windlass.engine.engine import Engine
 from windlass.engine.file_writes import Write, is_held, lease_lost
+from windlass.engine.inputs import check_input
 from windlass.engine.log_files import LogFiles, check_holder
 from windlass.engine.transfer import read_file, size_of, write_file
 from windlass.engine.work import Work
@@ -120,9 +121,18 @@ class Files(LogFiles):
                 return row, self._blobs.stream(artifact_key(row.sha256))
         raise NotFound("artifact", name)
 
-    async def get_artifact(self, job: int, name: str, path: Path) -> None:
-        """Write one of them to a file of this machine."""
-        _, chunks = await self.open_artifact(job, name)
+    async def open_input(
+        self, holder: Holder, job: int, name: str
+    ) -> tuple[ArtifactRow, AsyncIterator[bytes]]:
+        """Opens an artifact of `job` for a running attempt that declares or waits for it."""
+        check_holder(holder)
+        check_id("job", job)
+        await self._engine.store.read(lambda tx: check_input(tx, holder, job))
+        return await self.open_artifact(job, name)
+
+    async def get_artifact(self, holder: Holder, job: int, name: str, path: Path) -> None:
+        """Writes an input of a running attempt to a file of this machine."""
+        _, chunks = await self.open_input(holder, job, name)
         await write_file(path, chunks)
 
     # Names
