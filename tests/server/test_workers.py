@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.support.running import run
-from tests.support.running_server import RunningServer, error_of, job, running_server
+from tests.support.running_server import JSON, RAW, RunningServer, error_of, job, running_server
 from windlass.client.gateway import HttpGateway
 from windlass.client.transport import Transport
 from windlass.domain.errors import NotFound
@@ -114,7 +114,7 @@ def test_a_worker_syncs_only_for_itself() -> None:
             assert (await (await server.http(None)).post(path, json=body)).status_code == 401
             mine = await server.http(two.token)
             for content in (b"", b"{", b"[]", b'{"incarnation": "x", "seq": 1}', b"[" * 50_000):
-                reply = await mine.post(path, content=content)
+                reply = await mine.post(path, content=content, headers=JSON)
                 assert reply.status_code == 422, content[:20]
                 assert error_of(reply)["field"] == "body"
 
@@ -127,7 +127,7 @@ def test_a_worker_cannot_write_for_another() -> None:
             one, two = await server.worker("w1"), await server.worker("w2")
             client = await server.http(one.token)
             path = f"{two.path(1)}/log?incarnation=1&offset=0"
-            assert (await client.post(path, content=b"x")).status_code == 403
+            assert (await client.post(path, content=b"x", headers=RAW)).status_code == 403
 
     run(scenario())
 
