@@ -247,7 +247,7 @@ def test_finding_3_an_admin_of_a_namespace_makes_no_pools() -> None:
         async with running_server() as server:
             limited = await server.role(Role.ADMIN, "a")
             for provider in ("command", "local", "slurm", "kubernetes", "ec2"):
-                body = {"provider": provider, "options": {}, "max": 1}
+                body: dict[str, Any] = {"provider": provider, "options": {}, "max": 1}
                 reply = await limited.put("/api/v1/pools/p", json=body)
                 assert (reply.status_code, error_of(reply)["code"]) == (403, "forbidden")
             local = {**POOL, "options": {"launch": ["a"], "terminate": ["b", "secret"]}}
