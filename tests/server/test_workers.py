@@ -7,8 +7,7 @@ import pytest
 from tests.support.running import run
 from tests.support.running_server import JSON, RAW, RunningServer, error_of, job, running_server
 from windlass.client.gateway import HttpGateway
-from windlass.client.transport import Transport
-from windlass.domain.errors import NotFound
+from windlass.client.transport import ServerError, Transport
 from windlass.domain.roles import Role
 from windlass.wire.sync import Finished, SyncRequest
 from windlass.wire.workers import EnrolRequest
@@ -152,8 +151,9 @@ def test_operators_manage_workers() -> None:
             assert (await operator.post("/api/v1/workers/999/drain")).status_code == 404
             assert (await operator.delete(base)).json() == {"applied": True}
             assert (await operator.get(base)).status_code == 404
-            with pytest.raises(NotFound):
+            with pytest.raises(ServerError) as refused:
                 await worker.sync()
+            assert refused.value.status == 401  # its token went with it
 
     run(scenario())
 
