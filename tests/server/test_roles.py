@@ -15,7 +15,6 @@ from windlass.domain.rows.events import EventKind
 from windlass.server.app import _litestar
 from windlass.server.services import Services
 
-ANY = "any token"
 OPEN = "open"
 NOBODY = 4_000_000
 ATTEMPT = "/api/v1/workers/{worker:int}/jobs/{job:int}/attempts/{attempt:int}"
@@ -38,7 +37,7 @@ ROUTES: Final[dict[str, str]] = {
     "GET /api/v1/workers/{worker:int}/explain": Role.VIEWER,
     "GET /api/v1/jobs/{job:int}/log": Role.VIEWER,
     "GET /api/v1/jobs/{job:int}/artifacts": Role.VIEWER,
-    "GET /api/v1/jobs/{job:int}/artifacts/{name:path}": ANY,
+    "GET /api/v1/jobs/{job:int}/artifacts/{name:path}": Role.VIEWER,
     "GET /api/v1/workers": Role.VIEWER,
     "GET /api/v1/workers/{worker:int}": Role.VIEWER,
     "GET /api/v1/queues": Role.VIEWER,
@@ -93,6 +92,7 @@ ROUTES: Final[dict[str, str]] = {
     "POST /api/v1/verify": Role.ADMIN,
     "POST /api/v1/workers/{worker:int}/sync": Role.WORKER,
     "POST /api/v1/workers/{worker:int}/leave": Role.WORKER,
+    f"GET {ATTEMPT}/inputs/{{source:int}}/{{name:path}}": Role.WORKER,
     f"POST {ATTEMPT}/log": Role.WORKER,
     f"POST {ATTEMPT}/log/end": Role.WORKER,
     f"POST {ATTEMPT}/progress": Role.WORKER,
@@ -118,7 +118,7 @@ def _is_allowed(needed: str, role: Role | None) -> bool:
         return True
     if role is None:
         return False
-    if needed == ANY or role == needed:
+    if role == needed:
         return True
     return role in LADDER and needed in LADDER and LADDER.index(role) > LADDER.index(Role(needed))
 
@@ -142,7 +142,7 @@ def test_every_route_declares_the_role_it_needs() -> None:
             declared = dict(_declared(server.services))
         assert set(declared) == set(ROUTES)
         for route, role in declared.items():
-            expected = None if ROUTES[route] in (OPEN, ANY) else ROUTES[route]
+            expected = None if ROUTES[route] == OPEN else ROUTES[route]
             assert role == expected, route
 
     run(scenario())

@@ -17,6 +17,9 @@ from windlass.wire.sync import SyncReply, SyncRequest
 from windlass.wire.workers import EnrolReply, EnrolRequest
 from windlass.wiring import ServerOptions, running_services
 
+JSON = {"Content-Type": "application/json"}
+RAW = {"Content-Type": "application/octet-stream"}
+
 
 class FakeWorker:
     """What an agent says over HTTP, one call at a time."""

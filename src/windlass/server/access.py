@@ -69,7 +69,7 @@ class AccessRoutes(Controller):
             raise NotFound("token", token)
         return Changed(await services.access.revoke(token, who.name))
 
-    @post("/codes", opt={"role": Role.OPERATOR})
+    @post("/codes", opt={"role": Role.OPERATOR, "fleet": True})
     async def create_code(
         self, request: Ask, data: JSONBody[CodeRequest], services: UseServices
     ) -> CodeCreated:

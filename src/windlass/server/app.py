@@ -1,6 +1,6 @@
 """The whole server as one ASGI application."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from litestar import Litestar
@@ -10,13 +10,20 @@ from litestar.exceptions import HTTPException
 
 from windlass.domain.values.errors import WindlassError
 from windlass.server.access import AccessRoutes
-from windlass.server.asgi import Receive, Scope, Send
+from windlass.server.asgi import Receive, Scope, Send, send_json
 from windlass.server.bulk import BulkRoutes
-from windlass.server.errors import handle_depth, handle_http, handle_unknown, handle_windlass
+from windlass.server.errors import (
+    handle_depth,
+    handle_http,
+    handle_unknown,
+    handle_windlass,
+    headers_of,
+    status_of,
+)
 from windlass.server.events import EventRoutes
 from windlass.server.explain import ExplainRoutes
 from windlass.server.files import AttemptRoutes, FileRoutes
-from windlass.server.guard import Authentication, guard
+from windlass.server.guard import Authentication, Hosts, check_origin, guard
 from windlass.server.jobs import JobRoutes
 from windlass.server.openapi import openapi_config
 from windlass.server.pools import PoolRoutes
@@ -34,13 +41,25 @@ SYNC_LIMIT = 64 * 1024 * 1024
 Application = Callable[[Scope, Receive, Send], Any]
 
 
-def create_app(services: Services) -> Application:
-    """Routes, guards and errors around the services."""
+def create_app(services: Services, hosts: Collection[str] | None = ()) -> Application:
+    """Returns routes, guards and errors around the services.
+
+    `hosts` are names of the server beside those of loopback; None accepts every name.
+    """
     api = _litestar(services)
+    known = Hosts(hosts)
     sync = SyncRoute(services.engine, services.access, SYNC_LIMIT)
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] == "POST":
+        if scope["type"] != "http":
+            await api(scope, receive, send)  # type: ignore[arg-type]
+            return
+        try:
+            check_origin(scope, known)
+        except WindlassError as error:
+            await send_json(send, status_of(error), error.describe(), headers_of(error))
+            return
+        if scope["method"] == "POST":
             found = PATH.match(scope["path"])
             if found is not None:
                 await sync(scope, receive, send, int(found[1]))

@@ -50,6 +50,15 @@ class Forbidden(WindlassError):
     code = "forbidden"
 
 
+class UnsupportedMedia(WindlassError):
+    """The body is of a type that the route does not take."""
+
+    code = "unsupported_media_type"
+
+    def __init__(self, expected: str, got: str) -> None:
+        super().__init__(f"expected Content-Type {expected}, got {got[:100]}")
+
+
 class Unauthorized(WindlassError):
     """No token, or one that is not valid."""
 
@@ -62,6 +71,8 @@ def status_of(error: WindlassError) -> int:
         return 403
     if isinstance(error, Unauthorized):
         return 401
+    if isinstance(error, UnsupportedMedia):
+        return 415
     if error.code == "disk_full":
         return 507
     return next((_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS), 500)

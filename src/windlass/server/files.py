@@ -1,5 +1,6 @@
 """Routes about logs and artifacts: written by workers, read by people."""
 
+from collections.abc import AsyncIterator
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -7,17 +8,17 @@ from litestar import Controller, Request, Response, get, post, put
 from litestar.params import FromPath, FromQuery, JSONBody, Parameter
 from litestar.response import Stream
 
-from windlass.domain.access.roles import Identity, Role
-from windlass.domain.rows.files import LogState
+from windlass.domain.access.roles import Role
+from windlass.domain.rows.files import ArtifactRow, LogState
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.engine.files.follow_log import READ_LIMIT, follow_growing
 from windlass.engine.files.logs import LogReading
 from windlass.ports.gateway import Holder
 from windlass.server.children import Children
-from windlass.server.errors import Forbidden, Unauthorized
-from windlass.server.guard import IDENTITY, identity_of
+from windlass.server.errors import Forbidden
+from windlass.server.guard import identity_of
 from windlass.server.render import show_artifact
-from windlass.server.services import Desk, UseDesk, UseServices
+from windlass.server.services import UseDesk, UseServices
 from windlass.wire.files import ArtifactList, LogEnd, LogNext, MediaDuration, RunLimit, Upload
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.workers import Changed
@@ -70,19 +71,22 @@ class FileRoutes(Controller):
         await desk.check_visible([job], identity_of(request))
         return ArtifactList([show_artifact(row) for row in await services.files.artifacts(job)])
 
-    @get("/artifacts/{name:path}", opt={"role": None})
+    @get("/artifacts/{name:path}", opt={"role": Role.VIEWER})
     async def artifact(
         self, request: Ask, job: Id, name: FromPath[str], desk: UseDesk, services: UseServices
     ) -> Stream:
-        """One artifact's bytes, for people and for workers whose jobs need it."""
-        await _check_reader(request, job, desk)
-        row, chunks = await services.files.open_artifact(job, name.lstrip("/"))
-        headers = {
-            **SAFE_HEADERS,
-            "Content-Disposition": _disposition(row.name.rpartition("/")[2]),
-            "Windlass-Sha256": row.sha256,
-        }
-        return Stream(chunks, media_type="application/octet-stream", headers=headers)
+        """One artifact's bytes, for people; workers read the inputs of their attempts."""
+        await desk.check_visible([job], identity_of(request))
+        return _download(*await services.files.open_artifact(job, name.lstrip("/")))
+
+
+def _download(row: ArtifactRow, chunks: AsyncIterator[bytes]) -> Stream:
+    headers = {
+        **SAFE_HEADERS,
+        "Content-Disposition": _disposition(row.name.rpartition("/")[2]),
+        "Windlass-Sha256": row.sha256,
+    }
+    return Stream(chunks, media_type="application/octet-stream", headers=headers)
 
 
 def _disposition(file: str) -> str:
@@ -90,13 +94,6 @@ def _disposition(file: str) -> str:
     plain = "".join(c if c.isascii() and c.isprintable() and c not in '"\\' else "_" for c in file)
     full = "" if plain == file else f"; filename*=UTF-8''{quote(file, safe='')}"
     return f'attachment; filename="{plain}"{full}'
-
-
-async def _check_reader(request: Ask, job: int, desk: Desk) -> None:
-    who: Identity | None = request.scope["state"].get(IDENTITY)
-    if who is None:
-        raise Unauthorized("this needs a valid token: Authorization: Bearer …")
-    await desk.check_visible([job], who)
 
 
 def _log_headers(reading: LogReading) -> dict[str, str]:
@@ -162,6 +159,15 @@ class AttemptRoutes(Controller):
         """Jobs that the running job adds to its own workflow."""
         holder = _holder(request, worker, incarnation, job, attempt)
         return await Children(services.engine).submit(holder, data)
+
+    @get("/inputs/{source:int}/{name:path}")
+    async def get_input(
+        self, request: Ask, worker: Id, job: Id, attempt: Id, source: Id, name: FromPath[str],
+        incarnation: Id, services: UseServices,
+    ) -> Stream:  # fmt: skip
+        """An artifact of another job that the running one declares as input or waits for."""
+        holder = _holder(request, worker, incarnation, job, attempt)
+        return _download(*await services.files.open_input(holder, source, name.lstrip("/")))
 
     @put("/artifacts/{name:path}")
     async def put_artifact(

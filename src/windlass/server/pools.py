@@ -63,7 +63,7 @@ class PoolRoutes(Controller):
         """One pool."""
         return await _pool(services, name, identity_of(request))
 
-    @put("/{name:str}", opt={"role": Role.ADMIN})
+    @put("/{name:str}", opt={"role": Role.ADMIN, "fleet": True})
     async def apply(
         self,
         request: Ask,
@@ -78,7 +78,7 @@ class PoolRoutes(Controller):
         _, applied = await services.pools.apply({**data, "name": name}, who.name)
         return PoolApplied(applied=applied, pool=await _pool(services, name, who))
 
-    @delete("/{name:str}", opt={"role": Role.ADMIN}, status_code=200)
+    @delete("/{name:str}", opt={"role": Role.ADMIN, "fleet": True}, status_code=200)
     async def remove(self, request: Ask, name: FromPath[str], services: UseServices) -> Changed:
         """Let a pool drain; it is gone when its workers are."""
         return Changed(await services.pools.delete(name, identity_of(request).name))
@@ -88,7 +88,7 @@ async def _pools(services: Services, who: Identity) -> list[PoolInfo]:
     """Pools as this asker may see them: the options of providers may hold secrets."""
     now = await services.engine.now()
     shown = await services.pools.all()
-    return [show_pool(one, now, who.may(Role.ADMIN)) for one in shown]
+    return [show_pool(one, now, who.may_fleet(Role.ADMIN)) for one in shown]
 
 
 async def _pool(services: Services, name: str, who: Identity) -> PoolInfo:

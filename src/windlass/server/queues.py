@@ -48,19 +48,19 @@ class QueueRoutes(Controller):
             ]
         )
 
-    @post("/{name:str}/pause", opt={"role": Role.OPERATOR}, status_code=200)
+    @post("/{name:str}/pause", opt={"role": Role.OPERATOR, "fleet": True}, status_code=200)
     async def pause(self, request: Ask, name: FromPath[str], services: UseServices) -> Changed:
         """Stop giving out jobs of a queue."""
         check_name("queue", name)
         return Changed((await services.engine.pause(name, identity_of(request).name)).applied)
 
-    @post("/{name:str}/resume", opt={"role": Role.OPERATOR}, status_code=200)
+    @post("/{name:str}/resume", opt={"role": Role.OPERATOR, "fleet": True}, status_code=200)
     async def resume(self, request: Ask, name: FromPath[str], services: UseServices) -> Changed:
         """Give out jobs of a queue again."""
         check_name("queue", name)
         return Changed((await services.engine.resume(name, identity_of(request).name)).applied)
 
-    @post("/{name:str}/limits", opt={"role": Role.OPERATOR}, status_code=200)
+    @post("/{name:str}/limits", opt={"role": Role.OPERATOR, "fleet": True}, status_code=200)
     async def limit(
         self,
         request: Ask,
@@ -89,13 +89,13 @@ class NamespaceRoutes(Controller):
     path = "/api/v1/namespaces"
     tags = ("queues",)
 
-    @get("/weights", opt={"role": Role.OPERATOR})
+    @get("/weights", opt={"role": Role.OPERATOR, "fleet": True})
     async def list_namespaces(self, services: UseServices) -> NamespaceList:
         """Namespaces whose weight was set; that of all others is 1."""
         weights = await services.engine.store.read(lambda tx: tx.placement.namespace_weights())
         return NamespaceList([NamespaceInfo(*pair) for pair in weights.items()])
 
-    @post("/{name:str}/weight", opt={"role": Role.OPERATOR}, status_code=200)
+    @post("/{name:str}/weight", opt={"role": Role.OPERATOR, "fleet": True}, status_code=200)
     async def set_weight(
         self,
         request: Ask,

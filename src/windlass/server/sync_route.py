@@ -10,13 +10,13 @@ from typing import Any
 
 import msgspec
 
-from windlass.domain.access.roles import Identity, Role
+from windlass.domain.access.roles import Identity
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.engine.access import Access
 from windlass.engine.engine import Engine
 from windlass.server.asgi import Receive, Scope, Send, read_body, send_json
-from windlass.server.errors import Forbidden, Unauthorized, headers_of, status_of
-from windlass.server.guard import bearer
+from windlass.server.errors import Unauthorized, headers_of, status_of
+from windlass.server.guard import bearer, check_speaks_for
 from windlass.wire.sync import SyncRequest
 
 PATH = re.compile(r"^/api/v1/workers/(\d{1,18})/sync$")
@@ -63,12 +63,6 @@ class SyncRoute:
             return syncing.result()
         syncing.cancel()
         return None
-
-
-def check_speaks_for(who: Identity, worker: int) -> None:
-    """Refuse everybody but the worker itself."""
-    if who.role is not Role.WORKER or who.worker != worker:
-        raise Forbidden("a worker speaks only for itself")
 
 
 async def _until_gone(receive: Receive) -> None:

@@ -43,7 +43,7 @@ class SystemRoutes(Controller):
         pool = getattr(services.engine.store, "pool", None)
         return services.meters.render(await services.engine.metrics(), pool)
 
-    @post("/api/v1/verify", opt={"role": Role.ADMIN}, status_code=200)
+    @post("/api/v1/verify", opt={"role": Role.ADMIN, "fleet": True}, status_code=200)
     async def verify(self, services: UseServices) -> Verified:
         """Replay the log, compare it with the state, check the invariants."""
         found = await verify(services.engine.store, services.engine.config)

@@ -1,6 +1,6 @@
 """Routes about workers. Their syncs are answered by a route of their own."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from litestar import Controller, Request, delete, get, post, put
 from litestar.params import FromPath, FromQuery, JSONBody, Parameter
@@ -10,10 +10,10 @@ from windlass.domain.job.job import NAME_LIMIT
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.values.errors import NotFound
 from windlass.engine.fleet.workers import ANYONE, Enrolment
-from windlass.server.errors import Forbidden
-from windlass.server.guard import IDENTITY, identity_of
+from windlass.ports.store import Tx
+from windlass.server.errors import Forbidden, Unauthorized
+from windlass.server.guard import IDENTITY, bearer, check_speaks_for, identity_of
 from windlass.server.services import Services, UseDesk, UseServices
-from windlass.server.sync_route import check_speaks_for
 from windlass.wire.sync import SyncReply, SyncRequest
 from windlass.wire.workers import (
     Changed,
@@ -47,7 +47,9 @@ class WorkerRoutes(Controller):
     ) -> EnrolReply:
         """Begin an incarnation, by code, by token, or to wait for approval."""
         who: Identity | None = request.scope["state"].get(IDENTITY)
-        approved = await _approved(services, who, data)
+        if who is None and data.code is None and bearer(list(request.scope["headers"])):
+            raise Unauthorized("this token is not valid: present another one, a code, or none")
+        rights = await _rights(services, who, data)
         done = await services.engine.enrol(
             Enrolment(
                 name=data.name,
@@ -55,8 +57,8 @@ class WorkerRoutes(Controller):
                 metadata=data.metadata,
                 takeover=data.takeover,
                 replaces=data.replaces,
-                approved=approved,
-                holder=_holder(who, approved),
+                approved=rights.approved,
+                holder=rights.holder,
             )
         )
         token = None
@@ -88,7 +90,7 @@ class WorkerRoutes(Controller):
         """One worker."""
         return await desk.worker(worker)
 
-    @put("/{worker:int}/static", opt={"role": Role.OPERATOR})
+    @put("/{worker:int}/static", opt={"role": Role.OPERATOR, "fleet": True})
     async def set_static(
         self, request: Ask, worker: Id, data: JSONBody[dict[str, Any]], services: UseServices
     ) -> Changed:
@@ -96,7 +98,7 @@ class WorkerRoutes(Controller):
         actor = identity_of(request).name
         return Changed(await services.engine.set_static_metadata(worker, data, actor))
 
-    @post("/{worker:int}/{action:str}", opt={"role": Role.OPERATOR}, status_code=200)
+    @post("/{worker:int}/{action:str}", opt={"role": Role.OPERATOR, "fleet": True}, status_code=200)
     async def act(
         self, request: Ask, worker: Id, action: FromPath[str], services: UseServices
     ) -> Changed:
@@ -107,6 +109,7 @@ class WorkerRoutes(Controller):
         actor = identity_of(request).name
         reason = None if status is WorkerStatus.ONLINE else f"{action} by {actor}"
         done = await services.engine.set_worker_status(worker, status, reason, actor)
+        services.access.forget()
         return Changed(done)
 
     @post("/{worker:int}/sync", opt={"role": Role.WORKER}, status_code=200)
@@ -128,26 +131,50 @@ class WorkerRoutes(Controller):
         check_speaks_for(identity_of(request), worker)
         return Changed(await services.engine.leave(worker, data.incarnation))
 
-    @delete("/{worker:int}", opt={"role": Role.OPERATOR}, status_code=200)
+    @delete("/{worker:int}", opt={"role": Role.OPERATOR, "fleet": True}, status_code=200)
     async def remove(
         self, request: Ask, worker: Id, services: UseServices, force: FromQuery[bool] = False
     ) -> Changed:
-        """Forget a worker; refused while it is busy."""
+        """Forget a worker and revoke its tokens; refused while it is busy."""
         actor = identity_of(request).name
-        return Changed(await services.engine.remove_worker(worker, force, actor))
+        done = await services.engine.remove_worker(worker, force, actor)
+        services.access.forget()
+        return Changed(done)
 
 
-async def _approved(services: Services, who: Identity | None, data: EnrolRequest) -> bool:
-    """Whether the worker may have jobs at once, or waits for an operator."""
+class _Rights(NamedTuple):
+    """What an enrolment may do: get jobs at once, and speak for which worker."""
+
+    approved: bool
+    holder: int
+
+
+async def _rights(services: Services, who: Identity | None, data: EnrolRequest) -> _Rights:
+    """Returns what the token or the code allows.
+
+    A worker's token is good for that worker only, and approves nothing: a worker that is
+    pending or disabled stays so.
+    """
+    is_worker = who is not None and who.role is Role.WORKER
+    if is_worker and who is not None and await _is_named(services, who.worker, data.name):
+        return _Rights(False, who.worker)
     if data.code is not None:
         if not await services.access.use_code(data.code):
             raise Forbidden("this enrolment code is not valid, or was used already")
-        return True
-    return who is not None and (who.role is Role.WORKER or who.may(Role.OPERATOR))
+        return _Rights(True, ANYONE)
+    if is_worker and not await _is_taken(services, data.name):
+        raise Forbidden("a worker's token enrols that worker only: present a code for another")
+    approved = who is not None and who.may_fleet(Role.OPERATOR)
+    return _Rights(approved, ANYONE if approved else 0)
 
 
-def _holder(who: Identity | None, approved: bool) -> int:
-    """For which worker the asker may speak."""
-    if who is not None and who.role is Role.WORKER:
-        return who.worker
-    return ANYONE if approved else 0
+async def _is_named(services: Services, worker: int, name: str) -> bool:
+    rows = await services.engine.store.read(lambda tx: tx.workers.lock([worker]))
+    return worker in rows and rows[worker].name == name
+
+
+async def _is_taken(services: Services, name: str) -> bool:
+    async def read(tx: Tx) -> bool:
+        return await tx.workers.lock_name(name) is not None
+
+    return await services.engine.store.read(read)
