@@ -26,9 +26,9 @@ from windlass.engine.files.artifacts import (
     put_artifact,
     upload_key,
 )
+from windlass.engine.files.inputs import check_input
 from windlass.engine.files.local_files import read_file, size_of, write_file
 from windlass.engine.files.logs import LogFiles, check_holder
-from windlass.engine.inputs import check_input
 from windlass.engine.transaction.arguments import check_id
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.blobs import Blobs
