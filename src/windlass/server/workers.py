@@ -48,7 +48,7 @@ class WorkerRoutes(Controller):
         """Begin an incarnation, by code, by token, or to wait for approval."""
         who: Identity | None = request.scope["state"].get(IDENTITY)
         approved = await _approved(services, who, data)
-        done = await services.engine.enrol(
+        done = await services.engine.workers.enrol(
             Enrolment(
                 name=data.name,
                 slots=data.slots,
@@ -94,7 +94,7 @@ class WorkerRoutes(Controller):
     ) -> Changed:
         """Set the metadata that operators decide."""
         actor = identity_of(request).name
-        return Changed(await services.engine.set_static_metadata(worker, data, actor))
+        return Changed(await services.engine.workers.set_metadata(worker, data, actor))
 
     @post("/{worker:int}/{action:str}", opt={"role": Role.OPERATOR}, status_code=200)
     async def act(
@@ -106,7 +106,7 @@ class WorkerRoutes(Controller):
             raise NotFound("action", action)
         actor = identity_of(request).name
         reason = None if status is WorkerStatus.ONLINE else f"{action} by {actor}"
-        done = await services.engine.set_worker_status(worker, status, reason, actor)
+        done = await services.engine.workers.set_status(worker, status, reason, actor)
         return Changed(done)
 
     @post("/{worker:int}/sync", opt={"role": Role.WORKER}, status_code=200)
@@ -126,7 +126,7 @@ class WorkerRoutes(Controller):
     ) -> Changed:
         """The worker's process ends: nobody needs to wait for its silence."""
         check_speaks_for(identity_of(request), worker)
-        return Changed(await services.engine.leave(worker, data.incarnation))
+        return Changed(await services.engine.workers.leave(worker, data.incarnation))
 
     @delete("/{worker:int}", opt={"role": Role.OPERATOR}, status_code=200)
     async def remove(
@@ -134,7 +134,7 @@ class WorkerRoutes(Controller):
     ) -> Changed:
         """Forget a worker; refused while it is busy."""
         actor = identity_of(request).name
-        return Changed(await services.engine.remove_worker(worker, force, actor))
+        return Changed(await services.engine.workers.remove(worker, force, actor))
 
 
 async def _approved(services: Services, who: Identity | None, data: EnrolRequest) -> bool:

@@ -47,7 +47,7 @@ async def test_a_removed_worker_keeps_its_name_in_lines_to_come(rig: Rig) -> Non
     await tail.run_once(rig.now)
     given = (await rig.snapshot()).leases[0]
     assert given.worker == agent.id
-    await rig.engine.remove_worker(agent.id, force=True)
+    await rig.engine.workers.remove(agent.id, force=True)
     await tail.run_once(rig.now)
     assert said[-1].startswith("[Health] Worker gone removed")
 

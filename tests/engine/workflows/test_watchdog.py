@@ -36,7 +36,7 @@ async def busy_fleet(rig: Rig) -> Submitted:
 
 
 async def paused_queue(rig: Rig) -> Submitted:
-    await rig.engine.pause("batch")
+    await rig.engine.queues.pause("batch")
     return await submit_flow(rig, {"queue": "batch"})
 
 
@@ -80,7 +80,7 @@ async def backing_off(rig: Rig) -> Submitted:
 async def told_to_stop(rig: Rig) -> Submitted:
     made = await submit_flow(rig, {})
     await (await rig.agent()).take_one()
-    await rig.engine.cancel_workflow(made.workflow)
+    await rig.engine.workflows.cancel(made.workflow)
     return made
 
 

@@ -79,10 +79,10 @@ async def note_deadlines(work: Work, rows: Sequence[tuple[int, int]]) -> None:
         work.effects.fall_due(min(at for at, _ in rows))
 
 
-async def next_deadline(tx: Tx) -> int:
-    """The earliest deadline, 0 if there is none."""
+async def next_deadline(tx: Tx) -> int | None:
+    """Returns the earliest deadline."""
     first = await tx.deadlines.passed(2**62, 1)
-    return first[0][0] if first else 0
+    return first[0][0] if first else None
 
 
 async def end_late(work: Work) -> int:

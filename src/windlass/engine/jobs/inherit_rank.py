@@ -12,9 +12,11 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from windlass.domain.job.job import LENDS, JobSpec
+from windlass.domain.job.priority_inheritance import levels_gained
 from windlass.domain.lifecycle.rank import level, rank
 from windlass.domain.rows.records import Cascade, CascadeKind, Due, JobFacts
 from windlass.engine.jobs.locate import Found, withdraw
+from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.unit_of_work import Work
 
 CHUNK = 1_000  # dependents in one row
@@ -35,6 +37,15 @@ def pass_on(work: Work, jobs: Sequence[int]) -> None:
 def pass_on_ended(work: Work, ended: Iterable[tuple[int, int]]) -> None:
     """The same for jobs, with their flags, that ended while they waited."""
     pass_on(work, [job for job, flags in ended if flags & LENDS])
+
+
+def inherited_levels(catalog: Catalog, facts: JobFacts) -> float:
+    """Returns by how many levels those that wait for an open job lift it."""
+    if facts.state:
+        return 0.0
+    total = level(catalog.weight(catalog.queue_of(facts.shape)), facts.base, facts.adjustment)
+    interval = catalog.interval_ms
+    return levels_gained(rank(facts.age_from, total, interval), facts.rank, interval)
 
 
 async def inherit_chunk(work: Work, cascade: Cascade) -> tuple[int | None, int]:

@@ -45,7 +45,7 @@ class CapabilityLoop:
         if fleet != self._verdicts.fleet:
             self._verdicts = Verdicts(fleet)
         heads = await engine.store.read(lambda tx: tx.places.heads())
-        known = ((head.shape, engine.shape(head.shape)) for head in heads)
+        known = ((head.shape, engine.catalog.shapes.get(head.shape)) for head in heads)
         shapes = [(number, shape) for number, shape in known if shape is not None]
         found = impossible(shapes, self._verdicts, self._since, await engine.now())
         # What is new here may pass with the next worker that enrols, as after every start of

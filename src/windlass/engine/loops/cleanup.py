@@ -27,6 +27,6 @@ class CleanupLoop:
         orphans = 0
         while ended := await self._engine.run(recover_orphans):
             orphans += ended
-        promoted = await self._engine.promote_due()
+        promoted = await self._engine.due_jobs.move()
         self._engine.counters.ran(self.name, now)
         return Report(orphans, promoted)

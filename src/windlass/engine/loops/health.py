@@ -32,7 +32,7 @@ class HealthLoop:
         may_end = await engine.run(hear)
         unhealthy = lost = orphans = 0
         while True:
-            silence = await engine.run(lambda work: judge_silence(work, engine.heard, may_end))
+            silence = await engine.run(lambda work: judge_silence(work, engine.last_heard, may_end))
             unhealthy += silence.unhealthy
             lost += silence.lost
             orphans += silence.orphans

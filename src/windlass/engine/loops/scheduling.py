@@ -41,10 +41,10 @@ class SchedulingLoop:
         while await engine.run(advance):
             steps += 1
         limits = await engine.run(refill_limits)
-        promoted = await engine.promote_due()
+        promoted = await engine.due_jobs.move()
         adopted = await engine.run(adopt_leases)
         reserved = await engine.run(review)
         preempted = await engine.run(preempt)
-        await engine.look_around()
+        await engine.wake_for_ready_jobs()
         engine.counters.ran(self.name, now)
         return Report(steps, limits, promoted, adopted, reserved, preempted)

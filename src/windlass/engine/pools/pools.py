@@ -135,7 +135,7 @@ class Pools:
         """The mean runtimes of what waits and runs, where there is history, and long counts."""
         load = await self.engine.run(lambda work: work.tx.pools.load(MOST_COUNTED))
         shapes = {shape for shape, _ in load.ready} | {shape for _, shape, _ in load.leases}
-        found = await self.engine.statistics(sorted(shapes))
+        found = await self.engine.jobs.statistics(sorted(shapes))
         means = {shape: max(1, round(summary.mean_ms)) for shape, summary in found.items()}
         many = [shape for shape, count in load.ready if count == MOST_COUNTED]
         return Survey(means, {shape: await self._depth(shape) for shape in many})

@@ -134,7 +134,7 @@ class Reactions:
         noted = row._replace(tries=row.tries + 1, result=row.workflow, message=said)
         await self._engine.run(lambda work: work.tx.reactions.update(noted))
         not_before = await self._engine.now() + delay
-        await self._engine.retry_workflow(row.workflow, True, actor, not_before=not_before)
+        await self._engine.workflows.retry(row.workflow, True, actor, not_before=not_before)
         await self._conclude(row.id, ReactionState.DONE, row.workflow, said)
 
     async def _next_delay(self, task: _Task) -> int | None:

@@ -85,7 +85,7 @@ class Runs:
             done = await self._advance_once(schedule)
             for workflow in done.cancel:
                 reason = "Its schedule starts the next run"
-                await self._engine.cancel_workflow(workflow, reason, "schedule")
+                await self._engine.workflows.cancel(workflow, reason, "schedule")
             started += bool(done.workflow)
             if not done.run:
                 return started

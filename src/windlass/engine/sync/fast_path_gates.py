@@ -1,4 +1,4 @@
-"""Gates on the hot way: room on workers, as this server remembers what they hold.
+"""Gates on the fast path: the room of workers, as this server remembers what they hold.
 
 What a worker holds is remembered from the last claim that read it. Leases are only ever added under
 the worker's row, and each raises its `last_lease`: if the agent has received no newer one than is
@@ -29,7 +29,7 @@ class Opening(NamedTuple):
     limited: list[Limited]
 
 
-class HotGates:
+class FastGates:
     """The loads of workers that this server gave jobs to."""
 
     def __init__(self, catalog: Catalog) -> None:
@@ -117,7 +117,7 @@ class HotGates:
         self, worker: int, received: int, done: Iterable[int],
         granted: Iterable[Granted], shapes: Iterable[int],
     ) -> None:  # fmt: skip
-        """A hot sync has committed: these jobs ended, those were given."""
+        """Updates a load after a fast sync: these jobs ended, those were given."""
         load = self._loads.get(worker)
         if load is None:
             return

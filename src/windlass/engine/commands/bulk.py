@@ -1,7 +1,7 @@
-"""The same for many jobs, found by a filter, a bounded part of them at a time.
+"""`engine.bulk`: one command for many jobs, chosen by a filter, one page at a time.
 
-A part is a page of a list: newest first, so jobs that a retry makes are not met again.
-Whoever asks goes on from `next` until there is none.
+A page is newest first, so jobs that a retry makes are not met again. The caller continues
+from `next` until it is None.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,10 +10,11 @@ from typing import Final, NamedTuple
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.views import JobFilter, JobView
 from windlass.domain.values.errors import WindlassError
-from windlass.engine.engine import Engine
+from windlass.engine.commands.jobs import Jobs
+from windlass.ports.store import Store
 
 PART: Final = 500  # jobs of one call
-TOLD: Final = 20  # refusals that are told one by one
+REPORTED: Final = 20  # refusals that an answer names
 
 OPEN: Final = tuple(
     sorted(
@@ -35,50 +36,51 @@ class Refused(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What one call found and did; `refused` are the first few of `refusals`."""
+    """What one call found and did; `refused` names the first few of `refusals`."""
 
     matched: int
     applied: int
     refusals: int
     refused: list[Refused]
-    next: int  # 0 at the end
+    next: int | None  # None at the end
 
 
-Allow = Callable[[JobView], str | None]  # why a job may not be touched by who asks
+Allow = Callable[[JobView], str | None]  # why the caller may not change a job
 
 
 class Bulk:
-    """Edits by filter."""
+    """Cancels, retries and prioritizes jobs by filter."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, store: Store, jobs: Jobs) -> None:
+        self._store = store
+        self._jobs = jobs
 
     async def count(self, wanted: JobFilter, cursor: int) -> Part:
-        """How many there are, from the cursor on, as far as one call looks."""
+        """Counts the jobs of the next page."""
         jobs, following = await self._page(wanted, cursor)
         return Part(len(jobs), 0, 0, [], following)
 
     async def cancel(self, wanted: JobFilter, cursor: int, reason: str, actor: str) -> Part:
-        """Cancel the next of them."""
+        """Cancels the jobs of the next page."""
         jobs, following = await self._page(_default(wanted, OPEN), cursor)
-        done = await self._engine.cancel([_id(view) for view in jobs], reason, actor)
+        done = await self._jobs.cancel([_id(view) for view in jobs], reason, actor)
         return Part(len(jobs), sum(answer.applied for answer in done), 0, [], following)
 
     async def retry(self, wanted: JobFilter, cursor: int, actor: str) -> Part:
-        """Retry the next of them; those whose cause stands are refused, and follow it."""
+        """Retries the jobs of the next page; those that another failed job aborted are refused."""
         jobs, following = await self._page(_default(wanted, RETRIED), cursor)
         applied, refused = 0, []
         for view in jobs:
             try:
-                applied += (await self._engine.retry(_id(view), actor)).applied
+                applied += (await self._jobs.retry(_id(view), actor)).applied
             except WindlassError as error:
                 refused.append(Refused(_id(view), str(error)))
-        return Part(len(jobs), applied, len(refused), refused[:TOLD], following)
+        return Part(len(jobs), applied, len(refused), refused[:REPORTED], following)
 
     async def prioritize(
         self, wanted: JobFilter, cursor: int, adjustment: int, actor: str, allow: Allow
     ) -> Part:
-        """Adjust the next of them, where who asks may."""
+        """Adjusts the jobs of the next page that the caller may change."""
         jobs, following = await self._page(_default(wanted, OPEN), cursor)
         applied, refused = 0, []
         for view in jobs:
@@ -87,24 +89,24 @@ class Bulk:
                 refused.append(Refused(_id(view), why))
                 continue
             try:
-                done = await self._engine.adjust_priority(_id(view), adjustment, actor)
+                done = await self._jobs.adjust_priority(_id(view), adjustment, actor)
                 applied += done.applied
             except WindlassError as error:
                 refused.append(Refused(_id(view), str(error)))
-        return Part(len(jobs), applied, len(refused), refused[:TOLD], following)
+        return Part(len(jobs), applied, len(refused), refused[:REPORTED], following)
 
-    async def _page(self, wanted: JobFilter, cursor: int) -> tuple[Sequence[JobView], int]:
-        page = await self._engine.store.read(lambda tx: tx.views.jobs(wanted, cursor, PART))
-        return page.jobs, page.next
+    async def _page(self, wanted: JobFilter, cursor: int) -> tuple[Sequence[JobView], int | None]:
+        page = await self._store.read(lambda tx: tx.views.jobs(wanted, cursor, PART))
+        return page.jobs, page.next or None
 
 
 def _default(wanted: JobFilter, states: tuple[int, ...]) -> JobFilter:
-    """The states an edit is for, where none are named."""
+    """Returns the filter with the states a command is for, where it names none."""
     return wanted if wanted.states or wanted.dead else wanted._replace(states=states)
 
 
 def states_for(action: str, wanted: JobFilter) -> JobFilter:
-    """What an edit would touch, for counting it first."""
+    """Returns the filter of what a command would change, to count it first."""
     return _default(wanted, RETRIED if action == "retry" else OPEN)
 
 
