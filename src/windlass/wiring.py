@@ -26,7 +26,7 @@ from windlass.engine.fleet.epochs import Restored, begin_epoch
 from windlass.engine.loops.capability import CapabilityLoop
 from windlass.engine.loops.cleanup import CleanupLoop
 from windlass.engine.loops.cron import CronLoop
-from windlass.engine.loops.duty import Duty, Presence, Standby
+from windlass.engine.loops.duty import LoopGroup, ServerHeartbeat, Standby
 from windlass.engine.loops.health import HealthLoop
 from windlass.engine.loops.pools import PoolsLoop
 from windlass.engine.loops.reactions import ReactionsLoop, WebhooksLoop
@@ -164,7 +164,7 @@ class Works(NamedTuple):
     engine: Engine
     files: Files
     blobs: Blobs
-    duty: Duty
+    duty: LoopGroup
     templates: Templates
     schedules: Schedules
     reactions: Reactions
@@ -205,7 +205,7 @@ def make_works(store: Store, blobs: str, config: Config, imports: Sequence[str] 
             CapabilityLoop(engine),
         )
 
-    duty = Duty(loops, RealClock(), config.drain_limit_ms)
+    duty = LoopGroup(loops, RealClock(), config.drain_limit_ms)
     templates = Templates(engine, planner)
     files = Files(engine, opened)
     return Works(engine, files, opened, duty, templates, schedules, reactions, courier)
@@ -261,7 +261,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
         if options.address:
             tickers.append(sizing)
         if engine.store.shared and not engine.store.inline:
-            tickers.append(Ticker(Presence(engine), clock))
+            tickers.append(Ticker(ServerHeartbeat(engine), clock))
         for ticker in tickers:
             ticker.start()
         try:

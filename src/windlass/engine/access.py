@@ -26,14 +26,14 @@ NAMESPACE_LIMIT = 100
 TIME_TRUSTED_S = 5.0  # how long the distance to the store's clock is taken to stay the same
 
 
-class Created(NamedTuple):
+class CreatedToken(NamedTuple):
     """A new token; the secret exists nowhere else."""
 
     secret: str
     token: Token
 
 
-class _Seen(NamedTuple):
+class _CachedToken(NamedTuple):
     identity: Identity
     digest: str
     expires_at: int
@@ -68,7 +68,7 @@ class Access:
     def __init__(self, engine: Engine, secrets: Secrets) -> None:
         self._engine = engine
         self._secrets = secrets
-        self._seen: dict[str, _Seen] = {}
+        self._seen: dict[str, _CachedToken] = {}
         self._time = _StoreTime(engine)
 
     async def identify(self, secret: str) -> Identity | None:
@@ -88,7 +88,7 @@ class Access:
     async def create_token(
         self, name: str, role: Role, namespaces: Sequence[str] = (), expires_at: int = 0,
         worker: int = 0, actor: str | None = None,
-    ) -> Created:  # fmt: skip
+    ) -> CreatedToken:  # fmt: skip
         """Make a token and remember its digest; the log keeps who asked for it."""
         check_name("name", name)
         if len(namespaces) > NAMESPACE_LIMIT:
@@ -109,7 +109,7 @@ class Access:
                 work.say(EventKind.ACCESS, said, actor=actor, data=told)
             return made
 
-        return Created(secret, await self._engine.run(insert))
+        return CreatedToken(secret, await self._engine.run(insert))
 
     async def revoke(self, token: int, actor: str | None = None) -> bool:
         """Revoke a token; here it stops working at once."""
@@ -149,7 +149,7 @@ class Access:
 
         return await self._engine.run(step)
 
-    async def _look_up(self, digest: str, now: int) -> _Seen | None:
+    async def _look_up(self, digest: str, now: int) -> _CachedToken | None:
         async def read(tx: Tx) -> Token | None:
             return await tx.access.by_digest(digest)
 
@@ -158,7 +158,7 @@ class Access:
             self._seen.pop(digest, None)
             return None
         identity = Identity(token.id, token.name, Role(token.role), token.namespaces, token.worker)
-        seen = _Seen(identity, token.digest, token.expires_at, now)
+        seen = _CachedToken(identity, token.digest, token.expires_at, now)
         if len(self._seen) >= 100_000:
             self._seen.clear()
         self._seen[digest] = seen

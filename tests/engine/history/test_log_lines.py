@@ -8,13 +8,13 @@ from tests.engine.support.rig import MINUTE, SECOND, Rig
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.rows.event_lines import WorkerName, render
 from windlass.domain.rows.events import Event, EventKind
-from windlass.engine.history.event_lines import LogTail
+from windlass.engine.history.event_lines import EventTailer
 
 
 async def lines(rig: Rig) -> list[str]:
     """The whole log as a tailer renders it."""
     said: list[str] = []
-    await LogTail(rig.store, said.append).run_once(rig.now)
+    await EventTailer(rig.store, said.append).run_once(rig.now)
     return said
 
 

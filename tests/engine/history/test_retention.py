@@ -20,13 +20,13 @@ from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.files import LogState
 from windlass.engine.files.files import Files
 from windlass.engine.history.retention import spans
-from windlass.engine.loops.retention import Report, RetentionLoop
+from windlass.engine.loops.retention import RetentionLoop, RetentionReport
 from windlass.engine.verify import judge, verify
 
 DAY = 24 * HOUR
 
 
-async def retain(rig: Rig, desk: Desk | None = None) -> Report:
+async def retain(rig: Rig, desk: Desk | None = None) -> RetentionReport:
     """A round of the loop."""
     loop = RetentionLoop(rig.engine, (desk or Desk(rig)).blobs)
     return await loop.run_once(rig.now)

@@ -8,7 +8,7 @@ from tests.engine.support.filing import Desk, holder_of
 from tests.engine.support.rig import MINUTE, SECOND, Rig
 from windlass.engine.history.statistics import SETTLED_MS
 from windlass.engine.loops import statistics
-from windlass.engine.loops.statistics import Report, StatisticsLoop
+from windlass.engine.loops.statistics import StatisticsLoop, StatisticsReport
 from windlass.wire.sync import Outcome
 
 
@@ -22,7 +22,7 @@ async def run_one(rig: Rig, ms: int, outcome: Outcome = "completed", **fields: A
     return (await rig.record(job)).facts.shape
 
 
-async def gather(rig: Rig) -> Report:
+async def gather(rig: Rig) -> StatisticsReport:
     await rig.advance(SETTLED_MS)
     return await StatisticsLoop(rig.engine).run_once(rig.now)
 

@@ -21,7 +21,7 @@ from windlass.domain.lifecycle.failures import (
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.records import Attempt, Completion, JobFacts, Lease, Worker
 from windlass.engine.jobs.close import Closing, Failure
-from windlass.engine.jobs.dependents import hold_dependents, tell_satisfied
+from windlass.engine.jobs.dependents import hold_dependents, satisfy_dependents
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.wire.sync import Finished, Refusal, Released, Started, SyncRequest
 
@@ -36,35 +36,35 @@ _BACKSLASH = ord("\\")
 _encode = msgspec.json.Encoder().encode
 
 
-class Missing(NamedTuple):
+class NotHeld(NamedTuple):
     """An attempt that was given to the worker, and that it does not hold."""
 
     job: int
     attempt: int
 
 
-Item = Started | Finished | Released | Missing
+Item = Started | Finished | Released | NotHeld
 
 
-class Report(NamedTuple):
+class AttemptReport(NamedTuple):
     """One thing one worker says about one attempt."""
 
     worker: Worker
     item: Item
 
 
-class Verdicts(NamedTuple):
+class ReportOutcome(NamedTuple):
     """What became of the reports: refusals by worker, troubles as (worker, job)."""
 
     lost: dict[int, list[Refusal]]
     troubles: list[tuple[int, int]]
 
 
-def sort_out(
+def split_reports(
     worker: Worker, request: SyncRequest, limit: int, done: dict[int, Completion]
-) -> list[Report]:
+) -> list[AttemptReport]:
     """Put what may be plain completions of this sync into `done`; its other reports."""
-    others: list[Report] = []
+    others: list[AttemptReport] = []
     who, incarnation = worker.id, worker.incarnation
     for item in _items_of(request):
         if type(item) is Finished and item.outcome == "completed" and item.job not in done:
@@ -74,12 +74,12 @@ def sort_out(
             if result is not None:
                 result, problem = _storable(result, limit)
                 if problem is not None:
-                    others.append(Report(worker, item))
+                    others.append(AttemptReport(worker, item))
                     continue
             job = item.job
             done[job] = (job, item.attempt, who, incarnation, exit_code, result)
         else:
-            others.append(Report(worker, item))
+            others.append(AttemptReport(worker, item))
     return others
 
 
@@ -97,8 +97,11 @@ def _items_of(request: SyncRequest) -> Iterable[Item]:
 
 
 async def apply_reports(
-    work: Work, done: dict[int, Completion], reports: list[Report], workers: Mapping[int, Worker]
-) -> Verdicts:
+    work: Work,
+    done: dict[int, Completion],
+    reports: list[AttemptReport],
+    workers: Mapping[int, Worker],
+) -> ReportOutcome:
     """Apply those that hold their lease; say of the others whether they were lost."""
     if done:
         if reports:
@@ -109,14 +112,14 @@ async def apply_reports(
             left = ()
         reports = [*(_as_report(item, workers) for item in left), *reports]
     if not reports:
-        return Verdicts({}, [])
+        return ReportOutcome({}, [])
     return await _apply_others(work, reports)
 
 
-def _as_report(item: Completion, workers: Mapping[int, Worker]) -> Report:
+def _as_report(item: Completion, workers: Mapping[int, Worker]) -> AttemptReport:
     job, attempt, worker, _, exit_code, result = item
     value = None if result is None else msgspec.Raw(result)
-    return Report(workers[worker], Finished(job, attempt, exit_code=exit_code, result=value))
+    return AttemptReport(workers[worker], Finished(job, attempt, exit_code=exit_code, result=value))
 
 
 async def _complete_plain(work: Work, done: dict[int, Completion]) -> Sequence[Completion]:
@@ -159,32 +162,32 @@ async def _complete_tied(work: Work, done: Sequence[Completion]) -> bool:
     edges = await work.tx.jobs.dependents(jobs, 0)
     if edges:
         await hold_dependents(work, (), edges)
-        await tell_satisfied(work, edges)
+        await satisfy_dependents(work, edges)
     return True
 
 
-async def _apply_others(work: Work, reports: Sequence[Report]) -> Verdicts:
+async def _apply_others(work: Work, reports: Sequence[AttemptReport]) -> ReportOutcome:
     """The reports that need more thought than a plain completion."""
     jobs = sorted({report.item.job for report in reports})
     facts = await work.tx.jobs.lock(jobs)
     leases = await work.tx.leases.lock(jobs)
     await work.catalog.know(work.tx, {fact.shape for fact in facts.values()})
-    held: list[tuple[Report, JobFacts, Lease]] = []
-    doubtful: list[Report] = []
+    held: list[tuple[AttemptReport, JobFacts, Lease]] = []
+    doubtful: list[AttemptReport] = []
     for report in reports:
         lease = leases.get(report.item.job)
         if lease is not None and _holds(report, lease):
             held.append((report, facts[lease.job], lease))
-        elif not isinstance(report.item, Missing):
+        elif not isinstance(report.item, NotHeld):
             doubtful.append(report)
-    verdicts = Verdicts({}, [])
+    verdicts = ReportOutcome({}, [])
     await _apply(work, held, verdicts)
     if doubtful:
         await _judge(work, doubtful, facts, verdicts)
     return verdicts
 
 
-def _holds(report: Report, lease: Lease) -> bool:
+def _holds(report: AttemptReport, lease: Lease) -> bool:
     worker, item = report
     return (
         lease.attempt == item.attempt
@@ -194,7 +197,7 @@ def _holds(report: Report, lease: Lease) -> bool:
 
 
 async def _apply(
-    work: Work, held: Sequence[tuple[Report, JobFacts, Lease]], verdicts: Verdicts
+    work: Work, held: Sequence[tuple[AttemptReport, JobFacts, Lease]], verdicts: ReportOutcome
 ) -> None:
     closing = Closing(work)
     limit = work.config.result_limit
@@ -206,7 +209,7 @@ async def _apply(
             _finish(closing, facts, lease, item, verdicts, limit)
         elif isinstance(item, Released):
             closing.hand_back(facts, lease, _clean(item.reason))
-        elif isinstance(item, Missing):
+        elif isinstance(item, NotHeld):
             lost = Failure(FailureClass.WORKER_LOST, "The worker does not hold this job")
             closing.fail(facts, lease, lost)
         elif lease.state == ASSIGNED:
@@ -221,7 +224,7 @@ def _may_retry(item: Item, lease: Lease, limit: int) -> bool:
     if isinstance(item, Finished):
         fine = item.outcome == "completed" and lease.state in (ASSIGNED, RUNNING)
         return not fine or _storable(item.result, limit)[1] is not None
-    return isinstance(item, Missing) or (isinstance(item, Released) and lease.state != ASSIGNED)
+    return isinstance(item, NotHeld) or (isinstance(item, Released) and lease.state != ASSIGNED)
 
 
 def run_deadline(work: Work, lease: Lease, started_at: int, activity_at: int) -> int:
@@ -241,7 +244,7 @@ def _finish(
     facts: JobFacts,
     lease: Lease,
     item: Finished,
-    verdicts: Verdicts,
+    verdicts: ReportOutcome,
     limit: int,
 ) -> None:
     if item.outcome == "completed" and lease.state != TIMED_OUT:
@@ -307,7 +310,10 @@ def _clean(message: str | None) -> str | None:
 
 
 async def _judge(
-    work: Work, reports: Sequence[Report], facts: dict[int, JobFacts], verdicts: Verdicts
+    work: Work,
+    reports: Sequence[AttemptReport],
+    facts: dict[int, JobFacts],
+    verdicts: ReportOutcome,
 ) -> None:
     """Tell repetitions from lost leases, by the attempts that were closed."""
     history = await work.tx.jobs.attempts(sorted({report.item.job for report in reports}))
@@ -319,7 +325,7 @@ async def _judge(
             _refuse(verdicts, report, "another attempt or worker holds this job, or it has ended")
 
 
-def _repeats(report: Report, fact: JobFacts, closed: Sequence[Attempt]) -> bool:
+def _repeats(report: AttemptReport, fact: JobFacts, closed: Sequence[Attempt]) -> bool:
     worker, item = report
     if isinstance(item, Started):  # nothing may be launched without a lease
         return False
@@ -329,6 +335,6 @@ def _repeats(report: Report, fact: JobFacts, closed: Sequence[Attempt]) -> bool:
     return any(a.number == item.attempt and (a.worker, a.incarnation) == mine for a in closed)
 
 
-def _refuse(verdicts: Verdicts, report: Report, reason: str) -> None:
+def _refuse(verdicts: ReportOutcome, report: AttemptReport, reason: str) -> None:
     refusal = Refusal(report.item.job, report.item.attempt, reason)
     verdicts.lost.setdefault(report.worker.id, []).append(refusal)

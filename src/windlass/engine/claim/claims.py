@@ -19,7 +19,7 @@ RUNNING = State.RUNNING.code
 REFRESH_MS = 1_000  # a shared store's heads are read again at most this often
 
 
-class Seeker(NamedTuple):
+class Claimant(NamedTuple):
     """A worker that wants jobs, and what it can run."""
 
     worker: int
@@ -29,22 +29,22 @@ class Seeker(NamedTuple):
     prefetch: bool
 
 
-async def claim(work: Work, bounds: Bounds, seekers: Sequence[Seeker]) -> list[Granted]:
+async def claim(work: Work, bounds: Bounds, seekers: Sequence[Claimant]) -> list[Granted]:
     """Lease the best ready jobs to these workers, as many as they want."""
-    groups: dict[tuple[str, bool], list[Seeker]] = {}
+    groups: dict[tuple[str, bool], list[Claimant]] = {}
     for seeker in seekers:
         groups.setdefault((seeker.profile.digest, seeker.prefetch), []).append(seeker)
     work.effects.count("assignment_attempts", sum(seeker.want for seeker in seekers))
     if len(groups) > 1 and work.catalog.any_choosy:
-        return await _claim_choosily(work, bounds, list(groups.values()))
+        return await _claim_by_preference(work, bounds, list(groups.values()))
     granted: list[Granted] = []
     for alike in groups.values():
         granted += await _claim_alike(work, bounds, alike)
     return granted
 
 
-async def _claim_choosily(
-    work: Work, bounds: Bounds, groups: Sequence[list[Seeker]]
+async def _claim_by_preference(
+    work: Work, bounds: Bounds, groups: Sequence[list[Claimant]]
 ) -> list[Granted]:
     """The same where jobs prefer some workers: they get them first, and nobody waits for it."""
     granted: list[Granted] = []
@@ -65,7 +65,7 @@ def _leaves_to(mine: Profile, others: Sequence[Profile]) -> Callable[[int], bool
     return leave
 
 
-def _unserved(alike: Sequence[Seeker], granted: Sequence[Granted]) -> list[Seeker]:
+def _unserved(alike: Sequence[Claimant], granted: Sequence[Granted]) -> list[Claimant]:
     """These workers with what they still want."""
     got = Counter(grant[3] for grant in granted)
     rest = [seeker._replace(want=seeker.want - got[seeker.worker]) for seeker in alike]
@@ -73,7 +73,7 @@ def _unserved(alike: Sequence[Seeker], granted: Sequence[Granted]) -> list[Seeke
 
 
 async def _claim_alike(
-    work: Work, bounds: Bounds, alike: list[Seeker], leave: Callable[[int], bool] | None = None
+    work: Work, bounds: Bounds, alike: list[Claimant], leave: Callable[[int], bool] | None = None
 ) -> list[Granted]:
     want = sum(seeker.want for seeker in alike)
     profile = alike[0].profile

@@ -28,20 +28,20 @@ OPEN: Final = tuple(
 RETRIED: Final = (State.FAILED.code,)
 
 
-class Refused(NamedTuple):
+class RefusedJob(NamedTuple):
     """A job that was left as it is, and why."""
 
     job: int
     reason: str
 
 
-class Part(NamedTuple):
+class BulkPage(NamedTuple):
     """What one call found and did; `refused` names the first few of `refusals`."""
 
     matched: int
     applied: int
     refusals: int
-    refused: list[Refused]
+    refused: list[RefusedJob]
     next: int | None  # None at the end
 
 
@@ -55,18 +55,18 @@ class Bulk:
         self._store = store
         self._jobs = jobs
 
-    async def count(self, wanted: JobFilter, cursor: int) -> Part:
+    async def count(self, wanted: JobFilter, cursor: int) -> BulkPage:
         """Counts the jobs of the next page."""
         jobs, following = await self._page(wanted, cursor)
-        return Part(len(jobs), 0, 0, [], following)
+        return BulkPage(len(jobs), 0, 0, [], following)
 
-    async def cancel(self, wanted: JobFilter, cursor: int, reason: str, actor: str) -> Part:
+    async def cancel(self, wanted: JobFilter, cursor: int, reason: str, actor: str) -> BulkPage:
         """Cancels the jobs of the next page."""
         jobs, following = await self._page(_default(wanted, OPEN), cursor)
         done = await self._jobs.cancel([_id(view) for view in jobs], reason, actor)
-        return Part(len(jobs), sum(answer.applied for answer in done), 0, [], following)
+        return BulkPage(len(jobs), sum(answer.applied for answer in done), 0, [], following)
 
-    async def retry(self, wanted: JobFilter, cursor: int, actor: str) -> Part:
+    async def retry(self, wanted: JobFilter, cursor: int, actor: str) -> BulkPage:
         """Retries the jobs of the next page; those that another failed job aborted are refused."""
         jobs, following = await self._page(_default(wanted, RETRIED), cursor)
         applied, refused = 0, []
@@ -74,26 +74,26 @@ class Bulk:
             try:
                 applied += (await self._jobs.retry(_id(view), actor)).applied
             except WindlassError as error:
-                refused.append(Refused(_id(view), str(error)))
-        return Part(len(jobs), applied, len(refused), refused[:REPORTED], following)
+                refused.append(RefusedJob(_id(view), str(error)))
+        return BulkPage(len(jobs), applied, len(refused), refused[:REPORTED], following)
 
     async def prioritize(
         self, wanted: JobFilter, cursor: int, adjustment: int, actor: str, allow: Allow
-    ) -> Part:
+    ) -> BulkPage:
         """Adjusts the jobs of the next page that the caller may change."""
         jobs, following = await self._page(_default(wanted, OPEN), cursor)
         applied, refused = 0, []
         for view in jobs:
             why = allow(view)
             if why is not None:
-                refused.append(Refused(_id(view), why))
+                refused.append(RefusedJob(_id(view), why))
                 continue
             try:
                 done = await self._jobs.adjust_priority(_id(view), adjustment, actor)
                 applied += done.applied
             except WindlassError as error:
-                refused.append(Refused(_id(view), str(error)))
-        return Part(len(jobs), applied, len(refused), refused[:REPORTED], following)
+                refused.append(RefusedJob(_id(view), str(error)))
+        return BulkPage(len(jobs), applied, len(refused), refused[:REPORTED], following)
 
     async def _page(self, wanted: JobFilter, cursor: int) -> tuple[Sequence[JobView], int | None]:
         page = await self._store.read(lambda tx: tx.views.jobs(wanted, cursor, PART))

@@ -35,7 +35,7 @@ from windlass.domain.values.times import format_moment
 from windlass.engine.explain.limits_past import Limits, full_times
 from windlass.engine.jobs.supersede import newest_of
 from windlass.engine.transaction.catalog import Catalog
-from windlass.engine.verify.past import WorkerPast, tell_worker
+from windlass.engine.verify.past import WorkerPast, apply_worker_event
 from windlass.ports.store import Tx
 
 FLEET_EVENTS: Final = 100_000  # about workers and queues, that are read at most
@@ -58,10 +58,10 @@ async def time_spent(tx: Tx, catalog: Catalog, job: int, sees: Callable[[str], b
     shape = catalog.shapes[facts.shape]
     if not sees(shape.namespace):
         raise NotFound("job", job)
-    return await _Account(tx, catalog, view, shape).add_up()
+    return await _TimeAccount(tx, catalog, view, shape).add_up()
 
 
-class _Account:
+class _TimeAccount:
     """What one account reads, and what it could not."""
 
     def __init__(self, tx: Tx, catalog: Catalog, view: JobView, shape: Shape) -> None:
@@ -153,7 +153,7 @@ class _Account:
         changes = [(FIRST, not able)]
         for event in told:
             past = workers.setdefault(event.worker, WorkerPast())
-            tell_worker(past, event, _data(event))
+            apply_worker_event(past, event, _data(event))
             if self._is_able(past):
                 able.add(event.worker)
             else:

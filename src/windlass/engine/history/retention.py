@@ -18,7 +18,7 @@ from windlass.engine.attempts.attempt_files import end_log
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.verify.baseline import dump, load
 from windlass.engine.verify.findings import Findings
-from windlass.engine.verify.known import Known
+from windlass.engine.verify.known import SnapshotIndex
 from windlass.engine.verify.replay import Replay
 from windlass.ports.store import Snapshot
 from windlass.ports.store_retention import Ended
@@ -192,7 +192,7 @@ async def _move_baseline(work: Work, events: Sequence[Event]) -> None:
     jobs = sorted({event.job for event in events if event.job})
     records = await retention.records(jobs)
     empty = Snapshot(*((),) * (len(Snapshot._fields) - len(Snapshot._field_defaults)))
-    replay = Replay(Known(empty._replace(jobs=tuple(records))), Findings())
+    replay = Replay(SnapshotIndex(empty._replace(jobs=tuple(records))), Findings())
     wanted = {
         BaselineKind.HEAD: [0],
         BaselineKind.JOB: jobs,

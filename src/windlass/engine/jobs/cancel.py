@@ -12,7 +12,7 @@ from windlass.engine.jobs.dependents import (
     hold_dependents,
     hold_waits,
     jobs_ended,
-    tell_dependents,
+    notify_dependents,
 )
 from windlass.engine.jobs.end_waiting import note_ended
 from windlass.engine.jobs.inherit_rank import pass_on_ended
@@ -58,7 +58,7 @@ async def _end_in_bulk(
     told = [
         Ended(row.job, bool(row.flags & ALLOW_FAILURE), reason) for row in ended if row.job in edges
     ]
-    await tell_dependents(work, told, edges)
+    await notify_dependents(work, told, edges)
     return frozenset(row.job for row in ended)
 
 

@@ -80,10 +80,10 @@ async def jobs_ended(work: Work, facts: Sequence[JobFacts], ends: Sequence[JobEn
         if fact.workflow and forgiven and end.state != COMPLETED:
             work.count_in_workflow(fact.workflow, FORGIVEN, 1)
         ended.append(Ended(fact.id, end.state == COMPLETED or forgiven, end.reason))
-    await tell_dependents(work, ended, edges)
+    await notify_dependents(work, ended, edges)
 
 
-async def tell_satisfied(work: Work, edges: Mapping[int, Sequence[int]]) -> None:
+async def satisfy_dependents(work: Work, edges: Mapping[int, Sequence[int]]) -> None:
     """Tell the dependents of jobs that have just completed; `edges` are the first chunks."""
     satisfied: list[Sequence[int]] = []
     for job, waiting in edges.items():
@@ -94,7 +94,7 @@ async def tell_satisfied(work: Work, edges: Mapping[int, Sequence[int]]) -> None
     await _count_met(work, satisfied)
 
 
-async def tell_dependents(
+async def notify_dependents(
     work: Work, ended: Iterable[Ended], edges: Mapping[int, Sequence[int]]
 ) -> None:
     """What is met is met at once; `edges` are the first chunks of dependents."""

@@ -15,7 +15,7 @@ from windlass.domain.job.job import LENDS, JobSpec
 from windlass.domain.job.priority_inheritance import levels_gained
 from windlass.domain.lifecycle.rank import level, rank
 from windlass.domain.rows.records import Cascade, CascadeKind, Due, JobFacts
-from windlass.engine.jobs.locate import Found, withdraw
+from windlass.engine.jobs.locate import Located, withdraw
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.unit_of_work import Work
 
@@ -154,7 +154,7 @@ async def _set(work: Work, fact: JobFacts, place: int) -> None:
     await work.tx.jobs.set_priority(fact.id, fact.adjustment, fact.age_from, place, flags)
 
 
-async def move_to(work: Work, fact: JobFacts, place: int) -> Found:
+async def move_to(work: Work, fact: JobFacts, place: int) -> Located:
     """Give a locked job another rank, wherever it waits: its state does not change.
 
     What it waits for may have its rank from it by then, so its end has to be passed on.
@@ -165,7 +165,7 @@ async def move_to(work: Work, fact: JobFacts, place: int) -> Found:
     return found
 
 
-async def _put_back(work: Work, found: Found, place: int) -> None:
+async def _put_back(work: Work, found: Located, place: int) -> None:
     """Back to the same place, at the new rank."""
     places = work.tx.places
     for gone in found.withdrawn:

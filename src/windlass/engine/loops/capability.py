@@ -19,7 +19,7 @@ from windlass.ports.store import Probe, Tx
 FIRST = -(2**62)  # below every rank
 
 
-class Report(msgspec.Struct, frozen=True):
+class CapabilityReport(msgspec.Struct, frozen=True):
     """How many shapes nobody can run, and how many jobs one round rejected."""
 
     shapes: int
@@ -38,7 +38,7 @@ class CapabilityLoop:
         self._since: dict[int, int] = {}
         self.interval_ms = engine.config.cleanup_interval_ms
 
-    async def run_once(self, now: int) -> Report:
+    async def run_once(self, now: int) -> CapabilityReport:
         """One round: a look at the fleet, then at each shape that nobody can run."""
         engine = self._engine
         fleet = await engine.store.read(read_fleet)
@@ -56,7 +56,7 @@ class CapabilityLoop:
         for number in sorted(known_before):
             rejected += await self._walk(number, found)
         engine.counters.ran(self.name, now)
-        return Report(len(found), rejected)
+        return CapabilityReport(len(found), rejected)
 
     async def _walk(self, shape: int, found: dict[int, Impossible]) -> int:
         """Look at all ready jobs of a shape, a chunk at a time."""

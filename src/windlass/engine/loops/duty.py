@@ -27,7 +27,7 @@ ABSENT_MS: Final = 6_000
 log = structlog.get_logger()
 
 
-class Duty:
+class LoopGroup:
     """The loops as one, which can be taken up and laid down again."""
 
     def __init__(
@@ -57,13 +57,13 @@ class Duty:
             await ticker.stop(self._limit_ms)
 
 
-class Sign(msgspec.Struct, frozen=True):
+class HeartbeatReport(msgspec.Struct, frozen=True):
     """What one round said."""
 
     at: int
 
 
-class Presence:
+class ServerHeartbeat:
     """A server's sign of life."""
 
     name = "presence"
@@ -72,13 +72,13 @@ class Presence:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    async def run_once(self, now: int) -> Sign:
+    async def run_once(self, now: int) -> HeartbeatReport:
         """Say that a server is alive at this time of the store."""
         del now
-        return Sign(await self._engine.run(_give_sign))
+        return HeartbeatReport(await self._engine.run(_give_sign))
 
 
-class Watch(msgspec.Struct, frozen=True):
+class StandbyReport(msgspec.Struct, frozen=True):
     """What one round saw: how old the newest sign of a server is (-1: none), and whose the
     loops are."""
 
@@ -92,11 +92,11 @@ class Standby:
     name = "standby"
     interval_ms = LOOK_MS
 
-    def __init__(self, engine: Engine, duty: Duty) -> None:
+    def __init__(self, engine: Engine, duty: LoopGroup) -> None:
         self._engine = engine
         self._duty = duty
 
-    async def run_once(self, now: int) -> Watch:
+    async def run_once(self, now: int) -> StandbyReport:
         """Look for a server, and act."""
         del now
         age = await self._engine.store.read(_age_of_sign)
@@ -107,7 +107,7 @@ class Standby:
             self._duty.take_up()
         else:
             await self._duty.lay_down()
-        return Watch(age, self._duty.taken)
+        return StandbyReport(age, self._duty.taken)
 
 
 async def _give_sign(work: Work) -> int:

@@ -29,7 +29,7 @@ class Step(Protocol):
     def __call__(self, work: Work, after: int) -> Awaitable[Walk]: ...
 
 
-class Report(msgspec.Struct, frozen=True):
+class RetentionReport(msgspec.Struct, frozen=True):
     """What one round removed; `logs` were given up, `joined` lie in fewer segments now."""
 
     jobs: int
@@ -52,7 +52,7 @@ class RetentionLoop:
         self._swept_at = -SWEEP_MS
         self.interval_ms = engine.config.retention_interval_ms
 
-    async def run_once(self, now: int) -> Report:
+    async def run_once(self, now: int) -> RetentionReport:
         """One round of many small transactions."""
         logs = await self._walk(lose_logs)
         jobs = await self._walk(remove_jobs)
@@ -62,7 +62,7 @@ class RetentionLoop:
         runs = await self._repeat(trim_runs)
         reactions = await self._repeat(trim_reactions)
         self._engine.counters.ran(self.name, now)
-        return Report(jobs, events, logs, swept.removed, runs, reactions, swept.joined)
+        return RetentionReport(jobs, events, logs, swept.removed, runs, reactions, swept.joined)
 
     async def _repeat(self, step: Callable[[Work], Awaitable[int]]) -> int:
         done = 0

@@ -12,7 +12,7 @@ from typing import Generic, NamedTuple, TypeVar
 from windlass.domain.config import Config
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.records import Completion, Worker
-from windlass.engine.attempts.reports import sort_out
+from windlass.engine.attempts.reports import split_reports
 from windlass.engine.claim.claims import REFRESH_MS
 from windlass.engine.claim.search import first_width, most_of_each
 from windlass.engine.submit.submission import Submission, Submitted, submission_key
@@ -144,7 +144,7 @@ class FastPath:
         if known is None or not _is_plain(known[0], calls[0].request):
             return None
         done: dict[int, Completion] = {}
-        if sort_out(known[0], calls[0].request, self._config.result_limit, done):
+        if split_reports(known[0], calls[0].request, self._config.result_limit, done):
             return None
         plan = self._plan(*known, calls[0].request, done)
         if plan is None or not self._backoff.tries():

@@ -5,10 +5,10 @@ there are intents.
 """
 
 from windlass.engine.verify.findings import Findings
-from windlass.engine.verify.known import Known
+from windlass.engine.verify.known import SnapshotIndex
 
 
-def check_order(known: Known, found: Findings) -> None:
+def check_order(known: SnapshotIndex, found: Findings) -> None:
     """S20: the rank of an open job is at least as good as that of all it blocks."""
     if known.snapshot.cascades:
         return

@@ -41,7 +41,7 @@ class Retried(NamedTuple):
     applied: bool
 
 
-class Intent(msgspec.Struct, frozen=True, omit_defaults=True):
+class RetryIntent(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is kept of the command: jobs from number `until` on are newer than it."""
 
     until: int
@@ -49,7 +49,7 @@ class Intent(msgspec.Struct, frozen=True, omit_defaults=True):
     not_before: int | None = None
 
 
-_intent = msgspec.json.Decoder(Intent).decode
+_intent = msgspec.json.Decoder(RetryIntent).decode
 
 
 async def retry_failed(
@@ -67,7 +67,7 @@ async def retry_failed(
     if not unforgiven(row.counts) or under_way:
         return Retried(workflow, False)
     (until,) = await work.tx.jobs.allocate(1)  # a number that no job has
-    body = msgspec.json.encode(Intent(until, actor, not_before)).decode()
+    body = msgspec.json.encode(RetryIntent(until, actor, not_before)).decode()
     work.cascades.append(Cascade(0, -workflow, CascadeKind.RETRY, 0, body))
     said = f"{unforgiven(row.counts)} failed jobs are tried again"
     work.say(EventKind.WORKFLOW, said, actor=actor, data={"workflow": workflow})
