@@ -171,7 +171,7 @@ class _Run:
             for row in snapshot.workers
             if row.name == first and row.status in (WorkerStatus.DRAINING, WorkerStatus.DISABLED)
         ]
-        steps += [partial(_unblock, job=w.job) for w in snapshot.waits if w.manual == 1]
+        steps += [partial(_unblock, job=w.job) for w in snapshot.waits if w.needs_operator]
         for step in steps:
             await self._operator.ask(step)
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.claim_planning import Demand
-from windlass.domain.rows.records import Grant, Granted
+from windlass.domain.rows.records import Grant, Granted, worker_of_granted
 from windlass.engine.claim.search import Given, Search
 from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Profile
@@ -67,7 +67,7 @@ def _leaves_to(mine: Profile, others: Sequence[Profile]) -> Callable[[int], bool
 
 def _unserved(alike: Sequence[Claimant], granted: Sequence[Granted]) -> list[Claimant]:
     """These workers with what they still want."""
-    got = Counter(grant[3] for grant in granted)
+    got = Counter(map(worker_of_granted, granted))
     rest = [seeker._replace(want=seeker.want - got[seeker.worker]) for seeker in alike]
     return [seeker for seeker in rest if seeker.want > 0]
 
@@ -77,14 +77,14 @@ async def _claim_alike(
 ) -> list[Granted]:
     want = sum(seeker.want for seeker in alike)
     profile = alike[0].profile
-    old = bounds.shared and work.now - bounds.refreshed_at > work.config.bound_ttl_ms
-    if bounds.refreshed_at < 0 or old:
+    age = bounds.age_ms(work.now)
+    if age is None or (bounds.shared and age > work.config.bound_ttl_ms):
         await _refresh(work, bounds)
     demands = [Demand(s.worker, s.incarnation, s.want, s.profile.runs) for s in alike]
     search = Search(work, bounds, profile, demands, leave)
     granted = await _search(work, search, alike[0].prefetch)
     short = len(search.given) < want
-    if short and bounds.shared and work.now - bounds.refreshed_at >= REFRESH_MS:
+    if short and bounds.shared and (bounds.age_ms(work.now) or 0) >= REFRESH_MS:
         await _refresh(work, bounds)
         again = Search(work, bounds, profile, _rest(demands, search.given), leave)
         granted += await _search(work, again, alike[0].prefetch)
@@ -117,7 +117,9 @@ async def _grant(work: Work, given: Given, prefetch: bool) -> list[Granted]:
         return []
     config = work.config
     epoch = work.catalog.epoch * config.epoch_attempts
-    grants = [(ticket, demand[0], demand[1], ticket[3] + 1) for ticket, demand in given]
+    grants = [
+        (ticket, demand.worker, demand.incarnation, ticket.attempt + 1) for ticket, demand in given
+    ]
     if epoch:  # nearly never: only after a backup was restored
         grants = [(ticket, w, i, max(attempt, epoch + 1)) for ticket, w, i, attempt in grants]
     if prefetch:
@@ -128,12 +130,12 @@ async def _grant(work: Work, given: Given, prefetch: bool) -> list[Granted]:
         slack = config.term_grace_ms + config.heartbeat_interval_ms
         granted = await work.tx.leases.grant(grants, RUNNING, work.now, slack)
     _record(work, grants, prefetch)
-    limited = Counter([ticket[5] for ticket, _ in given if ticket[5]])
+    limited = Counter([ticket.limit for ticket, _ in given if ticket.limit])
     if limited:
         await work.tx.limits.bump(limited)
     work.effects.count("assignment_successes", len(granted))
     if config.fair_share:
-        for shape, jobs in Counter(ticket[0] for ticket, _ in given).items():
+        for shape, jobs in Counter(ticket.shape for ticket, _ in given).items():
             work.catalog.shares.take(work.catalog.namespace_of(shape), jobs)
     return granted
 
@@ -148,9 +150,9 @@ def _record(work: Work, grants: Sequence[Grant], prefetch: bool) -> None:
         if worker != last:
             last = worker
             jobs, attempts = holders.setdefault((worker, incarnation), ([], []))
-        jobs.append(ticket[2])
+        jobs.append(ticket.job)
         attempts.append(attempt)
-        kind = ticket[0], ticket[4]
+        kind = ticket.shape, ticket.workflow
         counts[kind] = counts.get(kind, 0) + 1
     for (worker, incarnation), (jobs, attempts) in holders.items():
         work.move_all(jobs, attempts, steps, worker, incarnation)

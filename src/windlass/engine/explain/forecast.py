@@ -56,9 +56,12 @@ class ActiveWorkers:
     async def workers(self, tx: Tx, catalog: Catalog) -> list[ActiveWorker]:
         """Those that take jobs, as they are or were a moment ago."""
         if not len(self._workers) > MANY or not 0 <= tx.now - self._read_at < LASTS_MS:
-            rows = [row for row in await tx.views.fleet() if may_claim(row[2])]
             profile = catalog.profile_by
-            self._workers = [ActiveWorker(row[3], row[4], profile(row[6], row[7])) for row in rows]
+            self._workers = [
+                ActiveWorker(slots, held, profile(static, dynamic))
+                for _, _, status, slots, held, _, static, dynamic in await tx.views.fleet()
+                if may_claim(status)
+            ]
             self._read_at = tx.now
         return self._workers
 
@@ -178,4 +181,4 @@ async def line_before(
 
 def _has_future(view: JobView) -> bool:
     """Whether something can be said: a blocked job waits for others, an ended one for nothing."""
-    return not view.record.facts.state and view.state != BLOCKED
+    return view.record.facts.is_open and view.state != BLOCKED

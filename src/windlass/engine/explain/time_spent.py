@@ -127,7 +127,7 @@ class _TimeAccount:
         """When the last job it waited for ended; None while one has not."""
         named = [r for r in (*self._spec.after, *self._spec.after_any) if isinstance(r, int)]
         newest = (await newest_of(self._tx, named)).values() if named else []
-        if any(not fact.state for fact in newest):
+        if any(fact.is_open for fact in newest):
             return None
         records = await self._tx.retention.records(sorted({fact.id for fact in newest}))
         return max((record.finished_at for record in records), default=FIRST)

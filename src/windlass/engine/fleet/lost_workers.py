@@ -166,7 +166,7 @@ async def end_overdue(work: Work) -> int:
 
 
 def _time_out(work: Work, shape: int, workflow: int, lease: Lease) -> None:
-    activity = lease.activity_at or lease.started_at
+    activity = lease.last_activity_at
     work.move(
         lease.job, shape, workflow, lease.attempt, RUNNING, TIMED_OUT, "Timed out",
         worker=lease.worker, incarnation=lease.incarnation, data={"last_activity": activity},

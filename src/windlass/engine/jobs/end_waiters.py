@@ -95,7 +95,7 @@ class _Waiters:
 
 async def _has_job_ended(tx: Tx, job: int) -> bool | None:
     facts = (await tx.jobs.read([job])).get(job)
-    return None if facts is None else bool(facts.state)
+    return None if facts is None else not facts.is_open
 
 
 async def _has_workflow_ended(tx: Tx, workflow: int) -> bool | None:

@@ -41,7 +41,7 @@ def pass_on_ended(work: Work, ended: Iterable[tuple[int, int]]) -> None:
 
 def inherited_levels(catalog: Catalog, facts: JobFacts) -> float:
     """Returns by how many levels those that wait for an open job lift it."""
-    if facts.state:
+    if not facts.is_open:
         return 0.0
     total = level(catalog.weight(catalog.queue_of(facts.shape)), facts.base, facts.adjustment)
     interval = catalog.interval_ms
@@ -77,7 +77,7 @@ async def _waited_for(work: Work, job: int) -> list[int]:
     found: set[int] = set()
     while named:
         facts = await work.tx.jobs.read(sorted(named))
-        found |= {job for job, fact in facts.items() if not fact.state}
+        found |= {job for job, fact in facts.items() if fact.is_open}
         named = {fact.superseded_by for fact in facts.values() if fact.superseded_by}
     return sorted(found)
 
@@ -87,7 +87,7 @@ async def refresh(work: Work, jobs: Sequence[int]) -> list[JobFacts]:
     if not jobs:
         return []
     facts = await work.tx.jobs.lock(sorted(jobs))
-    open_jobs = [fact for fact in facts.values() if not fact.state]
+    open_jobs = [fact for fact in facts.values() if fact.is_open]
     await work.catalog.know(work.tx, {fact.shape for fact in open_jobs})
     places = await ranks_of(work, open_jobs)
     changed = [fact for fact in open_jobs if places[fact.id] != fact.rank]
@@ -139,7 +139,7 @@ async def _best_waiting(work: Work, jobs: Sequence[int]) -> dict[int, JobFacts]:
         facts = await work.tx.jobs.read(sorted({e >> 1 for some in edges.values() for e in some}))
         for job, some in edges.items():
             found = (facts.get(edge >> 1) for edge in some)
-            waiting = [fact for fact in found if fact is not None and not fact.state]
+            waiting = [fact for fact in found if fact is not None and fact.is_open]
             if job in best:
                 waiting.append(best[job])
             if waiting:

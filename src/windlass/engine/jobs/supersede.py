@@ -254,7 +254,7 @@ def _unmet(locked: Mapping[int, JobFacts], after: list[int], after_any: list[int
     for job in after:
         fact = locked.get(job)
         if fact is not None and not (
-            fact.state == COMPLETED or (fact.state and fact.flags & ALLOW_FAILURE)
+            fact.state == COMPLETED or (not fact.is_open and fact.flags & ALLOW_FAILURE)
         ):
             unmet += 1
     return unmet + sum(1 for job in after_any if job in locked and not locked[job].state)
@@ -318,7 +318,7 @@ async def revive(work: Work, cascade: Cascade, edges: tuple[int, ...]) -> None:
 
 def _may_wait(facts: JobFacts) -> bool:
     """Whether the end of a dependency can still mean something to this job."""
-    return not facts.state or (facts.state == ABORTED and not facts.superseded_by)
+    return facts.is_open or (facts.state == ABORTED and not facts.superseded_by)
 
 
 async def _aborted_specs(work: Work, jobs: list[int]) -> dict[int, JobSpec]:

@@ -26,7 +26,7 @@ SWEEP_MS = 3_600_000  # every file's name is read, so not in each round
 class Step(Protocol):
     """One transaction of a walk over many rows."""
 
-    def __call__(self, work: Work, after: int) -> Awaitable[Walk]: ...
+    def __call__(self, work: Work, after: int | None) -> Awaitable[Walk]: ...
 
 
 class RetentionReport(msgspec.Struct, frozen=True):
@@ -71,12 +71,13 @@ class RetentionLoop:
         return done
 
     async def _walk(self, step: Step) -> int:
-        done = after = 0
+        done = 0
+        after: int | None = None
         while True:
             walk = await self._engine.run(partial(step, after=after))
             done += walk.done
             after = walk.next
-            if not after:
+            if after is None:
                 return done
 
     async def _sweep(self, now: int) -> Swept:

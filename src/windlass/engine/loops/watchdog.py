@@ -27,10 +27,10 @@ class WatchdogReport(msgspec.Struct, frozen=True):
 
 
 class _Sighting(NamedTuple):
-    """How a workflow looked, since when, and when it was examined (0: not yet)."""
+    """How a workflow looked in the last round, and when it was examined."""
 
     look: tuple[object, ...]
-    examined_at: int
+    examined_at: int | None
 
 
 class WatchdogLoop:
@@ -74,9 +74,9 @@ class WatchdogLoop:
         look = row.state, row.run, row.counts
         seen = self._seen.get(row.id)
         if seen is None or seen.look != look:
-            self._seen[row.id] = _Sighting(look, 0)
+            self._seen[row.id] = _Sighting(look, None)
             return False
-        return not seen.examined_at or now - seen.examined_at >= self._patience
+        return seen.examined_at is None or now - seen.examined_at >= self._patience
 
     @property
     def _patience(self) -> int:

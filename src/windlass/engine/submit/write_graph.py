@@ -127,7 +127,7 @@ class _RowBatch:
         better = []
         for draft in drafts:
             facts = (outside.get(job) for job in (*draft.after, *draft.any_after))
-            if any(f is not None and not f.state and f.rank > draft.rank for f in facts):
+            if any(f is not None and f.is_open and f.rank > draft.rank for f in facts):
                 draft.lends = True
                 better.append(draft.id)
         pass_on(self._work, better)
@@ -200,7 +200,7 @@ class _RowBatch:
         unmet, unsatisfied = 0, False
         for job in draft.after:
             fact = outside.get(job)
-            if fact is not None and fact.state:
+            if fact is not None and not fact.is_open:
                 if not has_failed(fact):
                     continue
                 unsatisfied = True
@@ -208,7 +208,7 @@ class _RowBatch:
             unmet += 1
         for job in draft.any_after:
             fact = outside.get(job)
-            if fact is None or not fact.state:
+            if fact is None or fact.is_open:
                 edges[job].append(edge + 1)
                 unmet += 1
         if unsatisfied:
@@ -276,4 +276,4 @@ def _doom(work: Work, doomed: list[Draft], outside: Mapping[int, JobFacts]) -> N
 
 def has_failed(fact: JobFacts) -> bool:
     """Whether the job ended in a way that its dependents cannot go on from."""
-    return bool(fact.state) and fact.state != COMPLETED and not fact.flags & ALLOW_FAILURE
+    return not fact.is_open and fact.state != COMPLETED and not fact.flags & ALLOW_FAILURE

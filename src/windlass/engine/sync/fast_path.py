@@ -11,7 +11,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from windlass.domain.config import Config
 from windlass.domain.lifecycle.states import State
-from windlass.domain.rows.records import Completion, Worker
+from windlass.domain.rows.records import Completion, Worker, job_of_completion
 from windlass.engine.attempts.reports import split_reports
 from windlass.engine.claim.claims import REFRESH_MS
 from windlass.engine.claim.search import first_width, most_of_each
@@ -181,7 +181,7 @@ class FastPath:
     def _note(self, asked: PlainSync, answer: PlainSynced, effects: Effects) -> None:
         """Remembers what the worker holds now, and notes freed slots of queues."""
         shapes = answer.shapes or [PLAIN] * len(answer.granted)
-        done = [item[0] for item in asked.done]
+        done = [job_of_completion(item) for item in asked.done]
         self._gates.note(asked.worker, asked.received, done, answer.granted, shapes)
         queues = {row.limit: name for name, row in self._catalog.queues.items()}
         for limit in answer.freed:
@@ -195,7 +195,7 @@ class FastPath:
         limited: list[Limited] | None = [] if catalog.any_limited and done else None
         if want <= 0:
             return _Plan(PlainClaim(0), {}, limited)
-        if bounds.refreshed_at < 0 or config.fair_share:
+        if bounds.refreshed_at is None or config.fair_share:
             return None
         paused = catalog.paused if catalog.any_paused else None
         candidates, following = bounds.best(profile, first_width(want), paused)
@@ -262,7 +262,7 @@ class FastPath:
     ) -> Effects:
         """Returns the effects that the normal search and the reports would have."""
         effects = Effects()
-        effects.ended += sorted(item[0] for item in asked.done)
+        effects.ended += sorted(map(job_of_completion, asked.done))
         if not answer.asked:
             return effects
         effects.count("assignment_attempts", answer.asked)

@@ -14,7 +14,7 @@ from msgspec import structs
 
 from windlass.domain.matching.room import Room
 from windlass.domain.matching.shapes import Shape
-from windlass.domain.rows.records import Granted, Worker
+from windlass.domain.rows.records import Granted, Worker, job_of_granted, lease_of_granted
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.effects import WorkerLoad
 from windlass.ports.store_hot import Limited
@@ -129,8 +129,8 @@ class FastGates:
             del self._loads[worker]
             return
         for grant, shape in zip(granted, shapes, strict=True):
-            load.given[grant[0]] = shape
-            load.last_lease = max(load.last_lease, grant[2])
+            load.given[job_of_granted(grant)] = shape
+            load.last_lease = max(load.last_lease, lease_of_granted(grant))
 
 
 def _name_rest(load: WorkerLoad, known: Mapping[int, int]) -> None:

@@ -14,7 +14,14 @@ import msgspec
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.workers import WorkerStatus, may_claim, note_trouble
 from windlass.domain.rows.events import EventKind
-from windlass.domain.rows.records import Completion, Granted, Lease, Worker
+from windlass.domain.rows.records import (
+    Completion,
+    Granted,
+    Lease,
+    Worker,
+    lease_of_granted,
+    worker_of_granted,
+)
 from windlass.domain.values.errors import Conflict, NotFound, WindlassError
 from windlass.engine.attempts.reports import (
     AttemptReport,
@@ -287,15 +294,14 @@ async def _claim(work: Work, bounds: Bounds, turns: list[_WorkerSync]) -> None:
     _see_arrivals(work, bounds)
     granted: dict[int, list[Granted]] = {}
     for grant in await resolve(work, await claim(work, bounds, seekers)):
-        mine = granted.get(grant[3])
-        if mine is None:
-            mine = granted[grant[3]] = []
-        mine.append(grant)
+        granted.setdefault(worker_of_granted(grant), []).append(grant)
     for turn in turns:
         mine = granted.get(turn.worker.id)
         if mine:
             turn.claims = assignments(mine, turn.request.prefetch, work.now)
-            turn.worker = turn.worker._replace(seq=turn.request.seq, last_lease=mine[-1][2])
+            turn.worker = turn.worker._replace(
+                seq=turn.request.seq, last_lease=lease_of_granted(mine[-1])
+            )
         load = work.effects.loads.get(turn.worker.id)
         if load is not None:
             load.incarnation, load.last_lease = turn.worker.incarnation, turn.worker.last_lease

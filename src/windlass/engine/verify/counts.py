@@ -92,14 +92,14 @@ def _check_unmet(known: SnapshotIndex, found: Findings) -> None:
 
 
 def _check_wait(wait: Wait, edges: int, found: Findings) -> None:
-    should = edges + (wait.manual == 1)
+    should = edges + wait.needs_operator
     if wait.unmet != should:
         said = f"waits for {wait.unmet} conditions, {should} are unmet"
         found.add("S19", said, wait.job)
 
 
 def _is_met(owner: JobFacts, any_end: bool) -> bool:
-    if not owner.state:
+    if owner.is_open:
         return False
     return any_end or owner.state == COMPLETED or bool(owner.flags & ALLOW_FAILURE)
 

@@ -108,7 +108,7 @@ async def _abort(work: Work, owner: JobFacts, jobs: list[int], met: dict[int, in
 async def _release_with_new_age(work: Work, job: int) -> None:
     """Queue a job that was blocked for more than an hour; its age counts from then."""
     facts = (await work.tx.jobs.lock([job])).get(job)
-    if facts is None or facts.state:
+    if facts is None or not facts.is_open:
         return
     for wait in await work.tx.places.meet({job: 1}, False):
         age_from = age_from_ms(facts.age_from, None, work.now)

@@ -114,7 +114,7 @@ async def retry_chunk(work: Work, cascade: Cascade) -> int | None:
 
 def _failed(fact: JobFacts, workflow: int, until: int) -> bool:
     """Whether a job of the workflow counts as failed and was there when it was asked for."""
-    ended_badly = bool(fact.state) and fact.state != COMPLETED
+    ended_badly = not fact.is_open and fact.state != COMPLETED
     mine = fact.workflow == workflow and fact.id < until
     return ended_badly and mine and not fact.superseded_by and not fact.flags & ALLOW_FAILURE
 

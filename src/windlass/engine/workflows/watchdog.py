@@ -77,7 +77,7 @@ async def _without_hope(tx: Tx, jobs: Sequence[int]) -> list[int]:
         needs = [newest[ref] for ref in _ids(specs[job]) if ref in newest]
         if job in busy or any(fact.id in busy for fact in needs):
             continue  # about to be told
-        open_needs = [fact for fact in needs if not fact.state]
+        open_needs = [fact for fact in needs if fact.is_open]
         wait = waits.get(job)
         if wait is None or not (wait.manual or open_needs):
             found.append(job)
@@ -144,7 +144,7 @@ async def _place(
         fact.shape, fact.rank, fact.id, attempt, fact.workflow, fact.limit, fact.excluded
     )
     failed = [need for need, any_end in needs if not any_end and _has_failed(need)]
-    unmet = len(failed) + sum(1 for need, _ in needs if not need.state)
+    unmet = len(failed) + sum(1 for need, _ in needs if need.is_open)
     # Whether an operator has accepted it is lost with its row: the operator is asked again.
     manual = 1 if fact.flags & MANUAL and not found.withdrawn else 0
     wait = Wait(fact.id, unmet + manual, manual, spec.not_before or 0, fact.age_from, ticket)
@@ -158,7 +158,7 @@ async def _place(
 
 
 def _has_failed(fact: JobFacts) -> bool:
-    return bool(fact.state) and fact.state != COMPLETED and not fact.flags & ALLOW_FAILURE
+    return not fact.is_open and fact.state != COMPLETED and not fact.flags & ALLOW_FAILURE
 
 
 async def give_up(work: Work, found: Stall) -> bool:
