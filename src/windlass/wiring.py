@@ -26,12 +26,12 @@ from windlass.engine.fleet.epochs import Restored, begin_epoch
 from windlass.engine.loops.capability import CapabilityLoop
 from windlass.engine.loops.cleanup import CleanupLoop
 from windlass.engine.loops.cron import CronLoop
-from windlass.engine.loops.duty import Duty, Presence, Standby
 from windlass.engine.loops.health import HealthLoop
 from windlass.engine.loops.pools import PoolsLoop
 from windlass.engine.loops.reactions import ReactionsLoop, WebhooksLoop
 from windlass.engine.loops.retention import RetentionLoop
 from windlass.engine.loops.scheduling import SchedulingLoop
+from windlass.engine.loops.standby import LoopGroup, ServerHeartbeat, Standby
 from windlass.engine.loops.statistics import StatisticsLoop
 from windlass.engine.loops.ticker import Loop, Ticker
 from windlass.engine.loops.watchdog import WatchdogLoop
@@ -159,12 +159,12 @@ def open_blobs(url: str) -> Blobs:
 
 
 class Works(NamedTuple):
-    """An engine and what it works with; `duty` are its loops."""
+    """An engine and what it works with."""
 
     engine: Engine
     files: Files
     blobs: Blobs
-    duty: Duty
+    loops: LoopGroup
     templates: Templates
     schedules: Schedules
     reactions: Reactions
@@ -172,7 +172,7 @@ class Works(NamedTuple):
 
     async def close(self) -> None:
         """Stop everything."""
-        await self.duty.lay_down()
+        await self.loops.stop()
         await self.courier.close()
         await self.files.merging.close()
         await self.engine.close()
@@ -205,10 +205,10 @@ def make_works(store: Store, blobs: str, config: Config, imports: Sequence[str] 
             CapabilityLoop(engine),
         )
 
-    duty = Duty(loops, RealClock(), config.drain_limit_ms)
+    group = LoopGroup(loops, RealClock(), config.drain_limit_ms)
     templates = Templates(engine, planner)
     files = Files(engine, opened)
-    return Works(engine, files, opened, duty, templates, schedules, reactions, courier)
+    return Works(engine, files, opened, group, templates, schedules, reactions, courier)
 
 
 @asynccontextmanager
@@ -234,10 +234,10 @@ async def running_beside(options: ServerOptions) -> AsyncIterator[Works]:
 async def standing_by(works: Works) -> AsyncIterator[None]:
     """Look out for servers; on a store that nobody shares there is none."""
     if not works.engine.store.shared or works.engine.store.inline:
-        works.duty.take_up()
+        works.loops.start()
         yield
         return
-    standby = Ticker(Standby(works.engine, works.duty), RealClock())
+    standby = Ticker(Standby(works.engine, works.loops), RealClock())
     standby.start()
     try:
         yield
@@ -251,7 +251,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
     clock = RealClock()
     async with running_works(options) as works:
         engine = works.engine
-        works.duty.take_up()
+        works.loops.start()
         meters = Meters()
         feed = Feed(engine.store, meters)
         tickers: list[Ticker[Any]] = [Ticker(feed, clock)]
@@ -261,7 +261,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
         if options.address:
             tickers.append(sizing)
         if engine.store.shared and not engine.store.inline:
-            tickers.append(Ticker(Presence(engine), clock))
+            tickers.append(Ticker(ServerHeartbeat(engine), clock))
         for ticker in tickers:
             ticker.start()
         try:

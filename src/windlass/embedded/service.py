@@ -70,7 +70,7 @@ class EngineService:
 
     async def wait(self, job: int, seconds: float) -> Job:
         works = await self._works()
-        await works.engine.wait_ended(job, int(seconds * 1000))
+        await works.engine.jobs.wait_ended(job, int(seconds * 1000))
         return await self.job(job)
 
     async def jobs(self, query: Mapping[str, Any]) -> JobList:
@@ -86,35 +86,35 @@ class EngineService:
 
     async def cancel(self, request: CancelRequest) -> CancelReply:
         works = await self._works()
-        done = await works.engine.cancel(request.ids, request.reason, self._who.name)
+        done = await works.engine.jobs.cancel(request.ids, request.reason, self._who.name)
         return CancelReply([CanceledJob(c.job, c.state, c.applied) for c in done])
 
     async def cancel_one(self, job: int, reason: str) -> CanceledJob:
         works = await self._works()
-        (done,) = await works.engine.cancel([job], reason, self._who.name)
+        (done,) = await works.engine.jobs.cancel([job], reason, self._who.name)
         if done.state is None:
             raise NotFound("job", job)
         return CanceledJob(done.job, done.state, done.applied)
 
     async def retry(self, job: int) -> RetryReply:
         works = await self._works()
-        done = await works.engine.retry(job, self._who.name)
+        done = await works.engine.jobs.retry(job, self._who.name)
         return RetryReply(done.job, done.applied)
 
     async def bulk(self, request: BulkRequest) -> BulkReply:
         return await edit_many((await self._works()).engine, request, self._who)
 
     async def explain(self, job: int) -> Explanation:
-        return await (await self._works()).engine.explain(job)
+        return await (await self._works()).engine.explain.job(job)
 
     async def explain_worker(self, worker: str) -> WorkerExplanation:
         engine = (await self._works()).engine
         rows = await engine.store.read(lambda tx: tx.workers.all())
         number = find_worker(worker, [(row.id, row.name) for row in rows])
-        return await engine.explain_worker(number)
+        return await engine.explain.worker(number)
 
     async def time_spent(self, job: int) -> TimeSpent:
-        return await (await self._works()).engine.time_spent(job)
+        return await (await self._works()).engine.explain.time_spent(job)
 
     async def workflow(self, workflow: int) -> Workflow:
         works = await self._works()
@@ -122,17 +122,17 @@ class EngineService:
 
     async def wait_workflow(self, workflow: int, seconds: float) -> Workflow:
         works = await self._works()
-        await works.engine.wait_workflow_ended(workflow, int(seconds * 1000))
+        await works.engine.workflows.wait_ended(workflow, int(seconds * 1000))
         return await self.workflow(workflow)
 
     async def cancel_workflow(self, workflow: int, reason: str) -> CanceledWorkflow:
         works = await self._works()
-        done = await works.engine.cancel_workflow(workflow, reason, self._who.name)
+        done = await works.engine.workflows.cancel(workflow, reason, self._who.name)
         return CanceledWorkflow(done.workflow, done.state, done.applied)
 
     async def retry_workflow(self, workflow: int, failed: bool) -> RetriedWorkflow:
         works = await self._works()
-        done = await works.engine.retry_workflow(workflow, failed, self._who.name)
+        done = await works.engine.workflows.retry(workflow, failed, self._who.name)
         return RetriedWorkflow(done.workflow, done.applied)
 
     async def log(self, job: int, follow: bool) -> AsyncIterator[bytes]:

@@ -29,14 +29,14 @@ SHUT_OUT = (WorkerStatus.PENDING_APPROVAL, WorkerStatus.DISABLED)
 TIME_TRUSTED_S = 5.0  # how long the distance to the store's clock is taken to stay the same
 
 
-class Created(NamedTuple):
+class CreatedToken(NamedTuple):
     """A new token; the secret exists nowhere else."""
 
     secret: str
     token: Token
 
 
-class _Seen(NamedTuple):
+class _CachedToken(NamedTuple):
     identity: Identity
     digest: str
     expires_at: int
@@ -71,7 +71,7 @@ class Access:
     def __init__(self, engine: Engine, secrets: Secrets) -> None:
         self._engine = engine
         self._secrets = secrets
-        self._seen: dict[str, _Seen] = {}
+        self._seen: dict[str, _CachedToken] = {}
         self._time = _StoreTime(engine)
 
     async def identify(self, secret: str) -> Identity | None:
@@ -91,7 +91,7 @@ class Access:
     async def create_token(
         self, name: str, role: Role, namespaces: Sequence[str] = (), expires_at: int = 0,
         worker: int = 0, actor: str | None = None,
-    ) -> Created:  # fmt: skip
+    ) -> CreatedToken:  # fmt: skip
         """Make a token and remember its digest; the log keeps who asked for it.
 
         That of a worker takes the place of all that the worker had before.
@@ -117,7 +117,7 @@ class Access:
                 work.say(EventKind.ACCESS, said, actor=actor, data=told)
             return made
 
-        created = Created(secret, await self._engine.run(insert))
+        created = CreatedToken(secret, await self._engine.run(insert))
         if worker:
             self.forget()
         return created
@@ -164,7 +164,7 @@ class Access:
 
         return await self._engine.run(step)
 
-    async def _look_up(self, digest: str, now: int) -> _Seen | None:
+    async def _look_up(self, digest: str, now: int) -> _CachedToken | None:
         async def read(tx: Tx) -> tuple[Token | None, str]:
             token = await tx.access.by_digest(digest)
             return token, "" if token is None else await _shut_out(tx, token.worker)
@@ -176,7 +176,7 @@ class Access:
         identity = Identity(
             token.id, token.name, Role(token.role), token.namespaces, token.worker, shut_out
         )
-        seen = _Seen(identity, token.digest, token.expires_at, now)
+        seen = _CachedToken(identity, token.digest, token.expires_at, now)
         if len(self._seen) >= 100_000:
             self._seen.clear()
         self._seen[digest] = seen

@@ -24,16 +24,16 @@ class ExplainRoutes(Controller):
     @get("/jobs/{job:int}/explain", opt={"role": Role.VIEWER})
     async def explain(self, request: Ask, job: Id, services: UseServices) -> Explanation:
         """Why a job waits: for what, which workers could run it, and what would help."""
-        return await services.engine.explain(job, identity_of(request).sees)
+        return await services.engine.explain.job(job, identity_of(request).sees)
 
     @get("/jobs/{job:int}/time", opt={"role": Role.VIEWER})
     async def time_spent(self, request: Ask, job: Id, services: UseServices) -> TimeSpent:
         """Where a job's time went, by cause."""
-        return await services.engine.time_spent(job, identity_of(request).sees)
+        return await services.engine.explain.time_spent(job, identity_of(request).sees)
 
     @get("/workers/{worker:int}/explain", opt={"role": Role.VIEWER})
     async def explain_worker(
         self, request: Ask, worker: Id, services: UseServices
     ) -> WorkerExplanation:
         """Why a worker is idle."""
-        return await services.engine.explain_worker(worker, identity_of(request).sees)
+        return await services.engine.explain.worker(worker, identity_of(request).sees)

@@ -97,7 +97,7 @@ class JobRoutes(Controller):
     ) -> Job:
         """The job once it has ended, or as it is when the time is up."""
         await desk.check_visible([job], identity_of(request))
-        await services.engine.wait_ended(job, int(timeout * 1000))
+        await services.engine.jobs.wait_ended(job, int(timeout * 1000))
         return await desk.job(job, identity_of(request))
 
     @get("/{job:int}/events", opt={"role": Role.VIEWER})
@@ -113,7 +113,7 @@ class JobRoutes(Controller):
         """Cancel jobs."""
         who = identity_of(request)
         await desk.check_visible(data.ids, who)
-        done = await services.engine.cancel(data.ids, data.reason, who.name)
+        done = await services.engine.jobs.cancel(data.ids, data.reason, who.name)
         return CancelReply([CanceledJob(c.job, c.state, c.applied) for c in done])
 
     @post("/{job:int}/cancel", opt={"role": Role.SUBMITTER}, status_code=200)
@@ -128,7 +128,7 @@ class JobRoutes(Controller):
         """Cancel one job."""
         who = identity_of(request)
         await desk.check_visible([job], who)
-        (done,) = await services.engine.cancel([job], reason, who.name)
+        (done,) = await services.engine.jobs.cancel([job], reason, who.name)
         if done.state is None:
             raise NotFound("job", job)
         return CanceledJob(done.job, done.state, done.applied)
@@ -140,7 +140,7 @@ class JobRoutes(Controller):
         """Supersede an ended job by a new one."""
         who = identity_of(request)
         await desk.check_visible([job], who)
-        done = await services.engine.retry(job, who.name)
+        done = await services.engine.jobs.retry(job, who.name)
         return RetryReply(done.job, done.applied)
 
     @post("/{job:int}/unblock", opt={"role": Role.OPERATOR}, status_code=200)
@@ -155,7 +155,7 @@ class JobRoutes(Controller):
         """Accept or reject a job that waits for an operator."""
         who = identity_of(request)
         await desk.check_visible([job], who)
-        done = await services.engine.unblock(job, data.accept, data.reason, who.name)
+        done = await services.engine.jobs.unblock(job, data.accept, data.reason, who.name)
         return Changed(done.applied)
 
     @post("/{job:int}/priority", opt={"role": Role.SUBMITTER}, status_code=200)
@@ -174,8 +174,8 @@ class JobRoutes(Controller):
             data.adjustment > shown.priority.adjustment or shown.submitted_by != who.name
         ):
             raise Forbidden("a submitter may only lower the priority of its own jobs")
-        done = await services.engine.adjust_priority(job, data.adjustment, who.name)
-        standing = await services.engine.standing(job)
+        done = await services.engine.jobs.adjust_priority(job, data.adjustment, who.name)
+        standing = await services.engine.jobs.position(job)
         return PriorityReply(
             base=done.base,
             adjustment=done.adjustment,

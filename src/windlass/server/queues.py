@@ -52,13 +52,17 @@ class QueueRoutes(Controller):
     async def pause(self, request: Ask, name: FromPath[str], services: UseServices) -> Changed:
         """Stop giving out jobs of a queue."""
         check_name("queue", name)
-        return Changed((await services.engine.pause(name, identity_of(request).name)).applied)
+        return Changed(
+            (await services.engine.queues.pause(name, identity_of(request).name)).applied
+        )
 
     @post("/{name:str}/resume", opt={"role": Role.OPERATOR, "fleet": True}, status_code=200)
     async def resume(self, request: Ask, name: FromPath[str], services: UseServices) -> Changed:
         """Give out jobs of a queue again."""
         check_name("queue", name)
-        return Changed((await services.engine.resume(name, identity_of(request).name)).applied)
+        return Changed(
+            (await services.engine.queues.resume(name, identity_of(request).name)).applied
+        )
 
     @post("/{name:str}/limits", opt={"role": Role.OPERATOR, "fleet": True}, status_code=200)
     async def limit(
@@ -72,7 +76,7 @@ class QueueRoutes(Controller):
         check_name("queue", name)
         limits = QueueLimits(data.max_running, data.max_per_worker, data.preempts)
         actor = identity_of(request).name
-        return Changed((await services.engine.set_queue_limits(name, limits, actor)).applied)
+        return Changed((await services.engine.queues.set_limits(name, limits, actor)).applied)
 
 
 def _info(row: QueueRow, limits: Mapping[int, LimitRow], depth: int) -> QueueInfo:
@@ -106,5 +110,5 @@ class NamespaceRoutes(Controller):
         """Set the weight of a namespace."""
         check_name("namespace", name)
         actor = identity_of(request).name
-        done = await services.engine.set_namespace_weight(name, data.weight, actor)
+        done = await services.engine.queues.set_namespace_weight(name, data.weight, actor)
         return Changed(done)

@@ -50,7 +50,7 @@ class WorkerRoutes(Controller):
         if who is None and data.code is None and bearer(list(request.scope["headers"])):
             raise Unauthorized("this token is not valid: present another one, a code, or none")
         rights = await _rights(services, who, data)
-        done = await services.engine.enrol(
+        done = await services.engine.workers.enrol(
             Enrolment(
                 name=data.name,
                 slots=data.slots,
@@ -96,7 +96,7 @@ class WorkerRoutes(Controller):
     ) -> Changed:
         """Set the metadata that operators decide."""
         actor = identity_of(request).name
-        return Changed(await services.engine.set_static_metadata(worker, data, actor))
+        return Changed(await services.engine.workers.set_metadata(worker, data, actor))
 
     @post("/{worker:int}/{action:str}", opt={"role": Role.OPERATOR, "fleet": True}, status_code=200)
     async def act(
@@ -108,7 +108,7 @@ class WorkerRoutes(Controller):
             raise NotFound("action", action)
         actor = identity_of(request).name
         reason = None if status is WorkerStatus.ONLINE else f"{action} by {actor}"
-        done = await services.engine.set_worker_status(worker, status, reason, actor)
+        done = await services.engine.workers.set_status(worker, status, reason, actor)
         services.access.forget()
         return Changed(done)
 
@@ -129,7 +129,7 @@ class WorkerRoutes(Controller):
     ) -> Changed:
         """The worker's process ends: nobody needs to wait for its silence."""
         check_speaks_for(identity_of(request), worker)
-        return Changed(await services.engine.leave(worker, data.incarnation))
+        return Changed(await services.engine.workers.leave(worker, data.incarnation))
 
     @delete("/{worker:int}", opt={"role": Role.OPERATOR, "fleet": True}, status_code=200)
     async def remove(
@@ -137,7 +137,7 @@ class WorkerRoutes(Controller):
     ) -> Changed:
         """Forget a worker and revoke its tokens; refused while it is busy."""
         actor = identity_of(request).name
-        done = await services.engine.remove_worker(worker, force, actor)
+        done = await services.engine.workers.remove(worker, force, actor)
         services.access.forget()
         return Changed(done)
 

@@ -81,7 +81,7 @@ class WorkflowRoutes(Controller):
         """The workflow once it has ended, or as it is when the time is up."""
         desk, who = WorkflowDesk(services.engine), identity_of(request)
         await desk.workflow(workflow, who)
-        await services.engine.wait_workflow_ended(workflow, int(timeout * 1000))
+        await services.engine.workflows.wait_ended(workflow, int(timeout * 1000))
         return await desk.workflow(workflow, who)
 
     @post("/{workflow:int}/cancel", opt={"role": Role.SUBMITTER}, status_code=200)
@@ -91,7 +91,7 @@ class WorkflowRoutes(Controller):
         """Cancel a workflow: nothing new starts, what runs is told to stop."""
         who = identity_of(request)
         await WorkflowDesk(services.engine).workflow(workflow, who)
-        done = await services.engine.cancel_workflow(workflow, data.reason, who.name)
+        done = await services.engine.workflows.cancel(workflow, data.reason, who.name)
         return CanceledWorkflow(done.workflow, done.state, done.applied)
 
     @post("/{workflow:int}/retry", opt={"role": Role.SUBMITTER}, status_code=200)
@@ -101,5 +101,5 @@ class WorkflowRoutes(Controller):
         """Try the failed jobs of a workflow again, or all of it as a new workflow."""
         who = identity_of(request)
         await WorkflowDesk(services.engine).workflow(workflow, who)
-        done = await services.engine.retry_workflow(workflow, data.failed, who.name)
+        done = await services.engine.workflows.retry(workflow, data.failed, who.name)
         return RetriedWorkflow(done.workflow, done.applied)

@@ -13,9 +13,9 @@ from windlass.engine.loops.ticker import Ticker
 async def test_a_round_with_nothing_to_do_says_so(rig: Rig) -> None:
     await rig.end_grace()
     log = await rig.events()
-    assert await rig.scheduling() == scheduling.Report(0, 0, 0)
-    assert await rig.health() == health.Report(0, 0, 0, 0, in_grace=False)
-    assert await rig.cleanup() == cleanup.Report(0, 0)
+    assert await rig.scheduling() == scheduling.SchedulingReport(0, 0, 0)
+    assert await rig.health() == health.HealthReport(0, 0, 0, 0, in_grace=False)
+    assert await rig.cleanup() == cleanup.CleanupReport(0, 0)
     assert await rig.events() == log
 
 

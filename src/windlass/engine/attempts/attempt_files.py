@@ -81,7 +81,7 @@ async def may_log(tx: Tx, holder: Holder, lease: Lease | None) -> None:
         return
     facts = (await tx.jobs.read([holder.job])).get(holder.job)
     mine = holder.attempt, holder.worker, holder.incarnation
-    if facts is not None and facts.state:
+    if facts is not None and not facts.is_open:
         ended_by = facts.attempt, facts.worker, facts.incarnation
         if ended_by == mine:
             return

@@ -23,7 +23,7 @@ SEGMENT_LIMIT: Final = 4 * 1024 * 1024  # bytes in one append
 DELETE_AT_ONCE: Final = 1_000
 
 
-class Piece(NamedTuple):
+class LogPiece(NamedTuple):
     """Bytes of the log from `start` to `end`; without a key they are missing."""
 
     key: str
@@ -36,7 +36,7 @@ class LogPart(NamedTuple):
     """A stretch of a log; reading goes on at `next`."""
 
     row: LogRow
-    pieces: tuple[Piece, ...]
+    pieces: tuple[LogPiece, ...]
     next: int
 
 
@@ -108,7 +108,7 @@ class Logs:
     async def find(self, row: LogRow, offset: int, limit: int) -> LogPart:
         """Where the bytes from `offset` on are kept, at most `limit` of them."""
         position, left = offset, limit
-        pieces: list[Piece] = []
+        pieces: list[LogPiece] = []
         async for key, start, end in self._segments(row, position - SEGMENT_LIMIT):
             end = min(end, row.bytes)
             if end <= position:
@@ -116,14 +116,14 @@ class Logs:
             if left <= 0:
                 return LogPart(row, tuple(pieces), position)
             if start > position:
-                pieces.append(Piece("", position, position, start))
+                pieces.append(LogPiece("", position, position, start))
                 position = start
             stop = min(end, position + left)
-            pieces.append(Piece(key, start, position, stop))
+            pieces.append(LogPiece(key, start, position, stop))
             left -= stop - position
             position = stop
         if left > 0 and position < row.bytes:
-            pieces.append(Piece("", position, position, row.bytes))
+            pieces.append(LogPiece("", position, position, row.bytes))
             position = row.bytes
         return LogPart(row, tuple(pieces), position)
 
@@ -147,7 +147,7 @@ class Logs:
                     except NotFound:
                         yield left_out(other.end - other.start)
 
-    async def _read_piece(self, piece: Piece) -> AsyncIterator[bytes]:
+    async def _read_piece(self, piece: LogPiece) -> AsyncIterator[bytes]:
         if not piece.key:
             yield left_out(piece.end - piece.start)
             return
@@ -157,7 +157,7 @@ class Logs:
 
     async def merge(self, row: LogRow) -> None:
         """Join the segments of a log that has ended to as few as can be."""
-        run: list[Piece] = []
+        run: list[LogPiece] = []
         for piece in (await self.find(row, 0, row.bytes)).pieces:
             full = run and piece.end - run[0].start > SEGMENT_LIMIT
             if full or not piece.key:
@@ -167,7 +167,7 @@ class Logs:
                 run.append(piece)
         await self._join(row, run)
 
-    async def _join(self, row: LogRow, run: list[Piece]) -> None:
+    async def _join(self, row: LogRow, run: list[LogPiece]) -> None:
         """Write a run of pieces as one segment, and remove those that lie whole in it."""
         if len(run) < 2:
             return

@@ -45,7 +45,7 @@ async def measure_all(work: Work, found: Sequence[Measured]) -> list[int | Windl
         answers.append(timeout_ms)
         if timeout_ms != lease.timeout_ms and lease.state == RUNNING:
             changed = lease._replace(timeout_ms=timeout_ms)
-            deadline = run_deadline(work, changed, lease.started_at, lease.activity_at)
+            deadline = run_deadline(work, changed, lease.started_at, lease.last_activity_at)
             rows[lease.job] = (lease.job, timeout_ms, deadline)
     if rows:
         await work.tx.leases.allow([rows[job] for job in sorted(rows)])

@@ -49,7 +49,7 @@ async def _over(work: Work, kept: Sequence[Reservation], heads: Mapping[int, Hea
     over: list[int] = []
     for row in kept:
         fact, worker = facts.get(row.job), workers.get(row.worker)
-        waits = fact is not None and not fact.state and row.job not in leased
+        waits = fact is not None and fact.is_open and row.job not in leased
         useful = worker is not None and may_claim(worker.status) and row.shape in heads
         if not (waits and useful and worker and work.catalog.profile(worker).runs(row.shape)):
             over.append(row.worker)

@@ -99,7 +99,7 @@ class Search:
         places = [
             (shape, rank, job) for rank, job, shape in candidates if shape not in self._cursors
         ]
-        waiting = {ticket[0] for ticket in self._pool}
+        waiting = {ticket.shape for ticket in self._pool}
         places += [
             (shape, *cursor)
             for shape, cursor in self._cursors.items()
@@ -159,7 +159,7 @@ class Search:
             found = {probes[0].shape: peeked}
         else:
             for ticket in peeked:
-                found[ticket[0]].append(ticket)
+                found[ticket.shape].append(ticket)
         for probe in probes:
             tickets = found[probe.shape]
             full = len(tickets) == probe.most
@@ -185,7 +185,11 @@ class Search:
     async def _choose(self, sure: list[Ticket]) -> bool:
         """Give out what is sure; whether that changed what is left to choose from."""
         gates = self._gates
-        if gates is None and len(self._demands) == 1 and not [t for t in sure if t[5] or t[6]]:
+        if (
+            gates is None
+            and len(self._demands) == 1
+            and not [t for t in sure if t.limit or t.excluded]
+        ):
             return self._give_all(sure)
         room = self._room()
         demands = [d._replace(want=room[d.worker]) for d in self._demands]
@@ -233,8 +237,8 @@ class Search:
         if len(chosen) == len(self._pool):
             self._pool = []
         elif chosen:
-            gone = {ticket[2] for ticket in chosen}
-            self._pool = [ticket for ticket in self._pool if ticket[2] not in gone]
+            gone = {ticket.job for ticket in chosen}
+            self._pool = [ticket for ticket in self._pool if ticket.job not in gone]
         return bool(chosen)
 
     def _refuse(self, ticket: Ticket, room: dict[int, int]) -> bool:
@@ -278,7 +282,7 @@ class Search:
             self._work.effects.arrive(self._pool)
         left: dict[int, Place] = {}
         for ticket in (*self._pool, *self._passed):
-            shape, place = ticket[0], ticket[1:3]
+            shape, place = ticket.shape, (ticket.rank, ticket.job)
             known = left.get(shape)
             if known is None or place < known:
                 left[shape] = place

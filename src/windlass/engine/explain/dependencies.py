@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from windlass.domain.job.job import JobSpec
-from windlass.domain.rows.records import KEPT_WHILE_RUNNING, JobFacts, Wait
+from windlass.domain.rows.records import JobFacts, Wait
 from windlass.engine.jobs.supersede import newest_of
 from windlass.ports.store import Tx
 
@@ -31,7 +31,7 @@ async def what_blocks(tx: Tx, job: int) -> Blocked:
     spec = _spec(body)
     named = [ref for ref in (*spec.after, *spec.after_any) if isinstance(ref, int)]
     newest = await newest_of(tx, named)
-    needs = {fact.id: fact for fact in newest.values() if not fact.state}
+    needs = {fact.id: fact for fact in newest.values() if fact.is_open}
     return Blocked(tuple(needs[job] for job in sorted(needs)), wait is not None and _asks(wait))
 
 
@@ -53,8 +53,8 @@ async def way_to_root(tx: Tx, job: int) -> list[int]:
 async def _blocked_among(tx: Tx, jobs: Sequence[int]) -> set[int]:
     """Those of these open jobs that do not run while they keep a wait."""
     waits = await tx.places.waiting(jobs)
-    return {job for job, wait in waits.items() if wait.manual != KEPT_WHILE_RUNNING}
+    return {job for job, wait in waits.items() if not wait.is_running}
 
 
 def _asks(wait: Wait) -> bool:
-    return wait.manual == 1
+    return wait.needs_operator

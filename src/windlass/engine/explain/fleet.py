@@ -123,27 +123,40 @@ class Fleet:
     async def _read_rooms(self) -> Rooms:
         if self._rooms is None:
             self._rooms = Rooms(self._tx, self._catalog)
-            await self._rooms.read([row[0] for row in self._rows])
+            await self._rooms.read([worker for worker, *_ in self._rows])
         return self._rooms
 
     def name_of(self, worker: int) -> str:
         """What a worker is called."""
-        return next((row[1] for row in self._rows if row[0] == worker), str(worker))
+        found = self._row_of(worker)
+        if found is None:
+            return str(worker)
+        _, name, *_ = found
+        return name
 
     def profile_with(self, worker: int, dynamic: str) -> Profile | None:
         """A worker as it would be if its agent said this; None if it is not there."""
-        static = next((row[6] for row in self._rows if row[0] == worker), None)
-        return None if static is None else self._catalog.profile_by(static, dynamic)
+        found = self._row_of(worker)
+        if found is None:
+            return None
+        *_, static, _ = found
+        return self._catalog.profile_by(static, dynamic)
+
+    def _row_of(self, worker: int) -> FleetRow | None:
+        return next((row for row in self._rows if row[0] == worker), None)
 
     def slots(self, workers: Sequence[int]) -> tuple[int, int]:
         """How many slots these workers have, and how many of those are free."""
         wanted = set(workers)
-        mine = [(row[3], row[4]) for row in self._rows if row[0] in wanted]
+        mine = [(slots, held) for worker, _, _, slots, held, *_ in self._rows if worker in wanted]
         return sum(slots for slots, _ in mine), sum(max(0, slots - held) for slots, held in mine)
 
     def profiles(self, workers: Sequence[int]) -> list[Profile]:
         """What distinguishes these workers, for asking what else they can run."""
         wanted = set(workers)
-        mine = [row for row in self._rows if row[0] in wanted]
-        found = [self._catalog.profile_by(row[6], row[7]) for row in mine]
+        found = [
+            self._catalog.profile_by(static, dynamic)
+            for worker, *_, static, dynamic in self._rows
+            if worker in wanted
+        ]
         return list({profile.digest: profile for profile in found}.values())

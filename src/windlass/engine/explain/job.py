@@ -60,7 +60,7 @@ class Explainer:
         if not self._sees(shape.namespace):
             raise NotFound("job", job)
         state = str(STATE_BY_CODE[view.state])
-        if view.record.facts.state or view.lease is not None:
+        if not view.record.facts.is_open or view.lease is not None:
             return Explanation(job=job, state=state, summary=_no_wait(view, state))
         reasons = await self._reasons(view, shape)
         ahead = 0 if reasons.expected is None else reasons.expected.line.ahead
@@ -141,7 +141,7 @@ class Explainer:
             return Reasons()
         because = [f"job {a} waits for job {b}" for a, b in pairwise(way)]
         reasons = Reasons()
-        if not root.record.facts.state and root.lease is None:
+        if root.record.facts.is_open and root.lease is None:
             reasons = await self._root_reasons(root)
             if not reasons.steps and not reasons.waiting:
                 because.append(f"job {way[-1]} is {STATE_BY_CODE[root.state]}")

@@ -35,7 +35,7 @@ from windlass.domain.values.times import format_moment
 from windlass.engine.explain.limits_past import Limits, full_times
 from windlass.engine.jobs.supersede import newest_of
 from windlass.engine.transaction.catalog import Catalog
-from windlass.engine.verify.past import WorkerPast, tell_worker
+from windlass.engine.verify.past import WorkerPast, apply_worker_event
 from windlass.ports.store import Tx
 
 FLEET_EVENTS: Final = 100_000  # about workers and queues, that are read at most
@@ -58,10 +58,10 @@ async def time_spent(tx: Tx, catalog: Catalog, job: int, sees: Callable[[str], b
     shape = catalog.shapes[facts.shape]
     if not sees(shape.namespace):
         raise NotFound("job", job)
-    return await _Account(tx, catalog, view, shape).add_up()
+    return await _TimeAccount(tx, catalog, view, shape).add_up()
 
 
-class _Account:
+class _TimeAccount:
     """What one account reads, and what it could not."""
 
     def __init__(self, tx: Tx, catalog: Catalog, view: JobView, shape: Shape) -> None:
@@ -127,7 +127,7 @@ class _Account:
         """When the last job it waited for ended; None while one has not."""
         named = [r for r in (*self._spec.after, *self._spec.after_any) if isinstance(r, int)]
         newest = (await newest_of(self._tx, named)).values() if named else []
-        if any(not fact.state for fact in newest):
+        if any(fact.is_open for fact in newest):
             return None
         records = await self._tx.retention.records(sorted({fact.id for fact in newest}))
         return max((record.finished_at for record in records), default=FIRST)
@@ -153,7 +153,7 @@ class _Account:
         changes = [(FIRST, not able)]
         for event in told:
             past = workers.setdefault(event.worker, WorkerPast())
-            tell_worker(past, event, _data(event))
+            apply_worker_event(past, event, _data(event))
             if self._is_able(past):
                 able.add(event.worker)
             else:

@@ -32,7 +32,7 @@ async def follow_growing(
         elif await _is_over(engine, job, row):
             return
         else:  # It has not begun, or another attempt may come.
-            await engine.wait_ended(job, RECHECK_MS)
+            await engine.jobs.wait_ended(job, RECHECK_MS)
 
 
 async def _is_over(engine: Engine, job: int, row: LogRow) -> bool:

@@ -19,7 +19,7 @@ from windlass.engine.attempts.attempt_files import (
 )
 from windlass.engine.attempts.log_segments import SEGMENT_LIMIT, Logs, placed
 from windlass.engine.engine import Engine
-from windlass.engine.files.merge_segments import Merging
+from windlass.engine.files.merge_segments import SegmentMerger
 from windlass.engine.transaction.arguments import check_id
 from windlass.ports.blobs import Blobs
 from windlass.ports.gateway import Holder
@@ -43,7 +43,7 @@ class LogFiles:
     def __init__(self, engine: Engine, blobs: Blobs) -> None:
         self._engine = engine
         self._logs = Logs(blobs)
-        self.merging = Merging(self._logs)
+        self.merging = SegmentMerger(self._logs)
         self._write = engine.lane(write_all)
         self._followers: dict[tuple[int, int], set[asyncio.Event]] = {}
 

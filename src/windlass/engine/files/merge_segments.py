@@ -28,7 +28,7 @@ MOST_FOUND: Final = 1_000  # scattered logs of one sweep; the next one finds the
 log = structlog.get_logger()
 
 
-class Merging:
+class SegmentMerger:
     """Counts the appends of logs, and joins those of the long ones when they end."""
 
     def __init__(self, logs: Logs) -> None:
@@ -77,7 +77,7 @@ class Merging:
             await asyncio.wait((self._task,))
 
 
-class Scattered:
+class FragmentedLogs:
     """Logs that lie in far more segments than they need, found by the names of all segments."""
 
     def __init__(self) -> None:

@@ -108,7 +108,7 @@ async def reject_late(work: Work, jobs: Sequence[int], why: Mapping[int, Impossi
     late = [
         fact
         for fact in facts.values()
-        if not fact.state and _is_over(work, fact, specs[fact.id], why.get(fact.shape))
+        if fact.is_open and _is_over(work, fact, specs[fact.id], why.get(fact.shape))
     ]
     return await _reject(work, late, why) if late else 0
 

@@ -22,7 +22,7 @@ _ONLINE = (WorkerStatus.ONLINE,)
 _SHUT_OUT = (WorkerStatus.DISABLED, WorkerStatus.PENDING_APPROVAL)  # they stay what they are
 
 
-class Silence(NamedTuple):
+class SilenceReport(NamedTuple):
     """What a look at the workers' heartbeats found."""
 
     unhealthy: int
@@ -30,7 +30,7 @@ class Silence(NamedTuple):
     orphans: int
 
 
-async def hear(work: Work) -> bool:
+async def note_server_alive(work: Work) -> bool:
     """Note that workers are being heard; whether leases may end now.
 
     After a gap in which no engine did so, or a step of the clock, nothing ends before
@@ -50,7 +50,7 @@ async def hear(work: Work) -> bool:
     return work.now >= grace_until
 
 
-async def judge_silence(work: Work, heard: dict[int, int], may_end: bool) -> Silence:
+async def judge_silence(work: Work, heard: dict[int, int], may_end: bool) -> SilenceReport:
     """Mark workers that missed a heartbeat; end the incarnations of those that are lost."""
     config = work.config
     late = await _unheard(work, heard, config.heartbeat_interval_ms * 4 // 3, _ONLINE)
@@ -68,7 +68,7 @@ async def judge_silence(work: Work, heard: dict[int, int], may_end: bool) -> Sil
     gone += [silent[w.id] for w in left if w.id in silent]
     leases = await work.tx.leases.of_workers(sorted(worker.id for worker in gone))
     orphans = await end_orphans(work, leases, {worker.id: worker.name for worker in gone})
-    return Silence(unhealthy, len(lost), orphans)
+    return SilenceReport(unhealthy, len(lost), orphans)
 
 
 async def _unheard(
@@ -166,7 +166,7 @@ async def end_overdue(work: Work) -> int:
 
 
 def _time_out(work: Work, shape: int, workflow: int, lease: Lease) -> None:
-    activity = lease.activity_at or lease.started_at
+    activity = lease.last_activity_at
     work.move(
         lease.job, shape, workflow, lease.attempt, RUNNING, TIMED_OUT, "Timed out",
         worker=lease.worker, incarnation=lease.incarnation, data={"last_activity": activity},

@@ -107,7 +107,7 @@ class Closing:
             return
         frm = lease.state
         if failure.failure is FailureClass.TIMEOUT and frm != TIMED_OUT:
-            activity = lease.activity_at or lease.started_at or lease.assigned_at
+            activity = lease.last_activity_at or lease.assigned_at
             self._move(facts, lease, frm, TIMED_OUT, failure.message, last_activity=activity)
             self._work.effects.count("timeouts")
             frm = TIMED_OUT

@@ -13,7 +13,7 @@ from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.deadlines import Late, late_for
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.states import State
-from windlass.domain.rows.records import KEPT_WHILE_RUNNING, JobFacts, Lease
+from windlass.domain.rows.records import JobFacts, Lease
 from windlass.engine.jobs.cancel import end_waiting
 from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.jobs.dependents import hold_waits
@@ -79,10 +79,10 @@ async def note_deadlines(work: Work, rows: Sequence[tuple[int, int]]) -> None:
         work.effects.fall_due(min(at for at, _ in rows))
 
 
-async def next_deadline(tx: Tx) -> int:
-    """The earliest deadline, 0 if there is none."""
+async def next_deadline(tx: Tx) -> int | None:
+    """Returns the earliest deadline."""
     first = await tx.deadlines.passed(2**62, 1)
-    return first[0][0] if first else 0
+    return first[0][0] if first else None
 
 
 async def end_late(work: Work) -> int:
@@ -102,7 +102,7 @@ async def end_late(work: Work) -> int:
 
 
 def _late(fact: JobFacts, spec: bytes, now: int) -> Late | None:
-    if fact.state:
+    if not fact.is_open:
         return None
     known = _decode(spec)
     return late_for(known.start_before, known.finish_before, bool(fact.failed or fact.lost), now)
@@ -125,7 +125,7 @@ async def _end(work: Work, facts: Sequence[JobFacts], late: Mapping[int, Late]) 
 
 def _runs(gone: Withdrawn) -> bool:
     """Whether only a wait was found that is kept for when the job comes back."""
-    return gone.wait is not None and gone.wait.manual == KEPT_WHILE_RUNNING
+    return gone.wait is not None and gone.wait.is_running
 
 
 async def _end_leased(
@@ -150,7 +150,7 @@ async def _end_leased(
 
 def _tell(work: Work, fact: JobFacts, lease: Lease, reason: str) -> None:
     """The process is to stop; its end is that of the job."""
-    activity = lease.activity_at or lease.started_at
+    activity = lease.last_activity_at
     work.move(
         fact.id, fact.shape, fact.workflow, lease.attempt, RUNNING, TIMED_OUT, reason,
         worker=lease.worker, incarnation=lease.incarnation, data={"last_activity": activity},

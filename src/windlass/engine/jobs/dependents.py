@@ -18,7 +18,6 @@ from windlass.domain.lifecycle.rank import age_from_ms
 from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.workflow_state import FORGIVEN
 from windlass.domain.rows.records import (
-    KEPT_WHILE_RUNNING,
     Cascade,
     CascadeKind,
     JobEnd,
@@ -80,10 +79,10 @@ async def jobs_ended(work: Work, facts: Sequence[JobFacts], ends: Sequence[JobEn
         if fact.workflow and forgiven and end.state != COMPLETED:
             work.count_in_workflow(fact.workflow, FORGIVEN, 1)
         ended.append(Ended(fact.id, end.state == COMPLETED or forgiven, end.reason))
-    await tell_dependents(work, ended, edges)
+    await notify_dependents(work, ended, edges)
 
 
-async def tell_satisfied(work: Work, edges: Mapping[int, Sequence[int]]) -> None:
+async def satisfy_dependents(work: Work, edges: Mapping[int, Sequence[int]]) -> None:
     """Tell the dependents of jobs that have just completed; `edges` are the first chunks."""
     satisfied: list[Sequence[int]] = []
     for job, waiting in edges.items():
@@ -94,7 +93,7 @@ async def tell_satisfied(work: Work, edges: Mapping[int, Sequence[int]]) -> None
     await _count_met(work, satisfied)
 
 
-async def tell_dependents(
+async def notify_dependents(
     work: Work, ended: Iterable[Ended], edges: Mapping[int, Sequence[int]]
 ) -> None:
     """What is met is met at once; `edges` are the first chunks of dependents."""
@@ -133,14 +132,14 @@ async def meet(work: Work, met: dict[int, int], manual: bool = False) -> None:
         ready, freed = await work.tx.flow.free(met, work.now, young_from)
         await _note_released(work, ready)
         work.effects.arrive(ready)
-    late = [wait for wait in freed if wait.manual != KEPT_WHILE_RUNNING and ages_anew(work, wait)]
+    late = [wait for wait in freed if not wait.is_running and ages_anew(work, wait)]
     for wait in late:
         await work.tx.places.add_waits([wait._replace(unmet=1, manual=0)])
         work.cascades.append(Cascade(0, wait.job, CascadeKind.RELEASE, 0, None))
     held_back = {wait.job for wait in late}
     await release(
         work,
-        [w for w in freed if w.job not in held_back and w.manual != KEPT_WHILE_RUNNING],
+        [w for w in freed if w.job not in held_back and not w.is_running],
     )
 
 

@@ -12,9 +12,11 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from windlass.domain.job.job import LENDS, JobSpec
+from windlass.domain.job.priority_inheritance import levels_gained
 from windlass.domain.lifecycle.rank import level, rank
 from windlass.domain.rows.records import Cascade, CascadeKind, Due, JobFacts
-from windlass.engine.jobs.locate import Found, withdraw
+from windlass.engine.jobs.locate import Located, withdraw
+from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.unit_of_work import Work
 
 CHUNK = 1_000  # dependents in one row
@@ -35,6 +37,15 @@ def pass_on(work: Work, jobs: Sequence[int]) -> None:
 def pass_on_ended(work: Work, ended: Iterable[tuple[int, int]]) -> None:
     """The same for jobs, with their flags, that ended while they waited."""
     pass_on(work, [job for job, flags in ended if flags & LENDS])
+
+
+def inherited_levels(catalog: Catalog, facts: JobFacts) -> float:
+    """Returns by how many levels those that wait for an open job lift it."""
+    if not facts.is_open:
+        return 0.0
+    total = level(catalog.weight(catalog.queue_of(facts.shape)), facts.base, facts.adjustment)
+    interval = catalog.interval_ms
+    return levels_gained(rank(facts.age_from, total, interval), facts.rank, interval)
 
 
 async def inherit_chunk(work: Work, cascade: Cascade) -> tuple[int | None, int]:
@@ -66,7 +77,7 @@ async def _waited_for(work: Work, job: int) -> list[int]:
     found: set[int] = set()
     while named:
         facts = await work.tx.jobs.read(sorted(named))
-        found |= {job for job, fact in facts.items() if not fact.state}
+        found |= {job for job, fact in facts.items() if fact.is_open}
         named = {fact.superseded_by for fact in facts.values() if fact.superseded_by}
     return sorted(found)
 
@@ -76,7 +87,7 @@ async def refresh(work: Work, jobs: Sequence[int]) -> list[JobFacts]:
     if not jobs:
         return []
     facts = await work.tx.jobs.lock(sorted(jobs))
-    open_jobs = [fact for fact in facts.values() if not fact.state]
+    open_jobs = [fact for fact in facts.values() if fact.is_open]
     await work.catalog.know(work.tx, {fact.shape for fact in open_jobs})
     places = await ranks_of(work, open_jobs)
     changed = [fact for fact in open_jobs if places[fact.id] != fact.rank]
@@ -128,7 +139,7 @@ async def _best_waiting(work: Work, jobs: Sequence[int]) -> dict[int, JobFacts]:
         facts = await work.tx.jobs.read(sorted({e >> 1 for some in edges.values() for e in some}))
         for job, some in edges.items():
             found = (facts.get(edge >> 1) for edge in some)
-            waiting = [fact for fact in found if fact is not None and not fact.state]
+            waiting = [fact for fact in found if fact is not None and fact.is_open]
             if job in best:
                 waiting.append(best[job])
             if waiting:
@@ -143,7 +154,7 @@ async def _set(work: Work, fact: JobFacts, place: int) -> None:
     await work.tx.jobs.set_priority(fact.id, fact.adjustment, fact.age_from, place, flags)
 
 
-async def move_to(work: Work, fact: JobFacts, place: int) -> Found:
+async def move_to(work: Work, fact: JobFacts, place: int) -> Located:
     """Give a locked job another rank, wherever it waits: its state does not change.
 
     What it waits for may have its rank from it by then, so its end has to be passed on.
@@ -154,7 +165,7 @@ async def move_to(work: Work, fact: JobFacts, place: int) -> Found:
     return found
 
 
-async def _put_back(work: Work, found: Found, place: int) -> None:
+async def _put_back(work: Work, found: Located, place: int) -> None:
     """Back to the same place, at the new rank."""
     places = work.tx.places
     for gone in found.withdrawn:

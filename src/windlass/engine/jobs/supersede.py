@@ -70,7 +70,7 @@ async def retry_many(
     named = await _newest(work, [ref for spec in specs.values() for ref in _ids(spec)])
     locked = await work.tx.jobs.lock(sorted({*known, *named.values()}))
     await work.catalog.know(work.tx, (locked[job].shape for job in known))
-    standing = await _Standing.read(work, [locked[job] for job in sorted(known)])
+    standing = await _Obstacles.read(work, [locked[job] for job in sorted(known)])
     answers: list[Superseded | WindlassError] = []
     for job in jobs:
         if job not in locked:
@@ -110,7 +110,7 @@ def _follow(job: int, locked: Mapping[int, JobFacts]) -> int:
     return job
 
 
-class _Standing:
+class _Obstacles:
     """What stands against superseding jobs, beside their dependencies."""
 
     def __init__(self, busy: frozenset[int], canceling: frozenset[int]) -> None:
@@ -254,7 +254,7 @@ def _unmet(locked: Mapping[int, JobFacts], after: list[int], after_any: list[int
     for job in after:
         fact = locked.get(job)
         if fact is not None and not (
-            fact.state == COMPLETED or (fact.state and fact.flags & ALLOW_FAILURE)
+            fact.state == COMPLETED or (not fact.is_open and fact.flags & ALLOW_FAILURE)
         ):
             unmet += 1
     return unmet + sum(1 for job in after_any if job in locked and not locked[job].state)
@@ -301,7 +301,7 @@ async def revive(work: Work, cascade: Cascade, edges: tuple[int, ...]) -> None:
     met = [job for job, any_end in dependents.items() if any_end or forgiven]
     if not locked[new].state:
         await _block_again(work, [locked[job] for job in met if not locked[job].state])
-    standing = await _Standing.read(work, [locked[job] for job in sorted(specs)])
+    standing = await _Obstacles.read(work, [locked[job] for job in sorted(specs)])
     for job in sorted(dependents):
         fact = locked[job]
         if fact.state != ABORTED or fact.superseded_by or job not in specs:
@@ -318,7 +318,7 @@ async def revive(work: Work, cascade: Cascade, edges: tuple[int, ...]) -> None:
 
 def _may_wait(facts: JobFacts) -> bool:
     """Whether the end of a dependency can still mean something to this job."""
-    return not facts.state or (facts.state == ABORTED and not facts.superseded_by)
+    return facts.is_open or (facts.state == ABORTED and not facts.superseded_by)
 
 
 async def _aborted_specs(work: Work, jobs: list[int]) -> dict[int, JobSpec]:

@@ -19,7 +19,7 @@ from windlass.domain.pools.templates import decode_pool
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.engine.access import CODE_PREFIX, digest_of
 from windlass.engine.pools.pools import Pools
-from windlass.engine.pools.reconcile import Found, Requests, reconcile
+from windlass.engine.pools.reconcile import ProviderListing, ProviderRequests, reconcile
 from windlass.engine.pools.steps import (
     decide,
     note_ended,
@@ -42,7 +42,7 @@ T = TypeVar("T")
 log = structlog.get_logger("windlass.pools")
 
 
-class Report(msgspec.Struct, frozen=True):
+class PoolsReport(msgspec.Struct, frozen=True):
     """What one round did; it is idle if another server has the turn."""
 
     pools: int = 0
@@ -65,18 +65,18 @@ class PoolsLoop:
         self._made: dict[int, tuple[bytes, Provider]] = {}
         self.interval_ms = self._engine.config.pools_interval_ms
 
-    async def run_once(self, now: int) -> Report:
+    async def run_once(self, now: int) -> PoolsReport:
         """One round: look, take note, decide, act."""
         if not await self._engine.store.read(lambda tx: tx.pools.all()):
-            return Report()
+            return PoolsReport()
         installation = await self._pools.installation()
         if not await self._engine.run(self._take_turn):
             return await self._round(installation, turn=False)
         before = await self._round(installation)
         verdicts = await self._decide()
-        after = await self._round(installation) if any(v.start for v in verdicts) else Report()
+        after = await self._round(installation) if any(v.start for v in verdicts) else PoolsReport()
         self._engine.counters.ran(self.name, now)
-        return Report(
+        return PoolsReport(
             pools=len(verdicts),
             wanted=sum(verdict.wanted for verdict in verdicts),
             launched=before.launched + after.launched,
@@ -101,11 +101,11 @@ class PoolsLoop:
         tokens = [self._pools.fresh_name() for _ in range(MOST_STARTED)]
         return await self._engine.run(partial(decide, survey=survey, tokens=tokens))
 
-    async def _round(self, installation: str, turn: bool = True) -> Report:
+    async def _round(self, installation: str, turn: bool = True) -> PoolsReport:
         """Tend all pools; without the turn, only machines that no other server can see."""
         rows = await self._engine.store.read(lambda tx: tx.pools.all())
         reports = await _all(self._tend(row, installation, turn) for row in rows)
-        return Report(
+        return PoolsReport(
             pools=len(rows) if turn else 0,
             launched=sum(report.launched for report in reports),
             refused=sum(report.refused for report in reports),
@@ -113,25 +113,27 @@ class PoolsLoop:
             leaks=sum(report.leaks for report in reports),
         )
 
-    async def _tend(self, row: PoolRow, installation: str, turn: bool) -> Report:
+    async def _tend(self, row: PoolRow, installation: str, turn: bool) -> PoolsReport:
         """One pool: what its provider has, and what is to be asked of it."""
         pool, owner = decode_pool(row.body), Owner(installation, row.name)
         try:
             provider = self._provider(row, pool)
             if not turn and not provider.host:
-                return Report()
+                return PoolsReport()
             machines = await _in_time(provider.find(owner))
         except (ProviderFault, InvalidInput) as fault:
             await self._complain(row, str(fault))
-            return Report()
+            return PoolsReport()
         retry = 0 if self._engine.store.inline else CALL_MS
         listed = None if machines is None else {m.token: m for m in machines}
-        found = Found(listed, provider.settle_ms, retry, provider.host, turn)
-        requests: Requests = await self._engine.run(partial(reconcile, pool_id=row.id, found=found))
+        found = ProviderListing(listed, provider.settle_ms, retry, provider.host, turn)
+        requests: ProviderRequests = await self._engine.run(
+            partial(reconcile, pool_id=row.id, found=found)
+        )
         launched = await self._launch_all(provider, pool, owner, requests.launch)
         if requests.terminate:
             await self._terminate(row, provider, requests.terminate, machines is None)
-        return Report(
+        return PoolsReport(
             launched=launched,
             refused=len(requests.launch) - launched,
             terminated=len(requests.terminate),

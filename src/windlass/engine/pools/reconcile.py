@@ -18,7 +18,7 @@ from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.provider import Machine
 
 
-class Requests(NamedTuple):
+class ProviderRequests(NamedTuple):
     """What is to be asked of a provider after a commit."""
 
     launch: Sequence[PoolWorkerRow] = ()
@@ -26,7 +26,7 @@ class Requests(NamedTuple):
     leaks: int = 0
 
 
-class Found(NamedTuple):
+class ProviderListing(NamedTuple):
     """What a provider's list showed; `settle_ms` is how long new machines may be missing.
 
     Where there is no list, the rows say what there is: a machine until it was ended. With a
@@ -50,7 +50,7 @@ class Found(NamedTuple):
         return self.turn or bool(member.machine and not self.is_elsewhere(member))
 
 
-async def reconcile(work: Work, pool_id: int, found: Found) -> Requests:
+async def reconcile(work: Work, pool_id: int, found: ProviderListing) -> ProviderRequests:
     """Bring a pool's rows in line with what exists, and say what the provider is to do."""
     row = await work.tx.pools.lock(pool_id)
     members = [member for member in await work.tx.pools.living() if member.pool == pool_id]
@@ -58,7 +58,7 @@ async def reconcile(work: Work, pool_id: int, found: Found) -> Requests:
     if machines is None:
         machines = {m.token: Machine(m.token, m.machine) for m in members if m.machine}
     if row is None:
-        return Requests(terminate=list(machines.values()), leaks=len(machines))
+        return ProviderRequests(terminate=list(machines.values()), leaks=len(machines))
     workers = await work.tx.workers.lock(sorted(m.worker for m in members))
     held = await work.tx.leases.count(sorted(workers))
     step = _Reconciling(work, row, found, machines, workers, held)
@@ -75,7 +75,7 @@ async def reconcile(work: Work, pool_id: int, found: Found) -> Requests:
     leaks = [machine for token, machine in machines.items() if token not in known]
     for machine in leaks:
         say(work, row, f"found {machine.id}, which nobody asked for", machine=machine.id)
-    return Requests(step.launch, [*step.terminate, *leaks], len(leaks))
+    return ProviderRequests(step.launch, [*step.terminate, *leaks], len(leaks))
 
 
 class _Reconciling:
@@ -85,7 +85,7 @@ class _Reconciling:
         self,
         work: Work,
         row: PoolRow,
-        found: Found,
+        found: ProviderListing,
         machines: Mapping[str, Machine],
         workers: Mapping[int, Worker],
         held: Mapping[int, int],

@@ -22,8 +22,8 @@ from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Worker
 from windlass.engine.claim.preemption import tell_to_stop
 from windlass.engine.fleet.workers import remove, set_status
-from windlass.engine.pools.snapshot import Seen, Survey, look
-from windlass.engine.pools.targets import Known
+from windlass.engine.pools.snapshot import FleetSnapshot, ShapeTotals, take_snapshot
+from windlass.engine.pools.targets import KnownPool
 from windlass.engine.pools.transitions import ACTOR, failed, move, say
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.provider import Machine
@@ -33,11 +33,11 @@ GONE_KEPT_MS: Final = 7 * 86_400_000
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-async def decide(work: Work, survey: Survey, tokens: Sequence[str]) -> list[Verdict]:
+async def decide(work: Work, survey: ShapeTotals, tokens: Sequence[str]) -> list[Verdict]:
     """Ask for the workers that are missing, and send away those that are not needed."""
     for row in sorted(await work.tx.pools.all()):
         await work.tx.pools.lock(row.id)
-    seen = await look(work, survey)
+    seen = await take_snapshot(work, survey)
     verdicts = size(seen.fleet)
     left = list(tokens)
     rows = {known.pool.name: known.row for known in seen.pools}
@@ -53,7 +53,7 @@ async def decide(work: Work, survey: Survey, tokens: Sequence[str]) -> list[Verd
     return verdicts
 
 
-async def _request(work: Work, row: PoolRow, known: Known, tokens: Sequence[str]) -> None:
+async def _request(work: Work, row: PoolRow, known: KnownPool, tokens: Sequence[str]) -> None:
     """Write down who is to be: the worker with what it will be known by, and the intent."""
     pool, slots = known.pool, known.template.slots
     static = _encode(pool.template()).decode()
@@ -79,7 +79,7 @@ async def _request(work: Work, row: PoolRow, known: Known, tokens: Sequence[str]
     say(work, row, f"Pool {pool.name} asks for {len(fresh)} workers", **asked)
 
 
-async def _send_away(work: Work, seen: Seen) -> None:
+async def _send_away(work: Work, seen: FleetSnapshot) -> None:
     """Drain those that should leave; one that has just got a job stays, unless all go."""
     for known, now in zip(seen.pools, seen.fleet.pools, strict=True):
         going = leavers(now, seen.members_of(known), work.now)
@@ -97,7 +97,7 @@ async def _send_away(work: Work, seen: Seen) -> None:
             await work.tx.pools.update_workers([draining])
 
 
-async def _take_back(work: Work, seen: Seen) -> None:
+async def _take_back(work: Work, seen: FleetSnapshot) -> None:
     """Where a budget is spent, what still runs is queued again, blamed for nothing."""
     for known, now in zip(seen.pools, seen.fleet.pools, strict=True):
         if known.members and is_spent(now):
@@ -108,7 +108,7 @@ async def _take_back(work: Work, seen: Seen) -> None:
                 say(work, known.row, f"{told} jobs are taken back: {why}")
 
 
-async def _end_pools(work: Work, seen: Seen) -> None:
+async def _end_pools(work: Work, seen: FleetSnapshot) -> None:
     """A deleted pool goes with its last worker; what was asked for in vain is forgotten."""
     for known in seen.pools:
         if known.row.state == PoolState.DELETING and not known.members:

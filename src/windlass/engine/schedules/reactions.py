@@ -24,8 +24,8 @@ from windlass.domain.values.errors import (
 from windlass.domain.values.quantities import format_duration, parse_duration_ms
 from windlass.domain.values.times import format_moment
 from windlass.engine.engine import Engine
-from windlass.engine.schedules.planning import Order, Planner, submit_planned
-from windlass.engine.schedules.templates import find_template, order_of
+from windlass.engine.schedules.planning import Planner, PlanRequest, submit_planned
+from windlass.engine.schedules.templates import find_template, plan_request_of
 from windlass.engine.submit.submission import Duplicate
 from windlass.engine.transaction.reaction_intents import reactions_for
 from windlass.engine.transaction.unit_of_work import Work
@@ -106,7 +106,7 @@ class Reactions:
         if isinstance(task.reaction.submit, str):
             namespace = task.workflow.namespace
             template = await find_template(work.tx, namespace, task.reaction.submit)
-            order = order_of(template, order)
+            order = plan_request_of(template, order)
         planned = self._planner.plan(order)
         submitted = await submit_planned(work, self._engine, planned)
         said = f"submitted workflow {submitted.workflow}"
@@ -134,7 +134,7 @@ class Reactions:
         noted = row._replace(tries=row.tries + 1, result=row.workflow, message=said)
         await self._engine.run(lambda work: work.tx.reactions.update(noted))
         not_before = await self._engine.now() + delay
-        await self._engine.retry_workflow(row.workflow, True, actor, not_before=not_before)
+        await self._engine.workflows.retry(row.workflow, True, actor, not_before=not_before)
         await self._conclude(row.id, ReactionState.DONE, row.workflow, said)
 
     async def _next_delay(self, task: _Task) -> int | None:
@@ -186,10 +186,10 @@ def _is_earlier(row: ReactionRow, now: ReactionRow) -> bool:
     return (row.trigger, row.place) == (now.trigger, now.place) and row.run < now.run
 
 
-def _order(task: _Task) -> Order:
+def _order(task: _Task) -> PlanRequest:
     workflow, submit = task.workflow, task.reaction.submit
     jobs = [] if submit is None or isinstance(submit, str) else msgspec.to_builtins(submit)
-    return Order(
+    return PlanRequest(
         name=f"{workflow.name}, then",
         namespace=workflow.namespace,
         actor=f"reaction of workflow {workflow.id}",

@@ -24,8 +24,8 @@ from windlass.domain.schedules.schedules import (
 from windlass.domain.values.errors import InvalidInput, Overloaded, StoreUnavailable, WindlassError
 from windlass.domain.values.times import format_moment
 from windlass.engine.engine import Engine
-from windlass.engine.schedules.planning import Order, Planned, Planner, submit_planned
-from windlass.engine.schedules.templates import find_template, order_of
+from windlass.engine.schedules.planning import PlannedWorkflow, Planner, PlanRequest, submit_planned
+from windlass.engine.schedules.templates import find_template, plan_request_of
 from windlass.engine.submit.submission import Duplicate
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Tx
@@ -35,7 +35,7 @@ TIDIED: Final = 20  # those that nothing waits for, of which the ends are noted 
 REASON_LIMIT: Final = 500
 
 
-class Starts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RunTarget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a schedule starts: a template with parameters, or jobs."""
 
     template: str | None = None
@@ -44,7 +44,7 @@ class Starts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     priority: int | str | None = None
 
 
-starts_of = msgspec.json.Decoder(Starts).decode
+starts_of = msgspec.json.Decoder(RunTarget).decode
 
 
 class Advanced(NamedTuple):
@@ -85,7 +85,7 @@ class Runs:
             done = await self._advance_once(schedule)
             for workflow in done.cancel:
                 reason = "Its schedule starts the next run"
-                await self._engine.cancel_workflow(workflow, reason, "schedule")
+                await self._engine.workflows.cancel(workflow, reason, "schedule")
             started += bool(done.workflow)
             if not done.run:
                 return started
@@ -135,10 +135,10 @@ class Runs:
         _say(work, row, done, f"started workflow {submitted.workflow}", "started")
         return Advanced(run.id, submitted.workflow)
 
-    async def plan(self, tx: Tx, row: ScheduleRow, slot: int) -> Planned:
+    async def plan(self, tx: Tx, row: ScheduleRow, slot: int) -> PlannedWorkflow:
         """What a run of this schedule submits."""
         starts = starts_of(row.body)
-        order = Order(
+        order = PlanRequest(
             name=row.name,
             namespace=row.namespace,
             actor=f"schedule {row.name}",
@@ -149,7 +149,7 @@ class Runs:
         )
         if starts.template is not None:
             template = await find_template(tx, row.namespace, starts.template)
-            order = order_of(template, order)
+            order = plan_request_of(template, order)
         return self._planner.plan(order)
 
 

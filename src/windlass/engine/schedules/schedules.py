@@ -24,7 +24,7 @@ from windlass.domain.schedules.schedules import (
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.engine.engine import Engine
 from windlass.engine.schedules.planning import Planner
-from windlass.engine.schedules.runs import Runs, Starts
+from windlass.engine.schedules.runs import Runs, RunTarget
 from windlass.engine.schedules.templates import check_template_name
 from windlass.engine.transaction.arguments import check_text
 from windlass.engine.transaction.unit_of_work import Work
@@ -36,7 +36,7 @@ SHOWN_RUNS: Final = 20
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-class Wanted(NamedTuple):
+class ScheduleInput(NamedTuple):
     """A schedule as it is asked for."""
 
     namespace: str
@@ -47,10 +47,10 @@ class Wanted(NamedTuple):
     catch_up: str
     catch_up_limit: int
     paused: bool
-    starts: Starts
+    starts: RunTarget
 
 
-class Seen(NamedTuple):
+class ScheduleView(NamedTuple):
     """A schedule and its newest runs."""
 
     row: ScheduleRow
@@ -64,7 +64,7 @@ class Schedules:
         self._engine = engine
         self.runs = Runs(engine, planner)
 
-    async def put(self, wanted: Wanted, actor: str) -> tuple[ScheduleRow, bool]:
+    async def put(self, wanted: ScheduleInput, actor: str) -> tuple[ScheduleRow, bool]:
         """Make or change a schedule; the row, and whether anything changed."""
         body = _checked(wanted, actor)
         await self._engine.store.read(lambda tx: self._try_plan(tx, _draft(wanted, body)))
@@ -123,19 +123,19 @@ class Schedules:
         """Every schedule of a namespace, or of all."""
         return await self._engine.store.read(lambda tx: tx.schedules.all(namespace))
 
-    async def show(self, namespace: str, name: str) -> Seen:
+    async def show(self, namespace: str, name: str) -> ScheduleView:
         """A schedule with its newest runs."""
 
-        async def read(tx: Tx) -> Seen:
+        async def read(tx: Tx) -> ScheduleView:
             row = await _named(tx, namespace, name)
-            return Seen(row, await tx.schedules.runs(row.id, 0, SHOWN_RUNS))
+            return ScheduleView(row, await tx.schedules.runs(row.id, 0, SHOWN_RUNS))
 
         return await self._engine.store.read(read)
 
     async def _try_plan(self, tx: Tx, row: ScheduleRow) -> None:
         """Refuse what could not be started, as far as that can be known now."""
         planned = await self.runs.plan(tx, row, 0)
-        self._engine.prepare(planned.jobs)
+        self._engine.validate(planned.jobs)
         order_by_dependencies([*planned.jobs])
 
 
@@ -180,7 +180,7 @@ def _say(work: Work, row: ScheduleRow, what: str, actor: str | None, **data: obj
     work.say(EventKind.SCHEDULE, f"Schedule {row.name} {what}", actor=actor, data=about)
 
 
-def _checked(wanted: Wanted, actor: str) -> bytes:
+def _checked(wanted: ScheduleInput, actor: str) -> bytes:
     """What is stored of what it starts; refuses what cannot be meant."""
     check_template_name(wanted.name)
     check_name("namespace", wanted.namespace)
@@ -207,7 +207,7 @@ def _one_of(field: str, value: str, known: Sequence[str]) -> None:
         raise InvalidInput(field, f"one of {', '.join(known)}", value)
 
 
-def _draft(wanted: Wanted, body: bytes) -> ScheduleRow:
+def _draft(wanted: ScheduleInput, body: bytes) -> ScheduleRow:
     return ScheduleRow(
         0, wanted.namespace, wanted.name, wanted.cron, wanted.zone, wanted.overlap,
         wanted.catch_up, wanted.catch_up_limit, int(wanted.paused), 0, 0, body, 0, None, 0,

@@ -15,7 +15,7 @@ from windlass.domain.rows.events import EventKind
 from windlass.domain.schedules.schedules import TemplateRow
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.engine.engine import Engine
-from windlass.engine.schedules.planning import Order, Planner
+from windlass.engine.schedules.planning import Planner, PlanRequest
 from windlass.engine.transaction.arguments import check_text
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Tx
@@ -33,7 +33,7 @@ class PutTemplate(NamedTuple):
     applied: bool
 
 
-class Started(NamedTuple):
+class StartedWorkflow(NamedTuple):
     """A workflow and its jobs; `applied` is False if one with its key had not ended."""
 
     workflow: int
@@ -97,14 +97,16 @@ class Templates:
         """The newest version of each."""
         return await self._engine.store.read(lambda tx: tx.templates.all(namespace))
 
-    async def start(self, reference: str, order: Order, key: str | None = None) -> Started:
+    async def start(
+        self, reference: str, order: PlanRequest, key: str | None = None
+    ) -> StartedWorkflow:
         """Submit the workflow that a template describes; with the same `key`, once."""
         row = await self.find(order.namespace, reference)
-        planned = self._planner.plan(order_of(row, order))
+        planned = self._planner.plan(plan_request_of(row, order))
         key = key if planned.jobs else None
         done = await self._engine.submit(planned.jobs, planned.workflow, key)
         applied = len(done.ids) == len(planned.jobs) and all(done.applied)
-        return Started(done.workflow, done.ids, applied, f"{row.name}@{row.version}")
+        return StartedWorkflow(done.workflow, done.ids, applied, f"{row.name}@{row.version}")
 
 
 def check_template_name(name: str, field: str = "name") -> None:
@@ -130,7 +132,7 @@ async def find_template(
     return found
 
 
-def order_of(row: TemplateRow, order: Order) -> Order:
+def plan_request_of(row: TemplateRow, order: PlanRequest) -> PlanRequest:
     """The same order, with the description of this version."""
     return msgspec.structs.replace(
         order,

@@ -96,7 +96,7 @@ def bytes_of(submission: Submission) -> int:
     return sum(len(job.body) for job in submission.jobs)
 
 
-async def said_before(
+async def known_answers(
     work: Work, submissions: Sequence[Submission], places: Mapping[int, Sequence[int]]
 ) -> dict[int, Submitted | WindlassError]:
     """The answers to submissions whose key is known; the keys of the others are taken.

@@ -35,7 +35,7 @@ AFTER = b'"after":'
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-class _Kind:
+class _JobRun:
     """Jobs one after the other of one mould, base and workflow: what they share."""
 
     __slots__ = (
@@ -67,7 +67,7 @@ class _Kind:
         )
 
 
-class _Sheet:
+class _RowBatch:
     """The rows of one submission, gathered."""
 
     def __init__(
@@ -85,11 +85,11 @@ class _Sheet:
         self._work = work
         self._outside = outside
         self._groups = groups
-        self._kinds: list[_Kind] = []
+        self._kinds: list[_JobRun] = []
 
     def add_all(self, drafts: Sequence[Draft], shapes: Mapping[str, int]) -> None:
         """Write down all jobs, which come ascending by id."""
-        kind: _Kind | None = None
+        kind: _JobRun | None = None
         for draft in drafts:
             if kind is None or not kind.has(draft):
                 kind = self._kind(draft, shapes[draft.job.mould.digest])
@@ -101,13 +101,13 @@ class _Sheet:
         for kind in self._kinds:
             self._add(kind)
 
-    def _kind(self, draft: Draft, shape: int) -> _Kind:
+    def _kind(self, draft: Draft, shape: int) -> _JobRun:
         spec, work = draft.job.spec, self._work
         workflow = self._groups.get(draft.workflow)
         created = workflow.created_at if workflow else work.now
         age_from = age_from_ms(created, spec.not_before or None, None)
         total = level(work.catalog.weight(spec.queue), draft.base, 0)
-        return _Kind(draft, shape, age_from, rank(age_from, total, work.catalog.interval_ms))
+        return _JobRun(draft, shape, age_from, rank(age_from, total, work.catalog.interval_ms))
 
     def _rank(self, drafts: Sequence[Draft]) -> None:
         """Each job by the best among itself and those behind it."""
@@ -127,12 +127,12 @@ class _Sheet:
         better = []
         for draft in drafts:
             facts = (outside.get(job) for job in (*draft.after, *draft.any_after))
-            if any(f is not None and not f.state and f.rank > draft.rank for f in facts):
+            if any(f is not None and f.is_open and f.rank > draft.rank for f in facts):
                 draft.lends = True
                 better.append(draft.id)
         pass_on(self._work, better)
 
-    def _add(self, kind: _Kind) -> None:
+    def _add(self, kind: _JobRun) -> None:
         """Write down the jobs of one kind, in a loop that looks at nothing that they share."""
         mould, shape, workflow, now = kind.mould, kind.shape, kind.workflow, self._work.now
         flags, base, age_from, named = mould.flags, kind.base, kind.age_from, mould.named
@@ -153,7 +153,7 @@ class _Sheet:
             else:
                 self._put(draft, kind, unmet)
 
-    def _put(self, draft: Draft, kind: _Kind, unmet: int) -> None:
+    def _put(self, draft: Draft, kind: _JobRun, unmet: int) -> None:
         """Find the place of a job that may have a time, a deadline or a manual condition."""
         spec, job_id = draft.job.spec, draft.id
         ticket = Ticket(kind.shape, draft.rank, job_id, 0, kind.workflow, draft.limit, None)
@@ -200,7 +200,7 @@ class _Sheet:
         unmet, unsatisfied = 0, False
         for job in draft.after:
             fact = outside.get(job)
-            if fact is not None and fact.state:
+            if fact is not None and not fact.is_open:
                 if not has_failed(fact):
                     continue
                 unsatisfied = True
@@ -208,7 +208,7 @@ class _Sheet:
             unmet += 1
         for job in draft.any_after:
             fact = outside.get(job)
-            if fact is None or not fact.state:
+            if fact is None or fact.is_open:
                 edges[job].append(edge + 1)
                 unmet += 1
         if unsatisfied:
@@ -216,7 +216,7 @@ class _Sheet:
         return unmet
 
 
-async def write_drafts(
+async def write_graph(
     work: Work,
     fresh: Sequence[Draft],
     outside: Mapping[int, JobFacts],
@@ -224,7 +224,7 @@ async def write_drafts(
 ) -> None:
     """Write these jobs; `outside` are the others they name, `groups` their workflows."""
     shapes = await work.intern([draft.job for draft in fresh])
-    sheet = _Sheet(work, outside, groups)
+    sheet = _RowBatch(work, outside, groups)
     sheet.add_all(sorted(fresh, key=lambda d: d.id), shapes)
     sheet.count()
     await work.tx.jobs.insert(sheet.rows)
@@ -242,7 +242,7 @@ async def write_drafts(
     _doom(work, sheet.doomed, outside)
 
 
-def _resolved_body(draft: Draft, kind: _Kind) -> bytes:
+def _resolved_body(draft: Draft, kind: _JobRun) -> bytes:
     """The spec as stored: references as ids, and the workflow it belongs to."""
     body = draft.job.body
     if kind.mould.named and not draft.any_after:
@@ -276,4 +276,4 @@ def _doom(work: Work, doomed: list[Draft], outside: Mapping[int, JobFacts]) -> N
 
 def has_failed(fact: JobFacts) -> bool:
     """Whether the job ended in a way that its dependents cannot go on from."""
-    return bool(fact.state) and fact.state != COMPLETED and not fact.flags & ALLOW_FAILURE
+    return not fact.is_open and fact.state != COMPLETED and not fact.flags & ALLOW_FAILURE

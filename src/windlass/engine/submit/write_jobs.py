@@ -15,8 +15,8 @@ from windlass.domain.rows.records import JobColumns, JobFacts
 from windlass.domain.values.errors import WindlassError
 from windlass.engine.submit.join_workflow import Groups, base_of, join_workflows
 from windlass.engine.submit.resolve_references import Draft, reserve, resolve
-from windlass.engine.submit.submission import Submission, Submitted, said_before
-from windlass.engine.submit.write_graph import write_drafts
+from windlass.engine.submit.submission import Submission, Submitted, known_answers
+from windlass.engine.submit.write_graph import write_graph
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.unit_of_work import Work
 
@@ -59,7 +59,7 @@ async def _submit_all_plain(
     for submission in submissions:
         places[id(submission)] = ids[start : start + len(submission.jobs)]
         start += len(submission.jobs)
-    answers = await said_before(work, submissions, places)
+    answers = await known_answers(work, submissions, places)
     new = [s for s in submissions if id(s) not in answers]
     if new:
         taken = [job_id for s in new for job_id in places[id(s)]] if answers else ids
@@ -138,7 +138,7 @@ async def _submit_tied(work: Work, submission: Submission) -> Submitted | Windla
     columns = zip(numbers, submission.jobs, named.ids, named.after, named.after_any, strict=True)
     drafts = list(starmap(Draft, columns))
     if drafts:
-        said = await said_before(work, [submission], {id(submission): ids})
+        said = await known_answers(work, [submission], {id(submission): ids})
         if id(submission) in said:
             return await _answer_again(work, said[id(submission)], drafts, named.order)
     await reserve(work, drafts)
@@ -146,7 +146,7 @@ async def _submit_tied(work: Work, submission: Submission) -> Submitted | Windla
     outside = await resolve(work, drafts, fresh, named, submission.origins or {})
     groups = await join_workflows(work, submission, [draft.job for draft in fresh])
     _join(fresh, groups, outside)
-    await write_drafts(work, fresh, outside, groups.rows)
+    await write_graph(work, fresh, outside, groups.rows)
     if len(fresh) == len(drafts):
         return Submitted(tuple(named.ids), (True,) * len(drafts), groups.new)
     found = tuple(draft.known or draft.id for draft in drafts)

@@ -1,4 +1,4 @@
-"""Gates on the hot way: room on workers, as this server remembers what they hold.
+"""Gates on the fast path: the room of workers, as this server remembers what they hold.
 
 What a worker holds is remembered from the last claim that read it. Leases are only ever added under
 the worker's row, and each raises its `last_lease`: if the agent has received no newer one than is
@@ -14,7 +14,7 @@ from msgspec import structs
 
 from windlass.domain.matching.room import Room
 from windlass.domain.matching.shapes import Shape
-from windlass.domain.rows.records import Granted, Worker
+from windlass.domain.rows.records import Granted, Worker, job_of_granted, lease_of_granted
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.effects import WorkerLoad
 from windlass.ports.store_hot import Limited
@@ -29,7 +29,7 @@ class Opening(NamedTuple):
     limited: list[Limited]
 
 
-class HotGates:
+class FastGates:
     """The loads of workers that this server gave jobs to."""
 
     def __init__(self, catalog: Catalog) -> None:
@@ -117,7 +117,7 @@ class HotGates:
         self, worker: int, received: int, done: Iterable[int],
         granted: Iterable[Granted], shapes: Iterable[int],
     ) -> None:  # fmt: skip
-        """A hot sync has committed: these jobs ended, those were given."""
+        """Updates a load after a fast sync: these jobs ended, those were given."""
         load = self._loads.get(worker)
         if load is None:
             return
@@ -129,8 +129,8 @@ class HotGates:
             del self._loads[worker]
             return
         for grant, shape in zip(granted, shapes, strict=True):
-            load.given[grant[0]] = shape
-            load.last_lease = max(load.last_lease, grant[2])
+            load.given[job_of_granted(grant)] = shape
+            load.last_lease = max(load.last_lease, lease_of_granted(grant))
 
 
 def _name_rest(load: WorkerLoad, known: Mapping[int, int]) -> None:

@@ -26,7 +26,11 @@ class Bounds:
         self._low: dict[int, Place] = {}
         self._generation: dict[int, int] = {}
         self._heaps: dict[str, tuple[Profile, list[Candidate]]] = {}
-        self.refreshed_at = -1
+        self.refreshed_at: int | None = None  # when all heads were last read, by the store
+
+    def age_ms(self, now: int) -> int | None:
+        """Returns how long ago all heads were read; None if they have to be read first."""
+        return None if self.refreshed_at is None else now - self.refreshed_at
 
     def lower(self, shape: int, rank: int, job: int) -> None:
         """A job became ready: no later than here."""
@@ -80,7 +84,7 @@ class Bounds:
 
     def reset(self) -> None:
         """Trust nothing: the next claim reads the heads anew."""
-        self.refreshed_at = -1
+        self.refreshed_at = None
 
     def best(
         self, profile: Profile, count: int, skip: Callable[[int], bool] | None

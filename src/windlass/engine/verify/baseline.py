@@ -78,7 +78,7 @@ def seed_ended(replay: Replay) -> None:
     for row in replay.known.snapshot.attempts:
         tries.setdefault(row.job, []).append((row.number, row.worker, row.incarnation))
     for job, record in replay.known.jobs.items():
-        if record.facts.state and job <= past.newest_trimmed_job and job not in past.jobs:
+        if not record.facts.is_open and job <= past.newest_trimmed_job and job not in past.jobs:
             past.jobs[job] = _as_it_stands(record, tries.get(job, []))
             past.seeded.add(job)
 

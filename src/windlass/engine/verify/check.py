@@ -9,7 +9,7 @@ from windlass.engine.verify.baseline import load, seed_ended, settle_seeded
 from windlass.engine.verify.compare import compare
 from windlass.engine.verify.counts import check_counts
 from windlass.engine.verify.findings import Findings, Violation
-from windlass.engine.verify.known import Known
+from windlass.engine.verify.known import SnapshotIndex
 from windlass.engine.verify.order import check_order
 from windlass.engine.verify.places import check_places
 from windlass.engine.verify.pools import check_pools
@@ -49,7 +49,7 @@ def judge(
 
 
 def _replay_over(snapshot: Snapshot, config: Config) -> Replay:
-    replay = Replay(Known(snapshot), Findings(), (*CHECKS, retry_check(config)))
+    replay = Replay(SnapshotIndex(snapshot), Findings(), (*CHECKS, retry_check(config)))
     load(replay, snapshot.baseline)
     seed_ended(replay)
     return replay

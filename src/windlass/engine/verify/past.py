@@ -72,7 +72,7 @@ class WorkerPast:
         self.removed = False
 
 
-def tell_worker(worker: WorkerPast, event: Event, data: Mapping[str, Any]) -> None:
+def apply_worker_event(worker: WorkerPast, event: Event, data: Mapping[str, Any]) -> None:
     """What an event about a worker changes of it."""
     status = data.get("status")
     if status == "enrolled":

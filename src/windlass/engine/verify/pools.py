@@ -5,7 +5,7 @@ from typing import Any
 
 from windlass.domain.pools.pools import Lifecycle
 from windlass.engine.verify.findings import Findings
-from windlass.engine.verify.known import Known
+from windlass.engine.verify.known import SnapshotIndex
 from windlass.engine.verify.past import Past
 
 
@@ -21,7 +21,7 @@ def note_pool(past: Past, found: Findings, data: Mapping[str, Any], seq: int) ->
         living.discard(data["token"])
 
 
-def check_pools(known: Known, past: Past, found: Findings) -> None:
+def check_pools(known: SnapshotIndex, past: Past, found: Findings) -> None:
     """The workers that are not gone are those that the log tells of, and each is one worker."""
     names = {row.id: row.name for row in known.snapshot.pools}
     living = [row for row in known.snapshot.pool_workers if row.state != Lifecycle.GONE]

@@ -11,8 +11,14 @@ from windlass.domain.lifecycle.workflow_state import ENDED, FORGIVEN
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import JobFacts
 from windlass.engine.verify.findings import Findings
-from windlass.engine.verify.known import Known
-from windlass.engine.verify.past import ACTIVE_CODES, TERMINAL_CODES, JobPast, Past, tell_worker
+from windlass.engine.verify.known import SnapshotIndex
+from windlass.engine.verify.past import (
+    ACTIVE_CODES,
+    TERMINAL_CODES,
+    JobPast,
+    Past,
+    apply_worker_event,
+)
 from windlass.engine.verify.pools import note_pool
 from windlass.engine.verify.schedules import note_start
 
@@ -28,7 +34,9 @@ MoveCheck = Callable[["Replay", JobPast, Event], None]
 class Replay:
     """The state that the log leads to. Events come in the order of their numbers."""
 
-    def __init__(self, known: Known, found: Findings, checks: Sequence[MoveCheck] = ()) -> None:
+    def __init__(
+        self, known: SnapshotIndex, found: Findings, checks: Sequence[MoveCheck] = ()
+    ) -> None:
         self.known = known
         self.found = found
         self.past = Past()
@@ -125,7 +133,7 @@ class Replay:
         if data.get("status") == "enrolled" and event.incarnation <= worker.incarnation:
             message = f"worker {event.worker} enrolled as {event.incarnation} again"
             self.found.add("S3", message, 0, event.seq)
-        tell_worker(worker, event, data)
+        apply_worker_event(worker, event, data)
 
     def _apply_pool(self, event: Event) -> None:
         note_pool(self.past, self.found, _data(event), event.seq)

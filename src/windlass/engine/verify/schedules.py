@@ -5,7 +5,7 @@ from typing import Any
 
 from windlass.domain.schedules.schedules import RunState
 from windlass.engine.verify.findings import Findings
-from windlass.engine.verify.known import Known
+from windlass.engine.verify.known import SnapshotIndex
 from windlass.engine.verify.past import Past
 
 
@@ -18,7 +18,7 @@ def note_start(past: Past, found: Findings, data: Mapping[str, Any], seq: int) -
     past.slots[place] = data["workflow"]
 
 
-def check_schedules(known: Known, past: Past, found: Findings) -> None:
+def check_schedules(known: SnapshotIndex, past: Past, found: Findings) -> None:
     """Each slot has one run, and one that was started is the one the log tells of."""
     seen: set[tuple[int, int]] = set()
     last = {row.id: row.last_slot for row in known.snapshot.schedules}

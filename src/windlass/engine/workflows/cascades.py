@@ -14,8 +14,8 @@ from windlass.engine.jobs.dependents import (
     Ended,
     hold_dependents,
     meet,
+    notify_dependents,
     release,
-    tell_dependents,
 )
 from windlass.engine.jobs.end_waiting import note_ended
 from windlass.engine.jobs.inherit_rank import inherit_chunk, ranks_of
@@ -100,7 +100,7 @@ async def _abort(work: Work, owner: JobFacts, jobs: list[int], met: dict[int, in
     ended = await work.tx.flow.end_waiting(jobs, ABORTED, work.now, reason, queued=False)
     await note_ended(work, ended, ABORTED, reason)
     told = [Ended(row.job, bool(row.flags & ALLOW_FAILURE), reason) for row in ended]
-    await tell_dependents(work, told, edges)
+    await notify_dependents(work, told, edges)
     if met:
         await meet(work, met)
 
@@ -108,7 +108,7 @@ async def _abort(work: Work, owner: JobFacts, jobs: list[int], met: dict[int, in
 async def _release_with_new_age(work: Work, job: int) -> None:
     """Queue a job that was blocked for more than an hour; its age counts from then."""
     facts = (await work.tx.jobs.lock([job])).get(job)
-    if facts is None or facts.state:
+    if facts is None or not facts.is_open:
         return
     for wait in await work.tx.places.meet({job: 1}, False):
         age_from = age_from_ms(facts.age_from, None, work.now)

@@ -41,7 +41,7 @@ class Retried(NamedTuple):
     applied: bool
 
 
-class Intent(msgspec.Struct, frozen=True, omit_defaults=True):
+class RetryIntent(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is kept of the command: jobs from number `until` on are newer than it."""
 
     until: int
@@ -49,7 +49,7 @@ class Intent(msgspec.Struct, frozen=True, omit_defaults=True):
     not_before: int | None = None
 
 
-_intent = msgspec.json.Decoder(Intent).decode
+_intent = msgspec.json.Decoder(RetryIntent).decode
 
 
 async def retry_failed(
@@ -67,7 +67,7 @@ async def retry_failed(
     if not unforgiven(row.counts) or under_way:
         return Retried(workflow, False)
     (until,) = await work.tx.jobs.allocate(1)  # a number that no job has
-    body = msgspec.json.encode(Intent(until, actor, not_before)).decode()
+    body = msgspec.json.encode(RetryIntent(until, actor, not_before)).decode()
     work.cascades.append(Cascade(0, -workflow, CascadeKind.RETRY, 0, body))
     said = f"{unforgiven(row.counts)} failed jobs are tried again"
     work.say(EventKind.WORKFLOW, said, actor=actor, data={"workflow": workflow})
@@ -114,7 +114,7 @@ async def retry_chunk(work: Work, cascade: Cascade) -> int | None:
 
 def _failed(fact: JobFacts, workflow: int, until: int) -> bool:
     """Whether a job of the workflow counts as failed and was there when it was asked for."""
-    ended_badly = bool(fact.state) and fact.state != COMPLETED
+    ended_badly = not fact.is_open and fact.state != COMPLETED
     mine = fact.workflow == workflow and fact.id < until
     return ended_badly and mine and not fact.superseded_by and not fact.flags & ALLOW_FAILURE
 

@@ -20,7 +20,7 @@ from windlass.engine.jobs.dependents import release
 from windlass.engine.jobs.locate import withdraw
 from windlass.engine.jobs.supersede import newest_of
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.engine.workflows.stop import Why, cancel_workflow
+from windlass.engine.workflows.stop import StopReason, cancel_workflow
 from windlass.ports.store import Tx
 
 ACTOR: Final = "watchdog"
@@ -32,7 +32,7 @@ COMPLETED = State.COMPLETED.code
 _spec = msgspec.json.Decoder(JobSpec).decode
 
 
-class Found(NamedTuple):
+class Stall(NamedTuple):
     """A contradiction in a workflow; `jobs` are the blocked ones it is about."""
 
     workflow: int
@@ -40,7 +40,7 @@ class Found(NamedTuple):
     jobs: tuple[int, ...] = ()
 
 
-async def examine(tx: Tx, workflow: int) -> Found | None:
+async def examine(tx: Tx, workflow: int) -> Stall | None:
     """Look at one workflow, in one snapshot."""
     row = (await tx.workflows.lock([workflow])).get(workflow)
     if row is None or WorkflowState(row.state) in ENDED:
@@ -50,11 +50,11 @@ async def examine(tx: Tx, workflow: int) -> Found | None:
     stopping = any(c.kind == CascadeKind.CANCEL for c in under_way)
     what = look_at(WorkflowState(row.state), row.counts, recount, stopping)
     if what is not None:
-        return Found(workflow, what)
+        return Stall(workflow, what)
     if under_way or not may_be_stuck(recount):
         return None
     stuck = await _stuck_jobs(tx, workflow)
-    return Found(workflow, Contradiction.BLOCKED, stuck) if stuck else None
+    return Stall(workflow, Contradiction.BLOCKED, stuck) if stuck else None
 
 
 async def _stuck_jobs(tx: Tx, workflow: int) -> tuple[int, ...]:
@@ -77,7 +77,7 @@ async def _without_hope(tx: Tx, jobs: Sequence[int]) -> list[int]:
         needs = [newest[ref] for ref in _ids(specs[job]) if ref in newest]
         if job in busy or any(fact.id in busy for fact in needs):
             continue  # about to be told
-        open_needs = [fact for fact in needs if not fact.state]
+        open_needs = [fact for fact in needs if fact.is_open]
         wait = waits.get(job)
         if wait is None or not (wait.manual or open_needs):
             found.append(job)
@@ -88,7 +88,7 @@ def _ids(spec: JobSpec) -> list[int]:
     return [ref for ref in (*spec.after, *spec.after_any) if isinstance(ref, int)]
 
 
-async def repair(work: Work, found: Found) -> bool:
+async def repair(work: Work, found: Stall) -> bool:
     """Set right what is still wrong now; whether something was."""
     if found.what is Contradiction.BLOCKED:
         return await _unblock(work, found)
@@ -105,13 +105,13 @@ async def repair(work: Work, found: Found) -> bool:
             work.count_in_workflow(row.id, slot, should - counted)
     work.touch_workflow(row.id)
     if what is Contradiction.NOT_STOPPED:
-        why = msgspec.json.encode(Why("Canceled", ACTOR)).decode()
+        why = msgspec.json.encode(StopReason("Canceled", ACTOR)).decode()
         work.cascades.append(Cascade(0, -row.id, CascadeKind.CANCEL, 0, why))
     _say(work, row.id, f"repaired: {what}", {"counts": row.counts, "recount": recount})
     return True
 
 
-async def _unblock(work: Work, found: Found) -> bool:
+async def _unblock(work: Work, found: Stall) -> bool:
     """Let these jobs wait for what they really wait for, or go on."""
     specs = {j: _spec(b) for j, b in (await work.tx.jobs.specs(found.jobs)).items()}
     newest = await newest_of(work.tx, {r for s in specs.values() for r in _ids(s)})
@@ -144,7 +144,7 @@ async def _place(
         fact.shape, fact.rank, fact.id, attempt, fact.workflow, fact.limit, fact.excluded
     )
     failed = [need for need, any_end in needs if not any_end and _has_failed(need)]
-    unmet = len(failed) + sum(1 for need, _ in needs if not need.state)
+    unmet = len(failed) + sum(1 for need, _ in needs if need.is_open)
     # Whether an operator has accepted it is lost with its row: the operator is asked again.
     manual = 1 if fact.flags & MANUAL and not found.withdrawn else 0
     wait = Wait(fact.id, unmet + manual, manual, spec.not_before or 0, fact.age_from, ticket)
@@ -158,10 +158,10 @@ async def _place(
 
 
 def _has_failed(fact: JobFacts) -> bool:
-    return bool(fact.state) and fact.state != COMPLETED and not fact.flags & ALLOW_FAILURE
+    return not fact.is_open and fact.state != COMPLETED and not fact.flags & ALLOW_FAILURE
 
 
-async def give_up(work: Work, found: Found) -> bool:
+async def give_up(work: Work, found: Stall) -> bool:
     """Cancel a workflow whose contradiction came back, and log all that is known of it."""
     everything = await describe(work.tx, found)
     stopped = await cancel_workflow(work, found.workflow, f"Stalled: {found.what}", ACTOR)
@@ -170,7 +170,7 @@ async def give_up(work: Work, found: Found) -> bool:
     return stopped.applied
 
 
-async def describe(tx: Tx, found: Found) -> dict[str, Any]:
+async def describe(tx: Tx, found: Stall) -> dict[str, Any]:
     """Counts, jobs, last events, workers."""
     row: WorkflowRow = (await tx.workflows.lock([found.workflow]))[found.workflow]
     open_jobs = await tx.workflows.open_jobs(found.workflow, 0, SHOWN)
