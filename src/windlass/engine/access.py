@@ -52,7 +52,7 @@ class _StoreTime:
         self._told_at = 0.0
 
     async def now(self) -> int:
-        """The time as it was last told, and what has passed since."""
+        """Returns the last known time plus what has passed since."""
         if self._engine.store.inline:
             return await self._engine.now()
         loop = asyncio.get_running_loop()
@@ -75,7 +75,7 @@ class Access:
         self._time = _StoreTime(engine)
 
     async def identify(self, secret: str) -> Identity | None:
-        """Who presents this token, if it is valid."""
+        """Returns the identity behind this token, if it is valid."""
         digest = digest_of(secret)
         now = await self._time.now()
         seen = self._seen.get(digest)
@@ -92,9 +92,9 @@ class Access:
         self, name: str, role: Role, namespaces: Sequence[str] = (), expires_at: int = 0,
         worker: int = 0, actor: str | None = None,
     ) -> CreatedToken:  # fmt: skip
-        """Make a token and remember its digest; the log keeps who asked for it.
+        """Makes a token and remembers its digest; the log keeps who asked for it.
 
-        That of a worker takes the place of all that the worker had before.
+        A worker's new token replaces all its earlier ones.
         """
         check_name("name", name)
         if len(namespaces) > NAMESPACE_LIMIT:
@@ -123,7 +123,7 @@ class Access:
         return created
 
     async def revoke(self, token: int, actor: str | None = None) -> bool:
-        """Revoke a token; here it stops working at once."""
+        """Revokes a token; on this server it stops working at once."""
 
         async def step(work: Work) -> bool:
             revoked = await work.tx.access.revoke(token, work.now)
@@ -141,11 +141,11 @@ class Access:
         self._seen.clear()
 
     async def tokens(self) -> list[Token]:
-        """All tokens, without their secrets."""
+        """Returns all tokens, without their secrets."""
         return await self._engine.store.read(lambda tx: tx.access.all())
 
     async def create_code(self, ttl_ms: int, actor: str | None = None) -> tuple[str, int]:
-        """A code for one enrolment, and when it expires."""
+        """Creates a code for one enrolment; returns it and when it expires."""
         secret = CODE_PREFIX + self._secrets.secret()
 
         async def insert(work: Work) -> int:
@@ -157,7 +157,7 @@ class Access:
         return secret, await self._engine.run(insert)
 
     async def use_code(self, code: str) -> bool:
-        """Use a code up."""
+        """Uses up an enrolment code; returns False if it is not valid."""
 
         async def step(work: Work) -> bool:
             return await work.tx.access.use_code(digest_of(code), work.now)
@@ -194,5 +194,5 @@ async def _shut_out(tx: Tx, worker: int) -> str:
 
 
 def digest_of(secret: str) -> str:
-    """What is stored of a secret."""
+    """Returns what is stored of a secret."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()

@@ -43,7 +43,7 @@ class DueJobs:
         return moved
 
     def close(self) -> None:
-        """Never rings again."""
+        """Cancels the timer for good."""
         self._alarm.close()
 
     def _ring(self) -> None:

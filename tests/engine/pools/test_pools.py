@@ -133,13 +133,13 @@ async def test_one_that_has_just_got_a_job_is_not_sent_away(rig: Rig) -> None:
     (agent,) = await sky.online(1)
     await sky.apply(min_workers=0)
     await rig.advance(61 * SECOND)
-    await sky.loop._round(await sky.pools.installation())
+    await sky.loop.tend(await sky.pools.installation())
     await rig.submit()
     job = await agent.take_one()
-    await sky.loop._decide()
+    await sky.loop.decide()
     assert await sky.states() == ["online"]
     await agent.finish(job)
-    await sky.loop._decide()
+    await sky.loop.decide()
     assert await sky.states() == ["online"]
     assert (await rig.worker(agent.id)).status == WorkerStatus.ONLINE
 

@@ -257,7 +257,7 @@ async def test_a_webhook_whose_sender_died_is_sent_by_another(rig: Rig) -> None:
     async with receiving() as receiver:
         table, _ = await hooked(rig, receiver)
         (row,) = await table.reactions.due(True, 10)
-        claimed = await rig.engine.run(lambda work: table.reactions._claim(work, row.id))
+        claimed = await rig.engine.run(lambda work: table.reactions.claim(work, row.id))
         assert claimed is not None
         assert await table.send() == 0
         await rig.advance(2 * MINUTE)

@@ -32,7 +32,7 @@ class Measured(NamedTuple):
 
 
 async def measure_all(work: Work, found: Sequence[Measured]) -> list[int | WindlassError]:
-    """How long each attempt may take, in ms from its start; 0: as long as it shows life."""
+    """Sets and returns how long each attempt may take (ms; 0: as long as it is active)."""
     leases = await work.tx.leases.lock(sorted({item.holder.job for item in found}))
     answers: list[int | WindlassError] = []
     rows: dict[int, tuple[int, int, int]] = {}

@@ -142,7 +142,7 @@ async def _complete_plain(work: Work, done: dict[int, Completion]) -> Sequence[C
 
 
 def _record_completed(work: Work, ended: Sequence[int], done: Mapping[int, Completion]) -> None:
-    """Record the transitions of jobs that completed, those of one worker together."""
+    """Records the transitions of jobs that completed, those of one worker together."""
     holders: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
     last = 0
     for job in ended:

@@ -35,7 +35,7 @@ class Alarm:
         return self._closed or (self._at is not None and self._at <= at)
 
     def close(self) -> None:
-        """Never rings again."""
+        """Cancels the timer for good."""
         self._closed = True
         self._cancel()
 

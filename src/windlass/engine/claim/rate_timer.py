@@ -21,12 +21,12 @@ class RateTimer:
         self._alarm = Alarm(now, self._go_off)
 
     def set(self, times: Mapping[int, int]) -> None:
-        """Remember the store's time at which each of these shapes opens."""
+        """Remembers the store's time at which each of these shapes opens."""
         self._times.update(times)
         self._set_alarm()
 
     def close(self) -> None:
-        """Never ring again."""
+        """Cancels the timer for good."""
         self._times.clear()
         self._alarm.close()
 

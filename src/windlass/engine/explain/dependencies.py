@@ -23,7 +23,7 @@ class Blocked(NamedTuple):
 
 
 async def what_blocks(tx: Tx, job: int) -> Blocked:
-    """What this job, which stands in `waits`, waits for."""
+    """Returns what this blocked job waits for."""
     wait = (await tx.places.waiting([job])).get(job)
     body = (await tx.jobs.specs([job])).get(job)
     if body is None:
@@ -36,7 +36,7 @@ async def what_blocks(tx: Tx, job: int) -> Blocked:
 
 
 async def way_to_root(tx: Tx, job: int) -> list[int]:
-    """Jobs from this open one to the first that is not blocked by another: the root cause."""
+    """Returns the chain from this open job to the root cause, which no job blocks."""
     way = [job]
     while len(way) < DEPTH:
         if not await _blocked_among(tx, way[-1:]):
@@ -51,7 +51,7 @@ async def way_to_root(tx: Tx, job: int) -> list[int]:
 
 
 async def _blocked_among(tx: Tx, jobs: Sequence[int]) -> set[int]:
-    """Those of these open jobs that do not run while they keep a wait."""
+    """Returns the jobs that are really blocked, and do not run while they keep a wait."""
     waits = await tx.places.waiting(jobs)
     return {job for job, wait in waits.items() if not wait.is_running}
 

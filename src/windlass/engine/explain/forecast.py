@@ -54,7 +54,7 @@ class ActiveWorkers:
         self._workers: list[ActiveWorker] = []
 
     async def workers(self, tx: Tx, catalog: Catalog) -> list[ActiveWorker]:
-        """Those that take jobs, as they are or were a moment ago."""
+        """Returns the workers that take jobs, at most two seconds old."""
         if not len(self._workers) > MANY or not 0 <= tx.now - self._read_at < LASTS_MS:
             profile = catalog.profile_by
             self._workers = [
@@ -79,7 +79,7 @@ class Forecaster:
         self._lines: dict[tuple[int, int], Line] = {}
 
     async def forecasts(self, views: Sequence[JobView]) -> dict[int, Forecast]:
-        """For each of these jobs that waits for a worker or runs; of many, the first few."""
+        """Forecasts the jobs that wait for a worker or run; of many, the first few."""
         wanted = [view for view in views if _has_future(view)][:MOST]
         if not wanted:
             return {}
@@ -87,7 +87,7 @@ class Forecaster:
         return {view.record.facts.id: await self._of(view) for view in wanted}
 
     async def summaries(self, shapes: Iterable[int]) -> dict[int, Summary]:
-        """What jobs of these shapes took."""
+        """Returns what jobs of these shapes took."""
         return await summaries(self._tx, sorted(set(shapes)))
 
     async def _read(self, views: Sequence[JobView]) -> None:
@@ -112,7 +112,7 @@ class Forecaster:
         return forecast(line, own, max(0, view.not_before - now))
 
     async def _line(self, facts: JobFacts, own: Summary | None) -> Line:
-        """The line before a job; in a list, those of about the same rank share one."""
+        """Returns the line before a job; jobs of about the same rank in a list share one."""
         alike = facts.shape, facts.rank // ALIKE_MS
         found = self._lines.get(alike)
         if found is None:
@@ -160,7 +160,7 @@ async def outlooks(
 async def line_before(
     tx: Tx, catalog: Catalog, facts: JobFacts, heads: Iterable[Head], profiles: Iterable[Profile]
 ) -> list[tuple[int, int]]:
-    """(shape, how many ready jobs of it) before a job, where one of its workers takes them."""
+    """Returns (shape, ready jobs of it) before a job, where its workers take them."""
     distinct = list({profile.digest: profile for profile in profiles}.values())[:PROFILES]
     before = [
         head.shape
@@ -180,5 +180,5 @@ async def line_before(
 
 
 def _has_future(view: JobView) -> bool:
-    """Whether something can be said: a blocked job waits for others, an ended one for nothing."""
+    """Returns whether a forecast makes sense: not for blocked and ended jobs."""
     return view.record.facts.is_open and view.state != BLOCKED

@@ -49,7 +49,7 @@ Held = dict[Cause, list[Interval]]
 
 
 async def time_spent(tx: Tx, catalog: Catalog, job: int, sees: Callable[[str], bool]) -> TimeSpent:
-    """The time of one job by cause."""
+    """Returns the time of one job by cause."""
     view = await tx.views.job(job)
     if view is None:
         raise NotFound("job", job)
@@ -99,7 +99,7 @@ class _TimeAccount:
         )
 
     async def _held(self) -> Held:
-        """When what held the job back while it was queued."""
+        """Returns what held the job back while it was queued, and when."""
         queued = [event for event in self._moves if event.to == QUEUED]
         if not queued:
             return {}
@@ -124,7 +124,7 @@ class _TimeAccount:
         return held
 
     async def _needs_end(self) -> int | None:
-        """When the last job it waited for ended; None while one has not."""
+        """Returns when the last job it waited for ended; None while one has not."""
         named = [r for r in (*self._spec.after, *self._spec.after_any) if isinstance(r, int)]
         newest = (await newest_of(self._tx, named)).values() if named else []
         if any(fact.is_open for fact in newest):
@@ -146,7 +146,7 @@ class _TimeAccount:
         return while_true(changes, self._until)
 
     async def _without_worker(self, events: Sequence[Event]) -> list[Interval]:
-        """When no worker that takes jobs could have run it."""
+        """Returns when no worker that takes jobs could have run it."""
         told = [event for event in events if event.kind == EventKind.WORKER]
         workers = await self._workers_before({event.worker for event in told})
         able = {worker for worker, past in workers.items() if self._is_able(past)}
@@ -180,7 +180,7 @@ class _TimeAccount:
     # Limits
 
     async def _tell_limits(self, held: Held, first: Event, fleet: Sequence[Event]) -> None:
-        """When the limits of its key, queue and rate were used up."""
+        """Returns when the limits of its key, queue and rate were used up."""
         own = self._spec.concurrency
         facts = self._view.record.facts
         limits = Limits(

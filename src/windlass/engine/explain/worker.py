@@ -38,7 +38,7 @@ class _JobGroup(NamedTuple):
 async def explain_worker(
     tx: Tx, catalog: Catalog, worker: int, sees: Callable[[str], bool]
 ) -> WorkerExplanation:
-    """Why this worker is idle, or what it does."""
+    """Returns why this worker is idle, or what it does."""
     views = {view.worker.id: view for view in await tx.views.workers_with_counts()}
     view = views.get(worker)
     if view is None:
@@ -87,7 +87,7 @@ class _Gates:
         return cls(tx, rooms, worker.id, catalog.profile(worker), queues)
 
     async def obstacles(self, shape: Shape) -> Obstacles:
-        """Everything that keeps this worker from jobs of this shape."""
+        """Returns everything that keeps this worker from jobs of this shape."""
         metadata = self._profile.metadata
         found = Matcher(shape).obstacles(metadata)
         queue = self._queues.get(shape.queue)

@@ -24,7 +24,7 @@ class Swept(NamedTuple):
 
 
 async def sweep_files(store: Store, blobs: Blobs, older_than_ms: int) -> Swept:
-    """Remove old files without an owner, join scattered logs. It reads every name there is."""
+    """Removes old files without an owner and joins fragmented logs, reading every name."""
     scattered = FragmentedLogs()
 
     async def unreferenced(infos: Sequence[BlobInfo]) -> list[str]:

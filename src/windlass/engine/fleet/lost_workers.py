@@ -31,7 +31,7 @@ class SilenceReport(NamedTuple):
 
 
 async def note_server_alive(work: Work) -> bool:
-    """Note that workers are being heard; whether leases may end now.
+    """Notes that a server hears workers, and returns whether leases may end now.
 
     After a gap in which no engine did so, or a step of the clock, nothing ends before
     every worker had a full lease to be heard again.
@@ -51,7 +51,7 @@ async def note_server_alive(work: Work) -> bool:
 
 
 async def judge_silence(work: Work, heard: dict[int, int], may_end: bool) -> SilenceReport:
-    """Mark workers that missed a heartbeat; end the incarnations of those that are lost."""
+    """Marks workers that missed a heartbeat, and ends the incarnations of lost ones."""
     config = work.config
     late = await _unheard(work, heard, config.heartbeat_interval_ms * 4 // 3, _ONLINE)
     lost: list[Worker] = []
@@ -82,7 +82,7 @@ async def _unheard(
 
 
 async def _mark_unhealthy(work: Work, silent: dict[int, Worker], late: list[Worker]) -> int:
-    """Mark those that are still online; `silent` holds the rows as they are then."""
+    """Marks the workers that are still online; `silent` gets their new rows."""
     marked = []
     for worker in (silent[w.id] for w in late if w.id in silent):
         if worker.status == WorkerStatus.ONLINE:
@@ -98,7 +98,7 @@ async def _mark_unhealthy(work: Work, silent: dict[int, Worker], late: list[Work
 
 
 async def _lose(work: Work, silent: list[Worker]) -> list[Worker]:
-    """End these incarnations; their leases are orphans then."""
+    """Ends these incarnations; their leases become orphans."""
     lost = [worker for worker in silent if worker.status in LEASED]
     threshold = format_duration(work.config.heartbeat_timeout_ms)
     for worker in lost:
@@ -118,7 +118,7 @@ async def _lose(work: Work, silent: list[Worker]) -> list[Worker]:
 
 
 async def end_orphans(work: Work, leases: list[Lease], names: dict[int, str]) -> int:
-    """Give up the attempts of workers that are gone."""
+    """Ends the attempts of workers that are gone."""
     if not leases:
         return 0
     reasons = {
@@ -133,12 +133,12 @@ async def end_orphans(work: Work, leases: list[Lease], names: dict[int, str]) ->
 
 
 async def recover_orphans(work: Work) -> int:
-    """End leases whose worker was removed or has begun a new incarnation."""
+    """Ends leases whose worker was removed or has begun a new incarnation."""
     return await end_orphans(work, await work.tx.leases.orphans(work.config.chunk_rows), {})
 
 
 async def end_overdue(work: Work) -> int:
-    """Time out attempts past their deadline: the backstop behind the agents."""
+    """Times out attempts past their deadline: the backstop behind the agents."""
     overdue = await work.tx.leases.overdue(work.now, work.config.chunk_rows)
     if not overdue:
         return 0
@@ -176,7 +176,7 @@ def _time_out(work: Work, shape: int, workflow: int, lease: Lease) -> None:
 
 
 async def refill_limits(work: Work) -> int:
-    """Move parked jobs up wherever a limit leaves room: a safety net."""
+    """Moves parked jobs up wherever a limit leaves room: a safety net."""
     limits = await work.tx.limits.parked()
     for limit in limits:
         work.slots.refill(limit)

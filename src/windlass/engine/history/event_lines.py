@@ -36,7 +36,7 @@ class EventLinesReport(msgspec.Struct, frozen=True):
 
 
 async def read_new(store: Store, after: int, count: int = CHUNK) -> tuple[Sequence[Event], int]:
-    """The next events behind number `after`, and the number to go on from."""
+    """Returns the next events after number `after`, and the number to continue from."""
     if isinstance(store, SettledLog):
         events = await store.read_settled(after, count)
     else:
@@ -60,7 +60,7 @@ class EventTailer:
         self._names: dict[int, WorkerName] = {}
 
     async def run_once(self, now: int) -> EventLinesReport:
-        """One round: everything there is."""
+        """Runs one round: passes on all new events."""
         del now
         events = lines = 0
         while True:
@@ -75,7 +75,7 @@ class EventTailer:
             events += len(new)
 
     async def _learn_names(self, events: Sequence[Event]) -> None:
-        """Look the workers up again if one is new or has something to say of itself."""
+        """Reads the workers again if one is new or has changed."""
         if any(
             event.kind == EventKind.WORKER or (event.worker and event.worker not in self._names)
             for event in events

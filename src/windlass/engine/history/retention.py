@@ -38,7 +38,7 @@ class Walk(NamedTuple):
 
 
 async def remove_jobs(work: Work, after: int | None) -> Walk:
-    """Remove the next jobs behind `after` that ended long enough ago and nobody needs."""
+    """Removes the next jobs after `after` that ended long ago and that nothing needs."""
     if not await work.tx.retention.try_lock():
         return Walk(0, None)
     cutoffs = _Cutoffs(work)
@@ -77,7 +77,7 @@ class _Cutoffs:
 
 
 async def _needed(work: Work, jobs: Sequence[int]) -> set[int]:
-    """Those of these jobs that open jobs depend on, an intent is about, or a name points to."""
+    """Returns the jobs that open jobs depend on, or that an intent or a name refers to."""
     tx = work.tx
     needed = {row.job for row in await tx.workflows.cascades_of(jobs)}
     needed |= {row.job for row in await tx.files.names(None)}
@@ -101,7 +101,7 @@ async def _outside_open_workflows(work: Work, facts: Mapping[int, JobFacts]) -> 
 
 
 async def remove_empty_workflows(work: Work, after: int | None) -> Walk:
-    """Remove ended workflows that never had a job, newest first, on from number `after`."""
+    """Removes ended workflows that never had a job, newest first, below `after`."""
     keep_ms = work.config.job_retention_ms
     if not keep_ms or not await work.tx.retention.try_lock():
         return Walk(0, None)
@@ -140,7 +140,7 @@ async def _remove(work: Work, facts: Mapping[int, JobFacts]) -> None:
 
 
 def spans(numbers: Sequence[int]) -> list[tuple[int, int]]:
-    """Ascending numbers as first and last of each unbroken run."""
+    """Returns ascending numbers as (first, last) of each unbroken run."""
     found: list[tuple[int, int]] = []
     for number in numbers:
         if found and number == found[-1][1] + 1:
@@ -151,7 +151,7 @@ def spans(numbers: Sequence[int]) -> list[tuple[int, int]]:
 
 
 async def trim_events(work: Work) -> int:
-    """Turn the oldest events into a baseline, if they are old enough; how many went."""
+    """Turns the oldest events into a baseline, and returns how many were removed."""
     keep_ms = work.config.event_retention_ms
     if not keep_ms or not await work.tx.retention.try_lock():
         return 0
@@ -165,7 +165,7 @@ async def trim_events(work: Work) -> int:
 
 
 async def trim_runs(work: Work) -> int:
-    """Remove the next runs of schedules that ended long ago, kept as long as jobs; how many."""
+    """Removes the next runs of schedules that ended long ago, and returns how many."""
     keep_ms = work.config.job_retention_ms
     if not keep_ms or not await work.tx.retention.try_lock():
         return 0
@@ -173,7 +173,7 @@ async def trim_runs(work: Work) -> int:
 
 
 async def trim_reactions(work: Work) -> int:
-    """The same for reactions that were done or given up."""
+    """Does the same for reactions that were done or given up."""
     keep_ms = work.config.job_retention_ms
     if not keep_ms or not await work.tx.retention.try_lock():
         return 0
@@ -188,7 +188,7 @@ def _oldest(events: Sequence[Event], cutoff: int) -> Sequence[Event]:
 
 
 async def _move_baseline(work: Work, events: Sequence[Event]) -> None:
-    """Replay these events from the baseline, and write where they lead to."""
+    """Replays these events from the baseline, and writes the new baseline."""
     retention = work.tx.retention
     jobs = sorted({event.job for event in events if event.job})
     records = await retention.records(jobs)
@@ -220,14 +220,14 @@ async def _move_baseline(work: Work, events: Sequence[Event]) -> None:
 
 
 def _workflows_in(events: Sequence[Event], replay: Replay) -> list[int]:
-    """The workflows that these events are about."""
+    """Returns the workflows that these events are about."""
     mine = {record.facts.workflow for record in replay.known.jobs.values()}
     told = {replay.workflow_of(event) for event in events if event.kind == EventKind.WORKFLOW}
     return sorted((mine | told) - {0})
 
 
 async def lose_logs(work: Work, after: int | None) -> Walk:
-    """Tell the logs that nobody will complete: their attempts ended some time ago."""
+    """Marks logs as lost whose attempts ended some time ago."""
     rows = await work.tx.files.streaming(after or 0, work.config.chunk_rows)
     if not rows:
         return Walk(0, None)
@@ -246,7 +246,7 @@ async def lose_logs(work: Work, after: int | None) -> Walk:
 
 
 async def _ends(work: Work, jobs: Sequence[int]) -> dict[tuple[int, int], int]:
-    """When each attempt of these jobs ended."""
+    """Returns when each attempt of these jobs ended."""
     ends = {
         (record.facts.id, record.facts.attempt): record.finished_at
         for record in await work.tx.retention.records(jobs)

@@ -38,7 +38,7 @@ _KIND = attrgetter("shape", "workflow")
 
 
 async def hold_waits(work: Work, jobs: Iterable[int], ending: Sequence[int]) -> dict[int, Wait]:
-    """Lock the waits of these jobs, and of those that will hear of an end, in one order.
+    """Locks the waits of these jobs and of their dependents, in one order.
 
     A job that took the place of another has a higher number than its dependents, so locks
     on the way from a job to its dependents would not ascend.
@@ -52,7 +52,7 @@ async def hold_waits(work: Work, jobs: Iterable[int], ending: Sequence[int]) -> 
 async def hold_dependents(
     work: Work, jobs: Sequence[int], edges: Mapping[int, Sequence[int]]
 ) -> None:
-    """Lock the waits of these jobs and, in the same order, of those behind these edges.
+    """Locks the waits of these jobs and, in the same order, of those behind these edges.
 
     A job that comes back to `waits` meanwhile is seen by the statement that follows the lock.
     """
@@ -71,7 +71,7 @@ class Ended(NamedTuple):
 
 
 async def jobs_ended(work: Work, facts: Sequence[JobFacts], ends: Sequence[JobEnd]) -> None:
-    """Tell the dependents of these jobs, which have just ended."""
+    """Notifies the dependents of jobs that have just ended."""
     edges = await work.tx.jobs.dependents([fact.id for fact in facts], 0)
     ended: list[Ended] = []
     for fact, end in zip(facts, ends, strict=True):
@@ -83,7 +83,7 @@ async def jobs_ended(work: Work, facts: Sequence[JobFacts], ends: Sequence[JobEn
 
 
 async def satisfy_dependents(work: Work, edges: Mapping[int, Sequence[int]]) -> None:
-    """Tell the dependents of jobs that have just completed; `edges` are the first chunks."""
+    """Notifies the dependents of completed jobs; `edges` are the first chunks."""
     satisfied: list[Sequence[int]] = []
     for job, waiting in edges.items():
         if len(waiting) < CHUNK:
@@ -96,7 +96,7 @@ async def satisfy_dependents(work: Work, edges: Mapping[int, Sequence[int]]) -> 
 async def notify_dependents(
     work: Work, ended: Iterable[Ended], edges: Mapping[int, Sequence[int]]
 ) -> None:
-    """What is met is met at once; `edges` are the first chunks of dependents."""
+    """Meets or aborts the dependents of ended jobs; `edges` are their first chunks."""
     satisfied: list[Sequence[int]] = []
     for job, satisfies, reason in ended:
         waiting = edges.get(job)
@@ -115,7 +115,7 @@ async def notify_dependents(
 
 
 async def _count_met(work: Work, edges: Sequence[Sequence[int]]) -> None:
-    """Meet each dependent's conditions as often as an edge leads to it."""
+    """Meets one condition of a dependent for each edge that leads to it."""
     met: dict[int, int] = {}
     for edge, times in Counter(chain.from_iterable(edges)).items():
         met[edge >> 1] = met.get(edge >> 1, 0) + times
@@ -124,7 +124,7 @@ async def _count_met(work: Work, edges: Sequence[Sequence[int]]) -> None:
 
 
 async def meet(work: Work, met: dict[int, int], manual: bool = False) -> None:
-    """Lower the unmet counts of these jobs and queue those that wait for nothing more."""
+    """Lowers the unmet counts of these jobs and queues those that wait for nothing more."""
     if manual:
         freed = await work.tx.places.meet(met, manual)
     else:
@@ -144,12 +144,12 @@ async def meet(work: Work, met: dict[int, int], manual: bool = False) -> None:
 
 
 def ages_anew(work: Work, wait: Wait) -> bool:
-    """Whether the job was blocked for so long that its age starts later now."""
+    """Returns whether the job was blocked for so long that its age starts later now."""
     return age_from_ms(wait.age_from, None, work.now) > wait.age_from
 
 
 async def release(work: Work, waits: Sequence[Wait]) -> None:
-    """Queue jobs whose last condition was met."""
+    """Queues jobs whose last condition was met."""
     await _note_released(work, [wait.ticket for wait in waits])
     ready = []
     for wait in waits:
@@ -161,7 +161,7 @@ async def release(work: Work, waits: Sequence[Wait]) -> None:
 
 
 async def _note_released(work: Work, tickets: Sequence[Ticket]) -> None:
-    """Record that these jobs are queued, and count them."""
+    """Records that these jobs are queued, and counts them."""
     if not tickets:
         return
     _, _, jobs, attempts, *_ = zip(*tickets, strict=True)

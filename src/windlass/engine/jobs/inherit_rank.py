@@ -28,14 +28,14 @@ _ids = msgspec.json.Decoder(list[int]).decode
 
 
 def pass_on(work: Work, jobs: Sequence[int]) -> None:
-    """Have those that these jobs wait for, or waited for, looked at again."""
+    """Adds intents to rank again what these jobs wait for, or waited for."""
     for start in range(0, len(jobs), CHUNK):
         some = msgspec.json.encode(list(jobs[start : start + CHUNK])).decode()
         work.cascades.append(Cascade(0, 0, CascadeKind.INHERIT, 0, some))
 
 
 def pass_on_ended(work: Work, ended: Iterable[tuple[int, int]]) -> None:
-    """The same for jobs, with their flags, that ended while they waited."""
+    """Does the same for jobs, given with their flags, that ended while they waited."""
     pass_on(work, [job for job, flags in ended if flags & LENDS])
 
 
@@ -49,7 +49,7 @@ def inherited_levels(catalog: Catalog, facts: JobFacts) -> float:
 
 
 async def inherit_chunk(work: Work, cascade: Cascade) -> tuple[int | None, int]:
-    """A step of an intent: where the next one begins (None at the end), how many it looked at."""
+    """Runs one step; returns where the next one begins, if any, and how many jobs it read."""
     if work.inline:
         # Where intents share a transaction, those before it may still be about to queue jobs.
         await work.slots.settle()
@@ -68,7 +68,7 @@ async def inherit_chunk(work: Work, cascade: Cascade) -> tuple[int | None, int]:
 
 
 async def _waited_for(work: Work, job: int) -> list[int]:
-    """What a job waits for, by the newest of each chain of successors; ascending."""
+    """Returns what a job waits for, by the newest of each chain of successors; ascending."""
     body = (await work.tx.jobs.specs([job])).get(job)
     if body is None:
         return []
@@ -83,7 +83,7 @@ async def _waited_for(work: Work, job: int) -> list[int]:
 
 
 async def refresh(work: Work, jobs: Sequence[int]) -> list[JobFacts]:
-    """Rank these jobs anew where they wait; those whose rank changed."""
+    """Ranks these waiting jobs again, and returns those whose rank changed."""
     if not jobs:
         return []
     facts = await work.tx.jobs.lock(sorted(jobs))
@@ -97,7 +97,7 @@ async def refresh(work: Work, jobs: Sequence[int]) -> list[JobFacts]:
 
 
 async def ranks_of(work: Work, facts: Sequence[JobFacts]) -> dict[int, int]:
-    """The rank of each of these locked jobs: its own, or the best of those that wait for it.
+    """Returns the rank of each locked job: its own, or the best of those that wait for it.
 
     Whoever lends its rank is marked, so that its end is passed on. It may end before it is
     locked for that: then everything is looked at again.
@@ -111,7 +111,7 @@ async def ranks_of(work: Work, facts: Sequence[JobFacts]) -> dict[int, int]:
 
 
 async def _mark(work: Work, lenders: Iterable[JobFacts]) -> bool:
-    """Mark those that are not marked yet; False if one is not any more what it was."""
+    """Marks jobs as lending their rank; returns False if one has changed meanwhile."""
     unmarked = {fact.id: fact for fact in lenders if not fact.flags & LENDS}
     if not unmarked:
         return True
@@ -124,14 +124,14 @@ async def _mark(work: Work, lenders: Iterable[JobFacts]) -> bool:
 
 
 def _own_rank(work: Work, fact: JobFacts) -> int:
-    """The job's place in the order if nobody waited for it."""
+    """Returns the job's place in the order if nobody waited for it."""
     weight = work.catalog.weight(work.catalog.queue_of(fact.shape))
     priority = level(weight, fact.base, fact.adjustment)
     return rank(fact.age_from, priority, work.catalog.interval_ms)
 
 
 async def _best_waiting(work: Work, jobs: Sequence[int]) -> dict[int, JobFacts]:
-    """The best of the open jobs that wait for each of these; rather one that is marked."""
+    """Returns the best open job that waits for each of these, preferring marked ones."""
     best: dict[int, JobFacts] = {}
     left, chunk = list(jobs), 0
     while left:
@@ -155,7 +155,7 @@ async def _set(work: Work, fact: JobFacts, place: int) -> None:
 
 
 async def move_to(work: Work, fact: JobFacts, place: int) -> Located:
-    """Give a locked job another rank, wherever it waits: its state does not change.
+    """Gives a locked job another rank, wherever it waits: its state does not change.
 
     What it waits for may have its rank from it by then, so its end has to be passed on.
     """
@@ -166,7 +166,7 @@ async def move_to(work: Work, fact: JobFacts, place: int) -> Located:
 
 
 async def _put_back(work: Work, found: Located, place: int) -> None:
-    """Back to the same place, at the new rank."""
+    """Puts a job back into its place, at the new rank."""
     places = work.tx.places
     for gone in found.withdrawn:
         ticket = gone.ticket._replace(rank=place)

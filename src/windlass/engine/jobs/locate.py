@@ -34,7 +34,7 @@ class Located(NamedTuple):
 
 
 async def withdraw(work: Work, facts: Sequence[JobFacts]) -> Located:
-    """Remove these open jobs from waits, due, parked and ready; leases are locked."""
+    """Removes these open jobs from waits, due, parked and ready; leases are locked."""
     left = {fact.id: fact for fact in sorted(facts)}
     places = work.tx.places
     withdrawn = [

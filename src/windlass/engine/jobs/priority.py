@@ -22,7 +22,7 @@ class Adjusted(NamedTuple):
 
 
 async def adjust(work: Work, job: int, adjustment: int, actor: str | None) -> Adjusted:
-    """Set a job's adjustment; wherever it waits, it moves to its new rank."""
+    """Sets a job's adjustment; wherever it waits, it moves to its new rank."""
     facts = (await work.tx.jobs.lock([job])).get(job)
     if facts is None:
         raise NotFound("job", job)

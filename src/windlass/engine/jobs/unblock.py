@@ -21,7 +21,7 @@ class Unblocked(NamedTuple):
 
 
 async def unblock(work: Work, job: int, accept: bool, reason: str, actor: str | None) -> Unblocked:
-    """Meet a job's manual condition, or abort the job."""
+    """Meets a job's manual condition, or aborts the job."""
     facts = (await work.tx.jobs.lock([job])).get(job)
     if facts is None:
         raise NotFound("job", job)

@@ -39,7 +39,7 @@ class CapabilityLoop:
         self.interval_ms = engine.config.cleanup_interval_ms
 
     async def run_once(self, now: int) -> CapabilityReport:
-        """One round: a look at the fleet, then at each shape that nobody can run."""
+        """Runs one round: reads the fleet, then each shape that no worker can run."""
         engine = self._engine
         fleet = await engine.store.read(read_fleet)
         if fleet != self._verdicts.fleet:
@@ -59,7 +59,7 @@ class CapabilityLoop:
         return CapabilityReport(len(found), rejected)
 
     async def _walk(self, shape: int, found: dict[int, Impossible]) -> int:
-        """Look at all ready jobs of a shape, a chunk at a time."""
+        """Looks at all ready jobs of a shape, a chunk at a time."""
         rejected, rank, job = 0, FIRST, 0
         chunk = self._engine.config.chunk_rows
         while True:

@@ -23,7 +23,7 @@ class CleanupLoop:
         self.interval_ms = engine.config.cleanup_interval_ms
 
     async def run_once(self, now: int) -> CleanupReport:
-        """One round."""
+        """Runs one round."""
         orphans = 0
         while ended := await self._engine.run(recover_orphans):
             orphans += ended

@@ -27,7 +27,7 @@ class HealthLoop:
         self.interval_ms = engine.config.health_interval_ms
 
     async def run_once(self, now: int) -> HealthReport:
-        """One round; it may take several transactions, each on a bounded number of rows."""
+        """Runs one round, in several transactions if there are many rows."""
         engine = self._engine
         may_end = await engine.run(note_server_alive)
         unhealthy = lost = orphans = 0

@@ -1,7 +1,7 @@
-"""The pools loop: asks providers what there is, starts what is missing, ends what is not needed.
+"""The pools loop: lists machines, launches what is missing, terminates what is not needed.
 
-One server at a time does this, by a turn that it takes in the store. Should two overlap, all
-that they decide is decided under the pools' locks, and providers take each token once.
+One server at a time does this, by a turn that it takes in the store. Should two overlap, they
+decide under the pools' locks, and providers accept each token once.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from windlass.ports.provider import Machine, Order, Owner, Provider, ProviderFau
 TURN_UNTIL: Final = "pools_turn_until"
 TURN_OWNER: Final = "pools_turn_owner"
 TURN_MS: Final = 15_000
-CALL_MS: Final = 60_000  # a provider that takes longer is taken not to answer
+CALL_MS: Final = 60_000  # a provider that takes longer counts as not answering
 AT_ONCE: Final = 10  # launches side by side
 MOST_STARTED: Final = 100  # in one round
 
@@ -54,7 +54,7 @@ class PoolsReport(msgspec.Struct, frozen=True):
 
 
 class PoolsLoop:
-    """Runs pools. Safe on every server at once; one does it."""
+    """Runs pools. Safe on every server at once: the one that has the turn acts."""
 
     name = "pools"
 
@@ -66,15 +66,15 @@ class PoolsLoop:
         self.interval_ms = self._engine.config.pools_interval_ms
 
     async def run_once(self, now: int) -> PoolsReport:
-        """One round: look, take note, decide, act."""
+        """Runs one round: compares, decides and acts."""
         if not await self._engine.store.read(lambda tx: tx.pools.all()):
             return PoolsReport()
         installation = await self._pools.installation()
         if not await self._engine.run(self._take_turn):
-            return await self._round(installation, turn=False)
-        before = await self._round(installation)
-        verdicts = await self._decide()
-        after = await self._round(installation) if any(v.start for v in verdicts) else PoolsReport()
+            return await self.tend(installation, turn=False)
+        before = await self.tend(installation)
+        verdicts = await self.decide()
+        after = await self.tend(installation) if any(v.start for v in verdicts) else PoolsReport()
         self._engine.counters.ran(self.name, now)
         return PoolsReport(
             pools=len(verdicts),
@@ -96,15 +96,19 @@ class PoolsLoop:
         await work.tx.catalog.set_meta(TURN_OWNER, self._me)
         return True
 
-    async def _decide(self) -> Sequence[Verdict]:
+    async def decide(self) -> Sequence[Verdict]:
+        """Decides what each pool starts and ends; nothing is asked of providers yet."""
         survey = await self._pools.survey()
         tokens = [self._pools.fresh_name() for _ in range(MOST_STARTED)]
         return await self._engine.run(partial(decide, survey=survey, tokens=tokens))
 
-    async def _round(self, installation: str, turn: bool = True) -> PoolsReport:
-        """Tend all pools; without the turn, only machines that no other server can see."""
+    async def tend(self, installation: str, turn: bool = True) -> PoolsReport:
+        """Compares all pools with their providers, and launches and terminates what was decided.
+
+        Without the turn it covers only machines that no other server can see.
+        """
         rows = await self._engine.store.read(lambda tx: tx.pools.all())
-        reports = await _all(self._tend(row, installation, turn) for row in rows)
+        reports = await _all(self._tend_pool(row, installation, turn) for row in rows)
         return PoolsReport(
             pools=len(rows) if turn else 0,
             launched=sum(report.launched for report in reports),
@@ -113,8 +117,8 @@ class PoolsLoop:
             leaks=sum(report.leaks for report in reports),
         )
 
-    async def _tend(self, row: PoolRow, installation: str, turn: bool) -> PoolsReport:
-        """One pool: what its provider has, and what is to be asked of it."""
+    async def _tend_pool(self, row: PoolRow, installation: str, turn: bool) -> PoolsReport:
+        """Compares one pool with what its provider lists, and asks for the difference."""
         pool, owner = decode_pool(row.body), Owner(installation, row.name)
         try:
             provider = self._provider(row, pool)
@@ -185,7 +189,7 @@ class PoolsLoop:
         await self._engine.run(partial(note_fault, pool_id=row.id, why=why))
 
     def _provider(self, row: PoolRow, pool: Pool) -> Provider:
-        """The provider of a pool; made anew when the pool was changed."""
+        """Returns the provider of a pool; a changed pool gets a new one."""
         made = self._made.get(row.id)
         if made is None or made[0] != row.body:
             made = self._made[row.id] = row.body, self._pools.providers(pool)
@@ -193,13 +197,13 @@ class PoolsLoop:
 
 
 async def _add_code(work: Work, code: str, ttl_ms: int) -> None:
-    """A code for one enrolment, which is good as long as its machine may take to start."""
+    """Adds a code for one enrolment, valid as long as the machine may take to start."""
     row = Code(digest_of(code), work.now, work.now + ttl_ms, 0)
     await work.tx.access.add_code(row)
 
 
 async def _in_time(asking: Awaitable[T]) -> T:
-    """What a provider answers, unless it takes too long."""
+    """Returns what a provider answers, or raises `ProviderFault` if it takes too long."""
     try:
         async with asyncio.timeout(CALL_MS / 1000):
             return await asking
@@ -213,7 +217,7 @@ async def _in_time(asking: Awaitable[T]) -> T:
 
 
 async def _all(doing: Iterable[Awaitable[T]]) -> list[T]:
-    """Let all of them end, then answer, or raise what the first one raised."""
+    """Waits for all, then returns their results or raises the first error."""
     done = await asyncio.gather(*doing, return_exceptions=True)
     for outcome in done:
         if isinstance(outcome, BaseException):

@@ -31,7 +31,7 @@ class ReactionsLoop:
         self.interval_ms = engine.config.reactions_interval_ms
 
     async def run_once(self, now: int) -> ReactionsReport:
-        """One round."""
+        """Runs one round."""
         tried = 0
         for row in await self._reactions.due(False, self._engine.config.chunk_rows):
             await self._reactions.carry_out(row)
@@ -51,7 +51,7 @@ class WebhooksLoop:
         self.interval_ms = engine.config.reactions_interval_ms
 
     async def run_once(self, now: int) -> ReactionsReport:
-        """One round; it ends when the slowest receiver has answered or run out of time."""
+        """Runs one round; it ends when the slowest receiver has answered or timed out."""
         rows = await self._reactions.due(True, AT_ONCE)
         sent = await asyncio.gather(*map(self._reactions.send, rows), return_exceptions=True)
         for outcome in sent:

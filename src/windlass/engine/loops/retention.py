@@ -53,7 +53,7 @@ class RetentionLoop:
         self.interval_ms = engine.config.retention_interval_ms
 
     async def run_once(self, now: int) -> RetentionReport:
-        """One round of many small transactions."""
+        """Runs one round of many small transactions."""
         logs = await self._walk(lose_logs)
         jobs = await self._walk(remove_jobs)
         await self._walk(remove_empty_workflows)

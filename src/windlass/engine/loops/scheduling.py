@@ -35,7 +35,7 @@ class SchedulingLoop:
         self.interval_ms = engine.config.scheduling_interval_ms
 
     async def run_once(self, now: int) -> SchedulingReport:
-        """One round."""
+        """Runs one round."""
         engine = self._engine
         steps = 0
         while await engine.run(advance):

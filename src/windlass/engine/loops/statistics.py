@@ -27,7 +27,7 @@ class StatisticsLoop:
         self.interval_ms = engine.config.statistics_interval_ms
 
     async def run_once(self, now: int) -> StatisticsReport:
-        """One round of small transactions."""
+        """Runs one round of small transactions."""
         engine = self._engine
         passed_over = await engine.run(partial(pass_over, most=MOST))
         events = 0

@@ -45,7 +45,7 @@ class WatchdogLoop:
         self._repaired_at: dict[int, int] = {}  # when a contradiction was first found
 
     async def run_once(self, now: int) -> WatchdogReport:
-        """One round: those that stand as in the last one are looked at closely."""
+        """Runs one round: examines the workflows that have not changed since the last one."""
         rows = await self._unfinished()
         suspects = [row.id for row in rows if self._stands(row, now)]
         open_ids = {row.id for row in rows}
@@ -70,7 +70,7 @@ class WatchdogLoop:
         return rows
 
     def _stands(self, row: WorkflowRow, now: int) -> bool:
-        """Whether nothing changed since the last round, and this was not examined lately."""
+        """Returns whether it has not changed since the last round and is due for examination."""
         look = row.state, row.run, row.counts
         seen = self._seen.get(row.id)
         if seen is None or seen.look != look:
@@ -83,7 +83,7 @@ class WatchdogLoop:
         return self._engine.config.stall_timeout_ms
 
     async def _act(self, found: Stall, now: int) -> bool:
-        """Repair it or, if it has come back, cancel it; whether it was canceled."""
+        """Repairs a stall or, if it has come back, cancels the workflow and returns True."""
         first = self._repaired_at.setdefault(found.workflow, now)
         everything = await self._engine.store.read(partial(describe, found=found))
         log.error("workflow_stalled", workflow=found.workflow, what=found.what, **everything)

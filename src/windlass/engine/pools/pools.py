@@ -72,7 +72,7 @@ class Pools:
         self.address = address  # where workers find the server, unless a pool says otherwise
 
     async def apply(self, given: Mapping[str, object], actor: str) -> tuple[PoolRow, bool]:
-        """Make or change a pool; the row, and whether anything changed."""
+        """Creates or changes a pool; returns the row and whether anything changed."""
         pool = parse_pool(given)
         check_metadata(pool.template())
         check_reach(pool, self.address)
@@ -85,7 +85,7 @@ class Pools:
         return await self.engine.run(step)
 
     async def delete(self, name: str, actor: str) -> bool:
-        """Let a pool drain and go; whether that was new."""
+        """Drains and removes a pool; returns False if that was under way already."""
 
         async def step(work: Work) -> bool:
             row = await work.tx.pools.lock_name(name)
@@ -101,7 +101,7 @@ class Pools:
         return await self.engine.run(step)
 
     async def all(self) -> list[PoolView]:
-        """Every pool with its workers and costs."""
+        """Returns every pool with its workers and costs."""
 
         async def read(tx: Tx) -> list[PoolView]:
             living = await tx.pools.living()
@@ -119,11 +119,11 @@ class Pools:
         return await self.engine.store.read(read)
 
     async def costs(self, month: int) -> list[CostRow]:
-        """What a month has cost, of pools that are gone as well."""
+        """Returns what a month has cost, including deleted pools."""
         return await self.engine.store.read(lambda tx: tx.pools.costs(month))
 
     async def plan(self, workers: int | None = None, target_ms: int | None = None) -> PlannedPools:
-        """What the pools would do now, or would if they were otherwise."""
+        """Returns what the pools would do now, or with other settings."""
         survey = await self.survey()
         seen = await self.engine.run(lambda work: take_snapshot(work, survey))
         fleet = what_if(seen.fleet, workers, target_ms)
@@ -132,7 +132,7 @@ class Pools:
         return PlannedPools(fleet, size(fleet), useless)
 
     async def survey(self) -> ShapeTotals:
-        """The mean runtimes of what waits and runs, where there is history, and long counts."""
+        """Returns mean runtimes of waiting and running shapes, and counts of very many jobs."""
         load = await self.engine.run(lambda work: work.tx.pools.load(MOST_COUNTED))
         shapes = {shape for shape, _ in load.ready} | {shape for _, shape, _ in load.leases}
         found = await self.engine.jobs.statistics(sorted(shapes))
@@ -141,7 +141,7 @@ class Pools:
         return ShapeTotals(means, {shape: await self._depth(shape) for shape in many})
 
     async def _depth(self, shape: int) -> int:
-        """Count ready jobs of a shape span by span, so that others get their turn in between."""
+        """Counts ready jobs of a shape span by span, so that others get their turn in between."""
         counted, last = 0, Span(0, LOWEST_RANK, 0)
         while counted < MOST_SURVEYED:
             step = partial(_next_span, shape=shape, after=last)
@@ -152,7 +152,7 @@ class Pools:
         return counted
 
     async def installation(self) -> str:
-        """A name for this installation, which its machines carry; made once."""
+        """Returns the name of this installation, which its machines carry; made once."""
 
         async def step(work: Work) -> int:
             known = (await work.tx.catalog.meta()).get(INSTALLATION)
@@ -166,7 +166,7 @@ class Pools:
         return self._installation
 
     def fresh_name(self, length: int = 10) -> str:
-        """Hexadecimal digits that no other has."""
+        """Returns unique hexadecimal digits."""
         return hashlib.sha256(self.secrets.secret().encode()).hexdigest()[:length]
 
 

@@ -42,7 +42,7 @@ class FleetSnapshot(NamedTuple):
     host_of: Mapping[int, int]  # by worker
 
     def members_of(self, known: KnownPool) -> list[Member]:
-        """The workers of a pool, as those that decide who leaves see them."""
+        """Returns the workers of a pool as members for sizing."""
         waiting = {host for t in self.fleet.targets if t.queued for host in t.hosts}
         return [
             Member(row.id, row.idle_since, self.host_of.get(row.worker) in waiting)
@@ -52,7 +52,7 @@ class FleetSnapshot(NamedTuple):
 
 
 async def take_snapshot(work: Work, survey: ShapeTotals) -> FleetSnapshot:
-    """Read all of it in this transaction, but for what a survey told before."""
+    """Reads everything in this transaction, except what `survey` holds already."""
     tx, expected = work.tx, survey.expected
     load = _deepened(await tx.pools.load(MOST_COUNTED), survey.depths)
     await work.catalog.know(tx, {s for s, _ in load.ready} | {s for _, s, _ in load.leases})
@@ -83,7 +83,7 @@ async def take_snapshot(work: Work, survey: ShapeTotals) -> FleetSnapshot:
 
 
 def _deepened(load: Load, depths: Mapping[int, int]) -> Load:
-    """The load with whole numbers where there are more jobs than one transaction counts."""
+    """Returns the load with full counts of very many jobs."""
     ready = [(s, max(count, depths.get(s, 0)) if count == MOST_COUNTED else count)
              for s, count in load.ready]  # fmt: skip
     return load._replace(ready=ready)

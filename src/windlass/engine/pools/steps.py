@@ -34,7 +34,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 async def decide(work: Work, survey: ShapeTotals, tokens: Sequence[str]) -> list[Verdict]:
-    """Ask for the workers that are missing, and send away those that are not needed."""
+    """Records requests for missing workers, and drains those that are not needed."""
     for row in sorted(await work.tx.pools.all()):
         await work.tx.pools.lock(row.id)
     seen = await take_snapshot(work, survey)
@@ -54,7 +54,7 @@ async def decide(work: Work, survey: ShapeTotals, tokens: Sequence[str]) -> list
 
 
 async def _request(work: Work, row: PoolRow, known: KnownPool, tokens: Sequence[str]) -> None:
-    """Write down who is to be: the worker with what it will be known by, and the intent."""
+    """Records the workers to be launched, with their tokens."""
     pool, slots = known.pool, known.template.slots
     static = _encode(pool.template()).decode()
     fresh: list[PoolWorkerRow] = []
@@ -80,7 +80,7 @@ async def _request(work: Work, row: PoolRow, known: KnownPool, tokens: Sequence[
 
 
 async def _send_away(work: Work, seen: FleetSnapshot) -> None:
-    """Drain those that should leave; one that has just got a job stays, unless all go."""
+    """Drains those that should leave; one that has just got a job stays, unless all go."""
     for known, now in zip(seen.pools, seen.fleet.pools, strict=True):
         going = leavers(now, seen.members_of(known), work.now)
         for member in known.members:
@@ -98,7 +98,7 @@ async def _send_away(work: Work, seen: FleetSnapshot) -> None:
 
 
 async def _take_back(work: Work, seen: FleetSnapshot) -> None:
-    """Where a budget is spent, what still runs is queued again, blamed for nothing."""
+    """Queues what still runs again where a budget is spent, without blaming the jobs."""
     for known, now in zip(seen.pools, seen.fleet.pools, strict=True):
         if known.members and is_spent(now):
             held = await work.tx.leases.of_workers([member.worker for member in known.members])
@@ -109,7 +109,7 @@ async def _take_back(work: Work, seen: FleetSnapshot) -> None:
 
 
 async def _end_pools(work: Work, seen: FleetSnapshot) -> None:
-    """A deleted pool goes with its last worker; what was asked for in vain is forgotten."""
+    """Removes deleted pools whose last worker is gone, and old rows of workers and codes."""
     for known in seen.pools:
         if known.row.state == PoolState.DELETING and not known.members:
             await work.tx.pools.remove(known.row.id)
@@ -119,12 +119,12 @@ async def _end_pools(work: Work, seen: FleetSnapshot) -> None:
 
 
 async def note_launch(work: Work, member: PoolWorkerRow, machine: Machine) -> None:
-    """The provider has started a machine."""
+    """Notes that the provider has started a machine."""
     await _note(work, member, Lifecycle.STARTING, None, machine.id)
 
 
 async def note_refusal(work: Work, member: PoolWorkerRow, why: str) -> None:
-    """The provider refused or did not answer: whatever it made all the same is to go."""
+    """Notes a failed launch; a machine that exists all the same is terminated later."""
     row = await _note(work, member, Lifecycle.TERMINATING, why, None)
     if row is not None:
         await work.tx.pools.update(failed(work, row, decode_pool(row.body), why))
@@ -133,7 +133,7 @@ async def note_refusal(work: Work, member: PoolWorkerRow, why: str) -> None:
 async def _note(
     work: Work, member: PoolWorkerRow, state: Lifecycle, why: str | None, machine: str | None
 ) -> PoolRow | None:
-    """Take a worker from `requested` on; None if it has moved on meanwhile."""
+    """Moves a requested worker on; returns its pool, or None if it has moved meanwhile."""
     row = await work.tx.pools.lock(member.pool)
     now = await work.tx.pools.worker(member.id)
     if row is None or now is None or now.state != Lifecycle.REQUESTED:
@@ -152,7 +152,7 @@ async def note_ended(work: Work, pool_id: int, tokens: Sequence[str]) -> None:
 
 
 async def note_fault(work: Work, pool_id: int, why: str) -> None:
-    """A provider could not be asked what there is; nothing is concluded from that.
+    """Notes that a provider could not list its machines; nothing is concluded from that.
 
     Workers that it was never asked for are forgotten: others must not count on them.
     """

@@ -59,7 +59,7 @@ class ShapeWork:
 def sort_workers(
     work: Work, workers: Mapping[int, Worker], pools: Sequence[KnownPool]
 ) -> SortedWorkers:
-    """Sort all that take jobs by what they can run."""
+    """Groups all workers that take jobs by what they can run."""
     kinds = {
         worker.id: WorkerGroup("", worker.slots, work.catalog.profile(worker))
         for worker in workers.values()
@@ -107,7 +107,7 @@ class Targets:
         self._expected = expected
 
     def gather(self, load: Load, most: int) -> tuple[Target, ...]:
-        """One target for each combination of workers and pools, and places on them."""
+        """Returns one target for each combination of workers and pools that can run the work."""
         joined: dict[object, tuple[list[int], Target]] = {}
         for shape, counts in sorted(self._count(load, most).items()):
             target = self._target(shape, counts)
@@ -121,7 +121,7 @@ class Targets:
         )
 
     def _count(self, load: Load, most: int) -> dict[int, ShapeWork]:
-        """What waits and may start, and what runs on workers that take jobs."""
+        """Returns what waits and may start, and what runs on workers that take jobs."""
         found: dict[int, ShapeWork] = {}
         running = Counter(self._catalog.queue_of(shape) for _, shape, _ in load.leases)
         for shape, count in load.ready:
@@ -166,7 +166,7 @@ class Targets:
         return needs, self._catalog.per_worker(needs.queue)
 
     def _room(self, kind: WorkerGroup, shape: int) -> int:
-        """How many jobs of this shape such a worker takes at once."""
+        """Returns how many jobs of this shape such a worker takes at once."""
         needs, per_worker = self._needs(shape)
         if kind.profile is None:
             template = self._templates[kind.pool]
@@ -178,7 +178,7 @@ class Targets:
         return room_for(needs, kind.profile.metadata, kind.slots, per_worker)
 
     def _obstacle(self, shape: int) -> str:
-        """What keeps it from the pool that is nearest to what it needs."""
+        """Returns what keeps it from the pool that is nearest to what it needs."""
         needs = self._catalog.shapes[shape]
         best: tuple[int, str] | None = None
         for known in self._pools:

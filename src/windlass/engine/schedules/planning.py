@@ -47,14 +47,14 @@ class Planner(Protocol):
     """Raises `InvalidInput` naming the field that is wrong."""
 
     def check(self, description: Mapping[str, Any], namespace: str) -> None:
-        """Whether a description can be a template."""
+        """Raises `InvalidInput` if a description cannot be a template."""
         ...
 
     def plan(self, order: PlanRequest) -> PlannedWorkflow: ...
 
 
 async def submit_planned(work: Work, engine: Engine, planned: PlannedWorkflow) -> Submitted:
-    """Submit in the transaction of `work`, so that what else is written goes with it."""
+    """Submits in the transaction of `work`, together with what else it writes."""
     check_workflow(planned.workflow, engine.config.payload_limit)
     submission = Submission(engine.validate(planned.jobs), planned.workflow)
     (answer,) = await submit(work, [submission])

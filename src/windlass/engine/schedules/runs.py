@@ -75,11 +75,11 @@ class Runs:
         return await self._engine.store.read(lambda tx: tx.schedules.waiting(after, count))
 
     async def note_slots(self, schedule: int) -> int:
-        """Note the slots of a schedule that have come; how many are to run."""
+        """Notes the slots of a schedule that have come, and returns how many are to run."""
         return await self._engine.run(lambda work: _note_slots(work, schedule))
 
     async def advance(self, schedule: int) -> int:
-        """Start what waits, as far as the overlap policy allows; how many runs were started."""
+        """Starts waiting runs as far as the overlap policy allows, and returns how many."""
         started = 0
         while True:
             done = await self._advance_once(schedule)
@@ -91,7 +91,7 @@ class Runs:
                 return started
 
     async def _advance_once(self, schedule: int) -> Advanced:
-        """One transaction for the oldest waiting run; one more if it cannot be started."""
+        """Starts the oldest waiting run; a second transaction records it if that fails."""
         tried: list[int] = []
         try:
             return await self._engine.run(lambda work: self._advance(work, schedule, tried))
@@ -136,7 +136,7 @@ class Runs:
         return Advanced(run.id, submitted.workflow)
 
     async def plan(self, tx: Tx, row: ScheduleRow, slot: int) -> PlannedWorkflow:
-        """What a run of this schedule submits."""
+        """Returns what a run of this schedule submits."""
         starts = starts_of(row.body)
         order = PlanRequest(
             name=row.name,
@@ -180,7 +180,7 @@ async def _note_slots(work: Work, schedule: int) -> int:
 
 
 async def _still_running(work: Work, runs: Sequence[RunRow]) -> tuple[int, ...]:
-    """The workflows of these runs that have not ended; the ends of the others are noted.
+    """Returns the open workflows of these runs, and records the ends of the others.
 
     They are read without locks: rows of workflows are locked last of all.
     """
@@ -209,7 +209,7 @@ async def _end(work: Work, row: ScheduleRow, run: RunRow, state: RunState, reaso
 async def _end_waiting(
     work: Work, schedule: int, run: int, state: RunState, reason: str
 ) -> Advanced:
-    """End a run that could not be started, unless another server could."""
+    """Ends a run that could not be started, unless another server has."""
     row = await work.tx.schedules.lock(schedule)
     if row is None:
         return Advanced()
@@ -220,7 +220,7 @@ async def _end_waiting(
 
 
 def _verdict(error: WindlassError) -> tuple[RunState, str]:
-    """What becomes of a run that was refused, and why."""
+    """Returns what becomes of a run that was refused, and why."""
     if isinstance(error, Duplicate):
         same = f"workflow {error.workflow}, which has the same key, has not ended"
         return RunState.SKIPPED, same

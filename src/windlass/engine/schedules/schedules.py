@@ -65,7 +65,7 @@ class Schedules:
         self.runs = Runs(engine, planner)
 
     async def put(self, wanted: ScheduleInput, actor: str) -> tuple[ScheduleRow, bool]:
-        """Make or change a schedule; the row, and whether anything changed."""
+        """Creates or changes a schedule; returns the row and whether anything changed."""
         body = _checked(wanted, actor)
         await self._engine.store.read(lambda tx: self._try_plan(tx, _draft(wanted, body)))
 
@@ -75,7 +75,7 @@ class Schedules:
         return await self._engine.run(step)
 
     async def remove(self, namespace: str, name: str, actor: str) -> bool:
-        """Forget a schedule and its runs; what it started goes on."""
+        """Deletes a schedule and its runs; workflows it started continue."""
 
         async def step(work: Work) -> bool:
             row = await work.tx.schedules.lock_name(namespace, name)
@@ -88,7 +88,7 @@ class Schedules:
         return await self._engine.run(step)
 
     async def set_paused(self, namespace: str, name: str, paused: bool, actor: str) -> bool:
-        """Let slots pass, or go on with those to come; whether that was new."""
+        """Pauses or resumes a schedule, and returns whether that changed anything."""
 
         async def step(work: Work) -> bool:
             row = await _named(work.tx, namespace, name)
@@ -103,7 +103,7 @@ class Schedules:
         return await self._engine.run(step)
 
     async def run_now(self, namespace: str, name: str, actor: str) -> RunRow:
-        """Run a schedule by hand, beside its slots; its overlap policy holds for this too."""
+        """Runs a schedule now, beside its slots, under its overlap policy."""
 
         async def step(work: Work) -> RunRow:
             row = await _named(work.tx, namespace, name)
@@ -120,11 +120,11 @@ class Schedules:
         return runs[0] if runs else run
 
     async def all(self, namespace: str | None) -> list[ScheduleRow]:
-        """Every schedule of a namespace, or of all."""
+        """Returns every schedule of a namespace, or of all."""
         return await self._engine.store.read(lambda tx: tx.schedules.all(namespace))
 
     async def show(self, namespace: str, name: str) -> ScheduleView:
-        """A schedule with its newest runs."""
+        """Returns a schedule with its newest runs."""
 
         async def read(tx: Tx) -> ScheduleView:
             row = await _named(tx, namespace, name)
@@ -133,7 +133,7 @@ class Schedules:
         return await self._engine.store.read(read)
 
     async def _try_plan(self, tx: Tx, row: ScheduleRow) -> None:
-        """Refuse what could not be started, as far as that can be known now."""
+        """Raises `InvalidInput` for what could not be started, as far as that is known now."""
         planned = await self.runs.plan(tx, row, 0)
         self._engine.validate(planned.jobs)
         order_by_dependencies([*planned.jobs])
@@ -181,7 +181,7 @@ def _say(work: Work, row: ScheduleRow, what: str, actor: str | None, **data: obj
 
 
 def _checked(wanted: ScheduleInput, actor: str) -> bytes:
-    """What is stored of what it starts; refuses what cannot be meant."""
+    """Returns the stored form of what it starts, or raises `InvalidInput`."""
     check_template_name(wanted.name)
     check_name("namespace", wanted.namespace)
     check_text("actor", actor)

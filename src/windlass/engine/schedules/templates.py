@@ -52,7 +52,7 @@ class Templates:
     async def put(
         self, namespace: str, name: str, body: Mapping[str, Any], actor: str
     ) -> PutTemplate:
-        """Make a new version, unless the newest is the same."""
+        """Creates a new version, unless the newest is the same."""
         check_template_name(name)
         check_name("namespace", namespace)
         check_text("actor", actor)
@@ -78,7 +78,7 @@ class Templates:
         return await self._engine.run(step)
 
     async def remove(self, namespace: str, name: str, actor: str) -> bool:
-        """Let no version of a template be started any more; whether there was one."""
+        """Deletes a template, and returns whether there was one."""
 
         async def step(work: Work) -> bool:
             removed = await work.tx.templates.remove(namespace, name, work.now)
@@ -90,17 +90,17 @@ class Templates:
         return await self._engine.run(step)
 
     async def find(self, namespace: str, reference: str) -> TemplateRow:
-        """A version that can be started: `name` for the newest, or `name@version`."""
+        """Returns a version that can be started: `name` for the newest, or `name@version`."""
         return await self._engine.store.read(lambda tx: find_template(tx, namespace, reference))
 
     async def all(self, namespace: str | None) -> list[TemplateRow]:
-        """The newest version of each."""
+        """Returns the newest version of each."""
         return await self._engine.store.read(lambda tx: tx.templates.all(namespace))
 
     async def start(
         self, reference: str, order: PlanRequest, key: str | None = None
     ) -> StartedWorkflow:
-        """Submit the workflow that a template describes; with the same `key`, once."""
+        """Submits the workflow that a template describes; with the same `key`, once."""
         row = await self.find(order.namespace, reference)
         planned = self._planner.plan(plan_request_of(row, order))
         key = key if planned.jobs else None
@@ -110,7 +110,7 @@ class Templates:
 
 
 def check_template_name(name: str, field: str = "name") -> None:
-    """A name, without what would not go into an address or a reference."""
+    """Raises `InvalidInput` for a name that does not fit into an address or a reference."""
     check_name(field, name)
     if any(sign in name for sign in "@/?#%"):
         raise InvalidInput(field, "a name without @ / ? # %", name)
@@ -119,7 +119,7 @@ def check_template_name(name: str, field: str = "name") -> None:
 async def find_template(
     tx: Tx, namespace: str, reference: str, field: str = "template"
 ) -> TemplateRow:
-    """The version that a reference names."""
+    """Returns the version that a reference names."""
     name, at, text = reference.partition("@")
     if not at:
         found = await tx.templates.newest(namespace, name)
@@ -133,7 +133,7 @@ async def find_template(
 
 
 def plan_request_of(row: TemplateRow, order: PlanRequest) -> PlanRequest:
-    """The same order, with the description of this version."""
+    """Returns the request with the description of this version."""
     return msgspec.structs.replace(
         order,
         description=msgspec.json.decode(row.body, type=dict[str, Any]),

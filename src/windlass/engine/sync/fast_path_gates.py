@@ -37,7 +37,7 @@ class FastGates:
         self._loads: dict[int, WorkerLoad] = {}
 
     def learn(self, loads: Mapping[int, WorkerLoad], leaving: Iterable[int]) -> None:
-        """Remember what claims have read, once they have committed.
+        """Remembers what claims have read, once they have committed.
 
         Of workers that jobs left without a claim nothing is known any more.
         """
@@ -50,11 +50,11 @@ class FastGates:
         self._loads.update(loads)
 
     def forget(self) -> None:
-        """Trust nothing: a queue may have limits that were not counted."""
+        """Forgets all loads: a queue may have limits that were not counted."""
         self._loads.clear()
 
     def room(self, worker: Worker, received: int, done: Iterable[int]) -> Room | None:
-        """What a worker has left once these jobs have ended; None if that is not known."""
+        """Returns what a worker has left once these jobs have ended; None if that is not known."""
         load = self._loads.get(worker.id)
         if load is None or (load.incarnation, load.last_lease) != (worker.incarnation, received):
             return None
@@ -76,7 +76,7 @@ class FastGates:
         return room
 
     def open(self, room: Room, gated: Iterable[int], want: int) -> Opening | None:
-        """What a worker may have of these shapes; None if that takes the ordinary way.
+        """Returns what a worker may have of these shapes; None if the normal path has to run.
 
         Several gated shapes compete for the room: then it must suffice for any mix of them.
         """
@@ -99,7 +99,7 @@ class FastGates:
         return Opening(most, limited)
 
     def _any_mix_fits(self, room: Room, shapes: Sequence[Shape], want: int) -> bool:
-        """Whether so many jobs fit, whichever of these shapes they have."""
+        """Returns whether `want` jobs fit, whichever of these shapes they have."""
         if any(shape.apart is not None for shape in shapes):
             return False
         largest: dict[str, int] = {}
@@ -134,7 +134,7 @@ class FastGates:
 
 
 def _name_rest(load: WorkerLoad, known: Mapping[int, int]) -> None:
-    """Jobs that were given before are still among those counted, as far as the counts go."""
+    """Assigns counted leases to jobs that were given before, as far as the counts go."""
     for job, shape in known.items():
         if load.rest.get(shape, 0) > 0 and job not in load.given:
             load.rest[shape] -= 1

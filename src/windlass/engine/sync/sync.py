@@ -57,7 +57,7 @@ class SyncCall(NamedTuple):
 
 
 def only_claim(call: SyncCall) -> SyncCall:
-    """The same sync without its reports, which have been applied."""
+    """Returns the sync without its reports, which have been applied."""
     bare = msgspec.structs.replace(
         call.request, started=(), finished=(), released=(), held=None, metadata=None
     )
@@ -83,7 +83,7 @@ class _WorkerSync:
 async def sync(
     work: Work, bounds: Bounds, calls: Sequence[SyncCall]
 ) -> list[SyncReply | WindlassError]:
-    """Answer a batch of syncs; the answers stand in the order of the calls."""
+    """Answers a batch of syncs, in the order of the calls."""
     rows = await work.tx.workers.lock(sorted(call.worker for call in calls))
     answers: dict[int, SyncReply | WindlassError] = {}
     turns: list[_WorkerSync] = []
@@ -100,7 +100,7 @@ async def sync(
 
 
 def _admit(work: Work, worker: Worker | None, call: SyncCall) -> Worker | SyncReply | WindlassError:
-    """The worker if its sync may be applied, else the answer it gets."""
+    """Returns the worker if its sync may be applied, else the answer."""
     if worker is None:
         return NotFound("worker", call.worker)
     if call.request.epoch > work.catalog.epoch:
@@ -130,7 +130,7 @@ async def _run_syncs(work: Work, bounds: Bounds, turns: list[_WorkerSync]) -> No
 
 
 def _note_heartbeat(work: Work, turn: _WorkerSync) -> Worker:
-    """The worker as this sync leaves it: seen now, well again, perhaps described anew."""
+    """Returns the worker after this sync: seen now, healthy, perhaps with new metadata."""
     worker, request = turn.worker, turn.request
     if not turn.arrived:
         return worker
@@ -151,7 +151,7 @@ def _note_heartbeat(work: Work, turn: _WorkerSync) -> Worker:
 
 
 def _note_metadata(work: Work, worker: Worker, dynamic: str) -> Worker:
-    """The worker with what its agent now says of it; the log keeps since when."""
+    """Returns the worker with the metadata its agent reports; the log keeps since when."""
     if dynamic != worker.dynamic:
         work.say(
             EventKind.WORKER,
@@ -183,7 +183,7 @@ async def _apply_reports(work: Work, turns: list[_WorkerSync]) -> None:
 
 
 def _count_failure(work: Work, worker: Worker, job: int) -> Worker:
-    """Count an infrastructure failure against the worker; too many drain it as bad."""
+    """Counts an infrastructure failure against the worker; too many drain it as bad."""
     work.effects.count("worker_failures")
     troubles, jobs = note_trouble(worker, job, work.now, work.config.bad_worker_window_ms)
     worker = worker._replace(troubles=troubles)
@@ -202,7 +202,7 @@ def _count_failure(work: Work, worker: Worker, job: int) -> Worker:
 
 
 async def _resend(work: Work, turns: list[_WorkerSync]) -> None:
-    """Open leases above `received` were never seen; and what is held is audited."""
+    """Sends leases above `received` again, which were never seen, and audits what is held."""
     behind = [
         turn
         for turn in turns
@@ -227,7 +227,7 @@ async def _resend(work: Work, turns: list[_WorkerSync]) -> None:
 
 
 async def _audit(work: Work, turns: list[_WorkerSync]) -> list[AttemptReport]:
-    """What was given to workers that they neither hold nor report.
+    """Returns reports for leases that their workers neither hold nor mention.
 
     These are reports as well, so that all jobs of a sync are locked at once and in order.
     """
@@ -308,7 +308,7 @@ async def _claim(work: Work, bounds: Bounds, turns: list[_WorkerSync]) -> None:
 
 
 def assignments(granted: Sequence[Granted], prefetch: bool, now: int) -> list[Assignment]:
-    """What a worker is told of its new leases."""
+    """Returns the assignments for new leases."""
     state = "assigned" if prefetch else "running"
     raw = msgspec.Raw
     return [
@@ -322,7 +322,7 @@ def assignments(granted: Sequence[Granted], prefetch: bool, now: int) -> list[As
 
 
 def _see_arrivals(work: Work, bounds: Bounds) -> None:
-    """What this very transaction has made ready may be claimed in it as well.
+    """Lets this transaction claim the jobs that it has made ready itself.
 
     Should it be rolled back, a bound below the truth only costs a probe.
     """

@@ -80,7 +80,7 @@ class Lane(Generic[Q, A]):
         self.running = 0
 
     def take(self, most: int, most_bytes: int) -> list[Waiting]:
-        """The next batch; what clashes or does not fit stays for the one after."""
+        """Removes and returns the next batch; what clashes or does not fit stays."""
         most = min(most, self.most or most)
         if self.key is None and self.size is None and len(self.pending) <= most:
             batch = list(self.pending)

@@ -7,7 +7,7 @@ from windlass.engine.verify.past import JobPast, Past
 
 
 def compare(known: SnapshotIndex, past: Past, found: Findings) -> None:
-    """Compare jobs, attempts, workers, workflows and queues."""
+    """Compares jobs, attempts, workers, workflows and queues."""
     _compare_jobs(known, past, found)
     _compare_attempts(known, past, found)
     _compare_workers(known, past, found)
@@ -45,7 +45,7 @@ def _compare_jobs(known: SnapshotIndex, past: Past, found: Findings) -> None:
 
 
 def _last_worker(told: JobPast) -> int:
-    """Who ran the attempt that the job ended with; 0 if it ended otherwise or is open."""
+    """Returns the worker of the attempt that the job ended with, or 0."""
     by_attempt = told.ended and told.closed and all(told.closed != n for n, *_ in told.tries)
     return told.worker if by_attempt else 0
 

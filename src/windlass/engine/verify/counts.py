@@ -18,7 +18,7 @@ _DEPTH = "depth:"
 
 
 def check_counts(known: SnapshotIndex, past: Past, found: Findings) -> None:
-    """Recount depths, limits, workflows and unmet conditions."""
+    """Recounts depths, limits, workflows and unmet conditions."""
     _check_depths(known, past, found)
     _check_limits(known, past, found)
     _check_workflows(known, past, found)
@@ -72,7 +72,7 @@ def _check_workflows(known: SnapshotIndex, past: Past, found: Findings) -> None:
 
 
 def _check_unmet(known: SnapshotIndex, found: Findings) -> None:
-    """Each wait counts the edges that are not met; those about to be changed are left out."""
+    """Checks that each wait counts its unmet edges, except those about to change."""
     snapshot = known.snapshot
     changing = {cascade.job for cascade in snapshot.cascades}
     released = {c.job for c in snapshot.cascades if c.kind == CascadeKind.RELEASE}
@@ -105,7 +105,7 @@ def _is_met(owner: JobFacts, any_end: bool) -> bool:
 
 
 def _check_keys(known: SnapshotIndex, found: Findings) -> None:
-    """S2: of the jobs with one key, one is not superseded, and the key names it."""
+    """Checks S2: of the jobs with one key, one is not superseded, and the key names it."""
     newest: dict[tuple[str, str], list[int]] = {}
     for row in known.snapshot.jobs:
         if b'"key"' not in row.spec or row.facts.superseded_by:

@@ -40,16 +40,16 @@ class SnapshotIndex:
         self._matches: dict[tuple[int, str, str], bool] = {}
 
     def ties(self, job: int) -> JobReferences:
-        """A job's ties; none if the job is unknown."""
+        """Returns a job's references; none if the job is unknown."""
         row = self.jobs.get(job)
         return JobReferences() if row is None else _decode_ties(row.spec)
 
     def queue_of(self, job: int) -> str:
-        """The queue a job belongs to."""
+        """Returns the queue a job belongs to."""
         return self.shapes[self.jobs[job].facts.shape].queue
 
     def runs(self, shape: int, dynamic: str, static: str) -> bool:
-        """Whether a worker with this metadata can run jobs of this shape."""
+        """Returns whether a worker with this metadata can run jobs of this shape."""
         key = shape, dynamic, static
         known = self._matches.get(key)
         if known is None:

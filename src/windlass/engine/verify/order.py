@@ -9,7 +9,7 @@ from windlass.engine.verify.known import SnapshotIndex
 
 
 def check_order(known: SnapshotIndex, found: Findings) -> None:
-    """S20: the rank of an open job is at least as good as that of all it blocks."""
+    """Checks S20: the rank of an open job is at least as good as that of all it blocks."""
     if known.snapshot.cascades:
         return
     for job, edges in known.snapshot.dependents:

@@ -25,7 +25,7 @@ class JobInPlace(NamedTuple):
 
 
 def jobs_in_places(snapshot: Snapshot) -> Iterator[JobInPlace]:
-    """Every row of every place; a wait kept beside a lease is not a place of its own."""
+    """Returns every row of every place; a wait kept beside a lease is not a place of its own."""
     for wait in snapshot.waits:
         if not wait.is_running:
             yield JobInPlace("waits", wait.job, BLOCKED, wait.ticket)
@@ -40,7 +40,7 @@ def jobs_in_places(snapshot: Snapshot) -> Iterator[JobInPlace]:
 
 
 def check_places(known: SnapshotIndex, past: Past, found: Findings) -> None:
-    """S20: every open job stands in one place, in the state the log left it in."""
+    """Checks S20: every open job is in one place, in the state that the log leads to."""
     seen: dict[int, str] = {}
     for standing in jobs_in_places(known.snapshot):
         job = standing.job

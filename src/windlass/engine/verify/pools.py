@@ -10,7 +10,7 @@ from windlass.engine.verify.past import Past
 
 
 def note_pool(past: Past, found: Findings, data: Mapping[str, Any], seq: int) -> None:
-    """A pool asked for workers, or one of its workers took a step."""
+    """Applies an event of a pool or of one of its workers."""
     living = past.pools.setdefault(data["pool"], set())
     if "tokens" in data:
         living |= set(data["tokens"])
@@ -22,7 +22,7 @@ def note_pool(past: Past, found: Findings, data: Mapping[str, Any], seq: int) ->
 
 
 def check_pools(known: SnapshotIndex, past: Past, found: Findings) -> None:
-    """The workers that are not gone are those that the log tells of, and each is one worker."""
+    """Checks that the workers of pools are those of the log, each of them once."""
     names = {row.id: row.name for row in known.snapshot.pools}
     living = [row for row in known.snapshot.pool_workers if row.state != Lifecycle.GONE]
     seen: set[int] = set()

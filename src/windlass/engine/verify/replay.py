@@ -54,7 +54,7 @@ class Replay:
         }
 
     def apply(self, event: Event) -> None:
-        """Take one step."""
+        """Applies one transition."""
         past = self.past
         if event.seq <= past.seq:
             self.found.add("S20", f"event {event.seq} follows {past.seq}", event.job, event.seq)
@@ -101,12 +101,12 @@ class Replay:
             job.supersedes = data.get("supersedes", 0)
 
     def _own_base(self, job: int) -> int:
-        """The base priority that a spec asks for; the log only tells one that came otherwise."""
+        """Returns the base priority of a spec; the log only holds one that differs."""
         own = self.known.ties(job).priority
         return 0 if own is None else parse_priority(own)
 
     def _count(self, facts: JobFacts, job: JobPast, event: Event, data: dict[str, Any]) -> None:
-        """Keep the counts of workflows, limits and workers in step."""
+        """Keeps the counts of workflows, limits and workers in step."""
         if facts.workflow:
             counts = self.past.workflow(facts.workflow).counts
             counts[event.to] += 1
@@ -139,7 +139,7 @@ class Replay:
         note_pool(self.past, self.found, _data(event), event.seq)
 
     def workflow_of(self, event: Event) -> int:
-        """The workflow that an event of its own is about."""
+        """Returns the workflow that an event of its own is about."""
         number: int = _data(event)["workflow"]
         return number
 
@@ -167,7 +167,7 @@ class Replay:
         self.past.jobs.setdefault(event.job, JobPast()).adjustment = _data(event)["adjustment"]
 
     def _apply_removal(self, event: Event) -> None:
-        """Retention has removed these jobs: nothing is left of them to compare with."""
+        """Forgets jobs that retention has removed."""
         for first, last in _data(event).get("removed", ()):
             for job in range(first, last + 1):
                 self.past.jobs.pop(job, None)

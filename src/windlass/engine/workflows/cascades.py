@@ -28,7 +28,7 @@ ABORTED = State.ABORTED.code
 
 
 async def advance(work: Work, most: int = 1) -> bool:
-    """Do steps of the oldest intents until they touched `most` jobs; whether there was one.
+    """Runs steps of the oldest intents until they touched `most` jobs; returns False if none.
 
     More than one step makes sense where transactions run one after another: elsewhere each
     has locks to take in order.
@@ -48,7 +48,7 @@ async def advance(work: Work, most: int = 1) -> bool:
 
 
 async def _advance(work: Work, cascade: Cascade) -> tuple[int | None, int]:
-    """One step: where the next one begins (None at the end), and how many jobs it touched."""
+    """Runs one step; returns where the next one begins, if any, and how many jobs it touched."""
     if cascade.kind in (CascadeKind.CANCEL, CascadeKind.STOP):
         return await stop_chunk(work, cascade), CHUNK
     if cascade.kind == CascadeKind.RETRY:
@@ -88,7 +88,7 @@ def _satisfies(facts: JobFacts) -> bool:
 
 
 async def _abort(work: Work, owner: JobFacts, jobs: list[int], met: dict[int, int]) -> None:
-    """Abort those of these jobs that still wait, and go on to their own dependents.
+    """Aborts the jobs that still wait, and continues with their own dependents.
 
     Those in `met` are satisfied by any end.
     """
@@ -106,7 +106,7 @@ async def _abort(work: Work, owner: JobFacts, jobs: list[int], met: dict[int, in
 
 
 async def _release_with_new_age(work: Work, job: int) -> None:
-    """Queue a job that was blocked for more than an hour; its age counts from then."""
+    """Queues a job that was blocked for more than an hour; its age counts from then."""
     facts = (await work.tx.jobs.lock([job])).get(job)
     if facts is None or not facts.is_open:
         return

@@ -42,7 +42,7 @@ _why = msgspec.json.Decoder(StopReason).decode
 
 
 async def cancel_workflow(work: Work, workflow: int, reason: str, actor: str | None) -> Stopped:
-    """Let a workflow be canceling, and record the intent to stop all of it."""
+    """Marks a workflow as canceling, and records the intent to stop all of it."""
     row = (await work.tx.workflows.lock([workflow])).get(workflow)
     if row is None:
         raise NotFound("workflow", workflow)
@@ -57,7 +57,7 @@ async def cancel_workflow(work: Work, workflow: int, reason: str, actor: str | N
 
 
 async def stop_chunk(work: Work, cascade: Cascade) -> int | None:
-    """Stop the next jobs; where the following chunk begins, or None at the end."""
+    """Stops the next jobs, and returns where the following chunk begins, or None at the end."""
     workflow, why = -cascade.job, _why(cascade.reason or "")
     jobs = await work.tx.workflows.open_jobs(workflow, cascade.cursor, CHUNK)
     if jobs:
@@ -84,7 +84,7 @@ async def _stop(work: Work, workflow: int, jobs: Sequence[int], why: StopReason)
 
 
 async def _outside(work: Work, workflow: int, edges: Mapping[int, Sequence[int]]) -> frozenset[int]:
-    """Those of these jobs on which something outside of the workflow depends."""
+    """Returns those of these jobs on which something outside of the workflow depends."""
     found: set[int] = set()
     chunk = 0
     while edges:

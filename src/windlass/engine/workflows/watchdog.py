@@ -41,7 +41,7 @@ class Stall(NamedTuple):
 
 
 async def examine(tx: Tx, workflow: int) -> Stall | None:
-    """Look at one workflow, in one snapshot."""
+    """Examines one workflow, in one snapshot."""
     row = (await tx.workflows.lock([workflow])).get(workflow)
     if row is None or WorkflowState(row.state) in ENDED:
         return None
@@ -58,7 +58,7 @@ async def examine(tx: Tx, workflow: int) -> Stall | None:
 
 
 async def _stuck_jobs(tx: Tx, workflow: int) -> tuple[int, ...]:
-    """Blocked jobs that wait for neither an operator nor an open job; none if one does not."""
+    """Returns the blocked jobs if none of them waits for an operator or an open job."""
     stuck: list[int] = []
     after = 0
     while jobs := await tx.workflows.open_jobs(workflow, after, PAGE):
@@ -89,7 +89,7 @@ def _ids(spec: JobSpec) -> list[int]:
 
 
 async def repair(work: Work, found: Stall) -> bool:
-    """Set right what is still wrong now; whether something was."""
+    """Repairs what is still wrong, and returns whether something was."""
     if found.what is Contradiction.BLOCKED:
         return await _unblock(work, found)
     row = (await work.tx.workflows.lock([found.workflow])).get(found.workflow)
@@ -112,7 +112,7 @@ async def repair(work: Work, found: Stall) -> bool:
 
 
 async def _unblock(work: Work, found: Stall) -> bool:
-    """Let these jobs wait for what they really wait for, or go on."""
+    """Corrects what these jobs wait for, or releases them."""
     specs = {j: _spec(b) for j, b in (await work.tx.jobs.specs(found.jobs)).items()}
     newest = await newest_of(work.tx, {r for s in specs.values() for r in _ids(s)})
     named = {ref: fact.id for ref, fact in newest.items()}
@@ -135,7 +135,7 @@ async def _unblock(work: Work, found: Stall) -> bool:
 async def _place(
     work: Work, fact: JobFacts, spec: JobSpec, needs: Sequence[tuple[JobFacts, bool]]
 ) -> bool:
-    """Put a blocked job where it belongs; one that stands elsewhere by now is left alone."""
+    """Puts a blocked job where it belongs, unless it has moved meanwhile."""
     found = await withdraw(work, [fact])
     if found.leased or any(gone.wait is None for gone in found.withdrawn):
         raise Conflict("moved", f"job {fact.id} is not blocked any more: nothing is repaired")
@@ -162,7 +162,7 @@ def _has_failed(fact: JobFacts) -> bool:
 
 
 async def give_up(work: Work, found: Stall) -> bool:
-    """Cancel a workflow whose contradiction came back, and log all that is known of it."""
+    """Cancels a workflow whose contradiction came back, and logs all that is known of it."""
     everything = await describe(work.tx, found)
     stopped = await cancel_workflow(work, found.workflow, f"Stalled: {found.what}", ACTOR)
     if stopped.applied:
