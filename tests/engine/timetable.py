@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from tests.engine.rig import Rig
+from windlass.api.planner import WirePlanner
 from windlass.client.webhooks import HttpCourier
 from windlass.domain.moments import parse_moment
 from windlass.domain.schedules import ReactionRow, RunRow, RunState, ScheduleRow
@@ -19,7 +20,6 @@ from windlass.engine.reactions import Reactions
 from windlass.engine.schedule_runs import Starts
 from windlass.engine.schedules import Schedules, Wanted
 from windlass.engine.templates import Templates
-from windlass.server.planning import WirePlanner
 
 NAMESPACE = "default"
 JOB = {"task": "shell", "args": {"argv": ["true"]}}

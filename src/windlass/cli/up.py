@@ -16,7 +16,8 @@ from windlass.clock import RealClock
 from windlass.providers.local import end_workers
 from windlass.server.app import create_app
 from windlass.server.serve import Listen, Serving, address_of, bind
-from windlass.wiring import POOLS, ServerOptions, ensure_admin_token, running_services
+from windlass.wiring.server import POOLS, ensure_admin_token, running_services
+from windlass.wiring.works import ServerOptions
 
 RESTART_MS = 1_000
 SLACK_MS = 5_000

@@ -5,12 +5,12 @@ from typing import Annotated, Any
 from litestar import Controller, Request, delete, get, post
 from litestar.params import JSONBody, Parameter
 
+from windlass.api.errors import Forbidden
 from windlass.domain.access import Token
 from windlass.domain.errors import InvalidInput, NotFound
 from windlass.domain.moments import format_moment
 from windlass.domain.quantities import parse_duration_ms
 from windlass.domain.roles import Identity, Role, parse_role
-from windlass.server.errors import Forbidden
 from windlass.server.guard import identity_of
 from windlass.server.services import UseServices
 from windlass.wire.access import (

@@ -8,6 +8,7 @@ from litestar.config.response_cache import ResponseCacheConfig
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
 
+from windlass.api.queries import Queries
 from windlass.domain.errors import WindlassError
 from windlass.server.access import AccessRoutes
 from windlass.server.asgi import Receive, Scope, Send
@@ -22,7 +23,7 @@ from windlass.server.openapi import openapi_config
 from windlass.server.pools import PoolRoutes
 from windlass.server.queues import NamespaceRoutes, QueueRoutes
 from windlass.server.schedules import ReactionRoutes, ScheduleRoutes
-from windlass.server.services import Desk, Services
+from windlass.server.services import Services
 from windlass.server.sync_route import PATH, SyncRoute
 from windlass.server.system import SystemRoutes
 from windlass.server.templates import TemplateRoutes
@@ -51,7 +52,7 @@ def create_app(services: Services) -> Application:
 
 
 def _litestar(services: Services) -> Litestar:
-    desk = Desk(services.engine)
+    queries = Queries(services.engine)
     return Litestar(
         route_handlers=[
             SystemRoutes,
@@ -73,7 +74,7 @@ def _litestar(services: Services) -> Litestar:
         ],
         dependencies={
             "services": Provide(lambda: services, sync_to_thread=False),
-            "desk": Provide(lambda: desk, sync_to_thread=False),
+            "queries": Provide(lambda: queries, sync_to_thread=False),
         },
         middleware=[Authentication(services.access)],
         guards=[guard],
@@ -86,6 +87,6 @@ def _litestar(services: Services) -> Litestar:
         openapi_config=openapi_config(),
         response_cache_config=ResponseCacheConfig(),
         request_max_body_size=services.engine.config.batch_bytes * 8,
-        signature_types=[Services, Desk],
+        signature_types=[Services, Queries],
         logging_config=None,
     )

@@ -8,6 +8,7 @@ import structlog
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 
+from windlass.api.errors import Forbidden, Unauthorized
 from windlass.domain.errors import (
     Conflict,
     InvalidInput,
@@ -42,18 +43,6 @@ _CODES: Final = {
     415: "unsupported_media_type",
     500: "internal",
 }
-
-
-class Forbidden(WindlassError):
-    """The token may not do this."""
-
-    code = "forbidden"
-
-
-class Unauthorized(WindlassError):
-    """No token, or one that is not valid."""
-
-    code = "unauthorized"
 
 
 def status_of(error: WindlassError) -> int:

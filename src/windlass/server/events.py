@@ -9,11 +9,12 @@ from litestar.params import FromQuery, Parameter
 from litestar.response import ServerSentEvent
 from litestar.response.sse import ServerSentEventMessage
 
+from windlass.api.queries import Queries
+from windlass.api.render import show_event
 from windlass.domain.events import EventKind
 from windlass.domain.roles import Identity, Role
 from windlass.server.guard import identity_of
-from windlass.server.render import show_event
-from windlass.server.services import Desk, Services, UseDesk, UseServices
+from windlass.server.services import Services, UseQueries, UseServices
 
 CHUNK = 500
 IDLE_MS = 250
@@ -33,7 +34,7 @@ class EventRoutes(Controller):
         self,
         request: Request[Any, Any, Any],
         services: UseServices,
-        desk: UseDesk,
+        queries: UseQueries,
         after: Annotated[int, Parameter(ge=0, le=2**62)] = 0,
         follow: FromQuery[bool] = True,
     ) -> ServerSentEvent:
@@ -41,16 +42,16 @@ class EventRoutes(Controller):
         who = identity_of(request)
         last = request.headers.get("last-event-id", "")
         start = int(last) if last.isascii() and last.isdigit() and len(last) < 19 else after
-        return ServerSentEvent(_stream(services, desk, who, start, follow))
+        return ServerSentEvent(_stream(services, queries, who, start, follow))
 
 
 async def _stream(
-    services: Services, desk: Desk, who: Identity, after: int, follow: bool
+    services: Services, queries: Queries, who: Identity, after: int, follow: bool
 ) -> AsyncIterator[ServerSentEventMessage]:
     quiet = 0
     while True:
         events = await services.feed.read_after(after, CHUNK)
-        for event in await desk.visible_events(events, who):
+        for event in await queries.visible_events(events, who):
             yield ServerSentEventMessage(
                 id=str(event.seq),
                 event=EventKind(event.kind).name.lower(),

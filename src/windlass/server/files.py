@@ -7,17 +7,18 @@ from litestar import Controller, Request, Response, get, post, put
 from litestar.params import FromPath, FromQuery, JSONBody, Parameter
 from litestar.response import Stream
 
+from windlass.api.children import Children
+from windlass.api.errors import Forbidden, Unauthorized
+from windlass.api.queries import Queries
+from windlass.api.render import show_artifact
 from windlass.domain.errors import InvalidInput, NotFound
 from windlass.domain.files import LogState
 from windlass.domain.roles import Identity, Role
 from windlass.engine.following import READ_LIMIT, follow_growing
 from windlass.engine.log_files import LogReading
 from windlass.ports.gateway import Holder
-from windlass.server.children import Children
-from windlass.server.errors import Forbidden, Unauthorized
 from windlass.server.guard import IDENTITY, identity_of
-from windlass.server.render import show_artifact
-from windlass.server.services import Desk, UseDesk, UseServices
+from windlass.server.services import UseQueries, UseServices
 from windlass.wire.files import ArtifactList, LogEnd, LogNext, MediaDuration, RunLimit, Upload
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.workers import Changed
@@ -46,7 +47,7 @@ class FileRoutes(Controller):
         self,
         request: Ask,
         job: Id,
-        desk: UseDesk,
+        queries: UseQueries,
         services: UseServices,
         attempt: Annotated[int | None, Parameter(ge=1, le=2**53)] = None,
         offset: Size = 0,
@@ -54,7 +55,7 @@ class FileRoutes(Controller):
         follow: FromQuery[bool] = False,
     ) -> Stream:
         """A job's log from `offset`; with `follow`, until it ends."""
-        await desk.check_visible([job], identity_of(request))
+        await queries.check_visible([job], identity_of(request))
         if follow:
             await services.files.log(job, attempt)  # what does not exist is said at once
             growing = follow_growing(services.engine, services.files, job, attempt, offset)
@@ -64,18 +65,18 @@ class FileRoutes(Controller):
 
     @get("/artifacts", opt={"role": Role.VIEWER})
     async def artifacts(
-        self, request: Ask, job: Id, desk: UseDesk, services: UseServices
+        self, request: Ask, job: Id, queries: UseQueries, services: UseServices
     ) -> ArtifactList:
         """The artifacts of the accepted attempt."""
-        await desk.check_visible([job], identity_of(request))
+        await queries.check_visible([job], identity_of(request))
         return ArtifactList([show_artifact(row) for row in await services.files.artifacts(job)])
 
     @get("/artifacts/{name:path}", opt={"role": None})
     async def artifact(
-        self, request: Ask, job: Id, name: FromPath[str], desk: UseDesk, services: UseServices
+        self, request: Ask, job: Id, name: FromPath[str], queries: UseQueries, services: UseServices
     ) -> Stream:
         """One artifact's bytes, for people and for workers whose jobs need it."""
-        await _check_reader(request, job, desk)
+        await _check_reader(request, job, queries)
         row, chunks = await services.files.open_artifact(job, name.lstrip("/"))
         headers = {
             **SAFE_HEADERS,
@@ -92,11 +93,11 @@ def _disposition(file: str) -> str:
     return f'attachment; filename="{plain}"{full}'
 
 
-async def _check_reader(request: Ask, job: int, desk: Desk) -> None:
+async def _check_reader(request: Ask, job: int, queries: Queries) -> None:
     who: Identity | None = request.scope["state"].get(IDENTITY)
     if who is None:
         raise Unauthorized("this needs a valid token: Authorization: Bearer …")
-    await desk.check_visible([job], who)
+    await queries.check_visible([job], who)
 
 
 def _log_headers(reading: LogReading) -> dict[str, str]:

@@ -8,9 +8,9 @@ from litestar.handlers.base import BaseRouteHandler
 from litestar.middleware import ASGIMiddleware
 from litestar.types import ASGIApp, Receive, Scope, Send
 
+from windlass.api.errors import Forbidden, Unauthorized
 from windlass.domain.roles import Identity, Role
 from windlass.engine.access import Access
-from windlass.server.errors import Forbidden, Unauthorized
 
 IDENTITY = "windlass_identity"
 

@@ -5,13 +5,14 @@ from typing import Annotated, Any
 from litestar import Controller, Request, get, post
 from litestar.params import FromQuery, JSONBody, Parameter, QueryParameter
 
+from windlass.api.errors import Forbidden
+from windlass.api.parse import in_words_of_wire, job_filter, job_spec, workflow_spec
+from windlass.api.queries import PAGE_LIMIT
+from windlass.api.render import show_event
 from windlass.domain.errors import InvalidInput, NotFound
 from windlass.domain.roles import Role
-from windlass.server.errors import Forbidden
 from windlass.server.guard import identity_of
-from windlass.server.parse import in_words_of_wire, job_filter, job_spec, workflow_spec
-from windlass.server.render import show_event
-from windlass.server.services import PAGE_LIMIT, UseDesk, UseServices
+from windlass.server.services import UseQueries, UseServices
 from windlass.wire.jobs import (
     CanceledJob,
     CancelReply,
@@ -40,13 +41,17 @@ class JobRoutes(Controller):
 
     @post("/", opt={"role": Role.SUBMITTER})
     async def submit(
-        self, request: Ask, data: JSONBody[SubmitRequest], desk: UseDesk, services: UseServices
+        self,
+        request: Ask,
+        data: JSONBody[SubmitRequest],
+        queries: UseQueries,
+        services: UseServices,
     ) -> SubmitReply:
         """Submit jobs, all or none of them."""
         who = identity_of(request)
         specs = [job_spec(job, who, f"jobs[{n}]") for n, job in enumerate(data.jobs)]
-        await desk.check_visible([job.parent for job in data.jobs if job.parent], who)
-        await desk.check_workflows([job.workflow for job in data.jobs if job.workflow], who)
+        await queries.check_visible([job.parent for job in data.jobs if job.parent], who)
+        await queries.check_workflows([job.workflow for job in data.jobs if job.workflow], who)
         try:
             done = await services.engine.submit(
                 specs, workflow_spec(data.workflow, who), data.key, data.reopen
@@ -59,7 +64,7 @@ class JobRoutes(Controller):
     async def list_jobs(
         self,
         request: Ask,
-        desk: UseDesk,
+        queries: UseQueries,
         states: Annotated[list[str] | None, QueryParameter(name="state")] = None,
         queue: FromQuery[str | None] = None,
         namespace: FromQuery[str | None] = None,
@@ -79,40 +84,44 @@ class JobRoutes(Controller):
             name=name, label=label, workflow=workflow, submitted_by=submitted_by, key=key,
             dead=dead,
         )  # fmt: skip
-        return await desk.jobs(wanted, after, limit)
+        return await queries.jobs(wanted, after, limit)
 
     @get("/{job:int}", opt={"role": Role.VIEWER})
-    async def show(self, request: Ask, job: Id, desk: UseDesk) -> Job:
+    async def show(self, request: Ask, job: Id, queries: UseQueries) -> Job:
         """One job with attempts and transitions."""
-        return await desk.job(job, identity_of(request))
+        return await queries.job(job, identity_of(request))
 
     @get("/{job:int}/wait", opt={"role": Role.VIEWER})
     async def wait(
         self,
         request: Ask,
         job: Id,
-        desk: UseDesk,
+        queries: UseQueries,
         services: UseServices,
         timeout: Annotated[float, Parameter(ge=0, le=60)] = 30,
     ) -> Job:
         """The job once it has ended, or as it is when the time is up."""
-        await desk.check_visible([job], identity_of(request))
+        await queries.check_visible([job], identity_of(request))
         await services.engine.wait_ended(job, int(timeout * 1000))
-        return await desk.job(job, identity_of(request))
+        return await queries.job(job, identity_of(request))
 
     @get("/{job:int}/events", opt={"role": Role.VIEWER})
-    async def events(self, request: Ask, job: Id, desk: UseDesk) -> EventList:
+    async def events(self, request: Ask, job: Id, queries: UseQueries) -> EventList:
         """Everything the event log says of one job."""
-        found = await desk.events(job, identity_of(request))
+        found = await queries.events(job, identity_of(request))
         return EventList([show_event(event) for event in found])
 
     @post("/cancel", opt={"role": Role.SUBMITTER}, status_code=200)
     async def cancel_many(
-        self, request: Ask, data: JSONBody[CancelRequest], desk: UseDesk, services: UseServices
+        self,
+        request: Ask,
+        data: JSONBody[CancelRequest],
+        queries: UseQueries,
+        services: UseServices,
     ) -> CancelReply:
         """Cancel jobs."""
         who = identity_of(request)
-        await desk.check_visible(data.ids, who)
+        await queries.check_visible(data.ids, who)
         done = await services.engine.cancel(data.ids, data.reason, who.name)
         return CancelReply([CanceledJob(c.job, c.state, c.applied) for c in done])
 
@@ -121,13 +130,13 @@ class JobRoutes(Controller):
         self,
         request: Ask,
         job: Id,
-        desk: UseDesk,
+        queries: UseQueries,
         services: UseServices,
         reason: FromQuery[str] = "Canceled",
     ) -> CanceledJob:
         """Cancel one job."""
         who = identity_of(request)
-        await desk.check_visible([job], who)
+        await queries.check_visible([job], who)
         (done,) = await services.engine.cancel([job], reason, who.name)
         if done.state is None:
             raise NotFound("job", job)
@@ -135,11 +144,11 @@ class JobRoutes(Controller):
 
     @post("/{job:int}/retry", opt={"role": Role.SUBMITTER}, status_code=200)
     async def retry(
-        self, request: Ask, job: Id, desk: UseDesk, services: UseServices
+        self, request: Ask, job: Id, queries: UseQueries, services: UseServices
     ) -> RetryReply:
         """Supersede an ended job by a new one."""
         who = identity_of(request)
-        await desk.check_visible([job], who)
+        await queries.check_visible([job], who)
         done = await services.engine.retry(job, who.name)
         return RetryReply(done.job, done.applied)
 
@@ -149,12 +158,12 @@ class JobRoutes(Controller):
         request: Ask,
         job: Id,
         data: JSONBody[UnblockRequest],
-        desk: UseDesk,
+        queries: UseQueries,
         services: UseServices,
     ) -> Changed:
         """Accept or reject a job that waits for an operator."""
         who = identity_of(request)
-        await desk.check_visible([job], who)
+        await queries.check_visible([job], who)
         done = await services.engine.unblock(job, data.accept, data.reason, who.name)
         return Changed(done.applied)
 
@@ -164,12 +173,12 @@ class JobRoutes(Controller):
         request: Ask,
         job: Id,
         data: JSONBody[PriorityRequest],
-        desk: UseDesk,
+        queries: UseQueries,
         services: UseServices,
     ) -> PriorityReply:
         """Set a job's adjustment; submitters may only lower it."""
         who = identity_of(request)
-        shown = await desk.job(job, who)
+        shown = await queries.job(job, who)
         if not who.may(Role.OPERATOR) and (
             data.adjustment > shown.priority.adjustment or shown.submitted_by != who.name
         ):

@@ -5,6 +5,7 @@ from typing import Any
 from litestar import Controller, Request, delete, get, put
 from litestar.params import FromPath, FromQuery, JSONBody
 
+from windlass.api.render_pools import show_costs, show_plan, show_pool
 from windlass.domain.errors import InvalidInput, NotFound
 from windlass.domain.moments import month_of
 from windlass.domain.pools import MOST_WORKERS
@@ -12,7 +13,6 @@ from windlass.domain.quantities import parse_duration_ms
 from windlass.domain.roles import Identity, Role
 from windlass.server.guard import identity_of
 from windlass.server.services import Services, UseServices
-from windlass.server.show_pools import show_costs, show_plan, show_pool
 from windlass.wire.pools import CostList, Plan, PoolApplied, PoolInfo, PoolList
 from windlass.wire.workers import Changed
 

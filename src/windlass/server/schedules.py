@@ -7,9 +7,9 @@ from litestar.params import FromPath, FromQuery, JSONBody, Parameter
 
 from windlass.domain.roles import Role
 from windlass.server.guard import identity_of
-from windlass.server.services import UseDesk, UseServices
-from windlass.wire.reactions import ReactionList
+from windlass.server.services import UseQueries, UseServices
 from windlass.wire.schedules import (
+    ReactionList,
     Schedule,
     ScheduleList,
     SchedulePut,
@@ -34,8 +34,8 @@ class ScheduleRoutes(Controller):
         self, request: Ask, services: UseServices, namespace: Space = None
     ) -> ScheduleList:
         """All schedules."""
-        desk = services.planning(identity_of(request))
-        return ScheduleList(await desk.schedules(namespace))
+        queries = services.planning(identity_of(request))
+        return ScheduleList(await queries.schedules(namespace))
 
     @put("/{name:str}", opt={"role": Role.OPERATOR})
     async def put_schedule(
@@ -47,8 +47,8 @@ class ScheduleRoutes(Controller):
         namespace: Space = None,
     ) -> SchedulePut:
         """Make or change a schedule."""
-        desk = services.planning(identity_of(request))
-        return await desk.put_schedule(name, data, namespace)
+        queries = services.planning(identity_of(request))
+        return await queries.put_schedule(name, data, namespace)
 
     @get("/{name:str}", opt={"role": Role.VIEWER})
     async def show(
@@ -62,24 +62,24 @@ class ScheduleRoutes(Controller):
         self, request: Ask, name: FromPath[str], services: UseServices, namespace: Space = None
     ) -> Changed:
         """Forget a schedule; what it started goes on."""
-        desk = services.planning(identity_of(request))
-        return Changed(await desk.remove_schedule(name, namespace))
+        queries = services.planning(identity_of(request))
+        return Changed(await queries.remove_schedule(name, namespace))
 
     @post("/{name:str}/pause", opt={"role": Role.OPERATOR}, status_code=200)
     async def pause(
         self, request: Ask, name: FromPath[str], services: UseServices, namespace: Space = None
     ) -> Changed:
         """Let the slots of a schedule pass."""
-        desk = services.planning(identity_of(request))
-        return Changed(await desk.pause_schedule(name, True, namespace))
+        queries = services.planning(identity_of(request))
+        return Changed(await queries.pause_schedule(name, True, namespace))
 
     @post("/{name:str}/resume", opt={"role": Role.OPERATOR}, status_code=200)
     async def resume(
         self, request: Ask, name: FromPath[str], services: UseServices, namespace: Space = None
     ) -> Changed:
         """Go on with the slots to come."""
-        desk = services.planning(identity_of(request))
-        return Changed(await desk.pause_schedule(name, False, namespace))
+        queries = services.planning(identity_of(request))
+        return Changed(await queries.pause_schedule(name, False, namespace))
 
     @post("/{name:str}/run", opt={"role": Role.OPERATOR}, status_code=200)
     async def run_now(
@@ -97,9 +97,9 @@ class ReactionRoutes(Controller):
 
     @get("/", opt={"role": Role.VIEWER})
     async def list_reactions(
-        self, request: Ask, workflow: Id, desk: UseDesk, services: UseServices
+        self, request: Ask, workflow: Id, queries: UseQueries, services: UseServices
     ) -> ReactionList:
         """The follow-ups, webhooks and retries of a workflow, and what became of them."""
         who = identity_of(request)
-        await desk.check_workflows([workflow], who)
+        await queries.check_workflows([workflow], who)
         return ReactionList(await services.planning(who).reactions(workflow))

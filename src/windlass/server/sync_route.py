@@ -10,12 +10,13 @@ from typing import Any
 
 import msgspec
 
+from windlass.api.errors import Forbidden, Unauthorized
 from windlass.domain.errors import InvalidInput, WindlassError
 from windlass.domain.roles import Identity, Role
 from windlass.engine.access import Access
 from windlass.engine.engine import Engine
 from windlass.server.asgi import Receive, Scope, Send, read_body, send_json
-from windlass.server.errors import Forbidden, Unauthorized, headers_of, status_of
+from windlass.server.errors import headers_of, status_of
 from windlass.server.guard import bearer
 from windlass.wire.sync import SyncRequest
 

@@ -10,7 +10,7 @@ from windlass.domain.moments import format_moment
 from windlass.domain.roles import Role
 from windlass.engine.verify import verify
 from windlass.server.guard import identity_of
-from windlass.server.services import UseDesk, UseServices
+from windlass.server.services import UseQueries, UseServices
 from windlass.wire.files import NameInfo, NameList, NameRequest
 from windlass.wire.system import Health, NamespaceList, Verified, ViolationInfo
 
@@ -50,10 +50,10 @@ class SystemRoutes(Controller):
         return Verified([ViolationInfo(v.invariant, v.message, v.job, v.seq) for v in found])
 
     @get("/api/v1/namespaces", opt={"role": Role.VIEWER})
-    async def namespaces(self, request: Ask, desk: UseDesk) -> NamespaceList:
+    async def namespaces(self, request: Ask, queries: UseQueries) -> NamespaceList:
         """Those that have jobs, as far as the token sees them."""
         who = identity_of(request)
-        return NamespaceList([name for name in await desk.namespaces() if who.sees(name)])
+        return NamespaceList([name for name in await queries.namespaces() if who.sees(name)])
 
     @get("/api/v1/names", opt={"role": Role.VIEWER})
     async def names(self, request: Ask, services: UseServices) -> NameList:
@@ -81,12 +81,12 @@ class SystemRoutes(Controller):
         request: Ask,
         name: FromPath[str],
         data: JSONBody[NameRequest],
-        desk: UseDesk,
+        queries: UseQueries,
         services: UseServices,
     ) -> NameInfo:
         """Let a name stand for an artifact."""
         who = identity_of(request)
-        await desk.check_visible([data.job], who)
+        await queries.check_visible([data.job], who)
         row = await services.files.set_name(name.strip("/"), data.job, data.artifact)
         return NameInfo(
             name=row.name,

@@ -35,8 +35,8 @@ class TemplateRoutes(Controller):
         self, request: Ask, services: UseServices, namespace: Space = None
     ) -> TemplateList:
         """The newest version of each template."""
-        desk = services.planning(identity_of(request))
-        return TemplateList(await desk.templates(namespace))
+        queries = services.planning(identity_of(request))
+        return TemplateList(await queries.templates(namespace))
 
     @put("/{name:str}", opt={"role": Role.OPERATOR})
     async def put_template(
@@ -48,8 +48,8 @@ class TemplateRoutes(Controller):
         namespace: Space = None,
     ) -> TemplatePut:
         """Make a new version, unless the newest one is the same."""
-        desk = services.planning(identity_of(request))
-        return await desk.put_template(name, data, namespace)
+        queries = services.planning(identity_of(request))
+        return await queries.put_template(name, data, namespace)
 
     @get("/{name:str}", opt={"role": Role.VIEWER})
     async def show(
@@ -61,8 +61,8 @@ class TemplateRoutes(Controller):
         namespace: Space = None,
     ) -> Template:
         """One version of a template, by default the newest."""
-        desk = services.planning(identity_of(request))
-        return await desk.template(name, version, namespace)
+        queries = services.planning(identity_of(request))
+        return await queries.template(name, version, namespace)
 
     @post("/{name:str}/start", opt={"role": Role.SUBMITTER})
     async def start(
@@ -74,13 +74,13 @@ class TemplateRoutes(Controller):
         namespace: Space = None,
     ) -> StartReply:
         """Submit the workflow that a template describes, with these parameters."""
-        desk = services.planning(identity_of(request))
-        return await desk.start_template(name, data, namespace)
+        queries = services.planning(identity_of(request))
+        return await queries.start_template(name, data, namespace)
 
     @delete("/{name:str}", opt={"role": Role.OPERATOR}, status_code=200)
     async def remove(
         self, request: Ask, name: FromPath[str], services: UseServices, namespace: Space = None
     ) -> Changed:
         """Let a template be started no more."""
-        desk = services.planning(identity_of(request))
-        return Changed(await desk.remove_template(name, namespace))
+        queries = services.planning(identity_of(request))
+        return Changed(await queries.remove_template(name, namespace))

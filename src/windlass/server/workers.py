@@ -5,14 +5,14 @@ from typing import Annotated, Any
 from litestar import Controller, Request, delete, get, post, put
 from litestar.params import FromPath, FromQuery, JSONBody, Parameter
 
+from windlass.api.errors import Forbidden
 from windlass.domain.errors import NotFound
 from windlass.domain.job import NAME_LIMIT
 from windlass.domain.roles import Identity, Role
 from windlass.domain.workers import WorkerStatus
 from windlass.engine.workers import ANYONE, Enrolment
-from windlass.server.errors import Forbidden
 from windlass.server.guard import IDENTITY, identity_of
-from windlass.server.services import Services, UseDesk, UseServices
+from windlass.server.services import Services, UseQueries, UseServices
 from windlass.server.sync_route import check_speaks_for
 from windlass.wire.sync import SyncReply, SyncRequest
 from windlass.wire.workers import (
@@ -79,14 +79,14 @@ class WorkerRoutes(Controller):
         )
 
     @get("/", opt={"role": Role.VIEWER})
-    async def list_workers(self, desk: UseDesk) -> WorkerList:
+    async def list_workers(self, queries: UseQueries) -> WorkerList:
         """All workers."""
-        return WorkerList(await desk.workers())
+        return WorkerList(await queries.workers())
 
     @get("/{worker:int}", opt={"role": Role.VIEWER})
-    async def show(self, worker: Id, desk: UseDesk) -> WorkerInfo:
+    async def show(self, worker: Id, queries: UseQueries) -> WorkerInfo:
         """One worker."""
-        return await desk.worker(worker)
+        return await queries.worker(worker)
 
     @put("/{worker:int}/static", opt={"role": Role.OPERATOR})
     async def set_static(

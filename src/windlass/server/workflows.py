@@ -5,12 +5,13 @@ from typing import Annotated, Any
 from litestar import Controller, Request, get, post
 from litestar.params import FromQuery, JSONBody, Parameter, QueryParameter
 
+from windlass.api.parse import workflow_filter
+from windlass.api.queries import PAGE_LIMIT
+from windlass.api.workflows import Workflows
 from windlass.domain.roles import Role
 from windlass.domain.views import JobFilter
 from windlass.server.guard import identity_of
-from windlass.server.parse import workflow_filter
-from windlass.server.services import PAGE_LIMIT, UseDesk, UseServices
-from windlass.server.workflow_desk import WorkflowDesk
+from windlass.server.services import UseQueries, UseServices
 from windlass.wire.jobs import JobList
 from windlass.wire.workflows import (
     CanceledWorkflow,
@@ -49,26 +50,26 @@ class WorkflowRoutes(Controller):
             identity_of(request), state=states, name=name, namespace=namespace, label=label,
             key=key,
         )  # fmt: skip
-        return await WorkflowDesk(services.engine).workflows(wanted, after, limit)
+        return await Workflows(services.engine).workflows(wanted, after, limit)
 
     @get("/{workflow:int}", opt={"role": Role.VIEWER})
     async def show(self, request: Ask, workflow: Id, services: UseServices) -> Workflow:
         """One workflow."""
-        return await WorkflowDesk(services.engine).workflow(workflow, identity_of(request))
+        return await Workflows(services.engine).workflow(workflow, identity_of(request))
 
     @get("/{workflow:int}/jobs", opt={"role": Role.VIEWER})
     async def jobs(
         self,
         request: Ask,
         workflow: Id,
-        desk: UseDesk,
+        queries: UseQueries,
         services: UseServices,
         after: Annotated[int, Parameter(ge=0, le=2**62)] = 0,
         limit: Annotated[int, Parameter(ge=1, le=PAGE_LIMIT)] = 100,
     ) -> JobList:
         """A page of its jobs, newest first, also those that were superseded."""
-        await WorkflowDesk(services.engine).workflow(workflow, identity_of(request))
-        return await desk.jobs(JobFilter(workflow=workflow), after, limit)
+        await Workflows(services.engine).workflow(workflow, identity_of(request))
+        return await queries.jobs(JobFilter(workflow=workflow), after, limit)
 
     @get("/{workflow:int}/wait", opt={"role": Role.VIEWER})
     async def wait(
@@ -79,10 +80,10 @@ class WorkflowRoutes(Controller):
         timeout: Annotated[float, Parameter(ge=0, le=60)] = 30,
     ) -> Workflow:
         """The workflow once it has ended, or as it is when the time is up."""
-        desk, who = WorkflowDesk(services.engine), identity_of(request)
-        await desk.workflow(workflow, who)
+        queries, who = Workflows(services.engine), identity_of(request)
+        await queries.workflow(workflow, who)
         await services.engine.wait_workflow_ended(workflow, int(timeout * 1000))
-        return await desk.workflow(workflow, who)
+        return await queries.workflow(workflow, who)
 
     @post("/{workflow:int}/cancel", opt={"role": Role.SUBMITTER}, status_code=200)
     async def cancel(
@@ -90,7 +91,7 @@ class WorkflowRoutes(Controller):
     ) -> CanceledWorkflow:
         """Cancel a workflow: nothing new starts, what runs is told to stop."""
         who = identity_of(request)
-        await WorkflowDesk(services.engine).workflow(workflow, who)
+        await Workflows(services.engine).workflow(workflow, who)
         done = await services.engine.cancel_workflow(workflow, data.reason, who.name)
         return CanceledWorkflow(done.workflow, done.state, done.applied)
 
@@ -100,6 +101,6 @@ class WorkflowRoutes(Controller):
     ) -> RetriedWorkflow:
         """Try the failed jobs of a workflow again, or all of it as a new workflow."""
         who = identity_of(request)
-        await WorkflowDesk(services.engine).workflow(workflow, who)
+        await Workflows(services.engine).workflow(workflow, who)
         done = await services.engine.retry_workflow(workflow, data.failed, who.name)
         return RetriedWorkflow(done.workflow, done.applied)

@@ -50,30 +50,6 @@ class Reaction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return ReactionKind.SUBMIT if self.retry is None else ReactionKind.RETRY
 
 
-class ReactionInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """One reaction to one end of a workflow, and what became of it.
-
-    `result` is the workflow it submitted, how many jobs it retries, or the status that the
-    receiver answered with.
-    """
-
-    id: int
-    run: int
-    on: str
-    kind: str
-    state: str
-    tries: int
-    next_at: str | None
-    created_at: str
-    finished_at: str | None
-    result: int | None
-    message: str | None
-
-
-class ReactionList(msgspec.Struct, frozen=True):
-    reactions: list[ReactionInfo]
-
-
 def parse_reactions(values: Sequence[Mapping[str, Any]], field: str) -> list[Reaction]:
     """The reactions that were asked for; raises `InvalidInput` naming what is wrong."""
     if len(values) > REACTION_LIMIT:

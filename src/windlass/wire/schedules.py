@@ -125,3 +125,27 @@ class SchedulePut(msgspec.Struct, frozen=True, kw_only=True):
 
     applied: bool
     schedule: Schedule
+
+
+class ReactionInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """One reaction to one end of a workflow, and what became of it.
+
+    `result` is the workflow it submitted, how many jobs it retries, or the status that the
+    receiver answered with.
+    """
+
+    id: int
+    run: int
+    on: str
+    kind: str
+    state: str
+    tries: int
+    next_at: str | None
+    created_at: str
+    finished_at: str | None
+    result: int | None
+    message: str | None
+
+
+class ReactionList(msgspec.Struct, frozen=True):
+    reactions: list[ReactionInfo]

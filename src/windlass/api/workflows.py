@@ -1,4 +1,4 @@
-"""Reads workflows as they are shown, and only those that the asker may see."""
+"""Shows, cancels and retries workflows, with the rights of the caller."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -14,7 +14,7 @@ from windlass.domain.workflow import FAIL_FAST, Details, WorkflowState
 from windlass.engine.engine import Engine
 from windlass.ports.store import Tx
 from windlass.wire.reactions import conceal
-from windlass.wire.workflows import Workflow, WorkflowList
+from windlass.wire.workflows import CanceledWorkflow, RetriedWorkflow, Workflow, WorkflowList
 
 FIRST: Final = 2**62  # above every id
 CHUNK: Final = 500  # rows that are read at once
@@ -24,7 +24,7 @@ _details = msgspec.json.Decoder(Details).decode
 
 
 class WorkflowFilter(NamedTuple):
-    """Which workflows a list shows; what is empty or None does not filter."""
+    """Which workflows a list shows; an empty or None field does not filter."""
 
     states: tuple[int, ...] = ()
     namespaces: tuple[str, ...] | None = None
@@ -34,7 +34,7 @@ class WorkflowFilter(NamedTuple):
 
 
 def parse_states(names: Sequence[str]) -> tuple[int, ...]:
-    """The codes of these states."""
+    """Returns the codes of these states."""
     known = {state.name.lower(): int(state) for state in WorkflowState}
     for name in names:
         if name not in known:
@@ -42,14 +42,14 @@ def parse_states(names: Sequence[str]) -> tuple[int, ...]:
     return tuple(known[name] for name in names)
 
 
-class WorkflowDesk:
-    """What routes and embedded clients show of workflows."""
+class Workflows:
+    """Answers requests about workflows; raises `NotFound` for those the caller may not see."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     async def workflow(self, workflow: int, who: Identity) -> Workflow:
-        """One workflow."""
+        """Returns one workflow."""
 
         async def read(tx: Tx) -> Workflow | None:
             row = (await tx.workflows.lock([workflow])).get(workflow)
@@ -63,7 +63,7 @@ class WorkflowDesk:
         return shown
 
     async def workflows(self, wanted: WorkflowFilter, after: int, limit: int) -> WorkflowList:
-        """A page of workflows, newest first; each call looks at a bounded number of rows."""
+        """Returns a page of workflows, newest first; one call reads a bounded number of rows."""
 
         async def read(tx: Tx) -> WorkflowList:
             found: list[Workflow] = []
@@ -79,6 +79,24 @@ class WorkflowDesk:
             return WorkflowList(found, str(below))
 
         return await self._engine.store.read(read)
+
+    async def wait(self, workflow: int, seconds: float, who: Identity) -> Workflow:
+        """Returns the workflow when it has ended, or as it is when the time is up."""
+        await self.workflow(workflow, who)
+        await self._engine.wait_workflow_ended(workflow, int(seconds * 1000))
+        return await self.workflow(workflow, who)
+
+    async def cancel(self, workflow: int, reason: str, who: Identity) -> CanceledWorkflow:
+        """Cancels a workflow: nothing new starts, and running jobs are told to stop."""
+        await self.workflow(workflow, who)
+        done = await self._engine.cancel_workflow(workflow, reason, who.name)
+        return CanceledWorkflow(done.workflow, done.state, done.applied)
+
+    async def retry(self, workflow: int, failed: bool, who: Identity) -> RetriedWorkflow:
+        """Retries the failed jobs of a workflow, or all of it as a new workflow."""
+        await self.workflow(workflow, who)
+        done = await self._engine.retry_workflow(workflow, failed, who.name)
+        return RetriedWorkflow(done.workflow, done.applied)
 
 
 async def _matching(tx: Tx, rows: Sequence[WorkflowRow], wanted: WorkflowFilter) -> list[Workflow]:
@@ -102,7 +120,7 @@ def _may_match(row: WorkflowRow, wanted: WorkflowFilter) -> bool:
 
 
 def show_workflow(row: WorkflowRow, about: WorkflowAbout | None) -> Workflow:
-    """A workflow without the secrets of its reactions."""
+    """Renders a workflow without the secrets of its reactions."""
     details = Details() if about is None else _details(about.body)
     counts = {str(STATE_BY_CODE[code]): n for code, n in enumerate(row.counts) if code and n}
     return Workflow(

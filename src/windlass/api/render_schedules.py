@@ -19,8 +19,8 @@ from windlass.domain.schedules import (
 from windlass.engine.schedule_runs import Starts, starts_of
 from windlass.engine.schedules import Wanted
 from windlass.engine.templates import VERSION_LIMIT, check_template_name
-from windlass.wire.reactions import ReactionInfo, conceal_body
-from windlass.wire.schedules import Schedule, ScheduleRequest, ScheduleRun, Template
+from windlass.wire.reactions import conceal_body
+from windlass.wire.schedules import ReactionInfo, Schedule, ScheduleRequest, ScheduleRun, Template
 
 
 def reference(name: str, version: int) -> str:

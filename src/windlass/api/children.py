@@ -2,11 +2,11 @@
 
 import msgspec
 
+from windlass.api.parse import in_words_of_wire, job_spec
 from windlass.domain.errors import InvalidInput
 from windlass.domain.roles import Identity, Role
 from windlass.engine.engine import Engine
 from windlass.ports.gateway import Holder
-from windlass.server.parse import in_words_of_wire, job_spec
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 
 

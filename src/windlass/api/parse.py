@@ -2,6 +2,8 @@
 
 import msgspec
 
+from windlass.api.errors import Forbidden
+from windlass.api.workflows import WorkflowFilter, parse_states
 from windlass.domain.aliases import parse_state
 from windlass.domain.capability import parse_grace
 from windlass.domain.errors import InvalidInput
@@ -13,8 +15,6 @@ from windlass.domain.roles import Identity
 from windlass.domain.views import JobFilter
 from windlass.domain.workflow import Details
 from windlass.engine.submission import WorkflowSpec
-from windlass.server.errors import Forbidden
-from windlass.server.workflow_desk import WorkflowFilter, parse_states
 from windlass.wire.jobs import JobRequest, NewWorkflow, RateLimit
 from windlass.wire.reactions import parse_reactions
 

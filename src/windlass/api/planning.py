@@ -1,13 +1,7 @@
 """Templates and schedules for one asker, by routes or by an embedded client."""
 
-from windlass.domain.errors import InvalidInput
-from windlass.domain.roles import Identity
-from windlass.engine.planning import Order
-from windlass.engine.reactions import Reactions
-from windlass.engine.schedules import Schedules
-from windlass.engine.templates import Templates
-from windlass.server.parse import in_words_of_wire, namespace_of
-from windlass.server.show_schedules import (
+from windlass.api.parse import in_words_of_wire, namespace_of
+from windlass.api.render_schedules import (
     reference,
     show_reaction,
     show_run,
@@ -15,8 +9,14 @@ from windlass.server.show_schedules import (
     show_template,
     wanted_of,
 )
-from windlass.wire.reactions import ReactionInfo
+from windlass.domain.errors import InvalidInput
+from windlass.domain.roles import Identity
+from windlass.engine.planning import Order
+from windlass.engine.reactions import Reactions
+from windlass.engine.schedules import Schedules
+from windlass.engine.templates import Templates
 from windlass.wire.schedules import (
+    ReactionInfo,
     Schedule,
     SchedulePut,
     ScheduleRequest,
@@ -29,7 +29,7 @@ from windlass.wire.schedules import (
 )
 
 
-class PlanningDesk:
+class EnginePlanning:
     """Implements the client's `Planning`; it shows only what the asker may see."""
 
     def __init__(
