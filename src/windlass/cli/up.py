@@ -89,7 +89,7 @@ async def _up(
             await stop.wait()
         await asyncio.gather(*keepers)
         # Nobody is left on this machine for whom they could work, and none is to follow.
-        await services.leave_pools_alone()
+        await services.stop_pools()
         await end_workers(directory / POOLS, RealClock(), options.config.drain_limit_ms + SLACK_MS)
         services.engine.wakeups.wake_all()
         await serving.stop()

@@ -82,6 +82,7 @@ class Serving:
             application,
             loop="none",
             http=CorkedProtocol,
+            ws="none",
             lifespan="off",
             log_config=None,
             access_log=False,

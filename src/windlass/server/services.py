@@ -1,12 +1,12 @@
-"""What the routes work with: the engine, and the services beside it."""
+"""What routes work with: the engine, and what is built around it."""
 
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-from litestar.di import NamedDependency
-
+from windlass.api.jobs import Jobs
 from windlass.api.planning import EnginePlanning
 from windlass.api.queries import Queries
+from windlass.api.workflows import Workflows
 from windlass.domain.roles import Identity
 from windlass.engine.access import Access
 from windlass.engine.engine import Engine
@@ -21,9 +21,12 @@ from windlass.server.metrics import Meters
 
 
 class Services(NamedTuple):
-    """Everything a server needs, chosen by the wiring."""
+    """Everything that routes call; `windlass.wiring.server` builds it."""
 
     engine: Engine
+    queries: Queries
+    jobs: Jobs
+    workflows: Workflows
     files: Files
     access: Access
     feed: Feed
@@ -33,13 +36,8 @@ class Services(NamedTuple):
     schedules: Schedules
     reactions: Reactions
     pools: Pools
-    leave_pools_alone: Callable[[], Awaitable[None]]  # from now on; what was begun is finished
+    stop_pools: Callable[[], Awaitable[None]]  # starts nothing more, finishes what it began
 
     def planning(self, who: Identity) -> EnginePlanning:
-        """Templates and schedules, as this asker handles them."""
+        """Returns templates and schedules with the rights of the caller."""
         return EnginePlanning(self.templates, self.schedules, self.reactions, who)
-
-
-# How handlers ask for the two.
-UseServices = NamedDependency[Services]
-UseQueries = NamedDependency[Queries]

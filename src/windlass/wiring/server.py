@@ -7,6 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from windlass.api.jobs import Jobs
+from windlass.api.queries import Queries
+from windlass.api.workflows import Workflows
 from windlass.clock import RealClock, RealSecrets
 from windlass.domain.roles import Role
 from windlass.engine.access import Access
@@ -43,18 +46,22 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
         for ticker in tickers:
             ticker.start()
         try:
+            queries = Queries(engine)
             yield Services(
-                engine,
-                works.files,
-                Access(engine, RealSecrets()),
-                feed,
-                meters,
-                clock,
-                works.templates,
-                works.schedules,
-                works.reactions,
-                pools,
-                partial(sizing.stop, options.config.drain_limit_ms),
+                engine=engine,
+                queries=queries,
+                jobs=Jobs(engine, queries),
+                workflows=Workflows(engine),
+                files=works.files,
+                access=Access(engine, RealSecrets()),
+                feed=feed,
+                meters=meters,
+                clock=clock,
+                templates=works.templates,
+                schedules=works.schedules,
+                reactions=works.reactions,
+                pools=pools,
+                stop_pools=partial(sizing.stop, options.config.drain_limit_ms),
             )
         finally:
             for ticker in tickers:
@@ -62,7 +69,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
 
 
 async def ensure_admin_token(services: Services, path: Path) -> str:
-    """The admin token of this data directory; made the first time, readable by its owner."""
+    """Returns the admin token of this data directory; creates it, private to its owner, once."""
     known = _read_secret(path)
     if known and await services.access.identify(known) is not None:
         return known

@@ -1,0 +1,147 @@
+"""Routes about workers, and the ones that workers themselves call."""
+
+from typing import Any, Final
+
+from windlass.api.errors import Forbidden
+from windlass.domain.errors import NotFound
+from windlass.domain.job import NAME_LIMIT
+from windlass.domain.roles import Identity, Role
+from windlass.domain.workers import WorkerStatus
+from windlass.engine.workers import ANYONE, Enrolment
+from windlass.server.http.binding import Body, Id
+from windlass.server.http.call import Call
+from windlass.server.http.permissions import OPEN, OPERATOR, VIEWER, WORKER
+from windlass.server.http.routes import Routes
+from windlass.server.services import Services
+from windlass.wire.sync import SyncReply, SyncRequest
+from windlass.wire.workers import (
+    Changed,
+    EnrolReply,
+    EnrolRequest,
+    LeaveRequest,
+    WorkerInfo,
+    WorkerList,
+)
+
+SYNC_LIMIT: Final = 64 * 1024 * 1024
+
+_ACTIONS: Final = {
+    "drain": WorkerStatus.DRAINING,
+    "enable": WorkerStatus.ONLINE,
+    "disable": WorkerStatus.DISABLED,
+    "approve": WorkerStatus.ONLINE,
+}
+
+routes = Routes("/api/v1/workers", "workers")
+
+
+@routes.post("/enrol", needs=OPEN)
+async def enrol(call: Call, data: Body[EnrolRequest]) -> EnrolReply:
+    """Enrols a worker by code or by token, or lets it wait for approval."""
+    services, who = call.services, call.caller
+    approved = await _approved(services, who, data)
+    done = await services.engine.enrol(
+        Enrolment(
+            name=data.name,
+            slots=data.slots,
+            metadata=data.metadata,
+            takeover=data.takeover,
+            replaces=data.replaces,
+            approved=approved,
+            holder=_holder(who, approved),
+        )
+    )
+    token = None
+    if who is None or who.worker != done.worker:
+        created = await services.access.create_token(
+            f"worker {data.name}"[:NAME_LIMIT], Role.WORKER, worker=done.worker
+        )
+        token = created.secret
+    config = services.engine.config
+    return EnrolReply(
+        worker=done.worker,
+        incarnation=done.incarnation,
+        status=WorkerStatus(done.status).name.lower(),
+        token=token,
+        heartbeat_interval_ms=config.heartbeat_interval_ms,
+        lease_ms=config.heartbeat_timeout_ms,
+        term_grace_ms=config.term_grace_ms,
+        log_limit=config.log_limit,
+        epoch=done.epoch,
+    )
+
+
+@routes.get("", needs=VIEWER)
+async def list_workers(call: Call) -> WorkerList:
+    """Returns all workers."""
+    return WorkerList(await call.services.queries.workers())
+
+
+@routes.get("/{worker:int}", needs=VIEWER)
+async def show(call: Call, worker: Id) -> WorkerInfo:
+    """Returns one worker."""
+    return await call.services.queries.worker(worker)
+
+
+@routes.put("/{worker:int}/static", needs=OPERATOR)
+async def set_static(call: Call, worker: Id, data: Body[dict[str, Any]]) -> Changed:
+    """Sets the metadata that operators decide."""
+    done = await call.services.engine.set_static_metadata(worker, data, call.who.name)
+    return Changed(done)
+
+
+@routes.post("/{worker:int}/{action:str}", needs=OPERATOR)
+async def act(call: Call, worker: Id, action: str) -> Changed:
+    """Drains, enables, disables or approves a worker."""
+    status = _ACTIONS.get(action)
+    if status is None:
+        raise NotFound("action", action)
+    actor = call.who.name
+    reason = None if status is WorkerStatus.ONLINE else f"{action} by {actor}"
+    return Changed(await call.services.engine.set_worker_status(worker, status, reason, actor))
+
+
+@routes.post("/{worker:int}/sync", needs=WORKER, body_limit=SYNC_LIMIT)
+async def sync(call: Call, worker: Id, data: Body[SyncRequest]) -> SyncReply:
+    """Takes a worker's heartbeat and reports, and returns its new jobs and cancellations.
+
+    A connection that closes ends the wait for jobs.
+    """
+    check_speaks_for(call.who, worker)
+    syncing = call.services.engine.sync(worker, data)
+    return await (call.unless_gone(syncing) if data.wait_ms else syncing)
+
+
+@routes.post("/{worker:int}/leave", needs=WORKER)
+async def leave(call: Call, worker: Id, data: Body[LeaveRequest]) -> Changed:
+    """Ends a worker's incarnation at once, without waiting for its heartbeat to expire."""
+    check_speaks_for(call.who, worker)
+    return Changed(await call.services.engine.leave(worker, data.incarnation))
+
+
+@routes.delete("/{worker:int}", needs=OPERATOR)
+async def remove(call: Call, worker: Id, force: bool = False) -> Changed:
+    """Deletes a worker; refused while it is busy."""
+    return Changed(await call.services.engine.remove_worker(worker, force, call.who.name))
+
+
+def check_speaks_for(who: Identity, worker: int) -> None:
+    """Raises `Forbidden` unless the caller is the worker itself."""
+    if who.role is not Role.WORKER or who.worker != worker:
+        raise Forbidden("a worker may call this only for itself")
+
+
+async def _approved(services: Services, who: Identity | None, data: EnrolRequest) -> bool:
+    """Whether the worker may have jobs at once, or waits for an operator."""
+    if data.code is not None:
+        if not await services.access.use_code(data.code):
+            raise Forbidden("this enrolment code is not valid, or was used already")
+        return True
+    return who is not None and (who.role is Role.WORKER or who.may(Role.OPERATOR))
+
+
+def _holder(who: Identity | None, approved: bool) -> int:
+    """Returns the worker that the caller may speak for."""
+    if who is not None and who.role is Role.WORKER:
+        return who.worker
+    return ANYONE if approved else 0
