@@ -32,30 +32,20 @@ class TooLarge(WindlassError):
 async def stream_body(scope: Scope, receive: Receive, limit: int) -> AsyncIterator[bytes]:
     """Yields the body of a request; raises `TooLarge` as soon as it exceeds `limit` bytes."""
     _check_announced(scope, limit)
-    size, more = 0, True
-    while more:
-        chunk, more = await _next_chunk(receive)
-        size += len(chunk)
-        if size > limit:
-            raise TooLarge(limit)
-        if chunk:
-            yield chunk
+    async for chunk in _chunks(await receive(), receive, limit):
+        yield chunk
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
     """Returns the whole body of a request."""
     _check_announced(scope, limit)
-    body, more = await _next_chunk(receive)
-    if more:
-        chunks, size = [body], len(body)
-        while more and size <= limit:
-            chunk, more = await _next_chunk(receive)
-            chunks.append(chunk)
-            size += len(chunk)
-        body = b"".join(chunks)
-    if len(body) > limit:
-        raise TooLarge(limit)
-    return body
+    first = await receive()
+    if first["type"] == "http.request" and not first.get("more_body"):
+        body: bytes = first.get("body", b"")  # most bodies come in one piece
+        if len(body) > limit:
+            raise TooLarge(limit)
+        return body
+    return b"".join([chunk async for chunk in _chunks(first, receive, limit)])
 
 
 async def until_disconnected(receive: Receive) -> None:
@@ -80,11 +70,20 @@ async def unless_disconnected(work: Awaitable[Any], receive: Receive) -> Any:
             await asyncio.wait({working})
 
 
-async def _next_chunk(receive: Receive) -> tuple[bytes, bool]:
-    message = await receive()
-    if message["type"] == "http.disconnect":
-        raise InvalidInput("body", "complete", "only a part of it")
-    return message.get("body", b""), message.get("more_body", False)
+async def _chunks(message: Any, receive: Receive, limit: int) -> AsyncIterator[bytes]:
+    size = 0
+    while True:
+        if message["type"] == "http.disconnect":
+            raise InvalidInput("body", "complete", "only a part of it")
+        chunk: bytes = message.get("body", b"")
+        size += len(chunk)
+        if size > limit:
+            raise TooLarge(limit)
+        if chunk:
+            yield chunk
+        if not message.get("more_body"):
+            return
+        message = await receive()
 
 
 def _check_announced(scope: Scope, limit: int) -> None:

@@ -95,15 +95,22 @@ class Binder:
         self._body_name = signature.body_name
         self._decode = msgspec.json.Decoder(signature.body_type).decode
 
-    async def bind(self, call: Call, values: Mapping[str, str]) -> dict[str, Any]:
-        """Returns the arguments; raises `Malformed`, `NotJson` or `TooLarge`."""
+    @property
+    def takes_body(self) -> bool:
+        """Whether the handler takes a JSON body."""
+        return bool(self._body_name)
+
+    def bind_path(self, values: Mapping[str, str]) -> dict[str, Any]:
+        """Returns the arguments that the path carries; raises `Malformed`."""
+        return {} if self._path is None else _convert(values, self._path)
+
+    def bind(self, query: bytes, body: bytes) -> dict[str, Any]:
+        """Returns the other arguments; raises `Malformed`, `NotJson` or `InvalidInput`."""
         arguments: dict[str, Any] = {}
-        if self._path is not None:
-            _take(arguments, values, self._path)
         if self._query is not None:
-            _take(arguments, self._parse_query(call.query), self._query)
+            arguments = _convert(self._parse_query(query), self._query)
         if self._body_name:
-            arguments[self._body_name] = self._parse_body(await call.body())
+            arguments[self._body_name] = self._parse_body(body)
         return arguments
 
     def _parse_query(self, query: bytes) -> dict[str, Any]:
@@ -131,16 +138,13 @@ class Binder:
             raise NotJson("the body is not JSON in UTF-8") from None
 
 
-def _take(
-    arguments: dict[str, Any], values: Mapping[str, Any], struct: type[msgspec.Struct]
-) -> None:
-    """Converts text values to the types of `struct` and adds them to the arguments."""
+def _convert(values: Mapping[str, Any], struct: type[msgspec.Struct]) -> dict[str, Any]:
+    """Converts text values to the types of `struct`."""
     try:
         converted = msgspec.convert(values, struct, strict=False)
     except msgspec.ValidationError as error:
         raise explain_misfit(str(error), "query", values) from None
-    for name in struct.__struct_fields__:
-        arguments[name] = getattr(converted, name)
+    return {name: getattr(converted, name) for name in struct.__struct_fields__}
 
 
 def explain_misfit(text: str, whole: str, values: Mapping[str, Any]) -> Malformed:

@@ -13,7 +13,7 @@ from windlass.server.services import Services
 class Call:
     """The caller, the services, and what the request carries."""
 
-    __slots__ = ("_receive", "_scope", "body_limit", "caller", "services")
+    __slots__ = ("_body_limit", "_receive", "_scope", "caller", "services")
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class Call:
     ) -> None:
         self.services = services
         self.caller = caller
-        self.body_limit = body_limit
+        self._body_limit = body_limit
         self._scope = scope
         self._receive = receive
 
@@ -36,12 +36,6 @@ class Call:
             raise Unauthorized(NO_TOKEN)
         return self.caller
 
-    @property
-    def query(self) -> bytes:
-        """The query string."""
-        query: bytes = self._scope["query_string"]
-        return query
-
     def header(self, name: bytes) -> str:
         """Returns a header by its lower-case name; empty if there is none."""
         for key, value in self._scope["headers"]:
@@ -49,13 +43,13 @@ class Call:
                 return str(value, "latin-1")
         return ""
 
-    async def body(self, limit: int | None = None) -> bytes:
-        """Returns the whole body, of at most `limit` bytes."""
-        return await read_body(self._scope, self._receive, limit or self.body_limit)
+    def body(self) -> Awaitable[bytes]:
+        """Returns the whole body."""
+        return read_body(self._scope, self._receive, self._body_limit)
 
     def stream(self) -> AsyncIterator[bytes]:
         """Yields the body as it arrives."""
-        return stream_body(self._scope, self._receive, self.body_limit)
+        return stream_body(self._scope, self._receive, self._body_limit)
 
     async def unless_gone(self, work: Awaitable[Any]) -> Any:
         """Returns the result of `work`; cancels it and returns None if the client leaves."""

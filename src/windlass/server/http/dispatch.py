@@ -1,17 +1,25 @@
 """The ASGI application: finds the route of a request, checks the caller, runs the handler."""
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
 import structlog
 
 from windlass.domain.errors import WindlassError
 from windlass.server.http.asgi import Receive, Scope, Send
-from windlass.server.http.authentication import identify
+from windlass.server.http.authentication import bearer
 from windlass.server.http.binding import Binder, signature_of
 from windlass.server.http.call import Call
-from windlass.server.http.errors import INTERNAL, NoRoute, WrongMethod, headers_of, status_of
-from windlass.server.http.permissions import ANY_TOKEN, Permission
+from windlass.server.http.errors import (
+    INTERNAL,
+    Malformed,
+    NoRoute,
+    WrongMethod,
+    headers_of,
+    status_of,
+)
+from windlass.server.http.permissions import ANY_TOKEN
 from windlass.server.http.replies import (
     Complete,
     Reply,
@@ -21,21 +29,30 @@ from windlass.server.http.replies import (
     send_stream,
 )
 from windlass.server.http.router import Router
-from windlass.server.http.routes import Handler, Route
+from windlass.server.http.routes import Route
 from windlass.server.services import Services
 
 log = structlog.get_logger("windlass.server")
 
 
+REMEMBERED: Final = 4_096  # paths; workers call the same few all the time
+
+
 class _Bound(NamedTuple):
     """A route that is ready to be called."""
 
-    needs: Permission
-    handler: Handler
+    route: Route
     binder: Binder
-    status: int
-    media_type: str
+    takes_body: bool
     body_limit: int
+
+
+class _Target(NamedTuple):
+    """The route of one path, and what the path says; `misfit` is what is wrong with it."""
+
+    bound: _Bound
+    arguments: Mapping[str, Any]
+    misfit: Malformed | None = None
 
 
 class Dispatcher:
@@ -46,6 +63,7 @@ class Dispatcher:
         self._router = Router(
             (route.method, route.path, _bound(route, body_limit)) for route in routes
         )
+        self._resolve = lru_cache(REMEMBERED)(self._find)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
@@ -66,40 +84,48 @@ class Dispatcher:
             await send_complete(send, reply)
 
     async def _run(self, scope: Scope, receive: Receive) -> Complete | Stream:
-        method, path = scope["method"], scope["path"]
+        token = bearer(scope["headers"])
+        caller = None if token is None else await self._services.access.identify(token)
+        try:
+            (route, binder, takes_body, body_limit), in_path, misfit = self._resolve(
+                scope["method"], scope["path"]
+            )
+        except WrongMethod as error:
+            if scope["method"] != "OPTIONS":
+                raise
+            ANY_TOKEN.check(caller)
+            return Complete(204, b"", headers={"Allow": error.allowed})
+        route.needs.check(caller)
+        if misfit is not None:
+            raise misfit
+        call = Call(self._services, caller, scope, receive, body_limit)
+        body = await call.body() if takes_body else b""
+        arguments = binder.bind(scope["query_string"], body)
+        return _reply(await route.handler(call, **in_path, **arguments), route)
+
+    def _find(self, method: str, path: str) -> _Target:
         found = self._router.find(path)
         if found is None:
             raise NoRoute(method, path)
         bound = found.methods.get(method)
         if bound is None:
-            return await self._describe_methods(scope, sorted({*found.methods, "OPTIONS"}))
-        caller = await identify(self._services.access, scope["headers"])
-        bound.needs.check(caller)
-        call = Call(self._services, caller, scope, receive, bound.body_limit)
-        arguments = await bound.binder.bind(call, found.values)
-        return _reply(await bound.handler(call, **arguments), bound)
-
-    async def _describe_methods(self, scope: Scope, methods: list[str]) -> Complete | Stream:
-        """Answers OPTIONS; refuses every other method."""
-        allowed = ", ".join(methods)
-        if scope["method"] != "OPTIONS":
-            raise WrongMethod(scope["method"], scope["path"], allowed)
-        caller = await identify(self._services.access, scope["headers"])
-        ANY_TOKEN.check(caller)
-        return Complete(204, b"", headers={"Allow": allowed})
+            raise WrongMethod(method, path, ", ".join(sorted({*found.methods, "OPTIONS"})))
+        try:
+            return _Target(bound, bound.binder.bind_path(found.values))
+        except Malformed as misfit:
+            return _Target(bound, {}, misfit.with_traceback(None))
 
 
 def _bound(route: Route, body_limit: int) -> _Bound:
     binder = Binder(signature_of(route))
-    limit = route.body_limit or body_limit
-    return _Bound(route.needs, route.handler, binder, route.status, route.media_type, limit)
+    return _Bound(route, binder, binder.takes_body, route.body_limit or body_limit)
 
 
-def _reply(value: Any, bound: _Bound) -> Complete | Stream:
-    status = bound.status
-    if isinstance(value, Reply):
-        status, value = value.status, value.value
+def _reply(value: Any, route: Route) -> Complete | Stream:
     if isinstance(value, Stream):
         return value
+    status = route.status
+    if isinstance(value, Reply):
+        status, value = value.status, value.value
     body = value if isinstance(value, bytes) else encode(value)
-    return Complete(status, body, bound.media_type)
+    return Complete(status, body, route.media_type)

@@ -6,7 +6,6 @@ from typing import Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
-_INTEGER = re.compile(r"-?[0-9]+")
 PLACEHOLDER = re.compile(r"\{(\w+):(int|str|path)\}")
 
 
@@ -27,16 +26,19 @@ class Router(Generic[T]):
 
     def find(self, path: str) -> Found[T] | None:
         """Returns what the path leads to, or None."""
-        node, values = self._root, {}
-        segments = [segment for segment in path.split("/") if segment]
-        for place, segment in enumerate(segments):
+        node = self._root
+        values: dict[str, str] = {}
+        segments = iter(path.split("/"))
+        for segment in segments:
+            if not segment:
+                continue
             fixed = node.fixed.get(segment)
             if fixed is not None:
                 node = fixed
             elif node.rest is not None:
-                values[node.rest_name] = "/".join(segments[place:])
+                values[node.rest_name] = "/".join([segment, *filter(None, segments)])
                 return Found(node.rest, values)
-            elif node.child is None or (node.child_is_integer and not _INTEGER.fullmatch(segment)):
+            elif node.child is None or (node.child_is_integer and not _is_integer(segment)):
                 return None
             else:
                 values[node.child_name] = segment
@@ -77,3 +79,7 @@ class _Node(Generic[T]):
         self.rest: dict[str, T] | None = None
         self.rest_name = ""
         self.methods: dict[str, T] = {}
+
+
+def _is_integer(segment: str) -> bool:
+    return segment.isascii() and segment.removeprefix("-").isdigit()
