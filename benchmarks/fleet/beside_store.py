@@ -19,8 +19,8 @@ from benchmarks.fleet.over_http import expect_waiting
 from benchmarks.fleet.processes import direct_worker
 from benchmarks.measure import Lap, Watch
 from benchmarks.stores import open_postgres, prepare_postgres
-from windlass.domain.job import JobSpec
-from windlass.domain.states import State
+from windlass.domain.job.job import JobSpec
+from windlass.domain.lifecycle.states import State
 from windlass.engine.engine import Engine
 from windlass.tasks import request
 

@@ -16,9 +16,9 @@ from benchmarks.raw import sqlite_flows
 from benchmarks.report import Row, rate_row
 from benchmarks.stores import open_sqlite
 from windlass.clock import RealClock
-from windlass.domain.job import JobSpec
+from windlass.domain.job.job import JobSpec
 from windlass.engine.engine import Engine
-from windlass.engine.submission import WorkflowSpec
+from windlass.engine.submit.submission import WorkflowSpec
 
 NAME = "workflows"
 WIDTH = 1_000

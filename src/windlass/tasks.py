@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, TypeVar, overload
 
 import msgspec
 
-from windlass.domain.errors import Conflict, InvalidInput
+from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.domain.tasks.function import as_arguments
 from windlass.wire.jobs import Duration, JobRequest, SubmitReply, SubmitRequest
 

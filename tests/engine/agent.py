@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from windlass.domain.failure import FailureClass
-from windlass.engine.activity import Activity
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.engine.attempts.activity import Activity
 from windlass.engine.engine import Engine
-from windlass.engine.workers import Enrolment
+from windlass.engine.fleet.workers import Enrolment
 from windlass.wire.sync import (
     Assignment,
     Finished,

@@ -5,10 +5,10 @@ from typing import Any
 
 from tests.engine.agent import Agent
 from tests.engine.rig import Rig
-from windlass.domain.pools import Lifecycle, Pool, PoolWorkerRow
+from windlass.domain.pools.pools import Lifecycle, Pool, PoolWorkerRow
 from windlass.engine.engine import Engine
 from windlass.engine.loops.pools import PoolsLoop, Report
-from windlass.engine.pools import Pools
+from windlass.engine.pools.pools import Pools
 from windlass.ports.provider import Machine, Order, Owner, ProviderFault
 
 

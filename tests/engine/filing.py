@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from tests.engine.agent import Agent
 from tests.engine.rig import Rig
 from windlass.blobs.memory import MemoryBlobs
-from windlass.engine.files import Files
+from windlass.engine.files.files import Files
 from windlass.ports.gateway import Holder
 from windlass.wire.sync import Assignment
 

@@ -5,10 +5,10 @@ from typing import Any
 
 from tests.engine.agent import Agent
 from tests.engine.rig import Rig
-from windlass.domain.job import JobSpec
-from windlass.domain.records import WorkflowRow
-from windlass.domain.workflow import WorkflowState
-from windlass.engine.submission import Submitted, WorkflowSpec
+from windlass.domain.job.job import JobSpec
+from windlass.domain.rows.records import WorkflowRow
+from windlass.domain.lifecycle.workflow_state import WorkflowState
+from windlass.engine.submit.submission import Submitted, WorkflowSpec
 
 
 async def row_of(rig: Rig, workflow: int) -> WorkflowRow:

@@ -7,12 +7,12 @@ import msgspec
 from tests.engine.agent import Agent
 from tests.engine.moves import METADATA, WORKERS, Advance, Command, Loop, Move, Report, Submit, Sync
 from tests.engine.rig import Rig
-from windlass.domain.errors import WindlassError
-from windlass.domain.events import Event
-from windlass.domain.job import Concurrency, JobSpec
-from windlass.domain.workers import WorkerStatus
-from windlass.domain.workflow import is_failing
-from windlass.engine.submission import WorkflowSpec
+from windlass.domain.values.errors import WindlassError
+from windlass.domain.rows.events import Event
+from windlass.domain.job.job import Concurrency, JobSpec
+from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.lifecycle.workflow_state import is_failing
+from windlass.engine.submit.submission import WorkflowSpec
 from windlass.wire.sync import Assignment, Finished, Released, Started, SyncReply
 
 STATUSES = {

@@ -10,8 +10,8 @@ import pytest
 from tests.engine.agent import Agent
 from tests.engine.filing import Desk, holder_of, one
 from tests.engine.rig import MINUTE, Rig
-from windlass.domain.errors import InvalidInput, NotFound
-from windlass.engine.artifacts import upload_key
+from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.engine.files.artifacts import upload_key
 from windlass.wire.sync import Assignment
 
 LOOKUP = {"$lookup": "env/bookworm"}

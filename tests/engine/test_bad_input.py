@@ -7,12 +7,12 @@ import msgspec
 import pytest
 
 from tests.engine.rig import Rig
-from windlass.domain.aliases import parse_state
+from windlass.domain.lifecycle.aliases import parse_state
 from windlass.domain.config import Config
-from windlass.domain.errors import InvalidInput, WindlassError
-from windlass.domain.job import Concurrency, JobSpec
-from windlass.engine.activity import Activity
-from windlass.engine.submission import WorkflowSpec
+from windlass.domain.values.errors import InvalidInput, WindlassError
+from windlass.domain.job.job import Concurrency, JobSpec
+from windlass.engine.attempts.activity import Activity
+from windlass.engine.submit.submission import WorkflowSpec
 from windlass.wire.sync import Finished, Held, Released, Started, SyncRequest
 
 NAN = float("nan")

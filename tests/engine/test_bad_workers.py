@@ -2,9 +2,9 @@
 
 from tests.engine.agent import Agent
 from tests.engine.rig import MINUTE, SECOND, Rig
-from windlass.domain.events import EventKind
-from windlass.domain.failure import FailureClass
-from windlass.domain.workers import WorkerStatus
+from windlass.domain.rows.events import EventKind
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.matching.workers import WorkerStatus
 
 
 async def status(rig: Rig, agent: Agent) -> WorkerStatus:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.engine.rig import HOUR, MINUTE, SECOND, Rig
-from windlass.domain.job import Concurrency
+from windlass.domain.job.job import Concurrency
 from windlass.wire.sync import Finished
 
 

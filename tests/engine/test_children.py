@@ -5,8 +5,8 @@ import pytest
 from tests.engine.agent import Agent
 from tests.engine.flows import finish_all, row_of, state_of, submit_flow
 from tests.engine.rig import Rig
-from windlass.domain.errors import Conflict, InvalidInput, NotFound
-from windlass.domain.job import JobSpec
+from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
+from windlass.domain.job.job import JobSpec
 from windlass.ports.gateway import Holder
 from windlass.wire.sync import Assignment
 

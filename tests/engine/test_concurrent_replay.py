@@ -15,9 +15,9 @@ import pytest
 from tests.engine.agent import Agent
 from tests.engine.conftest import Rigs
 from tests.engine.rig import MINUTE, SECOND, Rig
-from windlass.domain.errors import Conflict, NotFound, WindlassError
-from windlass.domain.failure import FailureClass
-from windlass.domain.job import Concurrency, JobSpec
+from windlass.domain.values.errors import Conflict, NotFound, WindlassError
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.job.job import Concurrency, JobSpec
 from windlass.engine.engine import Engine
 from windlass.engine.loops.cleanup import CleanupLoop
 from windlass.engine.loops.health import HealthLoop

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from tests.engine.rig import HOUR, MINUTE, SECOND, Rig
-from windlass.domain.errors import InvalidInput
-from windlass.domain.failure import FailureClass
-from windlass.engine.deadlines import SLACK_MS
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.engine.jobs.deadlines import SLACK_MS
 
 START = "deadline: start_before has passed"
 FINISH = "deadline: finish_before has passed"

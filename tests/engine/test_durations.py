@@ -7,7 +7,7 @@ import pytest
 from tests.engine.filing import Desk, holder_of
 from tests.engine.rig import HOUR, MINUTE, SECOND, Rig
 from tests.engine.test_timeouts import BACKSTOP, alive, settled_agent
-from windlass.domain.errors import Conflict, InvalidInput
+from windlass.domain.values.errors import Conflict, InvalidInput
 
 FILE = {"input": "a.mp4", "output": "b.mp4"}
 STREAM = {"input": "a.mp4", "output": "rtmp://host/live"}

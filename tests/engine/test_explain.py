@@ -3,11 +3,11 @@
 import pytest
 
 from tests.engine.rig import MINUTE, SECOND, Rig
-from windlass.domain.errors import InvalidInput, NotFound
-from windlass.domain.explanation import Explanation
-from windlass.domain.failure import FailureClass
-from windlass.domain.job import Concurrency
-from windlass.domain.workers import WorkerStatus
+from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.explain.explanation import Explanation
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.job.job import Concurrency
+from windlass.domain.matching.workers import WorkerStatus
 
 GIB = 1024**3
 

@@ -2,10 +2,10 @@
 
 from tests.engine.rig import MINUTE, SECOND, Rig
 from tests.engine.test_explain import actions, kinds
-from windlass.domain.job import NEVER
-from windlass.domain.rates import Rate
+from windlass.domain.job.job import NEVER
+from windlass.domain.matching.rates import Rate
 from windlass.engine.loops.statistics import StatisticsLoop
-from windlass.engine.queues import QueueLimits
+from windlass.engine.fleet.queues import QueueLimits
 
 GIB = 1024**3
 

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.engine.rig import Rig
-from windlass.domain.errors import NotFound
-from windlass.domain.job import Concurrency
-from windlass.domain.workers import WorkerStatus
+from windlass.domain.values.errors import NotFound
+from windlass.domain.job.job import Concurrency
+from windlass.domain.matching.workers import WorkerStatus
 
 
 async def test_with_nothing_to_do_it_says_so(rig: Rig) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.engine.agent import Agent
 from tests.engine.rig import Rig
-from windlass.domain.errors import Conflict
+from windlass.domain.values.errors import Conflict
 from windlass.wire.sync import Assignment, Finished, Released, Started, SyncReply
 
 Report = Callable[[Agent, Assignment], Awaitable[SyncReply]]

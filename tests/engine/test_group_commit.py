@@ -8,8 +8,8 @@ import pytest
 
 from tests.engine.rig import Rig
 from windlass.domain.config import Config
-from windlass.domain.errors import Conflict, InvalidInput, NotFound, Overloaded, StoreUnavailable
-from windlass.domain.job import JobSpec
+from windlass.domain.values.errors import Conflict, InvalidInput, NotFound, Overloaded, StoreUnavailable
+from windlass.domain.job.job import JobSpec
 from windlass.ports.store import Store, Tx
 
 T = TypeVar("T")

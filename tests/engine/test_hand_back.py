@@ -4,7 +4,7 @@ import pytest
 
 from tests.engine.rig import MINUTE, SECOND, Rig
 from windlass.domain.config import Config
-from windlass.domain.retry import RetryPolicy
+from windlass.domain.lifecycle.retries import RetryPolicy
 
 
 async def test_an_unstarted_job_goes_back_into_the_queue_at_once(rig: Rig) -> None:

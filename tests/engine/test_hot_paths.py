@@ -14,11 +14,11 @@ import pytest
 from tests.engine.agent import Agent
 from tests.engine.conftest import Rigs
 from tests.engine.rig import SECOND, Rig
-from windlass.domain.errors import WindlassError
-from windlass.domain.job import Concurrency, JobSpec
-from windlass.engine import hot
-from windlass.engine.queues import QueueLimits
-from windlass.engine.submission import WorkflowSpec
+from windlass.domain.values.errors import WindlassError
+from windlass.domain.job.job import Concurrency, JobSpec
+from windlass.engine.sync import fast_path as hot
+from windlass.engine.fleet.queues import QueueLimits
+from windlass.engine.submit.submission import WorkflowSpec
 from windlass.ports.store_hot import HotRules, PlainSync, PlainSynced
 from windlass.store.postgres.hot import PostgresHot
 from windlass.wire.sync import Assignment, Finished, SyncReply

@@ -13,12 +13,12 @@ from tests.conformance.moves import Dice
 from tests.engine.agent import Agent
 from tests.engine.conftest import Rigs
 from tests.engine.rig import HOUR, MINUTE, Rig
-from windlass.domain.errors import Conflict, InvalidInput
-from windlass.domain.failure import FailureClass
-from windlass.domain.job import Concurrency
-from windlass.domain.rank import level, queue_weight, rank
-from windlass.domain.records import JobFacts
-from windlass.domain.shape import Shape
+from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.job.job import Concurrency
+from windlass.domain.lifecycle.rank import level, queue_weight, rank
+from windlass.domain.rows.records import JobFacts
+from windlass.domain.matching.shapes import Shape
 from windlass.ports.store import Snapshot
 
 QUEUES = ("default", "batch", "live")

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.engine.rig import MINUTE, SECOND, Rig
-from windlass.domain.events import Event, EventKind
-from windlass.domain.failure import FailureClass
-from windlass.domain.loglines import WorkerName, render
-from windlass.engine.tail import LogTail
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.rows.event_lines import WorkerName, render
+from windlass.engine.history.event_lines import LogTail
 
 
 async def lines(rig: Rig) -> list[str]:

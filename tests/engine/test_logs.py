@@ -8,10 +8,10 @@ from tests.engine.agent import Agent
 from tests.engine.filing import Desk, holder_of
 from tests.engine.rig import MINUTE, SECOND, Rig
 from windlass.domain.config import Config
-from windlass.domain.errors import Conflict, InvalidInput, NotFound
-from windlass.domain.events import EventKind
-from windlass.domain.files import LogRow, LogState
-from windlass.engine.segments import SEGMENT_LIMIT, left_out
+from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
+from windlass.domain.rows.events import EventKind
+from windlass.domain.rows.files import LogRow, LogState
+from windlass.engine.attempts.log_segments import SEGMENT_LIMIT, left_out
 from windlass.wire.sync import Assignment
 
 

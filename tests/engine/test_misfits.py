@@ -4,8 +4,8 @@ import pytest
 
 from tests.engine.agent import Agent
 from tests.engine.rig import Rig
-from windlass.domain.failure import FailureClass
-from windlass.domain.job import Concurrency
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.job.job import Concurrency
 from windlass.wire.sync import Assignment, Finished, SyncReply
 
 WHY = "expected args.width to be a number, got 'wide'"

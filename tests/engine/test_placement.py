@@ -7,9 +7,9 @@ import pytest
 from tests.engine.agent import Agent
 from tests.engine.rig import MINUTE, SECOND, Rig
 from tests.engine.test_limits import at_most
-from windlass.domain.errors import InvalidInput
-from windlass.domain.rates import Rate
-from windlass.engine.queues import QueueLimits, adopt_leases
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.matching.rates import Rate
+from windlass.engine.fleet.queues import QueueLimits, adopt_leases
 from windlass.wire.sync import Assignment
 
 BIG = {"system:cpus": 8, "system:memory": 16 * 2**30, "resource:licences": 2}

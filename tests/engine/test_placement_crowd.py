@@ -16,12 +16,12 @@ from tests.conformance.driver import KINDS
 from tests.engine.agent import Agent
 from tests.engine.conftest import Rigs
 from tests.engine.rig import SECOND, Rig
-from windlass.domain.failure import FailureClass
-from windlass.domain.job import Concurrency, JobSpec
-from windlass.domain.rates import Rate
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.job.job import Concurrency, JobSpec
+from windlass.domain.matching.rates import Rate
 from windlass.engine.engine import Engine
 from windlass.engine.loops.scheduling import SchedulingLoop
-from windlass.engine.queues import QueueLimits
+from windlass.engine.fleet.queues import QueueLimits
 from windlass.wire.sync import Assignment
 
 ROUNDS = 20

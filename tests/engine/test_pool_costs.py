@@ -5,8 +5,8 @@ import pytest
 from tests.engine.agent import Agent
 from tests.engine.cloud import ServerKilledError, Sky
 from tests.engine.rig import MINUTE, SECOND, Rig
-from windlass.domain.failure import FailureClass
-from windlass.domain.moments import month_of
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.values.times import month_of
 
 Costs = dict[tuple[str, str], int]
 

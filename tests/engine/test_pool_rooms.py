@@ -6,8 +6,9 @@ import pytest
 
 from tests.engine.cloud import Sky
 from tests.engine.rig import Rig
-from windlass.engine import pool_fleet, pools
-from windlass.engine.queues import QueueLimits
+from windlass.engine.pools import snapshot as pool_fleet
+from windlass.engine.pools import pools
+from windlass.engine.fleet.queues import QueueLimits
 
 WORKER = {"resources": {"cpus": 8}}
 LARGE: dict[str, Any] = {"resources": {"cpus": 4}}

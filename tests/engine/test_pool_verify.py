@@ -4,7 +4,7 @@ import json
 
 from tests.engine.cloud import Sky
 from tests.engine.rig import Rig
-from windlass.domain.events import Event, EventKind
+from windlass.domain.rows.events import Event, EventKind
 from windlass.engine.verify import judge
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from tests.engine.agent import Agent
 from tests.engine.rig import SECOND, Rig
-from windlass.domain.rates import Rate
-from windlass.engine.queues import QueueLimits
+from windlass.domain.matching.rates import Rate
+from windlass.engine.fleet.queues import QueueLimits
 from windlass.wire.sync import Assignment
 
 FOUR = {"system:cpus": 4}

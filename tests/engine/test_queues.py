@@ -1,7 +1,7 @@
 """Pausing and resuming queues."""
 
 from tests.engine.rig import Rig
-from windlass.domain.events import EventKind
+from windlass.domain.rows.events import EventKind
 
 
 async def test_a_paused_queue_gives_out_nothing(rig: Rig) -> None:

@@ -4,8 +4,8 @@ import pytest
 
 from tests.engine.agent import Agent
 from tests.engine.rig import MINUTE, Rig
-from windlass.domain.errors import Conflict
-from windlass.engine.restoring import begin_epoch
+from windlass.domain.values.errors import Conflict
+from windlass.engine.fleet.epochs import begin_epoch
 from windlass.engine.verify import verify
 
 FIRST = 1_000_001

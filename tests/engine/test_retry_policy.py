@@ -5,8 +5,8 @@ import pytest
 from tests.engine.agent import Agent
 from tests.engine.rig import MINUTE, SECOND, Rig
 from windlass.domain.config import Config
-from windlass.domain.failure import FailureClass
-from windlass.domain.retry import RetryPolicy
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.lifecycle.retries import RetryPolicy
 
 RETRIED = [FailureClass.NETWORK, FailureClass.TIMEOUT, FailureClass.RESOURCE]
 FINAL = [FailureClass.EXECUTION, FailureClass.CONFIGURATION]

@@ -3,10 +3,10 @@
 from tests.engine.rig import Rig
 from tests.engine.timetable import JOB, Timetable
 from windlass.blobs.memory import MemoryBlobs
-from windlass.domain.job import JobSpec
-from windlass.domain.workflow import Details
+from windlass.domain.job.job import JobSpec
+from windlass.domain.lifecycle.workflow_state import Details
 from windlass.engine.loops.retention import RetentionLoop
-from windlass.engine.submission import WorkflowSpec
+from windlass.engine.submit.submission import WorkflowSpec
 
 DAY = 86_400_000
 

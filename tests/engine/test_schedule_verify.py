@@ -2,7 +2,7 @@
 
 from tests.engine.rig import Rig
 from tests.engine.timetable import Timetable
-from windlass.domain.events import EventKind
+from windlass.domain.rows.events import EventKind
 from windlass.engine.verify import judge
 
 

@@ -8,10 +8,10 @@ import pytest
 from tests.engine.agent import Agent
 from tests.engine.rig import MINUTE, SECOND, Rig
 from tests.engine.timetable import DESCRIPTION, JOB, NAMESPACE, Timetable
-from windlass.domain.errors import InvalidInput, NotFound
-from windlass.domain.events import EventKind
-from windlass.domain.moments import format_moment, parse_moment
-from windlass.domain.workflow import WorkflowState
+from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.rows.events import EventKind
+from windlass.domain.values.times import format_moment, parse_moment
+from windlass.domain.lifecycle.workflow_state import WorkflowState
 
 HOURLY = "0 * * * *"
 

@@ -7,8 +7,8 @@ import asyncio
 
 from tests.engine.agent import Agent
 from tests.engine.rig import HOUR, MINUTE, SECOND, Rig
-from windlass.domain.failure import FailureClass
-from windlass.domain.workers import WorkerStatus
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.matching.workers import WorkerStatus
 
 
 async def heartbeats(rig: Rig, agents: list[Agent], ms: int) -> None:

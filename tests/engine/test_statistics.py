@@ -8,7 +8,7 @@ from tests.engine.filing import Desk, holder_of
 from tests.engine.rig import MINUTE, SECOND, Rig
 from windlass.engine.loops import statistics
 from windlass.engine.loops.statistics import Report, StatisticsLoop
-from windlass.engine.statistics import SETTLED_MS
+from windlass.engine.history.statistics import SETTLED_MS
 from windlass.wire.sync import Outcome
 
 

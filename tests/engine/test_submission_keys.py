@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from tests.engine.rig import Rig
-from windlass.domain.errors import Conflict, InvalidInput
-from windlass.domain.job import Concurrency, JobSpec
-from windlass.engine.submission import WorkflowSpec
+from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.domain.job.job import Concurrency, JobSpec
+from windlass.engine.submit.submission import WorkflowSpec
 
 PLAIN = [JobSpec(task="t", args=n) for n in range(3)]
 TIED = [

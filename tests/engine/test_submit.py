@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from tests.engine.rig import HOUR, Rig
-from windlass.domain.errors import Conflict, InvalidInput
-from windlass.domain.job import JobSpec
+from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.domain.job.job import JobSpec
 
 
 async def test_a_plain_job_is_queued(rig: Rig) -> None:

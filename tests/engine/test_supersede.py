@@ -6,8 +6,8 @@ import pytest
 
 from tests.engine.agent import Agent
 from tests.engine.rig import HOUR, SECOND, Rig
-from windlass.domain.errors import Conflict
-from windlass.domain.events import EventKind
+from windlass.domain.values.errors import Conflict
+from windlass.domain.rows.events import EventKind
 
 
 async def failed_job(rig: Rig, agent: Agent, **fields: object) -> int:

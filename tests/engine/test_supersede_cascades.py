@@ -3,7 +3,7 @@
 import pytest
 
 from tests.engine.rig import Rig
-from windlass.domain.errors import Conflict
+from windlass.domain.values.errors import Conflict
 
 
 async def test_more_than_a_thousand_dependents_are_revived(rig: Rig) -> None:

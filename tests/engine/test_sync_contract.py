@@ -3,7 +3,7 @@
 import pytest
 
 from tests.engine.rig import MINUTE, SECOND, Rig
-from windlass.domain.errors import Conflict, NotFound
+from windlass.domain.values.errors import Conflict, NotFound
 from windlass.wire.sync import Finished, Released, Started
 
 

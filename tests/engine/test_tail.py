@@ -3,8 +3,8 @@
 import asyncio
 
 from tests.engine.rig import Rig
-from windlass.domain.events import Event, EventKind
-from windlass.engine.tail import CHUNK, LogTail, read_new
+from windlass.domain.rows.events import Event, EventKind
+from windlass.engine.history.event_lines import CHUNK, LogTail, read_new
 from windlass.ports.store import Tx
 
 

@@ -3,12 +3,12 @@
 import pytest
 
 from tests.engine.rig import MINUTE, SECOND, Rig
-from windlass.domain.errors import NotFound
-from windlass.domain.failure import FailureClass
-from windlass.domain.job import Concurrency
-from windlass.domain.rates import Rate
-from windlass.domain.workers import WorkerStatus
-from windlass.engine.queues import QueueLimits
+from windlass.domain.values.errors import NotFound
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.job.job import Concurrency
+from windlass.domain.matching.rates import Rate
+from windlass.domain.matching.workers import WorkerStatus
+from windlass.engine.fleet.queues import QueueLimits
 
 
 async def parts(rig: Rig, job: int) -> dict[str, float]:

@@ -8,10 +8,10 @@ import pytest
 from tests.engine.agent import Agent
 from tests.engine.conftest import Rigs
 from tests.engine.rig import SECOND, Rig
-from windlass.domain.failure import FailureClass
-from windlass.domain.job import Concurrency
-from windlass.domain.rates import Rate
-from windlass.domain.workers import WorkerStatus
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.job.job import Concurrency
+from windlass.domain.matching.rates import Rate
+from windlass.domain.matching.workers import WorkerStatus
 
 KINDS: list[dict[str, Any]] = [
     {}, {"queue": "batch"}, {"concurrency": Concurrency("one")}, {"requires": ("zone==eu",)},

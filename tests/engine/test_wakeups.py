@@ -6,8 +6,8 @@ import pytest
 
 from tests.engine.agent import Agent
 from tests.engine.rig import Rig, Turn
-from windlass.domain.job import Concurrency, JobSpec
-from windlass.domain.workers import WorkerStatus
+from windlass.domain.job.job import Concurrency, JobSpec
+from windlass.domain.matching.workers import WorkerStatus
 from windlass.wire.sync import Finished, SyncReply
 
 WAIT = 20_000

@@ -6,10 +6,10 @@ import pytest
 
 from tests.engine.agent import Agent
 from tests.engine.rig import HOUR, MINUTE, SECOND, Rig
-from windlass.domain.errors import Conflict, NotFound
-from windlass.domain.events import EventKind
-from windlass.domain.workers import WorkerStatus
-from windlass.engine.workers import MOST_PENDING
+from windlass.domain.values.errors import Conflict, NotFound
+from windlass.domain.rows.events import EventKind
+from windlass.domain.matching.workers import WorkerStatus
+from windlass.engine.fleet.workers import MOST_PENDING
 
 
 async def ready_agent(rig: Rig, name: str = "worker-1", **fields: Any) -> Agent:

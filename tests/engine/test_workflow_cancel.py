@@ -6,12 +6,12 @@ import pytest
 
 from tests.engine.flows import row_of, state_of, submit_flow
 from tests.engine.rig import SECOND, Rig
-from windlass.domain.errors import Conflict, NotFound
-from windlass.domain.events import EventKind
-from windlass.domain.job import Concurrency
-from windlass.domain.states import State
-from windlass.engine.stopping import Stopped, cancel_workflow
-from windlass.engine.work import Work
+from windlass.domain.values.errors import Conflict, NotFound
+from windlass.domain.rows.events import EventKind
+from windlass.domain.job.job import Concurrency
+from windlass.domain.lifecycle.states import State
+from windlass.engine.workflows.stop import Stopped, cancel_workflow
+from windlass.engine.transaction.unit_of_work import Work
 
 
 async def test_jobs_that_wait_end_wherever_they_stand(rig: Rig) -> None:

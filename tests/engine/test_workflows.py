@@ -2,9 +2,9 @@
 
 from tests.engine.agent import Agent
 from tests.engine.rig import Rig
-from windlass.domain.events import EventKind
-from windlass.domain.states import State
-from windlass.domain.workflow import WorkflowState
+from windlass.domain.rows.events import EventKind
+from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.workflow_state import WorkflowState
 
 
 async def state(rig: Rig, workflow: int) -> WorkflowState:

@@ -12,7 +12,7 @@ import pytest
 from tests.support.files import MemoryFiles
 from tests.worker.rig import Rig, play, state_of
 from windlass.clock import RealChance
-from windlass.domain.failure import FAILURE_BY_CODE
+from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
 from windlass.executors import load_executors
 from windlass.ports.gateway import Holder
 from windlass.worker.agent import Agent

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.providers.orders import OWNER, order
-from windlass.domain.errors import InvalidInput
-from windlass.domain.pools import Pool
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.pools.pools import Pool
 from windlass.ports.provider import Machine, ProviderFault
 from windlass.providers.command import CommandProvider
 

@@ -14,8 +14,8 @@ from botocore.exceptions import ClientError
 
 from tests.providers.orders import OWNER, order
 from tests.support.ec2 import Ec2Server, start_ec2
-from windlass.domain.errors import InvalidInput
-from windlass.domain.pools import Pool
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.pools.pools import Pool
 from windlass.ports.provider import Machine, Owner, ProviderFault
 from windlass.providers.ec2 import Ec2Provider
 

@@ -11,8 +11,8 @@ import pytest
 from tests.providers import orders
 from tests.support.waiting import until
 from windlass.clock import RealClock
-from windlass.domain.errors import InvalidInput
-from windlass.domain.pools import Pool
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.pools.pools import Pool
 from windlass.ports.provider import Machine, Order, Owner, ProviderFault
 from windlass.providers.local import PATIENCE, LocalProvider, pid_of, workers_below
 

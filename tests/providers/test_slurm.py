@@ -11,8 +11,8 @@ from tests.providers.orders import OWNER, order
 from tests.support.debian import missing_reason
 from tests.support.slurm import Slurm, start_slurm
 from tests.support.waiting import until
-from windlass.domain.errors import InvalidInput
-from windlass.domain.pools import Pool
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.pools.pools import Pool
 from windlass.ports.provider import Machine, Owner, ProviderFault
 from windlass.providers.slurm import SlurmProvider
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.running import run
 from tests.support.running_server import FakeWorker, RunningServer, error_of, running_server
-from windlass.domain.errors import Conflict
+from windlass.domain.values.errors import Conflict
 from windlass.ports.gateway import Holder
 from windlass.wire.sync import Finished
 

@@ -5,7 +5,7 @@ import hashlib
 from pathlib import Path
 from typing import Any, Literal
 
-from windlass.domain.errors import NotFound
+from windlass.domain.values.errors import NotFound
 from windlass.ports.gateway import Holder
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from windlass.domain.errors import Conflict, NotFound, Unreachable, WindlassError
+from windlass.domain.values.errors import Conflict, NotFound, Unreachable, WindlassError
 from windlass.ports.gateway import Gateway, Holder
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.sync import SyncReply, SyncRequest

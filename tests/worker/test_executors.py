@@ -5,8 +5,8 @@ from pathlib import Path
 
 from tests.support.files import MemoryFiles
 from tests.worker.rig import SHORT, Rig, play, state_of
-from windlass.domain.errors import Unreachable
-from windlass.domain.failure import FAILURE_BY_CODE
+from windlass.domain.values.errors import Unreachable
+from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
 from windlass.engine.engine import Engine
 from windlass.ports.executor import JobContext, Result
 from windlass.wire.sync import SyncReply, SyncRequest

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.worker.rig import Rig, play, state_of
-from windlass.domain.errors import Unreachable
+from windlass.domain.values.errors import Unreachable
 from windlass.wire.sync import SyncReply, SyncRequest
 from windlass.wire.workers import EnrolReply, EnrolRequest
 from windlass.worker.direct import DirectGateway

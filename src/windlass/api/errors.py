@@ -1,6 +1,6 @@
 """Refusals that depend on who asks."""
 
-from windlass.domain.errors import WindlassError
+from windlass.domain.values.errors import WindlassError
 
 
 class Forbidden(WindlassError):

@@ -4,17 +4,17 @@ import msgspec
 
 from windlass.api.errors import Forbidden
 from windlass.api.workflows import WorkflowFilter, parse_states
-from windlass.domain.aliases import parse_state
-from windlass.domain.capability import parse_grace
-from windlass.domain.errors import InvalidInput
-from windlass.domain.job import Concurrency, JobSpec
-from windlass.domain.moments import parse_moment
-from windlass.domain.quantities import parse_duration_ms
-from windlass.domain.rates import Rate
-from windlass.domain.roles import Identity
-from windlass.domain.views import JobFilter
-from windlass.domain.workflow import Details
-from windlass.engine.submission import WorkflowSpec
+from windlass.domain.lifecycle.aliases import parse_state
+from windlass.domain.job.capability import parse_grace
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.job.job import Concurrency, JobSpec
+from windlass.domain.values.times import parse_moment
+from windlass.domain.values.quantities import parse_duration_ms
+from windlass.domain.matching.rates import Rate
+from windlass.domain.access.roles import Identity
+from windlass.domain.rows.views import JobFilter
+from windlass.domain.lifecycle.workflow_state import Details
+from windlass.engine.submit.submission import WorkflowSpec
 from windlass.wire.jobs import JobRequest, NewWorkflow, RateLimit
 from windlass.wire.reactions import parse_reactions
 

@@ -9,12 +9,12 @@ from windlass.api.render_schedules import (
     show_template,
     wanted_of,
 )
-from windlass.domain.errors import InvalidInput
-from windlass.domain.roles import Identity
-from windlass.engine.planning import Order
-from windlass.engine.reactions import Reactions
-from windlass.engine.schedules import Schedules
-from windlass.engine.templates import Templates
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.access.roles import Identity
+from windlass.engine.schedules.planning import Order
+from windlass.engine.schedules.reactions import Reactions
+from windlass.engine.schedules.schedules import Schedules
+from windlass.engine.schedules.templates import Templates
 from windlass.wire.schedules import (
     ReactionInfo,
     Schedule,

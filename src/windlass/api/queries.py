@@ -6,14 +6,14 @@ from typing import Any
 import msgspec
 
 from windlass.api.render import show_job, show_transitions, show_worker
-from windlass.domain.errors import NotFound
-from windlass.domain.events import Event, EventKind
-from windlass.domain.matching import merge_metadata
-from windlass.domain.roles import Identity, Role
-from windlass.domain.shape import Shape
-from windlass.domain.views import JobFilter, JobView, WorkerView
+from windlass.domain.values.errors import NotFound
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.matching.matching import merge_metadata
+from windlass.domain.access.roles import Identity, Role
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.rows.views import JobFilter, JobView, WorkerView
 from windlass.engine.engine import Engine
-from windlass.engine.eta import Outlook
+from windlass.engine.explain.forecast import Outlook
 from windlass.ports.store import Tx
 from windlass.wire.jobs import Job, JobList
 from windlass.wire.workers import WorkerInfo

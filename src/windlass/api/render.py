@@ -6,22 +6,22 @@ from typing import Any
 import msgspec
 
 from windlass.domain.config import Config
-from windlass.domain.eta import Span, suggestions
-from windlass.domain.events import Event, EventKind
-from windlass.domain.explanation import Estimate
-from windlass.domain.failure import FAILURE_BY_CODE, FailureClass
-from windlass.domain.files import ArtifactRow, LogRow, LogState
-from windlass.domain.job import ALLOW_FAILURE, NEVER, QUARANTINED, Concurrency, JobSpec
-from windlass.domain.loglines import render
-from windlass.domain.moments import format_moment
-from windlass.domain.rates import Rate
-from windlass.domain.records import Attempt, JobRecord
-from windlass.domain.shape import Shape
-from windlass.domain.states import STATE_BY_CODE, State
-from windlass.domain.statistics import Summary
-from windlass.domain.views import JobView, WorkerView, newest_attempt
-from windlass.domain.workers import shown_status
-from windlass.engine.eta import Outlook
+from windlass.domain.explain.forecast import Span, suggestions
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.explain.explanation import Estimate
+from windlass.domain.lifecycle.failures import FAILURE_BY_CODE, FailureClass
+from windlass.domain.rows.files import ArtifactRow, LogRow, LogState
+from windlass.domain.job.job import ALLOW_FAILURE, NEVER, QUARANTINED, Concurrency, JobSpec
+from windlass.domain.rows.event_lines import render
+from windlass.domain.values.times import format_moment
+from windlass.domain.matching.rates import Rate
+from windlass.domain.rows.records import Attempt, JobRecord
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.rows.statistics import Summary
+from windlass.domain.rows.views import JobView, WorkerView, newest_attempt
+from windlass.domain.matching.workers import shown_status
+from windlass.engine.explain.forecast import Outlook
 from windlass.wire.files import ArtifactInfo, LogInfo
 from windlass.wire.jobs import (
     AttemptInfo,

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from windlass.domain.moments import format_moment
-from windlass.domain.pool_scale import Target
-from windlass.domain.pool_sizing import Fleet, Verdict, latency_ms
-from windlass.domain.pools import (
+from windlass.domain.values.times import format_moment
+from windlass.domain.pools.scale import Target
+from windlass.domain.pools.sizing import Fleet, Verdict, latency_ms
+from windlass.domain.pools.pools import (
     MICROS,
     CostRow,
     Lifecycle,
@@ -13,7 +13,7 @@ from windlass.domain.pools import (
     PoolWorkerRow,
     describe_pool,
 )
-from windlass.engine.pools import Planned, Shown
+from windlass.engine.pools.pools import Planned, Shown
 from windlass.wire.pools import (
     Plan,
     PlanTarget,

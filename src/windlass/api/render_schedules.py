@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput
-from windlass.domain.moments import format_moment
-from windlass.domain.schedules import (
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.times import format_moment
+from windlass.domain.schedules.schedules import (
     ReactionKind,
     ReactionRow,
     ReactionState,
@@ -16,9 +16,9 @@ from windlass.domain.schedules import (
     TemplateRow,
     Trigger,
 )
-from windlass.engine.schedule_runs import Starts, starts_of
-from windlass.engine.schedules import Wanted
-from windlass.engine.templates import VERSION_LIMIT, check_template_name
+from windlass.engine.schedules.runs import Starts, starts_of
+from windlass.engine.schedules.schedules import Wanted
+from windlass.engine.schedules.templates import VERSION_LIMIT, check_template_name
 from windlass.wire.reactions import conceal_body
 from windlass.wire.schedules import ReactionInfo, Schedule, ScheduleRequest, ScheduleRun, Template
 

@@ -3,7 +3,7 @@
 import errno
 from typing import Final
 
-from windlass.domain.errors import StoreUnavailable, WindlassError
+from windlass.domain.values.errors import StoreUnavailable, WindlassError
 
 METADATA: Final = "169.254.169.254"  # where the library asks for keys when it was given none
 

@@ -16,7 +16,7 @@ from typing import IO, Final, Literal, TypeVar
 
 from windlass.blobs.faults import from_disk
 from windlass.blobs.keys import check_key, check_prefix
-from windlass.domain.errors import InvalidInput, NotFound
+from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.ports.blobs import BlobInfo
 
 T = TypeVar("T")

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Final, Literal
 
 from windlass.blobs.keys import check_key, check_prefix
-from windlass.domain.errors import NotFound
+from windlass.domain.values.errors import NotFound
 from windlass.ports.blobs import BlobInfo
 from windlass.ports.clock import Clock
 

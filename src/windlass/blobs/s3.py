@@ -12,7 +12,7 @@ from obstore.store import S3Store
 from windlass.blobs.faults import from_bucket
 from windlass.blobs.keys import check_key, check_prefix
 from windlass.blobs.last_answers import await_at_exit
-from windlass.domain.errors import NotFound
+from windlass.domain.values.errors import NotFound
 from windlass.ports.blobs import BlobInfo
 
 CHUNK: Final = 1024 * 1024

@@ -11,7 +11,7 @@ from windlass.cli.connection import explain_distrust, explain_refusal
 from windlass.cli.leaving import run_and_leave
 from windlass.cli.logging import configure
 from windlass.cli.output import FAILED, USAGE, fail
-from windlass.domain.errors import WindlassError
+from windlass.domain.values.errors import WindlassError
 
 app = App(
     name="windlass",

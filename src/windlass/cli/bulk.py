@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from windlass.cli.connection import Connection
 from windlass.cli.job_options import Many
 from windlass.cli.output import Flag, console, print_json, say
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.wire.bulk import Action, BulkReply, Where
 
 NAMES = ("queue", "task", "name", "workflow", "namespace", "submitted_by")

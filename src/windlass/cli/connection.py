@@ -12,7 +12,7 @@ from windlass.client.client import AsyncClient, Client
 from windlass.client.service import HttpService
 from windlass.client.settings import Found, find_server, trust_for
 from windlass.client.transport import ServerError, Transport
-from windlass.domain.errors import Unreachable, WindlassError
+from windlass.domain.values.errors import Unreachable, WindlassError
 
 T = TypeVar("T")
 

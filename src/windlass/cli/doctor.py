@@ -15,8 +15,8 @@ from windlass.cli.connection import HERE, Connection, explain_distrust, explain_
 from windlass.cli.core import ConfigFile
 from windlass.cli.output import FAILED, Json, print_json, print_table
 from windlass.client.settings import data_directory
-from windlass.domain.errors import WindlassError
-from windlass.domain.quantities import format_size
+from windlass.domain.values.errors import WindlassError
+from windlass.domain.values.quantities import format_size
 from windlass.executors.ffmpeg import find_ffmpeg
 from windlass.wire.workers import WorkerList
 

@@ -6,8 +6,8 @@ from cyclopts import Parameter
 
 from windlass.cli.connection import HERE, Connection
 from windlass.cli.output import Json, console, print_json, print_table, say
-from windlass.domain.explanation import Explanation, WorkerExplanation
-from windlass.domain.quantities import format_duration
+from windlass.domain.explain.explanation import Explanation, WorkerExplanation
+from windlass.domain.values.quantities import format_duration
 
 WORKER = "worker:"
 

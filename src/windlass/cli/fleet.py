@@ -7,7 +7,7 @@ from cyclopts import App, Parameter
 
 from windlass.cli.connection import HERE, Connection
 from windlass.cli.output import Flag, Json, console, print_change, print_json, print_table, say
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.wire.access import CodeCreated, CodeRequest, TokenCreated, TokenList, TokenRequest
 from windlass.wire.files import NameInfo, NameList, NameRequest
 from windlass.wire.workers import Changed, WorkerInfo, WorkerList

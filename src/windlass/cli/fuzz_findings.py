@@ -11,7 +11,7 @@ from windlass.cli.fuzz_app import HERE, DryRun, Opened, Place, SolverName, fuzz,
 from windlass.cli.fuzz_progress import Progress
 from windlass.cli.fuzz_work import stoppable
 from windlass.cli.output import FAILED, Json, print_json, print_table, say
-from windlass.domain.errors import InvalidInput, NotFound
+from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.fuzzing.findings.issues import IssueDesk, issue_options
 from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.report import input_name, render

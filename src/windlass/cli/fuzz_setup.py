@@ -8,7 +8,7 @@ from windlass.cli.connection import HERE as THERE
 from windlass.cli.connection import Connection
 from windlass.cli.fuzz_app import HERE, DryRun, Opened, Place, SolverName, fuzz, run_step
 from windlass.cli.output import Flag, Json, print_json, say
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.fuzzing.actions import workflows_of
 from windlass.fuzzing.fleet import Start, schedules_of
 from windlass.fuzzing.layout import builds_prefix

@@ -24,8 +24,8 @@ from windlass.cli.fuzz_foresight import say_build_plan, say_coverage_plan, say_f
 from windlass.cli.fuzz_progress import Progress
 from windlass.cli.fuzz_reports import count_of, print_fuzzed, say_built, say_fuzzed
 from windlass.cli.output import FAILED, Flag, Json, print_json, say
-from windlass.domain.errors import Conflict
-from windlass.domain.quantities import parse_duration_ms
+from windlass.domain.values.errors import Conflict
+from windlass.domain.values.quantities import parse_duration_ms
 from windlass.fuzzing.builder import Builder, BuildReport
 from windlass.fuzzing.coverage.role import (
     CoveragePlan,

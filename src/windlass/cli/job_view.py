@@ -6,9 +6,9 @@ import msgspec
 
 from windlass.cli.output import console, print_table, say
 from windlass.clock import RealClock
-from windlass.domain.explanation import Estimate
-from windlass.domain.moments import parse_moment
-from windlass.domain.quantities import format_duration, format_size
+from windlass.domain.explain.explanation import Estimate
+from windlass.domain.values.times import parse_moment
+from windlass.domain.values.quantities import format_duration, format_size
 from windlass.wire.jobs import Job, Priority, RunStatistics
 
 

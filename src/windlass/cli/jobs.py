@@ -25,7 +25,7 @@ from windlass.cli.output import (
     say,
 )
 from windlass.client.handles import ENDS
-from windlass.domain.quantities import format_size
+from windlass.domain.values.quantities import format_size
 from windlass.wire.files import ArtifactList
 from windlass.wire.jobs import Job, PriorityReply, PriorityRequest, UnblockRequest
 from windlass.wire.workers import Changed

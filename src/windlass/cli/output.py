@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from windlass.domain.errors import InvalidInput, NotFound, Unreachable, WindlassError
+from windlass.domain.values.errors import InvalidInput, NotFound, Unreachable, WindlassError
 from windlass.wire.workers import Changed
 
 Flag = Annotated[bool, Parameter(show_default=False)]

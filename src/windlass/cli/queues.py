@@ -6,7 +6,7 @@ from cyclopts import App, Parameter
 
 from windlass.cli.connection import HERE, Connection
 from windlass.cli.output import Json, print_change, print_json, print_table
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.wire.workers import (
     Changed,
     NamespaceWeights,

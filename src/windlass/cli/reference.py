@@ -18,7 +18,7 @@ from windlass.cli.connection import CONNECTION
 from windlass.cli.core import CORE
 from windlass.cli.fuzz_app import PLACE
 from windlass.cli.output import EXIT_CODES
-from windlass.domain.options import Option
+from windlass.domain.values.options import Option
 from windlass.workflows.schema import published
 
 GENERATED: Final = "<!-- Written by `make docs-reference`. Changes by hand are lost. -->\n\n"

@@ -10,7 +10,7 @@ from windlass.cli.connection import HERE, Connection
 from windlass.cli.output import Flag, Json, console, print_change, print_json, print_table, say
 from windlass.cli.workflow_files import Params, parameters_of
 from windlass.cli.workflows import Priority, start
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.wire.jobs import JobRequest
 from windlass.wire.schedules import (
     Schedule,

@@ -13,9 +13,9 @@ from windlass.cli.core import ConfigFile
 from windlass.cli.output import FAILED, Json, errors, print_json, print_table, say
 from windlass.client.settings import data_directory
 from windlass.domain.config import Config
-from windlass.domain.errors import InvalidInput, Unreachable
-from windlass.domain.moments import format_moment
-from windlass.domain.quantities import format_size
+from windlass.domain.values.errors import InvalidInput, Unreachable
+from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_size
 from windlass.store.sqlite.backup import back_up
 from windlass.wire.system import Verified
 from windlass.wiring.stores import begin_epoch_of, upgrade_store, verify_store

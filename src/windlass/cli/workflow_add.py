@@ -6,7 +6,7 @@ from windlass.cli.connection import HERE, Connection
 from windlass.cli.inside_job import add_children, agent_of
 from windlass.cli.output import Flag, Json, print_json, say
 from windlass.cli.workflow_files import File, Params, in_words_of_file, parameters_of
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.wire.jobs import JobRequest, SubmitReply
 from windlass.workflows.expansion import expand_file
 

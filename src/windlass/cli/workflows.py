@@ -12,7 +12,7 @@ from windlass.cli.output import Flag, Json, console, errors, print_json, print_t
 from windlass.cli.workflow_add import add
 from windlass.cli.workflow_files import File, Params, in_words_of_file, parameters_of
 from windlass.cli.workflow_watch import all_jobs, follow, progress_of, remark_on
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.wire.jobs import SubmitRequest
 from windlass.wire.schedules import ReactionList, StartRequest
 from windlass.wire.workflows import (

@@ -8,7 +8,7 @@ import aiohttp
 from yarl import URL
 
 from windlass.client.transport import CONNECT_SECONDS, ServerError, Transport
-from windlass.domain.errors import Unreachable
+from windlass.domain.values.errors import Unreachable
 from windlass.ports.gateway import Holder
 from windlass.wire.files import LogEnd, LogNext, MediaDuration, RunLimit, Upload
 from windlass.wire.jobs import SubmitReply, SubmitRequest

@@ -6,7 +6,7 @@ from typing import Protocol
 import msgspec
 
 from windlass.client.transport import Transport
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.wire.schedules import (
     ReactionInfo,
     ReactionList,

@@ -16,7 +16,7 @@ import aiohttp
 import msgspec
 from yarl import URL
 
-from windlass.domain.errors import (
+from windlass.domain.values.errors import (
     Conflict,
     InvalidInput,
     NotFound,

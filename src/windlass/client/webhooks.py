@@ -13,7 +13,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.resolver import ThreadedResolver
 from yarl import URL
 
-from windlass.domain.webhooks import Network, is_numeric, may_reach, sign
+from windlass.domain.schedules.webhooks import Network, is_numeric, may_reach, sign
 from windlass.ports.clock import Clock
 from windlass.ports.webhooks import Delivered, Delivery
 

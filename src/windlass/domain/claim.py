@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import NamedTuple, Protocol
 
-from windlass.domain.records import Ticket
+from windlass.domain.rows.records import Ticket
 
 
 class Demand(NamedTuple):

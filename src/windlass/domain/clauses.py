@@ -12,10 +12,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from windlass.domain.errors import InvalidInput
-from windlass.domain.quantities import format_size, parse_size
-from windlass.domain.versions import EXPECTED as VERSION_EXPECTED
-from windlass.domain.versions import parse_specifier
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import format_size, parse_size
+from windlass.domain.values.versions import EXPECTED as VERSION_EXPECTED
+from windlass.domain.values.versions import parse_specifier
 
 Scalar = str | int | float
 

@@ -1,19 +1,19 @@
 """Why a worker does not take a job: what stands between the two, gathered and grouped.
 
-The clauses come from the very functions that claims filter by (`domain/shape.py`,
-`domain/claim.py`, `domain/workers.py`); this file only finds words for what they say.
+The clauses come from the very functions that claims filter by (`domain/matching/shapes.py`,
+`domain/matching/claim_planning.py`, `domain/matching/workers.py`); this file only finds words for what they say.
 """
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from windlass.domain.explanation import WorkerEntry
-from windlass.domain.matching import ALLOWLIST, DENYLIST, Mismatch
-from windlass.domain.quantities import format_duration
-from windlass.domain.resources import resource_key
-from windlass.domain.shape import NAMESPACES, Shape, shape_mismatches
-from windlass.domain.workers import WorkerStatus, may_claim
+from windlass.domain.explain.explanation import WorkerEntry
+from windlass.domain.matching.matching import ALLOWLIST, DENYLIST, Mismatch
+from windlass.domain.values.quantities import format_duration
+from windlass.domain.matching.resources import resource_key
+from windlass.domain.matching.shapes import NAMESPACES, Shape, shape_mismatches
+from windlass.domain.matching.workers import WorkerStatus, may_claim
 
 MOST_GROUPS: Final = 50  # beyond that, those with the same clause are one group
 NAMED: Final = 3  # members of a group that are called by their names

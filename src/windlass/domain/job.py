@@ -12,11 +12,11 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from windlass.domain.clauses import Clause, canonical_requires, parse_clause, target
+from windlass.domain.matching.clauses import Clause, canonical_requires, parse_clause, target
 from windlass.domain.config import Config
-from windlass.domain.errors import InvalidInput
-from windlass.domain.failure import FAILURE_BY_NAME, FailureClass
-from windlass.domain.json_values import (
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.lifecycle.failures import FAILURE_BY_NAME, FailureClass
+from windlass.domain.values.json_values import (
     DEPTH_LIMIT,
     NOT_JSON,
     not_json,
@@ -24,14 +24,14 @@ from windlass.domain.json_values import (
     refuse_not_finite,
     refuse_nul,
 )
-from windlass.domain.rank import parse_priority
-from windlass.domain.rates import Rate, check_rate
-from windlass.domain.resources import canonical_resources
-from windlass.domain.secrets import secret_clauses
-from windlass.domain.shape import Shape, shape_digest
+from windlass.domain.lifecycle.rank import parse_priority
+from windlass.domain.matching.rates import Rate, check_rate
+from windlass.domain.matching.resources import canonical_resources
+from windlass.domain.access.secrets import secret_clauses
+from windlass.domain.matching.shapes import Shape, shape_digest
 from windlass.domain.tasks.kind import TaskKind
 from windlass.domain.tasks.media import timed_as
-from windlass.domain.timeouts import RunLimits, limits_for
+from windlass.domain.lifecycle.timeouts import RunLimits, limits_for
 
 ALLOW_FAILURE: Final = 1
 QUARANTINED: Final = 2

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 
 NOT_JSON: Final = (UnicodeEncodeError, RecursionError, TypeError, ValueError, OverflowError)
 DEPTH_LIMIT: Final = 200  # of JSON, far from where recursion would end

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from windlass.domain.clauses import (
+from windlass.domain.matching.clauses import (
     SHORT_NAMES,
     Clause,
     Scalar,
@@ -23,10 +23,10 @@ from windlass.domain.clauses import (
     short_key,
     target,
 )
-from windlass.domain.errors import InvalidInput, shorten
-from windlass.domain.quantities import format_size, parse_size
-from windlass.domain.resources import canonical_resources, resource_key
-from windlass.domain.versions import satisfies
+from windlass.domain.values.errors import InvalidInput, shorten
+from windlass.domain.values.quantities import format_size, parse_size
+from windlass.domain.matching.resources import canonical_resources, resource_key
+from windlass.domain.values.versions import satisfies
 
 __all__ = [
     "SHORT_NAMES",

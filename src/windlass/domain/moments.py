@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from windlass.domain.errors import InvalidInput
-from windlass.domain.options import NEVER, Option
-from windlass.domain.quantities import parse_duration_ms, parse_size
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.options import NEVER, Option
+from windlass.domain.values.quantities import parse_duration_ms, parse_size
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,30}")
 _NUMBER: Final = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})?")

@@ -9,8 +9,8 @@ from typing import Annotated, Final, get_args, get_origin
 from msgspec import NODEFAULT, Meta, Struct
 from msgspec.structs import fields
 
-from windlass.domain.errors import InvalidInput
-from windlass.domain.quantities import DURATION_LIMIT_MS, format_duration, format_size
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import DURATION_LIMIT_MS, format_duration, format_size
 
 # Far above every sensible value, far below what a 64-bit column holds.
 _LARGEST: Final = {"ms": DURATION_LIMIT_MS, "bytes": 2**40}

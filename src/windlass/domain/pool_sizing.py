@@ -14,9 +14,9 @@ each counts once.
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from windlass.domain.pool_flow import spare_flow
-from windlass.domain.pool_scale import MILLI, Host, Scale, Target
-from windlass.domain.pools import Pool, backoff_ms, shown_duration
+from windlass.domain.pools.flow import spare_flow
+from windlass.domain.pools.scale import MILLI, Host, Scale, Target
+from windlass.domain.pools.pools import Pool, backoff_ms, shown_duration
 
 NEVER: Final = -1  # the latency of work that nobody can run
 

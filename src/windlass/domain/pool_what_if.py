@@ -4,8 +4,8 @@ from collections.abc import Container, Sequence
 
 from msgspec.structs import replace
 
-from windlass.domain.pool_scale import Host, Target
-from windlass.domain.pool_sizing import Fleet
+from windlass.domain.pools.scale import Host, Target
+from windlass.domain.pools.sizing import Fleet
 
 
 def what_if(fleet: Fleet, workers: int | None = None, target_ms: int | None = None) -> Fleet:

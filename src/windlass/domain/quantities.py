@@ -5,7 +5,7 @@ import re
 from decimal import Decimal
 from typing import Final
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 
 _DAY_MS: Final = 86_400_000
 

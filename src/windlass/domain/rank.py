@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 
 PRIORITY_NAMES: Final[Mapping[str, int]] = MappingProxyType({"high": 1, "medium": 0, "low": -1})
 

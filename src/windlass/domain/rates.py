@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 
 MOST_STARTS: Final = 1_000  # remembered for one key
 LONGEST_MS: Final = 366 * 86_400_000

@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from windlass.domain.clauses import SHORT_NAMES, is_size
-from windlass.domain.errors import InvalidInput
-from windlass.domain.quantities import SIZE_LIMIT, parse_size
+from windlass.domain.matching.clauses import SHORT_NAMES, is_size
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import SIZE_LIMIT, parse_size
 
 _BUILT_IN: Final = frozenset({"cpus", "memory", "gpus", "disk"})
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")

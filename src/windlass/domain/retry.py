@@ -8,8 +8,8 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Struct
 
-from windlass.domain.failure import FailureClass
-from windlass.domain.options import doc
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.values.options import doc
 
 RETRIED_BY_DEFAULT: Final[frozenset[FailureClass]] = frozenset(
     {

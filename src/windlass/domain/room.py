@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from windlass.domain.clauses import is_size
-from windlass.domain.matching import Mismatch, amount_of, resource_key
-from windlass.domain.quantities import format_size
-from windlass.domain.shape import Shape
+from windlass.domain.matching.clauses import is_size
+from windlass.domain.matching.matching import Mismatch, amount_of, resource_key
+from windlass.domain.values.quantities import format_size
+from windlass.domain.matching.shapes import Shape
 
 SHARES: Final = "system:shares"  # metadata of workers whose jobs each take a processor
 CPUS: Final = "cpus"

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 
 EVERYONE: Final = "*"  # in the place of a namespace: all of them
 MOST: Final = 100

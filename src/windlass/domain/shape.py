@@ -7,9 +7,9 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from windlass.domain.clauses import Clause
-from windlass.domain.matching import Mismatch, mismatches
-from windlass.domain.rates import Rate
+from windlass.domain.matching.clauses import Clause
+from windlass.domain.matching.matching import Mismatch, mismatches
+from windlass.domain.matching.rates import Rate
 
 NAMESPACES: Final = "namespaces"
 

@@ -5,7 +5,7 @@ A level is a whole step of the score, so that a more urgent job is never held ba
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from windlass.domain.records import Ticket
+from windlass.domain.rows.records import Ticket
 
 
 def level_of(rank: int, now: int, interval_ms: int) -> int:

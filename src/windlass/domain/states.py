@@ -9,7 +9,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, Self
 
-from windlass.domain.errors import InvalidTransition
+from windlass.domain.values.errors import InvalidTransition
 
 
 class State(StrEnum):

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from windlass.domain.options import doc
+from windlass.domain.values.options import doc
 
 
 class TimeoutPolicy(Struct, frozen=True):

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple, TypeAlias
 
-from windlass.domain.files import ArtifactRow, Dynamic, LogRow, Progress
-from windlass.domain.records import Attempt, JobFacts, JobRecord, Lease, Worker
+from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
+from windlass.domain.rows.records import Attempt, JobFacts, JobRecord, Lease, Worker
 
 
 class JobView(NamedTuple):

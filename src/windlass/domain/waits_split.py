@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple, get_args
 
 from msgspec import Struct
 
-from windlass.domain.states import State
+from windlass.domain.lifecycle.states import State
 
 Cause = Literal[
     "dependencies", "operator", "not_before", "backoff", "paused", "limits", "no_worker", "busy",

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final
 
-from windlass.domain.states import State
-from windlass.domain.workflow import WorkflowState, next_state
+from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.workflow_state import WorkflowState, next_state
 
 _UNDER_WAY: Final = tuple(
     state.code

@@ -4,7 +4,7 @@ import json
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from windlass.domain.records import Worker
+from windlass.domain.rows.records import Worker
 
 
 class WorkerStatus(IntEnum):

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.domain.states import State
+from windlass.domain.lifecycle.states import State
 
 FAIL_FAST: Final = 1  # of the flags: the first failure stops what is left
 REACTS: Final = 2  # of the flags: something follows its end

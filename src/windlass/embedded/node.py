@@ -18,7 +18,7 @@ import structlog
 
 from windlass.clock import RealClock
 from windlass.domain.config import Config
-from windlass.domain.errors import Conflict, InvalidInput, WindlassError
+from windlass.domain.values.errors import Conflict, InvalidInput, WindlassError
 from windlass.executors.temporary import TemporaryFolder
 from windlass.store.sqlite.guard import EMBEDDED, SERVER, STAND_IN
 from windlass.store.sqlite.store import SqliteStore

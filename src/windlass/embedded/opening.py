@@ -8,7 +8,7 @@ from pathlib import Path
 import structlog
 
 from windlass.domain.config import Config
-from windlass.domain.errors import Conflict
+from windlass.domain.values.errors import Conflict
 from windlass.embedded.node import Node, NodeOptions
 from windlass.embedded.service import EngineService
 from windlass.tasks import importing

@@ -13,14 +13,14 @@ from windlass.api.planning import EnginePlanning
 from windlass.api.queries import Queries
 from windlass.api.workflows import Workflows
 from windlass.client.service import find_worker
-from windlass.domain.errors import InvalidInput
-from windlass.domain.explanation import Explanation, WorkerExplanation
-from windlass.domain.roles import Identity, Role
-from windlass.domain.waits_split import TimeSpent
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.explain.explanation import Explanation, WorkerExplanation
+from windlass.domain.access.roles import Identity, Role
+from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.embedded.node import Node
 from windlass.embedded.planning import EmbeddedPlanning
 from windlass.engine.engine import Engine
-from windlass.engine.following import follow_growing
+from windlass.engine.files.follow_log import follow_growing
 from windlass.wire.bulk import BulkReply, BulkRequest
 from windlass.wire.jobs import (
     CanceledJob,

@@ -10,13 +10,13 @@ import hmac
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from windlass.domain.access import Code, Token
-from windlass.domain.errors import InvalidInput
-from windlass.domain.events import EventKind
-from windlass.domain.job import check_name
-from windlass.domain.roles import Identity, Role
+from windlass.domain.access.tokens import Code, Token
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.rows.events import EventKind
+from windlass.domain.job.job import check_name
+from windlass.domain.access.roles import Identity, Role
 from windlass.engine.engine import Engine
-from windlass.engine.work import Work
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.clock import Secrets
 from windlass.ports.store import Tx
 

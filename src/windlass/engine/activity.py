@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from windlass.domain.states import State
-from windlass.engine.reports import run_deadline
-from windlass.engine.work import Work
+from windlass.domain.lifecycle.states import State
+from windlass.engine.attempts.reports import run_deadline
+from windlass.engine.transaction.unit_of_work import Work
 
 RUNNING = State.RUNNING.code
 

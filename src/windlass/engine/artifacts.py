@@ -5,7 +5,7 @@ import re
 from collections.abc import AsyncIterator
 from typing import Final
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.ports.blobs import Blobs
 
 FOLDER: Final = "artifacts"

@@ -8,7 +8,7 @@ a claim independent of the number of jobs and, nearly, of shapes.
 import heapq
 from collections.abc import Callable, Iterable
 
-from windlass.engine.catalog import Profile
+from windlass.engine.transaction.catalog import Profile
 from windlass.ports.store import Head
 
 Place = tuple[int, int]  # rank, job

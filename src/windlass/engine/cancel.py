@@ -3,21 +3,21 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from windlass.domain.job import ALLOW_FAILURE
-from windlass.domain.records import KEPT_WHILE_RUNNING, JobEnd, JobFacts, Lease
-from windlass.domain.states import STATE_BY_CODE, State
-from windlass.engine.closing import Closing, end_without_attempt
-from windlass.engine.dependents import (
+from windlass.domain.job.job import ALLOW_FAILURE
+from windlass.domain.rows.records import KEPT_WHILE_RUNNING, JobEnd, JobFacts, Lease
+from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.engine.jobs.close import Closing, end_without_attempt
+from windlass.engine.jobs.dependents import (
     Ended,
     hold_dependents,
     hold_waits,
     jobs_ended,
     tell_dependents,
 )
-from windlass.engine.inheritance import pass_on_ended
-from windlass.engine.locate import Withdrawn, withdraw
-from windlass.engine.waited import note_ended
-from windlass.engine.work import Work
+from windlass.engine.jobs.inherit_rank import pass_on_ended
+from windlass.engine.jobs.locate import Withdrawn, withdraw
+from windlass.engine.jobs.end_waiting import note_ended
+from windlass.engine.transaction.unit_of_work import Work
 
 RUNNING = State.RUNNING.code
 ASSIGNED = State.ASSIGNED.code

@@ -1,7 +1,7 @@
 """Rejecting what nobody could ever run, after a grace; judged per shape, not per job.
 
 Everybody who is enrolled counts, whatever their state, with all they reported in a week:
-see `domain/capability.py`. While nobody is known, nothing is rejected, unless a job asked
+see `domain/job/capability.py`. While nobody is known, nothing is rejected, unless a job asked
 to be rejected at once.
 """
 
@@ -10,18 +10,18 @@ from typing import NamedTuple
 
 import msgspec
 
-from windlass.domain.capability import REMEMBERED_MS, describe, nearest
-from windlass.domain.job import NEVER, Prepared
-from windlass.domain.matching import merge_metadata, metadata_digest
-from windlass.domain.pool_templates import Template, template_of
-from windlass.domain.pools import PoolState
-from windlass.domain.records import JobFacts, Worker
-from windlass.domain.shape import Shape
-from windlass.domain.states import State
-from windlass.domain.workers import PastMetadata
-from windlass.engine.closing import end_without_attempt
-from windlass.engine.dependents import hold_waits, jobs_ended
-from windlass.engine.work import Work
+from windlass.domain.job.capability import REMEMBERED_MS, describe, nearest
+from windlass.domain.job.job import NEVER, Prepared
+from windlass.domain.matching.matching import merge_metadata, metadata_digest
+from windlass.domain.pools.templates import Template, template_of
+from windlass.domain.pools.pools import PoolState
+from windlass.domain.rows.records import JobFacts, Worker
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.lifecycle.states import State
+from windlass.domain.matching.workers import PastMetadata
+from windlass.engine.jobs.close import end_without_attempt
+from windlass.engine.jobs.dependents import hold_waits, jobs_ended
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Tx
 
 QUEUED = State.QUEUED.code

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.wire.sync import Finished, Held, Released, Started, SyncRequest
 
 LARGEST: Final = 2**62

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 
 import msgspec
 
-from windlass.domain.errors import Conflict, NotFound, WindlassError
-from windlass.domain.job import JobSpec, Prepared
-from windlass.domain.records import JobFacts
-from windlass.domain.states import State
-from windlass.engine.file_writes import is_held, lease_lost
-from windlass.engine.submission import Submission, Submitted
-from windlass.engine.submit import submit
-from windlass.engine.work import Work
+from windlass.domain.values.errors import Conflict, NotFound, WindlassError
+from windlass.domain.job.job import JobSpec, Prepared
+from windlass.domain.rows.records import JobFacts
+from windlass.domain.lifecycle.states import State
+from windlass.engine.attempts.attempt_files import is_held, lease_lost
+from windlass.engine.submit.submission import Submission, Submitted
+from windlass.engine.submit.write_jobs import submit
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.gateway import Holder
 
 RUNNING = State.RUNNING.code

@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from windlass.domain.claim import Demand
-from windlass.domain.records import Grant, Granted
-from windlass.domain.states import State
-from windlass.engine.bounds import Bounds
-from windlass.engine.catalog import Profile
-from windlass.engine.search import Given, Search
-from windlass.engine.work import Work
+from windlass.domain.matching.claim_planning import Demand
+from windlass.domain.rows.records import Grant, Granted
+from windlass.domain.lifecycle.states import State
+from windlass.engine.transaction.bounds import Bounds
+from windlass.engine.transaction.catalog import Profile
+from windlass.engine.claim.search import Given, Search
+from windlass.engine.transaction.unit_of_work import Work
 
 QUEUED = State.QUEUED.code
 ASSIGNED = State.ASSIGNED.code

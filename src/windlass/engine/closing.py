@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from windlass.domain.claim import exclude
-from windlass.domain.deadlines import Late, late_for
-from windlass.domain.failure import FailureClass
-from windlass.domain.job import QUARANTINED, JobSpec
-from windlass.domain.records import (
+from windlass.domain.matching.claim_planning import exclude
+from windlass.domain.lifecycle.deadlines import Late, late_for
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.job.job import QUARANTINED, JobSpec
+from windlass.domain.rows.records import (
     Attempt,
     Due,
     JobEnd,
@@ -24,12 +24,12 @@ from windlass.domain.records import (
     Ticket,
     Wait,
 )
-from windlass.domain.retry import GiveUp, Retry, RetryPolicy, decide_retry, decide_return
-from windlass.domain.states import State
-from windlass.engine.dependents import hold_waits, jobs_ended
-from windlass.engine.enqueue import make_ready
-from windlass.engine.inheritance import pass_on_ended
-from windlass.engine.work import Work
+from windlass.domain.lifecycle.retries import GiveUp, Retry, RetryPolicy, decide_retry, decide_return
+from windlass.domain.lifecycle.states import State
+from windlass.engine.jobs.dependents import hold_waits, jobs_ended
+from windlass.engine.jobs.enqueue import make_ready
+from windlass.engine.jobs.inherit_rank import pass_on_ended
+from windlass.engine.transaction.unit_of_work import Work
 
 QUEUED = State.QUEUED.code
 BLOCKED = State.BLOCKED.code
@@ -342,7 +342,7 @@ class Closing:
         )  # fmt: skip
 
     async def _settle_waits(self) -> None:
-        """Jobs may have kept a wait while they ran (see `engine/supersede.py`)."""
+        """Jobs may have kept a wait while they ran (see `engine/jobs/supersede.py`)."""
         ended = [end.job for end in self._ends]
         if not ended and not self._again:
             return

@@ -15,8 +15,8 @@ from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from windlass.domain.config import Config
-from windlass.domain.errors import Overloaded, StoreUnavailable, WindlassError
-from windlass.engine.work import Work
+from windlass.domain.values.errors import Overloaded, StoreUnavailable, WindlassError
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.loop_time import pass_time
 from windlass.ports.store import Store, Tx
 

@@ -9,16 +9,16 @@ from typing import Final
 
 import msgspec
 
-from windlass.domain.deadlines import Late, late_for
-from windlass.domain.failure import FailureClass
-from windlass.domain.job import JobSpec
-from windlass.domain.records import KEPT_WHILE_RUNNING, JobFacts, Lease
-from windlass.domain.states import State
-from windlass.engine.cancel import end_waiting
-from windlass.engine.closing import Closing, Failure
-from windlass.engine.dependents import hold_waits
-from windlass.engine.locate import Withdrawn, withdraw
-from windlass.engine.work import Work
+from windlass.domain.lifecycle.deadlines import Late, late_for
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.job.job import JobSpec
+from windlass.domain.rows.records import KEPT_WHILE_RUNNING, JobFacts, Lease
+from windlass.domain.lifecycle.states import State
+from windlass.engine.jobs.cancel import end_waiting
+from windlass.engine.jobs.close import Closing, Failure
+from windlass.engine.jobs.dependents import hold_waits
+from windlass.engine.jobs.locate import Withdrawn, withdraw
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Tx
 
 ASSIGNED = State.ASSIGNED.code

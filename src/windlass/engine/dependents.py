@@ -4,7 +4,7 @@ A satisfied edge lowers the dependent's count of unmet conditions in the same
 transaction. An unsatisfied one aborts the dependent, and more than one chunk of
 dependents, or one that was blocked so long that its rank changes, needs locks this
 transaction may not take any more: for those an intent is recorded here and worked off
-right after by `engine/cascades.py`, also after a crash.
+right after by `engine/workflows/cascades.py`, also after a crash.
 """
 
 from collections import Counter
@@ -13,9 +13,9 @@ from itertools import chain
 from operator import attrgetter
 from typing import NamedTuple
 
-from windlass.domain.job import ALLOW_FAILURE
-from windlass.domain.rank import age_from_ms
-from windlass.domain.records import (
+from windlass.domain.job.job import ALLOW_FAILURE
+from windlass.domain.lifecycle.rank import age_from_ms
+from windlass.domain.rows.records import (
     KEPT_WHILE_RUNNING,
     Cascade,
     CascadeKind,
@@ -24,10 +24,10 @@ from windlass.domain.records import (
     Ticket,
     Wait,
 )
-from windlass.domain.states import State
-from windlass.domain.workflow import FORGIVEN
-from windlass.engine.enqueue import make_ready, plan_for
-from windlass.engine.work import Work
+from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.workflow_state import FORGIVEN
+from windlass.engine.jobs.enqueue import make_ready, plan_for
+from windlass.engine.transaction.unit_of_work import Work
 
 BLOCKED = State.BLOCKED.code
 QUEUED = State.QUEUED.code

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from windlass.domain.errors import Conflict, InvalidInput
-from windlass.domain.graph import Named
-from windlass.domain.job import Prepared
-from windlass.domain.records import JobFacts, KeyRow
-from windlass.engine.work import Work
+from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.domain.job.dependency_graph import Named
+from windlass.domain.job.job import Prepared
+from windlass.domain.rows.records import JobFacts, KeyRow
+from windlass.engine.transaction.unit_of_work import Work
 
 
 class Draft(msgspec.Struct, gc=False):

@@ -5,7 +5,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
-from windlass.domain.records import QueueRow, Ticket
+from windlass.domain.rows.records import QueueRow, Ticket
 from windlass.ports.store import News
 
 _shape = attrgetter("shape")

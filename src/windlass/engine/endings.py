@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable
 
-from windlass.domain.workflow import ENDED, WorkflowState
+from windlass.domain.lifecycle.workflow_state import ENDED, WorkflowState
 from windlass.ports.store import Store, Tx
 
 POLL_SECONDS = 0.5  # other engines do not tell which jobs have ended

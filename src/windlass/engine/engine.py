@@ -11,32 +11,32 @@ from functools import partial
 from typing import Any, TypeVar
 
 from windlass.domain.config import Config, validate
-from windlass.domain.errors import InvalidInput
-from windlass.domain.job import Door, JobSpec, Prepared, check_name
-from windlass.domain.shape import Shape
-from windlass.engine.activity import Activity, note_activity
-from windlass.engine.alarm import Alarm
-from windlass.engine.bounds import Bounds
-from windlass.engine.calm import MANY, undisturbed
-from windlass.engine.capability import asks_at_once, reject_at_once
-from windlass.engine.cascades import advance
-from windlass.engine.catalog import Catalog
-from windlass.engine.checks import check_id, check_sync
-from windlass.engine.committer import A, Committer, Lane, Q, Run
-from windlass.engine.deadlines import end_late, next_deadline
-from windlass.engine.dependents import CHUNK
-from windlass.engine.effects import Effects
-from windlass.engine.endings import Endings
-from windlass.engine.enqueue import promote_due
-from windlass.engine.eta import Crowd
-from windlass.engine.explain_commands import ExplainCommands
-from windlass.engine.fleet_commands import FleetCommands
-from windlass.engine.hot import Done, HotPaths, answers_of
-from windlass.engine.job_commands import JobCommands
-from windlass.engine.lookups import reject_unresolved
-from windlass.engine.metrics import Counters, Metrics
-from windlass.engine.reopening import Reopening
-from windlass.engine.submission import (
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.job.job import Door, JobSpec, Prepared, check_name
+from windlass.domain.matching.shapes import Shape
+from windlass.engine.attempts.activity import Activity, note_activity
+from windlass.engine.claim.alarm import Alarm
+from windlass.engine.transaction.bounds import Bounds
+from windlass.engine.transaction.gc_pause import MANY, undisturbed
+from windlass.engine.fleet.capability import asks_at_once, reject_at_once
+from windlass.engine.workflows.cascades import advance
+from windlass.engine.transaction.catalog import Catalog
+from windlass.engine.transaction.arguments import check_id, check_sync
+from windlass.engine.transaction.group_commit import A, Committer, Lane, Q, Run
+from windlass.engine.jobs.deadlines import end_late, next_deadline
+from windlass.engine.jobs.dependents import CHUNK
+from windlass.engine.transaction.effects import Effects
+from windlass.engine.jobs.end_waiters import Endings
+from windlass.engine.jobs.enqueue import promote_due
+from windlass.engine.explain.forecast import Crowd
+from windlass.engine.commands.explain import ExplainCommands
+from windlass.engine.commands.fleet import FleetCommands
+from windlass.engine.sync.fast_path import Done, HotPaths, answers_of
+from windlass.engine.commands.jobs import JobCommands
+from windlass.engine.sync.lookups import reject_unresolved
+from windlass.engine.transaction.counters import Counters, Metrics
+from windlass.engine.claim.rate_timer import Reopening
+from windlass.engine.submit.submission import (
     Duplicate,
     Submission,
     Submitted,
@@ -44,12 +44,12 @@ from windlass.engine.submission import (
     bytes_of,
     check_workflow,
 )
-from windlass.engine.submit import is_plain, submit
-from windlass.engine.sync import SyncCall, only_claim, sync
-from windlass.engine.wakeups import Waiter, WakeUps
-from windlass.engine.work import DEPTH, Work
-from windlass.engine.workflow_commands import WorkflowCommands
-from windlass.engine.working_off import WorkingOff
+from windlass.engine.submit.write_jobs import is_plain, submit
+from windlass.engine.sync.sync import SyncCall, only_claim, sync
+from windlass.engine.claim.wakeups import Waiter, WakeUps
+from windlass.engine.transaction.unit_of_work import DEPTH, Work
+from windlass.engine.commands.workflows import WorkflowCommands
+from windlass.engine.workflows.cascade_runner import WorkingOff
 from windlass.ports.clock import Chance
 from windlass.ports.store import News, Store, Tx
 from windlass.ports.store_hot import hot_of

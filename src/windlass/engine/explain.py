@@ -9,26 +9,26 @@ from itertools import pairwise
 from typing import Final
 
 from windlass.domain.config import Config
-from windlass.domain.errors import NotFound
-from windlass.domain.eta import Line, forecast, mixture
-from windlass.domain.explain import Group, entries, list_names
-from windlass.domain.explanation import Cause, Estimate, Explanation, Step, Waiting
-from windlass.domain.moments import format_moment
-from windlass.domain.quantities import format_duration
-from windlass.domain.records import JobFacts, QueueRow
-from windlass.domain.shape import Shape
-from windlass.domain.smallest_change import change_of, nearest, steps_for
-from windlass.domain.states import STATE_BY_CODE, State
-from windlass.domain.views import JobView
-from windlass.engine.catalog import Catalog
-from windlass.engine.eta import PROFILES, line_before
-from windlass.engine.explain_fleet import Fleet
-from windlass.engine.explain_limits import limited
-from windlass.engine.explain_needs import way_to_root, what_blocks
-from windlass.engine.explain_notes import deadlines_and_holds, rejection
-from windlass.engine.explain_pools import pools_for
-from windlass.engine.explain_reasons import Expected, Reasons, operator_asked, together
-from windlass.engine.statistics import summaries
+from windlass.domain.values.errors import NotFound
+from windlass.domain.explain.forecast import Line, forecast, mixture
+from windlass.domain.explain.reasons import Group, entries, list_names
+from windlass.domain.explain.explanation import Cause, Estimate, Explanation, Step, Waiting
+from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_duration
+from windlass.domain.rows.records import JobFacts, QueueRow
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.explain.smallest_change import change_of, nearest, steps_for
+from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.rows.views import JobView
+from windlass.engine.transaction.catalog import Catalog
+from windlass.engine.explain.forecast import PROFILES, line_before
+from windlass.engine.explain.fleet import Fleet
+from windlass.engine.explain.limits import limited
+from windlass.engine.explain.dependencies import way_to_root, what_blocks
+from windlass.engine.explain.notes import deadlines_and_holds, rejection
+from windlass.engine.explain.pools import pools_for
+from windlass.engine.explain.reasons import Expected, Reasons, operator_asked, together
+from windlass.engine.history.statistics import summaries
 from windlass.ports.store import Tx
 
 BLOCKED: Final = State.BLOCKED.code

@@ -1,13 +1,13 @@
 """The engine's answers to "why": a job that waits, a worker that idles, where time went."""
 
 from windlass.domain.config import Config
-from windlass.domain.explanation import Explanation, WorkerExplanation
-from windlass.domain.waits_split import TimeSpent
-from windlass.engine.catalog import Catalog
-from windlass.engine.checks import check_id
-from windlass.engine.explain import Explainer, Sees
-from windlass.engine.explain_worker import explain_worker
-from windlass.engine.time_spent import time_spent
+from windlass.domain.explain.explanation import Explanation, WorkerExplanation
+from windlass.domain.explain.waiting_time import TimeSpent
+from windlass.engine.transaction.catalog import Catalog
+from windlass.engine.transaction.arguments import check_id
+from windlass.engine.explain.job import Explainer, Sees
+from windlass.engine.explain.worker import explain_worker
+from windlass.engine.explain.time_spent import time_spent
 from windlass.ports.store import Store
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from windlass.domain.claim import excludes
-from windlass.domain.explain import (
+from windlass.domain.matching.claim_planning import excludes
+from windlass.domain.explain.reasons import (
     Group,
     Matcher,
     Obstacle,
@@ -14,12 +14,12 @@ from windlass.domain.explain import (
     slot_obstacles,
     status_obstacles,
 )
-from windlass.domain.records import JobFacts, Reservation
-from windlass.domain.room import Room
-from windlass.domain.shape import Shape, is_gated
-from windlass.domain.views import FleetRow
-from windlass.domain.workers import WorkerStatus
-from windlass.engine.catalog import Catalog, Profile
+from windlass.domain.rows.records import JobFacts, Reservation
+from windlass.domain.matching.room import Room
+from windlass.domain.matching.shapes import Shape, is_gated
+from windlass.domain.rows.views import FleetRow
+from windlass.domain.matching.workers import WorkerStatus
+from windlass.engine.transaction.catalog import Catalog, Profile
 from windlass.ports.store import Tx
 
 ONLINE: Final = int(WorkerStatus.ONLINE)

@@ -2,15 +2,15 @@
 
 from typing import Final
 
-from windlass.domain.explanation import LimitEntry, Step, Waiting
-from windlass.domain.moments import format_moment
-from windlass.domain.quantities import format_duration
-from windlass.domain.rates import opens_at, read_starts, room_in
-from windlass.domain.records import QueueRow
-from windlass.domain.shape import Shape
-from windlass.domain.states import State
-from windlass.domain.views import JobView
-from windlass.engine.explain_reasons import Reasons, free_slot, together
+from windlass.domain.explain.explanation import LimitEntry, Step, Waiting
+from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_duration
+from windlass.domain.matching.rates import opens_at, read_starts, room_in
+from windlass.domain.rows.records import QueueRow
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.views import JobView
+from windlass.engine.explain.reasons import Reasons, free_slot, together
 from windlass.ports.store import Probe, Tx
 
 HOLDERS: Final = 5  # jobs that are named as holding a limit

@@ -5,9 +5,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.job import JobSpec
-from windlass.domain.records import KEPT_WHILE_RUNNING, JobFacts, Wait
-from windlass.engine.supersede import newest_of
+from windlass.domain.job.job import JobSpec
+from windlass.domain.rows.records import KEPT_WHILE_RUNNING, JobFacts, Wait
+from windlass.engine.jobs.supersede import newest_of
 from windlass.ports.store import Tx
 
 DEPTH: Final = 50  # jobs that are followed one behind another

@@ -5,16 +5,16 @@ from typing import Final
 
 import msgspec
 
-from windlass.domain.capability import MISMATCH, REMEMBERED_MS
+from windlass.domain.job.capability import MISMATCH, REMEMBERED_MS
 from windlass.domain.config import Config
-from windlass.domain.job import NEVER, JobSpec
-from windlass.domain.moments import format_moment
-from windlass.domain.quantities import format_duration
-from windlass.domain.shape import Shape, can_run
-from windlass.domain.views import JobView
-from windlass.engine.capability import read_templates
-from windlass.engine.explain_fleet import Fleet
-from windlass.engine.explain_pools import pools_for
+from windlass.domain.job.job import NEVER, JobSpec
+from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_duration
+from windlass.domain.matching.shapes import Shape, can_run
+from windlass.domain.rows.views import JobView
+from windlass.engine.fleet.capability import read_templates
+from windlass.engine.explain.fleet import Fleet
+from windlass.engine.explain.pools import pools_for
 from windlass.ports.store import Tx
 
 MANY: Final = 1_000  # workers whose past is not looked through

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from windlass.domain.pool_templates import decode_pool, template_of
-from windlass.domain.pools import (
+from windlass.domain.pools.templates import decode_pool, template_of
+from windlass.domain.pools.pools import (
     LIVING,
     Lifecycle,
     Pool,
@@ -12,7 +12,7 @@ from windlass.domain.pools import (
     PoolWorkerRow,
     shown_duration,
 )
-from windlass.domain.shape import Shape
+from windlass.domain.matching.shapes import Shape
 from windlass.ports.store import Tx
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from windlass.domain.eta import Line
-from windlass.domain.explain import Group
-from windlass.domain.explanation import LimitEntry, Step, Waiting
-from windlass.domain.statistics import Summary
+from windlass.domain.explain.forecast import Line
+from windlass.domain.explain.reasons import Group
+from windlass.domain.explain.explanation import LimitEntry, Step, Waiting
+from windlass.domain.rows.statistics import Summary
 
 
 class Expected(NamedTuple):

@@ -3,16 +3,16 @@
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, Self
 
-from windlass.domain.errors import NotFound
-from windlass.domain.explain import Matcher, Obstacle, Obstacles, slot_obstacles, status_obstacles
-from windlass.domain.explanation import WorkEntry, WorkerExplanation
-from windlass.domain.records import QueueRow, Worker
-from windlass.domain.shape import Shape, is_gated
-from windlass.domain.views import WorkerView
-from windlass.domain.workers import shown_status
-from windlass.engine.catalog import Catalog, Profile
-from windlass.engine.explain_fleet import Rooms
-from windlass.engine.explain_limits import limits_of_shape
+from windlass.domain.values.errors import NotFound
+from windlass.domain.explain.reasons import Matcher, Obstacle, Obstacles, slot_obstacles, status_obstacles
+from windlass.domain.explain.explanation import WorkEntry, WorkerExplanation
+from windlass.domain.rows.records import QueueRow, Worker
+from windlass.domain.matching.shapes import Shape, is_gated
+from windlass.domain.rows.views import WorkerView
+from windlass.domain.matching.workers import shown_status
+from windlass.engine.transaction.catalog import Catalog, Profile
+from windlass.engine.explain.fleet import Rooms
+from windlass.engine.explain.limits import limits_of_shape
 from windlass.ports.store import Tx
 
 COUNTED: Final = 10_000  # ready jobs of one kind that are counted

@@ -4,12 +4,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
-from windlass.domain.job import check_name
-from windlass.domain.workers import WorkerStatus
-from windlass.engine import queues, workers
-from windlass.engine.checks import check_id, check_metadata, check_text
-from windlass.engine.wakeups import WakeUps
-from windlass.engine.work import Work
+from windlass.domain.job.job import check_name
+from windlass.domain.matching.workers import WorkerStatus
+from windlass.engine.fleet import queues
+from windlass.engine.fleet import workers
+from windlass.engine.transaction.arguments import check_id, check_metadata, check_text
+from windlass.engine.claim.wakeups import WakeUps
+from windlass.engine.transaction.unit_of_work import Work
 
 T = TypeVar("T")
 

@@ -3,9 +3,9 @@
 from collections.abc import AsyncIterator
 from typing import Final
 
-from windlass.domain.files import LogRow, LogState
+from windlass.domain.rows.files import LogRow, LogState
 from windlass.engine.engine import Engine
-from windlass.engine.files import Files
+from windlass.engine.files.files import Files
 
 READ_LIMIT: Final = 8 * 1024 * 1024
 FOLLOW_MS: Final = 1_000

@@ -9,14 +9,14 @@ of which nobody here may have one more is closed, and the search passes it over.
 from bisect import insort
 from collections.abc import Iterable, Mapping, Sequence
 
-from windlass.domain.claim import Demand
-from windlass.domain.rates import Rate, opens_at, read_starts, room_in, write_starts
-from windlass.domain.records import RateRow, Ticket
-from windlass.domain.room import MANY, Room
-from windlass.domain.shape import Shape
-from windlass.engine.catalog import Profile
-from windlass.engine.effects import WorkerLoad
-from windlass.engine.work import Work
+from windlass.domain.matching.claim_planning import Demand
+from windlass.domain.matching.rates import Rate, opens_at, read_starts, room_in, write_starts
+from windlass.domain.rows.records import RateRow, Ticket
+from windlass.domain.matching.room import MANY, Room
+from windlass.domain.matching.shapes import Shape
+from windlass.engine.transaction.catalog import Profile
+from windlass.engine.transaction.effects import WorkerLoad
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store_placement import RateKey
 
 

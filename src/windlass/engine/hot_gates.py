@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from windlass.domain.records import Granted, Worker
-from windlass.domain.room import Room
-from windlass.domain.shape import Shape
-from windlass.engine.catalog import Catalog
-from windlass.engine.effects import WorkerLoad
+from windlass.domain.rows.records import Granted, Worker
+from windlass.domain.matching.room import Room
+from windlass.domain.matching.shapes import Shape
+from windlass.engine.transaction.catalog import Catalog
+from windlass.engine.transaction.effects import WorkerLoad
 from windlass.ports.store_hot import Limited
 
 PLAIN = 0  # stands for the shape of a job without gates

@@ -1,7 +1,7 @@
 """Keeping ranks right when what waits for a job changes.
 
 A job's rank is the best among its own and those of the open jobs that wait for it. A
-submission is ranked in one pass as it is written (`domain/inheritance.py`). What changes
+submission is ranked in one pass as it is written (`domain/job/priority_inheritance.py`). What changes
 later, an adjustment, an end of what waited, a successor, is passed on as an intent: those
 that the changed job waits for are looked at again, and so on upward. Intents survive a
 crash, and each looks at what is there then, so the last one leaves everything right.
@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from windlass.domain.job import LENDS, JobSpec
-from windlass.domain.rank import level, rank
-from windlass.domain.records import Cascade, CascadeKind, Due, JobFacts
-from windlass.engine.locate import Found, withdraw
-from windlass.engine.work import Work
+from windlass.domain.job.job import LENDS, JobSpec
+from windlass.domain.lifecycle.rank import level, rank
+from windlass.domain.rows.records import Cascade, CascadeKind, Due, JobFacts
+from windlass.engine.jobs.locate import Found, withdraw
+from windlass.engine.transaction.unit_of_work import Work
 
 CHUNK = 1_000  # dependents in one row
 MOST = 500  # jobs that a step looks at

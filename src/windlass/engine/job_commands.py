@@ -4,21 +4,23 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, TypeVar
 
-from windlass.domain.errors import NotFound
-from windlass.domain.eta import Forecast
-from windlass.domain.inheritance import levels_gained
-from windlass.domain.rank import level, rank
-from windlass.domain.records import JobFacts
-from windlass.domain.statistics import Summary
-from windlass.domain.views import JobView
-from windlass.engine import priority, supersede, unblock
-from windlass.engine.cancel import Canceled, cancel
-from windlass.engine.catalog import Catalog
-from windlass.engine.checks import check_id, check_text, check_whole
-from windlass.engine.eta import Crowd, Forecaster, Outlook
-from windlass.engine.retrying import retry_one
-from windlass.engine.statistics import summaries
-from windlass.engine.work import Work
+from windlass.domain.values.errors import NotFound
+from windlass.domain.explain.forecast import Forecast
+from windlass.domain.job.priority_inheritance import levels_gained
+from windlass.domain.lifecycle.rank import level, rank
+from windlass.domain.rows.records import JobFacts
+from windlass.domain.rows.statistics import Summary
+from windlass.domain.rows.views import JobView
+from windlass.engine.jobs import priority
+from windlass.engine.jobs import supersede
+from windlass.engine.jobs import unblock
+from windlass.engine.jobs.cancel import Canceled, cancel
+from windlass.engine.transaction.catalog import Catalog
+from windlass.engine.transaction.arguments import check_id, check_text, check_whole
+from windlass.engine.explain.forecast import Crowd, Forecaster, Outlook
+from windlass.engine.workflows.retry import retry_one
+from windlass.engine.history.statistics import summaries
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Store, Tx
 
 T = TypeVar("T")

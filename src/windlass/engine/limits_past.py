@@ -11,14 +11,14 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.events import Event, EventKind
-from windlass.domain.job import JobSpec
-from windlass.domain.rates import opens_at, read_starts
-from windlass.domain.records import JobFacts
-from windlass.domain.shape import Shape
-from windlass.domain.states import ACTIVE, State
-from windlass.domain.waits_split import Interval, while_true
-from windlass.engine.catalog import Catalog
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.job.job import JobSpec
+from windlass.domain.matching.rates import opens_at, read_starts
+from windlass.domain.rows.records import JobFacts
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.lifecycle.states import ACTIVE, State
+from windlass.domain.explain.waiting_time import Interval, while_true
+from windlass.engine.transaction.catalog import Catalog
 from windlass.ports.store import Tx
 
 MOST_EVENTS: Final = 100_000

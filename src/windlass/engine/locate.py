@@ -7,9 +7,9 @@ through the places in forward order, one after another, meets every job.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from windlass.domain.records import JobFacts, Lease, Ticket, Wait
-from windlass.domain.states import State
-from windlass.engine.work import Work
+from windlass.domain.rows.records import JobFacts, Lease, Ticket, Wait
+from windlass.domain.lifecycle.states import State
+from windlass.engine.transaction.unit_of_work import Work
 
 BLOCKED = State.BLOCKED.code
 QUEUED = State.QUEUED.code

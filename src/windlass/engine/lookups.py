@@ -12,12 +12,12 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.domain.failure import FailureClass
-from windlass.domain.files import Dynamic, NameRow
-from windlass.domain.records import Granted, Lease
-from windlass.engine.closing import Closing, Failure
-from windlass.engine.upstream import UPSTREAM, find_upstream
-from windlass.engine.work import Work
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.rows.files import Dynamic, NameRow
+from windlass.domain.rows.records import Granted, Lease
+from windlass.engine.jobs.close import Closing, Failure
+from windlass.engine.sync.upstream_files import UPSTREAM, find_upstream
+from windlass.engine.transaction.unit_of_work import Work
 
 _MARK: Final = b'"$lookup"'
 _BYTE: Final = ord("$")

@@ -13,10 +13,10 @@ from typing import Final
 
 import structlog
 
-from windlass.domain.errors import WindlassError
-from windlass.domain.files import LogRow
-from windlass.engine.file_writes import is_ended
-from windlass.engine.segments import SEGMENT_LIMIT, Logs, owner_of
+from windlass.domain.values.errors import WindlassError
+from windlass.domain.rows.files import LogRow
+from windlass.engine.attempts.attempt_files import is_ended
+from windlass.engine.attempts.log_segments import SEGMENT_LIMIT, Logs, owner_of
 from windlass.ports.blobs import BlobInfo, Blobs
 from windlass.ports.store import Store, Tx
 

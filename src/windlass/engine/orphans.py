@@ -3,8 +3,10 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
-from windlass.engine import artifacts, segments
-from windlass.engine.merging import Scattered
+from windlass.engine.files import artifacts
+
+from windlass.engine.attempts import log_segments as segments
+from windlass.engine.files.merge_segments import Scattered
 from windlass.ports.blobs import BlobInfo, Blobs
 from windlass.ports.store import Store
 

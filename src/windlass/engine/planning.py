@@ -9,12 +9,12 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from windlass.domain.errors import WindlassError
-from windlass.domain.job import JobSpec
+from windlass.domain.values.errors import WindlassError
+from windlass.domain.job.job import JobSpec
 from windlass.engine.engine import Engine
-from windlass.engine.submission import Submission, Submitted, WorkflowSpec, check_workflow
-from windlass.engine.submit import submit
-from windlass.engine.work import Work
+from windlass.engine.submit.submission import Submission, Submitted, WorkflowSpec, check_workflow
+from windlass.engine.submit.write_jobs import submit
+from windlass.engine.transaction.unit_of_work import Work
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):

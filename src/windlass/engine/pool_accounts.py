@@ -8,10 +8,10 @@ was read is written with the charges: a server that dies in between charges noth
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from windlass.domain.pool_costs import Held, charges
-from windlass.domain.pools import CostRow, Pool, PoolWorkerRow
-from windlass.domain.records import Worker
-from windlass.engine.work import Work
+from windlass.domain.pools.costs import Held, charges
+from windlass.domain.pools.pools import CostRow, Pool, PoolWorkerRow
+from windlass.domain.rows.records import Worker
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store_pools import Spell, position_name
 
 MOST_EVENTS: Final = 1_000_000  # looked through at once; what is older counts as idle

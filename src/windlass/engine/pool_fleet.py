@@ -6,13 +6,13 @@ from typing import Final, NamedTuple
 import msgspec
 
 from windlass.domain.config import Config
-from windlass.domain.moments import month_of
-from windlass.domain.pool_sizing import Fleet, Member, PoolNow
-from windlass.domain.pool_templates import decode_pool, template_of
-from windlass.domain.pools import LIVING, SERVING, Lifecycle, PoolRow, PoolState, PoolWorkerRow
-from windlass.domain.shape import can_run
-from windlass.engine.pool_targets import Known, Targets, sort_workers
-from windlass.engine.work import Work
+from windlass.domain.values.times import month_of
+from windlass.domain.pools.sizing import Fleet, Member, PoolNow
+from windlass.domain.pools.templates import decode_pool, template_of
+from windlass.domain.pools.pools import LIVING, SERVING, Lifecycle, PoolRow, PoolState, PoolWorkerRow
+from windlass.domain.matching.shapes import can_run
+from windlass.engine.pools.targets import Known, Targets, sort_workers
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store_pools import Load
 
 MOST_COUNTED: Final = 20_000  # ready jobs of one shape in one transaction

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from windlass.domain.events import EventKind
-from windlass.domain.pool_sizing import after_failure
-from windlass.domain.pools import Lifecycle, Pool, PoolRow, PoolWorkerRow
-from windlass.engine.work import Work
+from windlass.domain.rows.events import EventKind
+from windlass.domain.pools.sizing import after_failure
+from windlass.domain.pools.pools import Lifecycle, Pool, PoolRow, PoolWorkerRow
+from windlass.engine.transaction.unit_of_work import Work
 
 ACTOR: Final = "pools"
 

@@ -7,13 +7,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.errors import Conflict, NotFound
-from windlass.domain.events import EventKind
-from windlass.domain.moments import month_of
-from windlass.domain.pool_sizing import Fleet, Verdict, size
-from windlass.domain.pool_templates import decode_pool
-from windlass.domain.pool_what_if import what_if
-from windlass.domain.pools import (
+from windlass.domain.values.errors import Conflict, NotFound
+from windlass.domain.rows.events import EventKind
+from windlass.domain.values.times import month_of
+from windlass.domain.pools.sizing import Fleet, Verdict, size
+from windlass.domain.pools.templates import decode_pool
+from windlass.domain.pools.what_if import what_if
+from windlass.domain.pools.pools import (
     CostRow,
     Pool,
     PoolRow,
@@ -22,11 +22,11 @@ from windlass.domain.pools import (
     check_reach,
     parse_pool,
 )
-from windlass.engine.checks import check_metadata
+from windlass.engine.transaction.arguments import check_metadata
 from windlass.engine.engine import Engine
-from windlass.engine.pool_fleet import MOST_COUNTED, MOST_SURVEYED, Survey, look
-from windlass.engine.pool_targets import Known
-from windlass.engine.work import Work
+from windlass.engine.pools.snapshot import MOST_COUNTED, MOST_SURVEYED, Survey, look
+from windlass.engine.pools.targets import Known
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.clock import Secrets
 from windlass.ports.provider import Providers
 from windlass.ports.store import Tx

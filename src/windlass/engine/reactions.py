@@ -9,20 +9,20 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.errors import Conflict, NotFound, Overloaded, StoreUnavailable, WindlassError
-from windlass.domain.events import EventKind
-from windlass.domain.moments import format_moment
-from windlass.domain.quantities import format_duration, parse_duration_ms
-from windlass.domain.records import WorkflowRow
-from windlass.domain.schedules import ReactionKind, ReactionRow, ReactionState, Trigger
-from windlass.domain.webhooks import pause_ms
-from windlass.domain.workflow import Details, WorkflowState
-from windlass.engine.ends import reactions_for
+from windlass.domain.values.errors import Conflict, NotFound, Overloaded, StoreUnavailable, WindlassError
+from windlass.domain.rows.events import EventKind
+from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_duration, parse_duration_ms
+from windlass.domain.rows.records import WorkflowRow
+from windlass.domain.schedules.schedules import ReactionKind, ReactionRow, ReactionState, Trigger
+from windlass.domain.schedules.webhooks import pause_ms
+from windlass.domain.lifecycle.workflow_state import Details, WorkflowState
+from windlass.engine.transaction.reaction_intents import reactions_for
 from windlass.engine.engine import Engine
-from windlass.engine.planning import Order, Planner, submit_planned
-from windlass.engine.submission import Duplicate
-from windlass.engine.templates import find_template, order_of
-from windlass.engine.work import Work
+from windlass.engine.schedules.planning import Order, Planner, submit_planned
+from windlass.engine.submit.submission import Duplicate
+from windlass.engine.schedules.templates import find_template, order_of
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Tx
 from windlass.ports.webhooks import Courier, Delivered, Delivery
 from windlass.wire.reactions import Reaction

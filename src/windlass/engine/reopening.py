@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
-from windlass.engine.alarm import Alarm
+from windlass.engine.claim.alarm import Alarm
 
 
 class Reopening:

@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from windlass.domain.failure import FAILURE_BY_NAME, INFRASTRUCTURE, FailureClass, classify
-from windlass.domain.records import Attempt, Completion, JobFacts, Lease, Worker
-from windlass.domain.states import State
-from windlass.engine.closing import Closing, Failure
-from windlass.engine.dependents import hold_dependents, tell_satisfied
-from windlass.engine.work import Work
+from windlass.domain.lifecycle.failures import FAILURE_BY_NAME, INFRASTRUCTURE, FailureClass, classify
+from windlass.domain.rows.records import Attempt, Completion, JobFacts, Lease, Worker
+from windlass.domain.lifecycle.states import State
+from windlass.engine.jobs.close import Closing, Failure
+from windlass.engine.jobs.dependents import hold_dependents, tell_satisfied
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.wire.sync import Finished, Refusal, Released, Started, SyncRequest
 
 ASSIGNED = State.ASSIGNED.code

@@ -2,20 +2,20 @@
 
 Once a round the scheduling loop looks at the best job of each shape with resources. One that
 has waited long enough, fits a worker and finds no room on any gets a worker of its own: what it
-needs is held back there from all other shapes (`domain/room.py`) until it starts. A
+needs is held back there from all other shapes (`domain/matching/room.py`) until it starts. A
 reservation only ever holds back; losing one, or having one too long, breaks nothing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from windlass.domain.events import EventKind
-from windlass.domain.matching import amount_of
-from windlass.domain.records import Reservation, Worker
-from windlass.domain.room import Room, needs_of
-from windlass.domain.shape import Shape
-from windlass.domain.states import State
-from windlass.domain.workers import may_claim
-from windlass.engine.work import Work
+from windlass.domain.rows.events import EventKind
+from windlass.domain.matching.matching import amount_of
+from windlass.domain.rows.records import Reservation, Worker
+from windlass.domain.matching.room import Room, needs_of
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.lifecycle.states import State
+from windlass.domain.matching.workers import may_claim
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Head
 
 QUEUED = State.QUEUED.code

@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from windlass.domain.errors import Conflict, NotFound
-from windlass.domain.events import EventKind
-from windlass.domain.job import ALLOW_FAILURE, JobSpec
-from windlass.domain.records import Cascade, CascadeKind, JobFacts
-from windlass.domain.states import State
-from windlass.domain.workflow import (
+from windlass.domain.values.errors import Conflict, NotFound
+from windlass.domain.rows.events import EventKind
+from windlass.domain.job.job import ALLOW_FAILURE, JobSpec
+from windlass.domain.rows.records import Cascade, CascadeKind, JobFacts
+from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.workflow_state import (
     ENDED,
     FAIL_FAST,
     FORGIVEN,
@@ -18,10 +18,10 @@ from windlass.domain.workflow import (
     WorkflowState,
     unforgiven,
 )
-from windlass.engine.deadlines import without_passed
-from windlass.engine.submission import WorkflowSpec
-from windlass.engine.supersede import Superseded, newest_of, retry, retry_many
-from windlass.engine.work import Work
+from windlass.engine.jobs.deadlines import without_passed
+from windlass.engine.submit.submission import WorkflowSpec
+from windlass.engine.jobs.supersede import Superseded, newest_of, retry, retry_many
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Tx
 
 COMPLETED = State.COMPLETED.code

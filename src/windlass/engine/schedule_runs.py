@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput, Overloaded, StoreUnavailable, WindlassError
-from windlass.domain.events import EventKind
-from windlass.domain.moments import format_moment
-from windlass.domain.schedules import (
+from windlass.domain.values.errors import InvalidInput, Overloaded, StoreUnavailable, WindlassError
+from windlass.domain.rows.events import EventKind
+from windlass.domain.values.times import format_moment
+from windlass.domain.schedules.schedules import (
     Overlap,
     RunRow,
     RunState,
@@ -22,12 +22,12 @@ from windlass.domain.schedules import (
     decide,
     look,
 )
-from windlass.domain.workflow import ENDED, WorkflowState
+from windlass.domain.lifecycle.workflow_state import ENDED, WorkflowState
 from windlass.engine.engine import Engine
-from windlass.engine.planning import Order, Planned, Planner, submit_planned
-from windlass.engine.submission import Duplicate
-from windlass.engine.templates import find_template, order_of
-from windlass.engine.work import Work
+from windlass.engine.schedules.planning import Order, Planned, Planner, submit_planned
+from windlass.engine.submit.submission import Duplicate
+from windlass.engine.schedules.templates import find_template, order_of
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Tx
 
 OPEN_LIMIT: Final = 1_000  # runs of one schedule that are looked at together

@@ -8,12 +8,12 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.cron import Cron
-from windlass.domain.errors import Conflict, InvalidInput, NotFound
-from windlass.domain.events import EventKind
-from windlass.domain.graph import order_by_dependencies
-from windlass.domain.job import check_name
-from windlass.domain.schedules import (
+from windlass.domain.schedules.cron import Cron
+from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
+from windlass.domain.rows.events import EventKind
+from windlass.domain.job.dependency_graph import order_by_dependencies
+from windlass.domain.job.job import check_name
+from windlass.domain.schedules.schedules import (
     CATCH_UP_LIMIT,
     CatchUp,
     Overlap,
@@ -22,12 +22,12 @@ from windlass.domain.schedules import (
     ScheduleRow,
     next_after,
 )
-from windlass.engine.checks import check_text
+from windlass.engine.transaction.arguments import check_text
 from windlass.engine.engine import Engine
-from windlass.engine.planning import Planner
-from windlass.engine.schedule_runs import Runs, Starts
-from windlass.engine.templates import check_template_name
-from windlass.engine.work import Work
+from windlass.engine.schedules.planning import Planner
+from windlass.engine.schedules.runs import Runs, Starts
+from windlass.engine.schedules.templates import check_template_name
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Tx
 
 BODY_LIMIT: Final = 1024 * 1024

@@ -8,14 +8,14 @@ whose gates are closed are passed over, so that neither holds back the ones behi
 
 from collections.abc import Callable
 
-from windlass.domain.claim import Demand, assign, excludes, settled
-from windlass.domain.records import Ticket
-from windlass.engine.bounds import Bounds, Candidate, Place
-from windlass.engine.catalog import Profile
-from windlass.engine.effects import Raise
-from windlass.engine.gates import Gates
-from windlass.engine.shares import in_fair_order
-from windlass.engine.work import Work
+from windlass.domain.matching.claim_planning import Demand, assign, excludes, settled
+from windlass.domain.rows.records import Ticket
+from windlass.engine.transaction.bounds import Bounds, Candidate, Place
+from windlass.engine.transaction.catalog import Profile
+from windlass.engine.transaction.effects import Raise
+from windlass.engine.claim.gates import Gates
+from windlass.engine.claim.fair_shares import in_fair_order
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Probe
 
 FIRST_SHAPES = 8  # probed in the first round at least; each further round doubles

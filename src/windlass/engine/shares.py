@@ -6,10 +6,10 @@ out since: shares are met on average, at the price of one walk over the leases a
 
 from collections.abc import Mapping
 
-from windlass.domain.records import Ticket
-from windlass.domain.shares import in_turn, last_of_level, level_of
-from windlass.engine.bounds import Place
-from windlass.engine.work import Work
+from windlass.domain.rows.records import Ticket
+from windlass.domain.matching.fair_shares import in_turn, last_of_level, level_of
+from windlass.engine.transaction.bounds import Place
+from windlass.engine.transaction.unit_of_work import Work
 
 FRESH_MS = 1_000
 

@@ -8,9 +8,9 @@ all that are held; otherwise it takes what nobody holds and passes over the rest
 
 from collections.abc import Iterable, Sequence
 
-from windlass.domain.records import LimitRow, RateRow, Ticket
-from windlass.engine.catalog import Catalog
-from windlass.engine.effects import Effects
+from windlass.domain.rows.records import LimitRow, RateRow, Ticket
+from windlass.engine.transaction.catalog import Catalog
+from windlass.engine.transaction.effects import Effects
 from windlass.ports.store import Tx
 from windlass.ports.store_placement import RateKey
 

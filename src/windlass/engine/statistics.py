@@ -7,7 +7,7 @@ servers may run this side by side, and each completed job counts once.
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from windlass.domain.statistics import (
+from windlass.domain.rows.statistics import (
     Measure,
     StatisticsRow,
     Summary,
@@ -17,7 +17,7 @@ from windlass.domain.statistics import (
     merge,
     summarise,
 )
-from windlass.engine.work import Work
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Tx
 from windlass.ports.store_statistics import Taken
 

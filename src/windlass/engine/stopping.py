@@ -10,15 +10,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from windlass.domain.errors import NotFound
-from windlass.domain.job import ALLOW_FAILURE
-from windlass.domain.records import Cascade, CascadeKind
-from windlass.domain.states import State
-from windlass.domain.workflow import ENDED, WorkflowState
-from windlass.engine.cancel import cancel
-from windlass.engine.dependents import CHUNK, Ended, hold_dependents, tell_dependents
-from windlass.engine.waited import note_ended
-from windlass.engine.work import Work
+from windlass.domain.values.errors import NotFound
+from windlass.domain.job.job import ALLOW_FAILURE
+from windlass.domain.rows.records import Cascade, CascadeKind
+from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.workflow_state import ENDED, WorkflowState
+from windlass.engine.jobs.cancel import cancel
+from windlass.engine.jobs.dependents import CHUNK, Ended, hold_dependents, tell_dependents
+from windlass.engine.jobs.end_waiting import note_ended
+from windlass.engine.transaction.unit_of_work import Work
 
 CANCELED = State.CANCELED.code
 

@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from windlass.domain.errors import Conflict, InvalidInput, WindlassError
-from windlass.domain.job import Prepared, check_labels, check_name
-from windlass.domain.json_values import NOT_JSON
-from windlass.domain.rank import parse_priority
-from windlass.domain.records import KeyRow
-from windlass.domain.workflow import Details
-from windlass.engine.work import Work
+from windlass.domain.values.errors import Conflict, InvalidInput, WindlassError
+from windlass.domain.job.job import Prepared, check_labels, check_name
+from windlass.domain.values.json_values import NOT_JSON
+from windlass.domain.lifecycle.rank import parse_priority
+from windlass.domain.rows.records import KeyRow
+from windlass.domain.lifecycle.workflow_state import Details
+from windlass.engine.transaction.unit_of_work import Work
 
 MARK = "\x1f"  # before the key of a submission
 SPLIT = "/"  # between the digest of its jobs and their ids

@@ -10,11 +10,11 @@ from typing import NamedTuple, Self
 
 import msgspec
 
-from windlass.domain.errors import Conflict, NotFound, WindlassError
-from windlass.domain.events import EventKind
-from windlass.domain.job import ALLOW_FAILURE, LENDS, MANUAL, QUARANTINED, JobSpec
-from windlass.domain.rank import age_from_ms, level, rank
-from windlass.domain.records import (
+from windlass.domain.values.errors import Conflict, NotFound, WindlassError
+from windlass.domain.rows.events import EventKind
+from windlass.domain.job.job import ALLOW_FAILURE, LENDS, MANUAL, QUARANTINED, JobSpec
+from windlass.domain.lifecycle.rank import age_from_ms, level, rank
+from windlass.domain.rows.records import (
     KEPT_WHILE_RUNNING,
     Cascade,
     CascadeKind,
@@ -23,13 +23,13 @@ from windlass.domain.records import (
     Ticket,
     Wait,
 )
-from windlass.domain.states import STATE_BY_CODE, State, can_supersede
-from windlass.domain.workflow import FORGIVEN, WorkflowState
-from windlass.engine.deadlines import deadlines_of, note_deadlines, without_passed
-from windlass.engine.enqueue import make_ready, plan_for
-from windlass.engine.inheritance import pass_on, refresh
-from windlass.engine.locate import withdraw
-from windlass.engine.work import Work
+from windlass.domain.lifecycle.states import STATE_BY_CODE, State, can_supersede
+from windlass.domain.lifecycle.workflow_state import FORGIVEN, WorkflowState
+from windlass.engine.jobs.deadlines import deadlines_of, note_deadlines, without_passed
+from windlass.engine.jobs.enqueue import make_ready, plan_for
+from windlass.engine.jobs.inherit_rank import pass_on, refresh
+from windlass.engine.jobs.locate import withdraw
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Tx
 
 BLOCKED = State.BLOCKED.code

@@ -9,10 +9,10 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from windlass.domain.events import Event, EventKind
-from windlass.domain.loglines import WorkerName, render
-from windlass.domain.matching import merge_metadata
-from windlass.domain.records import Worker
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.event_lines import WorkerName, render
+from windlass.domain.matching.matching import merge_metadata
+from windlass.domain.rows.records import Worker
 from windlass.ports.store import Store
 
 CHUNK = 1_000  # events read at once

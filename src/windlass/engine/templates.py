@@ -10,14 +10,14 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.errors import Conflict, InvalidInput, NotFound
-from windlass.domain.events import EventKind
-from windlass.domain.job import check_name
-from windlass.domain.schedules import TemplateRow
-from windlass.engine.checks import check_text
+from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
+from windlass.domain.rows.events import EventKind
+from windlass.domain.job.job import check_name
+from windlass.domain.schedules.schedules import TemplateRow
+from windlass.engine.transaction.arguments import check_text
 from windlass.engine.engine import Engine
-from windlass.engine.planning import Order, Planner
-from windlass.engine.work import Work
+from windlass.engine.schedules.planning import Order, Planner
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Tx
 
 BODY_LIMIT: Final = 8 * 1024 * 1024

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from windlass.domain.inheritance import lift
-from windlass.domain.job import ALLOW_FAILURE, LENDS, MANUAL
-from windlass.domain.rank import age_from_ms, level, rank
-from windlass.domain.records import (
+from windlass.domain.job.priority_inheritance import lift
+from windlass.domain.job.job import ALLOW_FAILURE, LENDS, MANUAL
+from windlass.domain.lifecycle.rank import age_from_ms, level, rank
+from windlass.domain.rows.records import (
     Cascade,
     CascadeKind,
     Due,
@@ -18,13 +18,13 @@ from windlass.domain.records import (
     Wait,
     WorkflowRow,
 )
-from windlass.domain.states import State
-from windlass.engine.deadlines import deadlines_of, note_deadlines
-from windlass.engine.drafts import Draft
-from windlass.engine.enqueue import make_ready
-from windlass.engine.inheritance import pass_on
-from windlass.engine.joining import is_relative
-from windlass.engine.work import Work
+from windlass.domain.lifecycle.states import State
+from windlass.engine.jobs.deadlines import deadlines_of, note_deadlines
+from windlass.engine.submit.resolve_references import Draft
+from windlass.engine.jobs.enqueue import make_ready
+from windlass.engine.jobs.inherit_rank import pass_on
+from windlass.engine.submit.join_workflow import is_relative
+from windlass.engine.transaction.unit_of_work import Work
 
 BLOCKED = State.BLOCKED.code
 QUEUED = State.QUEUED.code

@@ -2,12 +2,12 @@
 
 from typing import NamedTuple
 
-from windlass.domain.errors import Conflict, NotFound
-from windlass.domain.states import State
-from windlass.engine.closing import end_without_attempt
-from windlass.engine.dependents import hold_waits, jobs_ended, meet
-from windlass.engine.inheritance import pass_on_ended
-from windlass.engine.work import Work
+from windlass.domain.values.errors import Conflict, NotFound
+from windlass.domain.lifecycle.states import State
+from windlass.engine.jobs.close import end_without_attempt
+from windlass.engine.jobs.dependents import hold_waits, jobs_ended, meet
+from windlass.engine.jobs.inherit_rank import pass_on_ended
+from windlass.engine.transaction.unit_of_work import Work
 
 BLOCKED = State.BLOCKED.code
 ABORTED = State.ABORTED.code

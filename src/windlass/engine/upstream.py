@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.domain.records import JobFacts
-from windlass.domain.views import accepted_attempt
+from windlass.domain.rows.records import JobFacts
+from windlass.domain.rows.views import accepted_attempt
 from windlass.ports.store import Tx
 
 UPSTREAM: Final = "@"

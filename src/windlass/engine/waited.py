@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from windlass.domain.job import ALLOW_FAILURE
-from windlass.domain.records import Waited
-from windlass.domain.states import State
-from windlass.domain.workflow import FORGIVEN
-from windlass.engine.inheritance import pass_on_ended
-from windlass.engine.work import Work
+from windlass.domain.job.job import ALLOW_FAILURE
+from windlass.domain.rows.records import Waited
+from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.workflow_state import FORGIVEN
+from windlass.engine.jobs.inherit_rank import pass_on_ended
+from windlass.engine.transaction.unit_of_work import Work
 
 BLOCKED = State.BLOCKED.code
 QUEUED = State.QUEUED.code

@@ -7,7 +7,7 @@ not missed. A wake-up that its waiter did not need is passed on.
 import asyncio
 from collections.abc import Iterable
 
-from windlass.engine.catalog import Profile
+from windlass.engine.transaction.catalog import Profile
 
 
 class Waiter:

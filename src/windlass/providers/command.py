@@ -9,7 +9,7 @@ it, machines are taken to live until they are ended, and none that is lost is fo
 import os
 from collections.abc import Sequence
 
-from windlass.domain.pools import Pool
+from windlass.domain.pools.pools import Pool
 from windlass.ports.provider import Machine, Order, Owner, ProviderFault
 from windlass.providers.options import Options
 from windlass.providers.programs import run

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from windlass.domain.pools import Pool
+from windlass.domain.pools.pools import Pool
 from windlass.ports.clock import Clock
 from windlass.ports.provider import Machine, Order, Owner, ProviderFault
 from windlass.providers.options import Options

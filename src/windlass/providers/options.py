@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 
 
 class Options:

@@ -7,7 +7,7 @@ whose number was lost in a crash is found, and none is submitted twice.
 from collections.abc import Sequence
 from typing import Final
 
-from windlass.domain.pools import Pool
+from windlass.domain.pools.pools import Pool
 from windlass.ports.provider import Machine, Order, Owner, ProviderFault
 from windlass.providers.options import Options
 from windlass.providers.programs import run

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import uvicorn
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.server.corking import CorkedProtocol
 
 GRACE_SECONDS = 10

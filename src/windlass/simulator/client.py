@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-from windlass.domain.errors import Conflict, NotFound, StoreUnavailable, WindlassError
-from windlass.domain.job import Concurrency, JobSpec
-from windlass.domain.rates import Rate
-from windlass.domain.records import JobRecord
-from windlass.domain.states import State
-from windlass.engine.queues import QueueLimits
-from windlass.engine.submission import Submitted, WorkflowSpec
+from windlass.domain.values.errors import Conflict, NotFound, StoreUnavailable, WindlassError
+from windlass.domain.job.job import Concurrency, JobSpec
+from windlass.domain.matching.rates import Rate
+from windlass.domain.rows.records import JobRecord
+from windlass.domain.lifecycle.states import State
+from windlass.engine.fleet.queues import QueueLimits
+from windlass.engine.submit.submission import Submitted, WorkflowSpec
 from windlass.simulator.network import Network, UnreachableError
 from windlass.simulator.server import Server
 from windlass.simulator.stores import Stores

@@ -15,7 +15,7 @@ from pathlib import Path
 import structlog
 from msgspec import Struct
 
-from windlass.domain.workers import WorkerStatus
+from windlass.domain.matching.workers import WorkerStatus
 from windlass.engine.engine import Engine
 from windlass.engine.verify import Violation, verify
 from windlass.ports.store import Snapshot

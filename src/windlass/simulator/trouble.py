@@ -1,6 +1,6 @@
 """Faults that strike at a moment: crashes, pauses, partitions, outages, drains."""
 
-from windlass.domain.workers import WorkerStatus
+from windlass.domain.matching.workers import WorkerStatus
 from windlass.simulator.client import Client
 from windlass.simulator.network import Network
 from windlass.simulator.scenario import Scenario

@@ -8,7 +8,7 @@ from windlass.client.gateway import HttpGateway
 from windlass.client.transport import Transport
 from windlass.clock import RealChance, RealClock
 from windlass.engine.engine import Engine
-from windlass.engine.files import Files
+from windlass.engine.files.files import Files
 from windlass.executors import add_named, load_executors
 from windlass.executors.python import PythonExecutor
 from windlass.worker.agent import Agent

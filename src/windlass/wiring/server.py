@@ -11,12 +11,12 @@ from windlass.api.jobs import Jobs
 from windlass.api.queries import Queries
 from windlass.api.workflows import Workflows
 from windlass.clock import RealClock, RealSecrets
-from windlass.domain.roles import Role
+from windlass.domain.access.roles import Role
 from windlass.engine.access import Access
 from windlass.engine.loops.duty import Presence
 from windlass.engine.loops.pools import PoolsLoop
 from windlass.engine.loops.ticker import Ticker
-from windlass.engine.pools import Pools
+from windlass.engine.pools.pools import Pools
 from windlass.providers import make_provider
 from windlass.server.feed import Feed
 from windlass.server.metrics import Meters

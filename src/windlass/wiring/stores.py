@@ -8,9 +8,9 @@ from windlass.blobs.local import LocalBlobs
 from windlass.blobs.memory import MemoryBlobs
 from windlass.clock import RealChance, RealClock, RealSecrets
 from windlass.domain.config import Config
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.engine.engine import Engine
-from windlass.engine.restoring import Restored, begin_epoch
+from windlass.engine.fleet.epochs import Restored, begin_epoch
 from windlass.engine.verify import verify
 from windlass.ports.blobs import Blobs
 from windlass.ports.store import Store

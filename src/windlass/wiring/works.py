@@ -9,9 +9,9 @@ from windlass.api.planner import WirePlanner
 from windlass.client.webhooks import HttpCourier
 from windlass.clock import RealChance, RealClock
 from windlass.domain.config import Config
-from windlass.domain.webhooks import parse_networks
+from windlass.domain.schedules.webhooks import parse_networks
 from windlass.engine.engine import Engine
-from windlass.engine.files import Files
+from windlass.engine.files.files import Files
 from windlass.engine.loops.capability import CapabilityLoop
 from windlass.engine.loops.cleanup import CleanupLoop
 from windlass.engine.loops.cron import CronLoop
@@ -23,9 +23,9 @@ from windlass.engine.loops.scheduling import SchedulingLoop
 from windlass.engine.loops.statistics import StatisticsLoop
 from windlass.engine.loops.ticker import Loop, Ticker
 from windlass.engine.loops.watchdog import WatchdogLoop
-from windlass.engine.reactions import Reactions
-from windlass.engine.schedules import Schedules
-from windlass.engine.templates import Templates
+from windlass.engine.schedules.reactions import Reactions
+from windlass.engine.schedules.schedules import Schedules
+from windlass.engine.schedules.templates import Templates
 from windlass.executors import load_kinds
 from windlass.ports.blobs import Blobs
 from windlass.ports.store import Store

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import structlog
 
-from windlass.domain.errors import (
+from windlass.domain.values.errors import (
     Conflict,
     InvalidInput,
     Overloaded,

@@ -4,7 +4,7 @@ import hashlib
 import mimetypes
 from pathlib import Path
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.ports.clock import Clock
 from windlass.ports.gateway import Gateway, Holder
 

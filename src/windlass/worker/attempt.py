@@ -14,8 +14,8 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 import structlog
 
-from windlass.domain.errors import InvalidInput, WindlassError
-from windlass.domain.quantities import format_duration
+from windlass.domain.values.errors import InvalidInput, WindlassError
+from windlass.domain.values.quantities import format_duration
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Executor, Limits, Result
 from windlass.ports.gateway import Gateway, Holder

@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from windlass.domain.errors import Conflict
+from windlass.domain.values.errors import Conflict
 from windlass.engine.engine import Engine
-from windlass.engine.workers import Enrolment
+from windlass.engine.fleet.workers import Enrolment
 from windlass.ports.gateway import Holder
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.sync import SyncReply, SyncRequest

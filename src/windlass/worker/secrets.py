@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from windlass.domain.errors import InvalidInput
-from windlass.domain.secrets import (
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.access.secrets import (
     EVERYONE,
     advertise,
     check_secret_name,

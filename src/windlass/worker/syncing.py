@@ -11,7 +11,7 @@ from typing import Any
 
 import structlog
 
-from windlass.domain.errors import Conflict, NotFound, Overloaded, WindlassError
+from windlass.domain.values.errors import Conflict, NotFound, Overloaded, WindlassError
 from windlass.ports.clock import Chance, Clock
 from windlass.ports.gateway import Gateway
 from windlass.wire.sync import Finished, Released, SyncReply, SyncRequest

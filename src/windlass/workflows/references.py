@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.domain.graph import put_in_order
-from windlass.domain.job import DEPENDENCY_LIMIT
+from windlass.domain.job.dependency_graph import put_in_order
+from windlass.domain.job.job import DEPENDENCY_LIMIT
 from windlass.wire.jobs import JobRequest
 from windlass.workflows.checking import suggest
 from windlass.workflows.matrix import Combination, named

@@ -2,9 +2,9 @@
 
 import pytest
 
-from windlass.domain.aliases import ALIASES, VOCABULARIES, parse_state, show_state
-from windlass.domain.errors import InvalidInput
-from windlass.domain.states import State
+from windlass.domain.lifecycle.aliases import ALIASES, VOCABULARIES, parse_state, show_state
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.lifecycle.states import State
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,11 @@
 
 import pytest
 
-from windlass.domain.capability import describe, nearest, parse_grace
-from windlass.domain.errors import InvalidInput
-from windlass.domain.job import NEVER
-from windlass.domain.matching import parse_clause
-from windlass.domain.shape import Shape
+from windlass.domain.job.capability import describe, nearest, parse_grace
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.job.job import NEVER
+from windlass.domain.matching.matching import parse_clause
+from windlass.domain.matching.shapes import Shape
 
 BIG = Shape(
     namespace="default", queue="default", task="t",

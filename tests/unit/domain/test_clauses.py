@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.domain.clauses import (
+from windlass.domain.matching.clauses import (
     Clause,
     canonical_clause,
     canonical_requires,
     parse_clause,
     target,
 )
-from windlass.domain.errors import InvalidInput, shorten
+from windlass.domain.values.errors import InvalidInput, shorten
 
 GIB = 1024**3
 

@@ -5,10 +5,10 @@ import pytest
 from msgspec.structs import replace
 
 from windlass.domain.config import Config, describe_options, validate
-from windlass.domain.errors import InvalidInput
-from windlass.domain.options import Option
-from windlass.domain.retry import RetryPolicy
-from windlass.domain.timeouts import TimeoutPolicy
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.options import Option
+from windlass.domain.lifecycle.retries import RetryPolicy
+from windlass.domain.lifecycle.timeouts import TimeoutPolicy
 
 DEFAULT = Config()
 

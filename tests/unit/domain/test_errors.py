@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.domain.errors import (
+from windlass.domain.values.errors import (
     GOT_LIMIT,
     Conflict,
     InvalidInput,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.domain.failure import (
+from windlass.domain.lifecycle.failures import (
     FAILURE_BY_CODE,
     FAILURE_BY_NAME,
     INFRASTRUCTURE,

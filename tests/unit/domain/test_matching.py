@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.domain.matching import (
+from windlass.domain.matching.matching import (
     Clause,
     Mismatch,
     all_mismatches,

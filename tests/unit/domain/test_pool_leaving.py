@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.unit.domain.pool_fleets import NOW, SECOND, pool, target
-from windlass.domain.pool_scale import Host
-from windlass.domain.pool_sizing import (
+from windlass.domain.pools.scale import Host
+from windlass.domain.pools.sizing import (
     Fleet,
     Member,
     PoolNow,

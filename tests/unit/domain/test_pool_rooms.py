@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.domain.pool_fleets import NOW, pool, target
-from windlass.domain.pool_flow import spare_flow
-from windlass.domain.pool_scale import MILLI, Host, Target
-from windlass.domain.pool_sizing import Fleet, PoolNow, Verdict, size
-from windlass.domain.pool_what_if import what_if
+from windlass.domain.pools.flow import spare_flow
+from windlass.domain.pools.scale import MILLI, Host, Target
+from windlass.domain.pools.sizing import Fleet, PoolNow, Verdict, size
+from windlass.domain.pools.what_if import what_if
 
 TARGET_MS = 5_000
 

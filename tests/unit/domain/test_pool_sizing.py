@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.domain.pool_fleets import NOW, pool, target
-from windlass.domain.pool_scale import Host, Target
-from windlass.domain.pool_sizing import (
+from windlass.domain.pools.scale import Host, Target
+from windlass.domain.pools.sizing import (
     NEVER,
     Fleet,
     PoolNow,
@@ -17,7 +17,7 @@ from windlass.domain.pool_sizing import (
     size,
     target_with,
 )
-from windlass.domain.pool_what_if import what_if
+from windlass.domain.pools.what_if import what_if
 
 
 def fleet(one: PoolNow, *targets: Target, hosts: Sequence[Host] = ()) -> Fleet:

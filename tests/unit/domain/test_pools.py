@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from windlass.domain.errors import InvalidInput
-from windlass.domain.pools import (
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.pools.pools import (
     FIELDS,
     HOUR_MS,
     PROVIDERS,

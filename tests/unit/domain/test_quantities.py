@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.domain.errors import InvalidInput, shorten
-from windlass.domain.quantities import (
+from windlass.domain.values.errors import InvalidInput, shorten
+from windlass.domain.values.quantities import (
     DURATION_LIMIT_MS,
     SIZE_LIMIT,
     format_duration,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.domain.errors import InvalidInput, shorten
-from windlass.domain.rank import (
+from windlass.domain.values.errors import InvalidInput, shorten
+from windlass.domain.lifecycle.rank import (
     AGING_OFF_INTERVAL_MS,
     LEVEL_LIMIT,
     OTHER,

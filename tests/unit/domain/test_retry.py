@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.domain.failure import FailureClass
-from windlass.domain.retry import (
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.lifecycle.retries import (
     RETRIED_BY_DEFAULT,
     GiveUp,
     Retry,

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.domain.room import MANY, Room
-from windlass.domain.shape import Shape
+from windlass.domain.matching.room import MANY, Room
+from windlass.domain.matching.shapes import Shape
 
 AMOUNTS = st.dictionaries(st.sampled_from(["cpus", "gpus", "licences"]), st.integers(1, 4))
 SHAPES = st.builds(

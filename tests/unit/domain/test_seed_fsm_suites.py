@@ -6,11 +6,11 @@ The table is written out once more, in the design's own words, so that a slip in
 
 import pytest
 
-from windlass.domain.aliases import parse_state
-from windlass.domain.errors import InvalidTransition
-from windlass.domain.failure import FailureClass
-from windlass.domain.retry import GiveUp, Retry, RetryPolicy, backoff_ms, decide_retry
-from windlass.domain.states import (
+from windlass.domain.lifecycle.aliases import parse_state
+from windlass.domain.values.errors import InvalidTransition
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.lifecycle.retries import GiveUp, Retry, RetryPolicy, backoff_ms, decide_retry
+from windlass.domain.lifecycle.states import (
     ACTIVE,
     TERMINAL,
     State,
@@ -19,7 +19,7 @@ from windlass.domain.states import (
     is_terminal,
     validate_transition,
 )
-from windlass.domain.timeouts import (
+from windlass.domain.lifecycle.timeouts import (
     TimeoutPolicy,
     is_assigned_overdue,
     limits_for,

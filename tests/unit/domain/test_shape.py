@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from windlass.domain.matching import canonical_requires, canonical_resources
-from windlass.domain.shape import Shape, can_run, shape_digest, shape_mismatches
+from windlass.domain.matching.matching import canonical_requires, canonical_resources
+from windlass.domain.matching.shapes import Shape, can_run, shape_digest, shape_mismatches
 
 
 def shape(

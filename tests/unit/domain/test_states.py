@@ -5,8 +5,8 @@ import pickle
 import msgspec
 import pytest
 
-from windlass.domain.errors import InvalidTransition
-from windlass.domain.states import (
+from windlass.domain.values.errors import InvalidTransition
+from windlass.domain.lifecycle.states import (
     ACTIVE,
     NEW_CODE,
     STATE_BY_CODE,

@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.domain.statistics import (
+from windlass.domain.rows.statistics import (
     Histogram,
     Measure,
     as_histogram,

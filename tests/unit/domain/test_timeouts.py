@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.domain.timeouts import (
+from windlass.domain.lifecycle.timeouts import (
     RunLimits,
     TimeoutPolicy,
     assigned_deadline_ms,

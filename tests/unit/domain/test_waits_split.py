@@ -5,8 +5,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.domain.states import State
-from windlass.domain.waits_split import (
+from windlass.domain.lifecycle.states import State
+from windlass.domain.explain.waiting_time import (
     QUEUED_CAUSES,
     Cause,
     Interval,

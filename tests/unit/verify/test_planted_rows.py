@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.unit.verify.history import History, healthy
-from windlass.domain.records import KEPT_WHILE_RUNNING, KeyRow
-from windlass.domain.states import State
+from windlass.domain.rows.records import KEPT_WHILE_RUNNING, KeyRow
+from windlass.domain.lifecycle.states import State
 from windlass.engine.verify import judge
 from windlass.ports.store import Snapshot
 

@@ -6,8 +6,8 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput
-from windlass.domain.quantities import parse_duration_ms
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import parse_duration_ms
 
 Args = TypeVar("Args")
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.domain.tasks.declared import (
     LIST_LIMIT,
     check_scratch_path,

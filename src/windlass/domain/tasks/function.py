@@ -7,7 +7,7 @@ could be imported: there a misfit is refused at submit.
 import inspect
 from typing import Any, NamedTuple
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.domain.tasks.kind import TaskPlan
 
 

@@ -4,7 +4,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.domain.tasks import ffmpeg, gstreamer
 from windlass.domain.tasks.declared import check_texts, read_declared, read_duration
 from windlass.domain.tasks.ffmpeg import FfmpegArgs

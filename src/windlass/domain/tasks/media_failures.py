@@ -3,7 +3,7 @@
 import re
 from typing import Final, NamedTuple
 
-from windlass.domain.failure import FailureClass
+from windlass.domain.lifecycle.failures import FailureClass
 
 MESSAGE_LIMIT: Final = 500
 

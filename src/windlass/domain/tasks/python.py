@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.domain.tasks.declared import read_declared
 from windlass.domain.tasks.kind import TaskPlan
 

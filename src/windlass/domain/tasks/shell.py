@@ -4,8 +4,8 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput
-from windlass.domain.quantities import parse_duration_ms, parse_size
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import parse_duration_ms, parse_size
 from windlass.domain.tasks.kind import TaskPlan
 
 MOST_WORDS: Final = 100_000

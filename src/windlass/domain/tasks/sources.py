@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.domain.tasks.declared import check_scratch_path, check_text, check_texts
 
 STREAM_SCHEMES: Final = frozenset(

@@ -4,8 +4,8 @@ from functools import partial
 
 import msgspec
 
-from windlass.domain.records import Ticket
-from windlass.engine.capability import (
+from windlass.domain.rows.records import Ticket
+from windlass.engine.fleet.capability import (
     Fleet,
     Impossible,
     Verdicts,

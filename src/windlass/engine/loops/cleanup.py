@@ -3,7 +3,7 @@
 import msgspec
 
 from windlass.engine.engine import Engine
-from windlass.engine.upkeep import recover_orphans
+from windlass.engine.fleet.lost_workers import recover_orphans
 
 
 class Report(msgspec.Struct, frozen=True):

@@ -3,7 +3,7 @@
 import msgspec
 
 from windlass.engine.engine import Engine
-from windlass.engine.schedule_runs import Runs
+from windlass.engine.schedules.runs import Runs
 
 
 class Report(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ import structlog
 
 from windlass.engine.engine import Engine
 from windlass.engine.loops.ticker import Loop, Ticker
-from windlass.engine.work import Work
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.clock import Clock
 from windlass.ports.store import Tx
 

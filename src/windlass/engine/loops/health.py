@@ -3,8 +3,8 @@
 import msgspec
 
 from windlass.engine.engine import Engine
-from windlass.engine.upkeep import end_overdue, hear, judge_silence
-from windlass.engine.work import Work
+from windlass.engine.fleet.lost_workers import end_overdue, hear, judge_silence
+from windlass.engine.transaction.unit_of_work import Work
 
 
 class Report(msgspec.Struct, frozen=True):

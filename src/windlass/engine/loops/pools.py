@@ -12,22 +12,22 @@ from typing import Final, TypeVar
 import msgspec
 import structlog
 
-from windlass.domain.access import Code
-from windlass.domain.errors import InvalidInput, WindlassError
-from windlass.domain.pool_sizing import Verdict
-from windlass.domain.pool_templates import decode_pool
-from windlass.domain.pools import Pool, PoolRow, PoolWorkerRow
+from windlass.domain.access.tokens import Code
+from windlass.domain.values.errors import InvalidInput, WindlassError
+from windlass.domain.pools.sizing import Verdict
+from windlass.domain.pools.templates import decode_pool
+from windlass.domain.pools.pools import Pool, PoolRow, PoolWorkerRow
 from windlass.engine.access import CODE_PREFIX, digest_of
-from windlass.engine.pool_reconcile import Found, Requests, reconcile
-from windlass.engine.pool_steps import (
+from windlass.engine.pools.reconcile import Found, Requests, reconcile
+from windlass.engine.pools.steps import (
     decide,
     note_ended,
     note_fault,
     note_launch,
     note_refusal,
 )
-from windlass.engine.pools import Pools
-from windlass.engine.work import Work
+from windlass.engine.pools.pools import Pools
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.provider import Machine, Order, Owner, Provider, ProviderFault
 
 TURN_UNTIL: Final = "pools_turn_until"

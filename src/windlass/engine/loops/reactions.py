@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from windlass.engine.engine import Engine
-from windlass.engine.reactions import Reactions
+from windlass.engine.schedules.reactions import Reactions
 
 AT_ONCE: Final = 20  # webhooks that are sent side by side
 

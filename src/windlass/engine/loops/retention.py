@@ -7,8 +7,8 @@ from typing import Protocol
 import msgspec
 
 from windlass.engine.engine import Engine
-from windlass.engine.orphans import Swept, sweep_files
-from windlass.engine.retention import (
+from windlass.engine.files.orphaned_files import Swept, sweep_files
+from windlass.engine.history.retention import (
     Walk,
     lose_logs,
     remove_empty_workflows,
@@ -17,7 +17,7 @@ from windlass.engine.retention import (
     trim_reactions,
     trim_runs,
 )
-from windlass.engine.work import Work
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.blobs import Blobs
 
 SWEEP_MS = 3_600_000  # every file's name is read, so not in each round

@@ -5,7 +5,7 @@ from functools import partial
 import msgspec
 
 from windlass.engine.engine import Engine
-from windlass.engine.statistics import account, pass_over
+from windlass.engine.history.statistics import account, pass_over
 
 MOST = 50_000  # events a round: beyond it the newest stand for all
 

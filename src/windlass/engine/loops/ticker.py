@@ -6,7 +6,7 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 import structlog
 
-from windlass.domain.errors import WindlassError
+from windlass.domain.values.errors import WindlassError
 from windlass.ports.clock import Clock
 
 R_co = TypeVar("R_co", covariant=True)

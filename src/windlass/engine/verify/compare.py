@@ -1,6 +1,6 @@
 """S20: the rows of a snapshot against what the log led to."""
 
-from windlass.domain.workflow import ENDED
+from windlass.domain.lifecycle.workflow_state import ENDED
 from windlass.engine.verify.findings import Findings
 from windlass.engine.verify.known import Known
 from windlass.engine.verify.past import JobPast, Past

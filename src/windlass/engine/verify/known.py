@@ -4,10 +4,10 @@ from functools import lru_cache
 
 import msgspec
 
-from windlass.domain.job import Concurrency
-from windlass.domain.matching import merge_metadata
-from windlass.domain.records import JobRecord
-from windlass.domain.shape import Shape, can_run
+from windlass.domain.job.job import Concurrency
+from windlass.domain.matching.matching import merge_metadata
+from windlass.domain.rows.records import JobRecord
+from windlass.domain.matching.shapes import Shape, can_run
 from windlass.ports.store import Snapshot
 
 _shape_decoder = msgspec.json.Decoder(Shape)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
-from windlass.domain.errors import InvalidInput, WindlassError
+from windlass.domain.values.errors import InvalidInput, WindlassError
 
 Scope = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Any]]

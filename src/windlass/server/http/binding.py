@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.server.http.call import Call
 from windlass.server.http.errors import NOTHING, Malformed, NotJson
 from windlass.server.http.router import PLACEHOLDER

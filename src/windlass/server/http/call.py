@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable
 from typing import Any
 
 from windlass.api.errors import Unauthorized
-from windlass.domain.roles import Identity
+from windlass.domain.access.roles import Identity
 from windlass.server.http.asgi import Receive, Scope, read_body, stream_body, unless_disconnected
 from windlass.server.http.permissions import NO_TOKEN
 from windlass.server.services import Services

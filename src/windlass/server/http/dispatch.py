@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import structlog
 
-from windlass.domain.errors import WindlassError
+from windlass.domain.values.errors import WindlassError
 from windlass.server.http.asgi import Receive, Scope, Send
 from windlass.server.http.authentication import bearer
 from windlass.server.http.binding import Binder, signature_of

@@ -4,7 +4,7 @@ import math
 from typing import Any, Final
 
 from windlass.api.errors import Forbidden, Unauthorized
-from windlass.domain.errors import (
+from windlass.domain.values.errors import (
     Conflict,
     InvalidInput,
     InvalidTransition,

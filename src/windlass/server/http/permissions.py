@@ -3,7 +3,7 @@
 from typing import Final, NamedTuple
 
 from windlass.api.errors import Forbidden, Unauthorized
-from windlass.domain.roles import Identity, Role
+from windlass.domain.access.roles import Identity, Role
 
 NO_TOKEN: Final = "this needs a valid token: Authorization: Bearer …"
 

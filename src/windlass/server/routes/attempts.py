@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from windlass.api.children import Children
 from windlass.api.errors import Forbidden
-from windlass.domain.errors import NotFound
+from windlass.domain.values.errors import NotFound
 from windlass.ports.gateway import Holder
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call

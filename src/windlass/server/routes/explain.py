@@ -1,7 +1,7 @@
 """Routes that explain: why a job waits, why a worker is idle, where a job's time went."""
 
-from windlass.domain.explanation import Explanation, WorkerExplanation
-from windlass.domain.waits_split import TimeSpent
+from windlass.domain.explain.explanation import Explanation, WorkerExplanation
+from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.server.http.binding import Id
 from windlass.server.http.call import Call
 from windlass.server.http.permissions import VIEWER

@@ -7,9 +7,9 @@ from urllib.parse import quote
 import msgspec
 
 from windlass.api.render import show_artifact
-from windlass.domain.files import ArtifactRow, LogState
-from windlass.engine.following import READ_LIMIT, follow_growing
-from windlass.engine.log_files import LogReading
+from windlass.domain.rows.files import ArtifactRow, LogState
+from windlass.engine.files.follow_log import READ_LIMIT, follow_growing
+from windlass.engine.files.logs import LogReading
 from windlass.server.http.call import Call
 from windlass.server.http.permissions import ANY_TOKEN, VIEWER
 from windlass.server.http.replies import BINARY, TEXT, Stream

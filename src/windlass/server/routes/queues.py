@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from windlass.domain.job import check_name
-from windlass.domain.rank import queue_weight
-from windlass.domain.records import LimitRow, QueueRow
-from windlass.engine.queues import QueueLimits
+from windlass.domain.job.job import check_name
+from windlass.domain.lifecycle.rank import queue_weight
+from windlass.domain.rows.records import LimitRow, QueueRow
+from windlass.engine.fleet.queues import QueueLimits
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
 from windlass.server.http.permissions import OPERATOR, VIEWER

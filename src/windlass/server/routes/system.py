@@ -1,8 +1,8 @@
 """Routes about the server itself: health, metrics, verification, namespaces, names."""
 
-from windlass.domain.errors import WindlassError
-from windlass.domain.files import NameRow
-from windlass.domain.moments import format_moment
+from windlass.domain.values.errors import WindlassError
+from windlass.domain.rows.files import NameRow
+from windlass.domain.values.times import format_moment
 from windlass.engine.verify import verify as verify_store
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call

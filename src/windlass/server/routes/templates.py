@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from windlass.engine.templates import VERSION_LIMIT
+from windlass.engine.schedules.templates import VERSION_LIMIT
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
 from windlass.server.http.permissions import OPERATOR, SUBMITTER, VIEWER

@@ -1,7 +1,7 @@
 """Routes about workflows; they are created by submitting jobs."""
 
 from windlass.api.parse import workflow_filter
-from windlass.domain.views import JobFilter
+from windlass.domain.rows.views import JobFilter
 from windlass.server.http.binding import Body, Cursor, Id
 from windlass.server.http.call import Call
 from windlass.server.http.permissions import SUBMITTER, VIEWER
