@@ -16,6 +16,7 @@ from statistics import quantiles
 
 import msgspec
 import uvloop
+from windlass.engine.fleet.queues import QueueLimits
 
 from benchmarks import drive
 from benchmarks.fill import (
@@ -32,7 +33,6 @@ from benchmarks.report import Row
 from benchmarks.stores import OpenFilled, filled_postgres, filled_sqlite
 from tests.support.postgres import start_postgres
 from windlass.engine.engine import Engine
-from windlass.engine.fleet.queues import QueueLimits
 
 WANTS = (1, 100)
 BASE_JOBS = 1_000

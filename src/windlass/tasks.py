@@ -14,8 +14,8 @@ from typing import Any, Final, Protocol, TypeVar, overload
 
 import msgspec
 
-from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.domain.tasks.function import as_arguments
+from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.wire.jobs import Duration, JobRequest, SubmitReply, SubmitRequest
 
 MARK: Final = "__windlass_task__"

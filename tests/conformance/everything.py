@@ -2,6 +2,12 @@
 
 from collections.abc import Awaitable, Callable
 
+from windlass.domain.matching.workers import PastMetadata
+from windlass.domain.rows.baseline import BaselineRow
+from windlass.domain.rows.files import Dynamic, Progress
+from windlass.domain.rows.records import JobTry, KeyRow, QueueRow, RateRow, Reservation
+from windlass.domain.rows.statistics import StatisticsRow, Usage
+
 from tests.conformance.pool_rows import cost, pool, pool_worker
 from tests.conformance.rows import (
     CANCELING,
@@ -30,11 +36,6 @@ from tests.conformance.rows import (
     worker,
     workflow,
 )
-from windlass.domain.rows.baseline import BaselineRow
-from windlass.domain.rows.files import Dynamic, Progress
-from windlass.domain.rows.records import JobTry, KeyRow, QueueRow, RateRow, Reservation
-from windlass.domain.rows.statistics import StatisticsRow, Usage
-from windlass.domain.matching.workers import PastMetadata
 from windlass.ports.store import Tx
 
 # Roles whose tests and steps are still to come, and their tables. Both lists are exact: a

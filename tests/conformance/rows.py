@@ -7,6 +7,8 @@ mixes up two of them is found out.
 from typing import Any
 
 from windlass.domain.access.tokens import Code, Token
+from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.workflow_state import COUNTS
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.files import ArtifactRow, LogRow, LogState, NameRow
 from windlass.domain.rows.records import (
@@ -24,8 +26,6 @@ from windlass.domain.rows.records import (
     WorkflowRow,
 )
 from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
-from windlass.domain.lifecycle.states import State
-from windlass.domain.lifecycle.workflow_state import COUNTS
 
 QUEUED = State.QUEUED.code
 ASSIGNED = State.ASSIGNED.code

@@ -1,7 +1,8 @@
 """`CatalogTx`: what engines cache: shapes, queues, settings."""
 
-from tests.conformance.driver import Driver
 from windlass.domain.rows.records import QueueRow, ShapeRow
+
+from tests.conformance.driver import Driver
 from windlass.ports.store import Tx
 
 

@@ -2,6 +2,10 @@
 
 from functools import partial
 
+from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.workflow_state import COUNTS, WorkflowState
+from windlass.domain.rows.records import WorkflowAbout
+
 from tests.conformance.driver import Driver
 from tests.conformance.rows import (
     COMPLETED,
@@ -19,9 +23,6 @@ from tests.conformance.rows import (
     wait,
     workflow,
 )
-from windlass.domain.rows.records import WorkflowAbout
-from windlass.domain.lifecycle.states import State
-from windlass.domain.lifecycle.workflow_state import COUNTS, WorkflowState
 from windlass.ports.store import Tx
 
 BLOCKED = State.BLOCKED.code

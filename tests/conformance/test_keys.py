@@ -1,7 +1,8 @@
 """`JobsTx`: idempotency keys, each of which stands for one job of its namespace."""
 
-from tests.conformance.driver import Driver
 from windlass.domain.rows.records import KeyRow
+
+from tests.conformance.driver import Driver
 from windlass.ports.store import Tx
 
 FIRST = KeyRow("team", "build-1", 1, "digest-a")

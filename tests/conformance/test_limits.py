@@ -1,7 +1,8 @@
 """`LimitsTx`: concurrency keys and how many leases count against each."""
 
-from tests.conformance.driver import Driver
 from windlass.domain.rows.records import LimitRow
+
+from tests.conformance.driver import Driver
 from windlass.ports.store import Tx
 
 

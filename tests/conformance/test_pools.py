@@ -1,5 +1,7 @@
 """`PoolsTx`: names that are taken once, workers until they are gone, sums, and the load."""
 
+from windlass.domain.pools.pools import Lifecycle
+
 from tests.conformance.driver import Driver
 from tests.conformance.pool_rows import cost, pool, pool_worker
 from tests.conformance.rows import (
@@ -16,7 +18,6 @@ from tests.conformance.rows import (
     ticket,
     worker,
 )
-from windlass.domain.pools.pools import Lifecycle
 from windlass.ports.store import Tx
 from windlass.ports.store_pools import Load, Span, Spell
 

@@ -1,9 +1,10 @@
 """`ViewsTx`: what explains a wait, read without a lock."""
 
-from tests.conformance.driver import Driver
-from tests.conformance.rows import QUEUED, RUNNING, event, grant, new_job, ticket, worker
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import RateRow
+
+from tests.conformance.driver import Driver
+from tests.conformance.rows import QUEUED, RUNNING, event, grant, new_job, ticket, worker
 from windlass.ports.store import Tx
 
 

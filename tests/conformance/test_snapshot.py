@@ -1,5 +1,7 @@
 """`Store.snapshot`: everything there is, in one order whatever the order of writing was."""
 
+from windlass.domain.rows.records import KeyRow, QueueRow
+
 from tests.conformance.driver import Driver
 from tests.conformance.rows import (
     RUNNING,
@@ -13,7 +15,6 @@ from tests.conformance.rows import (
     worker,
     workflow,
 )
-from windlass.domain.rows.records import KeyRow, QueueRow
 from windlass.ports.store import Snapshot, Tx
 
 NAMES = ["b", "B", "a", "ä", "z", "Z-1", "_", "10", "9"]

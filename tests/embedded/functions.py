@@ -4,8 +4,9 @@ import os
 import time
 from pathlib import Path
 
-import windlass
 from windlass.domain.values.errors import InvalidInput
+
+import windlass
 
 
 @windlass.task

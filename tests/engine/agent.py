@@ -5,8 +5,9 @@ from typing import Any
 
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.engine.attempts.activity import Activity
-from windlass.engine.engine import Engine
 from windlass.engine.fleet.workers import Enrolment
+
+from windlass.engine.engine import Engine
 from windlass.wire.sync import (
     Assignment,
     Finished,

@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from windlass.domain.pools.pools import Lifecycle, Pool, PoolWorkerRow
+from windlass.engine.pools.pools import Pools
+
 from tests.engine.agent import Agent
 from tests.engine.rig import Rig
-from windlass.domain.pools.pools import Lifecycle, Pool, PoolWorkerRow
 from windlass.engine.engine import Engine
 from windlass.engine.loops.pools import PoolsLoop, Report
-from windlass.engine.pools.pools import Pools
 from windlass.ports.provider import Machine, Order, Owner, ProviderFault
 
 

@@ -3,10 +3,11 @@
 import hashlib
 from collections.abc import AsyncIterator
 
+from windlass.engine.files.files import Files
+
 from tests.engine.agent import Agent
 from tests.engine.rig import Rig
 from windlass.blobs.memory import MemoryBlobs
-from windlass.engine.files.files import Files
 from windlass.ports.gateway import Holder
 from windlass.wire.sync import Assignment
 

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+from windlass.domain.job.job import JobSpec
+from windlass.domain.lifecycle.workflow_state import WorkflowState
+from windlass.domain.rows.records import WorkflowRow
+from windlass.engine.submit.submission import Submitted, WorkflowSpec
+
 from tests.engine.agent import Agent
 from tests.engine.rig import Rig
-from windlass.domain.job.job import JobSpec
-from windlass.domain.rows.records import WorkflowRow
-from windlass.domain.lifecycle.workflow_state import WorkflowState
-from windlass.engine.submit.submission import Submitted, WorkflowSpec
 
 
 async def row_of(rig: Rig, workflow: int) -> WorkflowRow:

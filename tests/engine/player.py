@@ -3,16 +3,16 @@
 from typing import Any
 
 import msgspec
+from windlass.domain.job.job import Concurrency, JobSpec
+from windlass.domain.lifecycle.workflow_state import is_failing
+from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.rows.events import Event
+from windlass.domain.values.errors import WindlassError
+from windlass.engine.submit.submission import WorkflowSpec
 
 from tests.engine.agent import Agent
 from tests.engine.moves import METADATA, WORKERS, Advance, Command, Loop, Move, Report, Submit, Sync
 from tests.engine.rig import Rig
-from windlass.domain.values.errors import WindlassError
-from windlass.domain.rows.events import Event
-from windlass.domain.job.job import Concurrency, JobSpec
-from windlass.domain.matching.workers import WorkerStatus
-from windlass.domain.lifecycle.workflow_state import is_failing
-from windlass.engine.submit.submission import WorkflowSpec
 from windlass.wire.sync import Assignment, Finished, Released, Started, SyncReply
 
 STATUSES = {

@@ -7,20 +7,21 @@ import asyncio
 from collections.abc import Coroutine, Generator, Mapping, Sequence
 from typing import Any, TypeVar
 
+from windlass.domain.job.job import JobSpec
+from windlass.domain.lifecycle.states import STATE_BY_CODE
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.records import JobRecord, Worker
+from windlass.engine.fleet.workers import Enrolment
+from windlass.engine.submit.submission import Submitted, WorkflowSpec
+
 from tests.conformance.driver import START_MS
 from tests.engine.agent import Agent
 from windlass.domain.config import Config
-from windlass.domain.rows.events import Event, EventKind
-from windlass.domain.job.job import JobSpec
-from windlass.domain.rows.records import JobRecord, Worker
-from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.engine.engine import Engine
 from windlass.engine.loops.cleanup import CleanupLoop
 from windlass.engine.loops.health import HealthLoop
 from windlass.engine.loops.scheduling import SchedulingLoop
 from windlass.engine.loops.watchdog import WatchdogLoop
-from windlass.engine.submit.submission import Submitted, WorkflowSpec
-from windlass.engine.fleet.workers import Enrolment
 from windlass.ports.store import Snapshot, Store
 
 T = TypeVar("T")

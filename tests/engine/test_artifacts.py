@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 import pytest
+from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.engine.files.artifacts import upload_key
 
 from tests.engine.agent import Agent
 from tests.engine.filing import Desk, holder_of, one
 from tests.engine.rig import MINUTE, Rig
-from windlass.domain.values.errors import InvalidInput, NotFound
-from windlass.engine.files.artifacts import upload_key
 from windlass.wire.sync import Assignment
 
 LOOKUP = {"$lookup": "env/bookworm"}

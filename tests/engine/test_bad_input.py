@@ -5,14 +5,14 @@ from typing import Any
 
 import msgspec
 import pytest
-
-from tests.engine.rig import Rig
-from windlass.domain.lifecycle.aliases import parse_state
-from windlass.domain.config import Config
-from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.domain.job.job import Concurrency, JobSpec
+from windlass.domain.lifecycle.aliases import parse_state
+from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.engine.attempts.activity import Activity
 from windlass.engine.submit.submission import WorkflowSpec
+
+from tests.engine.rig import Rig
+from windlass.domain.config import Config
 from windlass.wire.sync import Finished, Held, Released, Started, SyncRequest
 
 NAN = float("nan")

@@ -1,10 +1,11 @@
 """A worker on which too many jobs failed for its own faults is drained as bad."""
 
-from tests.engine.agent import Agent
-from tests.engine.rig import MINUTE, SECOND, Rig
-from windlass.domain.rows.events import EventKind
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.rows.events import EventKind
+
+from tests.engine.agent import Agent
+from tests.engine.rig import MINUTE, SECOND, Rig
 
 
 async def status(rig: Rig, agent: Agent) -> WorkerStatus:

@@ -1,9 +1,9 @@
 """Canceling a job in every state it can be in."""
 
 import pytest
+from windlass.domain.job.job import Concurrency
 
 from tests.engine.rig import HOUR, MINUTE, SECOND, Rig
-from windlass.domain.job.job import Concurrency
 from windlass.wire.sync import Finished
 
 

@@ -3,12 +3,12 @@
 from typing import Any
 
 import msgspec
-
-from tests.engine.rig import HOUR, MINUTE, SECOND, Rig
 from windlass.domain.job.capability import REMEMBERED_MS
-from windlass.domain.config import Config
 from windlass.domain.job.job import NEVER, Concurrency
 from windlass.domain.matching.workers import WorkerStatus
+
+from tests.engine.rig import HOUR, MINUTE, SECOND, Rig
+from windlass.domain.config import Config
 from windlass.engine.loops.capability import CapabilityLoop
 
 GPU: dict[str, Any] = {"requires": ("gpus>=1",)}

@@ -1,12 +1,12 @@
 """Jobs that a running job adds to its own workflow: fenced, and repeatable by key."""
 
 import pytest
+from windlass.domain.job.job import JobSpec
+from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 
 from tests.engine.agent import Agent
 from tests.engine.flows import finish_all, row_of, state_of, submit_flow
 from tests.engine.rig import Rig
-from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
-from windlass.domain.job.job import JobSpec
 from windlass.ports.gateway import Holder
 from windlass.wire.sync import Assignment
 

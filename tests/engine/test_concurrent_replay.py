@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from windlass.domain.job.job import Concurrency, JobSpec
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.values.errors import Conflict, NotFound, WindlassError
 
 from tests.engine.agent import Agent
 from tests.engine.conftest import Rigs
 from tests.engine.rig import MINUTE, SECOND, Rig
-from windlass.domain.values.errors import Conflict, NotFound, WindlassError
-from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.job.job import Concurrency, JobSpec
 from windlass.engine.engine import Engine
 from windlass.engine.loops.cleanup import CleanupLoop
 from windlass.engine.loops.health import HealthLoop

@@ -4,11 +4,11 @@ import asyncio
 from typing import Any
 
 import pytest
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.values.errors import InvalidInput
+from windlass.engine.jobs.deadlines import SLACK_MS
 
 from tests.engine.rig import HOUR, MINUTE, SECOND, Rig
-from windlass.domain.values.errors import InvalidInput
-from windlass.domain.lifecycle.failures import FailureClass
-from windlass.engine.jobs.deadlines import SLACK_MS
 
 START = "deadline: start_before has passed"
 FINISH = "deadline: finish_before has passed"

@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
+from windlass.domain.values.errors import Conflict
 
 from tests.engine.agent import Agent
 from tests.engine.rig import HOUR, MINUTE, Rig
-from windlass.domain.values.errors import Conflict
 from windlass.wire.sync import Finished
 
 

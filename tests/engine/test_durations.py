@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
+from windlass.domain.values.errors import Conflict, InvalidInput
 
 from tests.engine.filing import Desk, holder_of
 from tests.engine.rig import HOUR, MINUTE, SECOND, Rig
 from tests.engine.test_timeouts import BACKSTOP, alive, settled_agent
-from windlass.domain.values.errors import Conflict, InvalidInput
 
 FILE = {"input": "a.mp4", "output": "b.mp4"}
 STREAM = {"input": "a.mp4", "output": "rtmp://host/live"}

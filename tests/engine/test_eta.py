@@ -1,12 +1,13 @@
 """What is expected of jobs, from what is ahead of them and what such jobs took."""
 
-from tests.engine.rig import MINUTE, Rig
 from windlass.domain.explain.forecast import Span
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.views import JobFilter
 from windlass.engine.explain.forecast import Outlook
-from windlass.engine.loops.statistics import StatisticsLoop
 from windlass.engine.history.statistics import SETTLED_MS
+
+from tests.engine.rig import MINUTE, Rig
+from windlass.engine.loops.statistics import StatisticsLoop
 from windlass.ports.store import Tx
 
 

@@ -1,13 +1,13 @@
 """`explain`: why a job waits, in the words of the functions that decide it."""
 
 import pytest
+from windlass.domain.explain.explanation import Explanation
+from windlass.domain.job.job import Concurrency
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.values.errors import InvalidInput, NotFound
 
 from tests.engine.rig import MINUTE, SECOND, Rig
-from windlass.domain.values.errors import InvalidInput, NotFound
-from windlass.domain.explain.explanation import Explanation
-from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.job.job import Concurrency
-from windlass.domain.matching.workers import WorkerStatus
 
 GIB = 1024**3
 

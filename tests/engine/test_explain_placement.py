@@ -1,11 +1,12 @@
 """`explain` beside limits of queues, rates, and what workers have in use."""
 
-from tests.engine.rig import MINUTE, SECOND, Rig
-from tests.engine.test_explain import actions, kinds
 from windlass.domain.job.job import NEVER
 from windlass.domain.matching.rates import Rate
-from windlass.engine.loops.statistics import StatisticsLoop
 from windlass.engine.fleet.queues import QueueLimits
+
+from tests.engine.rig import MINUTE, SECOND, Rig
+from tests.engine.test_explain import actions, kinds
+from windlass.engine.loops.statistics import StatisticsLoop
 
 GIB = 1024**3
 

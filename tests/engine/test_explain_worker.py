@@ -1,11 +1,11 @@
 """`explain WORKER`: why it is idle."""
 
 import pytest
-
-from tests.engine.rig import Rig
-from windlass.domain.values.errors import NotFound
 from windlass.domain.job.job import Concurrency
 from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.values.errors import NotFound
+
+from tests.engine.rig import Rig
 
 
 async def test_with_nothing_to_do_it_says_so(rig: Rig) -> None:

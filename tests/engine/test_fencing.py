@@ -3,10 +3,10 @@
 from collections.abc import Awaitable, Callable
 
 import pytest
+from windlass.domain.values.errors import Conflict
 
 from tests.engine.agent import Agent
 from tests.engine.rig import Rig
-from windlass.domain.values.errors import Conflict
 from windlass.wire.sync import Assignment, Finished, Released, Started, SyncReply
 
 Report = Callable[[Agent, Assignment], Awaitable[SyncReply]]

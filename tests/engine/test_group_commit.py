@@ -5,11 +5,17 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import pytest
+from windlass.domain.job.job import JobSpec
+from windlass.domain.values.errors import (
+    Conflict,
+    InvalidInput,
+    NotFound,
+    Overloaded,
+    StoreUnavailable,
+)
 
 from tests.engine.rig import Rig
 from windlass.domain.config import Config
-from windlass.domain.values.errors import Conflict, InvalidInput, NotFound, Overloaded, StoreUnavailable
-from windlass.domain.job.job import JobSpec
 from windlass.ports.store import Store, Tx
 
 T = TypeVar("T")

@@ -1,10 +1,10 @@
 """Giving attempts back: no fault of the job, but not for ever."""
 
 import pytest
+from windlass.domain.lifecycle.retries import RetryPolicy
 
 from tests.engine.rig import MINUTE, SECOND, Rig
 from windlass.domain.config import Config
-from windlass.domain.lifecycle.retries import RetryPolicy
 
 
 async def test_an_unstarted_job_goes_back_into_the_queue_at_once(rig: Rig) -> None:

@@ -10,15 +10,15 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from windlass.domain.job.job import Concurrency, JobSpec
+from windlass.domain.values.errors import WindlassError
+from windlass.engine.fleet.queues import QueueLimits
+from windlass.engine.submit.submission import WorkflowSpec
 
 from tests.engine.agent import Agent
 from tests.engine.conftest import Rigs
 from tests.engine.rig import SECOND, Rig
-from windlass.domain.values.errors import WindlassError
-from windlass.domain.job.job import Concurrency, JobSpec
 from windlass.engine.sync import fast_path as hot
-from windlass.engine.fleet.queues import QueueLimits
-from windlass.engine.submit.submission import WorkflowSpec
 from windlass.ports.store_hot import HotRules, PlainSync, PlainSynced
 from windlass.store.postgres.hot import PostgresHot
 from windlass.wire.sync import Assignment, Finished, SyncReply

@@ -1,7 +1,8 @@
 """Seed 002's five idempotent operations, each called twice on every store."""
 
-from tests.engine.rig import MINUTE, SECOND, Rig
 from windlass.domain.lifecycle.failures import FailureClass
+
+from tests.engine.rig import MINUTE, SECOND, Rig
 
 
 async def test_job_assignment_twice(rig: Rig) -> None:

@@ -7,18 +7,18 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from windlass.domain.job.job import Concurrency
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.lifecycle.rank import level, queue_weight, rank
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.rows.records import JobFacts
+from windlass.domain.values.errors import Conflict, InvalidInput
 
 from tests.conformance.driver import KINDS
 from tests.conformance.moves import Dice
 from tests.engine.agent import Agent
 from tests.engine.conftest import Rigs
 from tests.engine.rig import HOUR, MINUTE, Rig
-from windlass.domain.values.errors import Conflict, InvalidInput
-from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.job.job import Concurrency
-from windlass.domain.lifecycle.rank import level, queue_weight, rank
-from windlass.domain.rows.records import JobFacts
-from windlass.domain.matching.shapes import Shape
 from windlass.ports.store import Snapshot
 
 QUEUES = ("default", "batch", "live")

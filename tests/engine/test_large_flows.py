@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from tests.engine.flows import row_of, state_of, submit_flow
-from tests.engine.rig import Rig
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.states import State
 from windlass.engine.submit.submission import WorkflowSpec
+
+from tests.engine.flows import row_of, state_of, submit_flow
+from tests.engine.rig import Rig
 from windlass.wire.sync import Finished
 
 WIDE = {"memory": 20_000, "sqlite": 100_000, "postgres": 3_000}

@@ -1,10 +1,10 @@
 """Concurrency keys: never more at once than allowed, and no slot left empty."""
 
 import pytest
+from windlass.domain.job.job import Concurrency
 
 from tests.engine.agent import Agent
 from tests.engine.rig import HOUR, MINUTE, SECOND, Rig
-from windlass.domain.job.job import Concurrency
 
 
 def at_most(most: int, key: str = "db") -> Concurrency:

@@ -3,12 +3,12 @@
 from datetime import UTC, datetime
 
 import pytest
-
-from tests.engine.rig import MINUTE, SECOND, Rig
-from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.rows.event_lines import WorkerName, render
+from windlass.domain.rows.events import Event, EventKind
 from windlass.engine.history.event_lines import LogTail
+
+from tests.engine.rig import MINUTE, SECOND, Rig
 
 
 async def lines(rig: Rig) -> list[str]:

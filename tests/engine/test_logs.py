@@ -3,15 +3,15 @@
 import asyncio
 
 import pytest
+from windlass.domain.rows.events import EventKind
+from windlass.domain.rows.files import LogRow, LogState
+from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
+from windlass.engine.attempts.log_segments import SEGMENT_LIMIT, left_out
 
 from tests.engine.agent import Agent
 from tests.engine.filing import Desk, holder_of
 from tests.engine.rig import MINUTE, SECOND, Rig
 from windlass.domain.config import Config
-from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
-from windlass.domain.rows.events import EventKind
-from windlass.domain.rows.files import LogRow, LogState
-from windlass.engine.attempts.log_segments import SEGMENT_LIMIT, left_out
 from windlass.wire.sync import Assignment
 
 

@@ -1,11 +1,11 @@
 """Each maintenance loop does its round and reports what it did."""
 
 import pytest
+from windlass.domain.job.job import Concurrency
+from windlass.domain.values.errors import StoreUnavailable
 
 from tests.engine.rig import HOUR, MINUTE, SECOND, Rig
 from windlass.domain.config import Config
-from windlass.domain.values.errors import StoreUnavailable
-from windlass.domain.job.job import Concurrency
 from windlass.engine.loops import cleanup, health, scheduling
 from windlass.engine.loops.ticker import Ticker
 

@@ -1,11 +1,11 @@
 """Arguments that do not fit, seen only by a worker: the job is rejected, nothing else suffers."""
 
 import pytest
+from windlass.domain.job.job import Concurrency
+from windlass.domain.lifecycle.failures import FailureClass
 
 from tests.engine.agent import Agent
 from tests.engine.rig import Rig
-from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.job.job import Concurrency
 from windlass.wire.sync import Assignment, Finished, SyncReply
 
 WHY = "expected args.width to be a number, got 'wide'"

@@ -1,10 +1,10 @@
 """Who goes first: queue weight, priority, adjustment, age, then first in, first out."""
 
 import pytest
+from windlass.domain.job.job import Concurrency
 
 from tests.engine.rig import HOUR, MINUTE, SECOND, Rig
 from windlass.domain.config import Config
-from windlass.domain.job.job import Concurrency
 
 
 async def test_first_in_first_out(rig: Rig) -> None:

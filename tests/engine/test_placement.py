@@ -3,13 +3,13 @@
 import asyncio
 
 import pytest
+from windlass.domain.matching.rates import Rate
+from windlass.domain.values.errors import InvalidInput
+from windlass.engine.fleet.queues import QueueLimits, adopt_leases
 
 from tests.engine.agent import Agent
 from tests.engine.rig import MINUTE, SECOND, Rig
 from tests.engine.test_limits import at_most
-from windlass.domain.values.errors import InvalidInput
-from windlass.domain.matching.rates import Rate
-from windlass.engine.fleet.queues import QueueLimits, adopt_leases
 from windlass.wire.sync import Assignment
 
 BIG = {"system:cpus": 8, "system:memory": 16 * 2**30, "resource:licences": 2}

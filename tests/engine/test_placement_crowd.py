@@ -11,17 +11,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from windlass.domain.job.job import Concurrency, JobSpec
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.matching.rates import Rate
+from windlass.engine.fleet.queues import QueueLimits
 
 from tests.conformance.driver import KINDS
 from tests.engine.agent import Agent
 from tests.engine.conftest import Rigs
 from tests.engine.rig import SECOND, Rig
-from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.job.job import Concurrency, JobSpec
-from windlass.domain.matching.rates import Rate
 from windlass.engine.engine import Engine
 from windlass.engine.loops.scheduling import SchedulingLoop
-from windlass.engine.fleet.queues import QueueLimits
 from windlass.wire.sync import Assignment
 
 ROUNDS = 20

@@ -7,13 +7,13 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from windlass.domain.matching.fair_shares import in_turn
+from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.rows.records import Ticket
 
 from tests.engine.agent import Agent
 from tests.engine.rig import MINUTE, Rig
 from windlass.domain.config import Config
-from windlass.domain.rows.records import Ticket
-from windlass.domain.matching.fair_shares import in_turn
-from windlass.domain.matching.workers import WorkerStatus
 from windlass.wire.sync import SyncReply
 
 FOUR = {"system:cpus": 4}

@@ -1,12 +1,12 @@
 """Costs from what attempts took: exact between two looks, and across servers that die."""
 
 import pytest
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.values.times import month_of
 
 from tests.engine.agent import Agent
 from tests.engine.cloud import ServerKilledError, Sky
 from tests.engine.rig import MINUTE, SECOND, Rig
-from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.values.times import month_of
 
 Costs = dict[tuple[str, str], int]
 

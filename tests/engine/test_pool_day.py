@@ -1,10 +1,11 @@
 """A simulated day: jobs are done, the budget holds, nothing leaks, nobody is killed at work."""
 
+from windlass.domain.lifecycle.states import State
+from windlass.domain.values.times import month_of
+
 from tests.engine.pool_day import DAY_STEPS, STEP_MS, Day
 from tests.engine.rig import HOUR, MINUTE, Rig
 from windlass.domain.config import Config
-from windlass.domain.values.times import month_of
-from windlass.domain.lifecycle.states import State
 
 # Steps of half a minute are no outage, and the pace of the loop.
 CONFIG = Config(heard_gap_ms=60_000, pools_interval_ms=STEP_MS)

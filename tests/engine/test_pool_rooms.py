@@ -3,12 +3,12 @@
 from typing import Any
 
 import pytest
+from windlass.engine.fleet.queues import QueueLimits
 
 from tests.engine.cloud import Sky
 from tests.engine.rig import Rig
-from windlass.engine.pools import snapshot as pool_fleet
 from windlass.engine.pools import pools
-from windlass.engine.fleet.queues import QueueLimits
+from windlass.engine.pools import snapshot as pool_fleet
 
 WORKER = {"resources": {"cpus": 8}}
 LARGE: dict[str, Any] = {"resources": {"cpus": 4}}

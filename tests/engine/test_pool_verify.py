@@ -2,9 +2,10 @@
 
 import json
 
+from windlass.domain.rows.events import Event, EventKind
+
 from tests.engine.cloud import Sky
 from tests.engine.rig import Rig
-from windlass.domain.rows.events import Event, EventKind
 from windlass.engine.verify import judge
 
 

@@ -3,17 +3,17 @@
 from typing import Any
 
 import pytest
+from windlass.domain.access.roles import Role
+from windlass.domain.job.job import Concurrency
+from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.times import month_of
+from windlass.engine.history.statistics import SETTLED_MS
 
 from tests.engine.cloud import Names, Sky
 from tests.engine.rig import HOUR, MINUTE, SECOND, Rig
-from windlass.domain.values.errors import InvalidInput, NotFound
-from windlass.domain.job.job import Concurrency
-from windlass.domain.values.times import month_of
-from windlass.domain.access.roles import Role
-from windlass.domain.matching.workers import WorkerStatus
 from windlass.engine.access import Access
 from windlass.engine.loops.statistics import StatisticsLoop
-from windlass.engine.history.statistics import SETTLED_MS
 
 
 async def test_work_brings_as_many_workers_as_the_formula_says(rig: Rig) -> None:

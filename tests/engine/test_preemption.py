@@ -3,11 +3,11 @@
 import asyncio
 
 import pytest
+from windlass.domain.matching.rates import Rate
+from windlass.engine.fleet.queues import QueueLimits
 
 from tests.engine.agent import Agent
 from tests.engine.rig import SECOND, Rig
-from windlass.domain.matching.rates import Rate
-from windlass.engine.fleet.queues import QueueLimits
 from windlass.wire.sync import Assignment
 
 FOUR = {"system:cpus": 4}

@@ -1,7 +1,8 @@
 """Pausing and resuming queues."""
 
-from tests.engine.rig import Rig
 from windlass.domain.rows.events import EventKind
+
+from tests.engine.rig import Rig
 
 
 async def test_a_paused_queue_gives_out_nothing(rig: Rig) -> None:

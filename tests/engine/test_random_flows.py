@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from windlass.domain.job.job import JobSpec
+from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.workflow_state import ENDED, WorkflowState
+from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.rows.events import EventKind
+from windlass.domain.values.errors import WindlassError
+from windlass.engine.submit.submission import WorkflowSpec
 
 from tests.engine.agent import Agent
 from tests.engine.conftest import Rigs
 from tests.engine.rig import MINUTE, Rig
-from windlass.domain.values.errors import WindlassError
-from windlass.domain.rows.events import EventKind
-from windlass.domain.job.job import JobSpec
-from windlass.domain.lifecycle.states import State
-from windlass.domain.matching.workers import WorkerStatus
-from windlass.domain.lifecycle.workflow_state import ENDED, WorkflowState
-from windlass.engine.submit.submission import WorkflowSpec
 from windlass.wire.sync import Assignment, Finished
 
 BLOCKED = State.BLOCKED.code

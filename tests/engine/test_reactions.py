@@ -6,18 +6,18 @@ import json
 from typing import Any
 
 import pytest
+from windlass.domain.job.job import JobSpec
+from windlass.domain.lifecycle.states import STATE_BY_CODE
+from windlass.domain.lifecycle.workflow_state import Details, WorkflowState
+from windlass.domain.rows.events import EventKind
+from windlass.domain.schedules.schedules import ReactionKind, ReactionState
+from windlass.domain.schedules.webhooks import TRIES
+from windlass.domain.values.errors import InvalidInput
+from windlass.engine.submit.submission import WorkflowSpec
 
 from tests.engine.agent import Agent
 from tests.engine.rig import HOUR, MINUTE, SECOND, Rig
 from tests.engine.timetable import DESCRIPTION, JOB, NAMESPACE, Receiver, Timetable, receiving
-from windlass.domain.values.errors import InvalidInput
-from windlass.domain.rows.events import EventKind
-from windlass.domain.job.job import JobSpec
-from windlass.domain.schedules.schedules import ReactionKind, ReactionState
-from windlass.domain.lifecycle.states import STATE_BY_CODE
-from windlass.domain.schedules.webhooks import TRIES
-from windlass.domain.lifecycle.workflow_state import Details, WorkflowState
-from windlass.engine.submit.submission import WorkflowSpec
 from windlass.wire.reactions import CONCEALED, conceal, parse_reactions
 
 SECRET = "open sesame"

@@ -1,11 +1,11 @@
 """A backup is restored: nothing from the time after it was made is taken for current."""
 
 import pytest
+from windlass.domain.values.errors import Conflict
+from windlass.engine.fleet.epochs import begin_epoch
 
 from tests.engine.agent import Agent
 from tests.engine.rig import MINUTE, Rig
-from windlass.domain.values.errors import Conflict
-from windlass.engine.fleet.epochs import begin_epoch
 from windlass.engine.verify import verify
 
 FIRST = 1_000_001

@@ -6,6 +6,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from windlass.domain.job.job import Concurrency
+from windlass.domain.rows.baseline import BaselineKind
+from windlass.domain.rows.events import EventKind
+from windlass.domain.rows.files import LogState
+from windlass.engine.files.files import Files
+from windlass.engine.history.retention import spans
 
 from tests.engine.conftest import Rigs
 from tests.engine.filing import Desk, holder_of
@@ -13,14 +19,8 @@ from tests.engine.flows import submit_flow
 from tests.engine.moves import Move, moves
 from tests.engine.player import Player
 from tests.engine.rig import HOUR, MINUTE, Rig
-from windlass.domain.rows.baseline import BaselineKind
 from windlass.domain.config import Config
-from windlass.domain.rows.events import EventKind
-from windlass.domain.rows.files import LogState
-from windlass.domain.job.job import Concurrency
-from windlass.engine.files.files import Files
 from windlass.engine.loops.retention import Report, RetentionLoop
-from windlass.engine.history.retention import spans
 from windlass.engine.verify import judge, verify
 
 DAY = 24 * HOUR

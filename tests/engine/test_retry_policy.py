@@ -1,12 +1,12 @@
 """What follows a failure, end to end: the class decides, the counters bound it."""
 
 import pytest
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.lifecycle.retries import RetryPolicy
 
 from tests.engine.agent import Agent
 from tests.engine.rig import MINUTE, SECOND, Rig
 from windlass.domain.config import Config
-from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.lifecycle.retries import RetryPolicy
 
 RETRIED = [FailureClass.NETWORK, FailureClass.TIMEOUT, FailureClass.RESOURCE]
 FINAL = [FailureClass.EXECUTION, FailureClass.CONFIGURATION]

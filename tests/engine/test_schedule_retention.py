@@ -1,12 +1,13 @@
 """Old runs and reactions go with the jobs of their time; what is open stays."""
 
+from windlass.domain.job.job import JobSpec
+from windlass.domain.lifecycle.workflow_state import Details
+from windlass.engine.submit.submission import WorkflowSpec
+
 from tests.engine.rig import Rig
 from tests.engine.timetable import JOB, Timetable
 from windlass.blobs.memory import MemoryBlobs
-from windlass.domain.job.job import JobSpec
-from windlass.domain.lifecycle.workflow_state import Details
 from windlass.engine.loops.retention import RetentionLoop
-from windlass.engine.submit.submission import WorkflowSpec
 
 DAY = 86_400_000
 

@@ -1,8 +1,9 @@
 """S17 is checked: a slot that ran twice is found, in the log and in the rows."""
 
+from windlass.domain.rows.events import EventKind
+
 from tests.engine.rig import Rig
 from tests.engine.timetable import Timetable
-from windlass.domain.rows.events import EventKind
 from windlass.engine.verify import judge
 
 

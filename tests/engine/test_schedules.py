@@ -4,14 +4,14 @@ import asyncio
 from typing import Any
 
 import pytest
+from windlass.domain.lifecycle.workflow_state import WorkflowState
+from windlass.domain.rows.events import EventKind
+from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.times import format_moment, parse_moment
 
 from tests.engine.agent import Agent
 from tests.engine.rig import MINUTE, SECOND, Rig
 from tests.engine.timetable import DESCRIPTION, JOB, NAMESPACE, Timetable
-from windlass.domain.values.errors import InvalidInput, NotFound
-from windlass.domain.rows.events import EventKind
-from windlass.domain.values.times import format_moment, parse_moment
-from windlass.domain.lifecycle.workflow_state import WorkflowState
 
 HOURLY = "0 * * * *"
 

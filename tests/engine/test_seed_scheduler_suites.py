@@ -5,10 +5,11 @@ No job is lost, none is doubled, none is stuck for ever, all failures recover.
 
 import asyncio
 
-from tests.engine.agent import Agent
-from tests.engine.rig import HOUR, MINUTE, SECOND, Rig
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.matching.workers import WorkerStatus
+
+from tests.engine.agent import Agent
+from tests.engine.rig import HOUR, MINUTE, SECOND, Rig
 
 
 async def heartbeats(rig: Rig, agents: list[Agent], ms: int) -> None:

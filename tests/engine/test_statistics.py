@@ -3,12 +3,12 @@
 from typing import Any
 
 import pytest
+from windlass.engine.history.statistics import SETTLED_MS
 
 from tests.engine.filing import Desk, holder_of
 from tests.engine.rig import MINUTE, SECOND, Rig
 from windlass.engine.loops import statistics
 from windlass.engine.loops.statistics import Report, StatisticsLoop
-from windlass.engine.history.statistics import SETTLED_MS
 from windlass.wire.sync import Outcome
 
 

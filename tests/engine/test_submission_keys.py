@@ -3,11 +3,11 @@
 import asyncio
 
 import pytest
+from windlass.domain.job.job import Concurrency, JobSpec
+from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.engine.submit.submission import WorkflowSpec
 
 from tests.engine.rig import Rig
-from windlass.domain.values.errors import Conflict, InvalidInput
-from windlass.domain.job.job import Concurrency, JobSpec
-from windlass.engine.submit.submission import WorkflowSpec
 
 PLAIN = [JobSpec(task="t", args=n) for n in range(3)]
 TIED = [

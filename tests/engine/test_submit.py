@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 import pytest
+from windlass.domain.job.job import JobSpec
+from windlass.domain.values.errors import Conflict, InvalidInput
 
 from tests.engine.rig import HOUR, Rig
-from windlass.domain.values.errors import Conflict, InvalidInput
-from windlass.domain.job.job import JobSpec
 
 
 async def test_a_plain_job_is_queued(rig: Rig) -> None:

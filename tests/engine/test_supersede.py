@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
+from windlass.domain.rows.events import EventKind
+from windlass.domain.values.errors import Conflict
 
 from tests.engine.agent import Agent
 from tests.engine.rig import HOUR, SECOND, Rig
-from windlass.domain.values.errors import Conflict
-from windlass.domain.rows.events import EventKind
 
 
 async def failed_job(rig: Rig, agent: Agent, **fields: object) -> int:

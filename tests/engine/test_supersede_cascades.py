@@ -1,9 +1,9 @@
 """Handing dependents on to the job that took another's place, step by step."""
 
 import pytest
+from windlass.domain.values.errors import Conflict
 
 from tests.engine.rig import Rig
-from windlass.domain.values.errors import Conflict
 
 
 async def test_more_than_a_thousand_dependents_are_revived(rig: Rig) -> None:

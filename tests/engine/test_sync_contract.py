@@ -1,9 +1,9 @@
 """The one message of a worker: lost replies, doubled and late syncs, what was received."""
 
 import pytest
+from windlass.domain.values.errors import Conflict, NotFound
 
 from tests.engine.rig import MINUTE, SECOND, Rig
-from windlass.domain.values.errors import Conflict, NotFound
 from windlass.wire.sync import Finished, Released, Started
 
 

@@ -2,9 +2,10 @@
 
 import asyncio
 
-from tests.engine.rig import Rig
 from windlass.domain.rows.events import Event, EventKind
 from windlass.engine.history.event_lines import CHUNK, LogTail, read_new
+
+from tests.engine.rig import Rig
 from windlass.ports.store import Tx
 
 

@@ -1,14 +1,14 @@
 """Where a job's time went, told from the log."""
 
 import pytest
-
-from tests.engine.rig import MINUTE, SECOND, Rig
-from windlass.domain.values.errors import NotFound
-from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.job.job import Concurrency
+from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.matching.rates import Rate
 from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.values.errors import NotFound
 from windlass.engine.fleet.queues import QueueLimits
+
+from tests.engine.rig import MINUTE, SECOND, Rig
 
 
 async def parts(rig: Rig, job: int) -> dict[str, float]:

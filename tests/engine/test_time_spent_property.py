@@ -4,14 +4,14 @@ from random import Random
 from typing import Any
 
 import pytest
+from windlass.domain.job.job import Concurrency
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.matching.rates import Rate
+from windlass.domain.matching.workers import WorkerStatus
 
 from tests.engine.agent import Agent
 from tests.engine.conftest import Rigs
 from tests.engine.rig import SECOND, Rig
-from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.job.job import Concurrency
-from windlass.domain.matching.rates import Rate
-from windlass.domain.matching.workers import WorkerStatus
 
 KINDS: list[dict[str, Any]] = [
     {}, {"queue": "batch"}, {"concurrency": Concurrency("one")}, {"requires": ("zone==eu",)},

@@ -3,11 +3,11 @@
 import asyncio
 
 import pytest
+from windlass.domain.job.job import Concurrency, JobSpec
+from windlass.domain.matching.workers import WorkerStatus
 
 from tests.engine.agent import Agent
 from tests.engine.rig import Rig, Turn
-from windlass.domain.job.job import Concurrency, JobSpec
-from windlass.domain.matching.workers import WorkerStatus
 from windlass.wire.sync import Finished, SyncReply
 
 WAIT = 20_000

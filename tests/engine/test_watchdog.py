@@ -4,15 +4,15 @@ import json
 from collections.abc import Awaitable, Callable
 
 import pytest
+from windlass.domain.job.job import Concurrency
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.events import Event, EventKind
+from windlass.engine.submit.submission import Submitted
+from windlass.engine.transaction.unit_of_work import Work
 
 from tests.engine.flows import finish_all, row_of, state_of, submit_flow
 from tests.engine.rig import HOUR, MINUTE, Rig
-from windlass.domain.rows.events import Event, EventKind
-from windlass.domain.job.job import Concurrency
-from windlass.domain.lifecycle.states import State
 from windlass.engine.loops.watchdog import Report, WatchdogLoop
-from windlass.engine.submit.submission import Submitted
-from windlass.engine.transaction.unit_of_work import Work
 
 
 async def rounds(rig: Rig, watchdog: WatchdogLoop, count: int = 3) -> list[Report]:

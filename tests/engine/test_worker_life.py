@@ -3,13 +3,13 @@
 from typing import Any
 
 import pytest
+from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.rows.events import EventKind
+from windlass.domain.values.errors import Conflict, NotFound
+from windlass.engine.fleet.workers import MOST_PENDING
 
 from tests.engine.agent import Agent
 from tests.engine.rig import HOUR, MINUTE, SECOND, Rig
-from windlass.domain.values.errors import Conflict, NotFound
-from windlass.domain.rows.events import EventKind
-from windlass.domain.matching.workers import WorkerStatus
-from windlass.engine.fleet.workers import MOST_PENDING
 
 
 async def ready_agent(rig: Rig, name: str = "worker-1", **fields: Any) -> Agent:

@@ -3,15 +3,15 @@
 import asyncio
 
 import pytest
+from windlass.domain.job.job import Concurrency
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.events import EventKind
+from windlass.domain.values.errors import Conflict, NotFound
+from windlass.engine.transaction.unit_of_work import Work
+from windlass.engine.workflows.stop import Stopped, cancel_workflow
 
 from tests.engine.flows import row_of, state_of, submit_flow
 from tests.engine.rig import SECOND, Rig
-from windlass.domain.values.errors import Conflict, NotFound
-from windlass.domain.rows.events import EventKind
-from windlass.domain.job.job import Concurrency
-from windlass.domain.lifecycle.states import State
-from windlass.engine.workflows.stop import Stopped, cancel_workflow
-from windlass.engine.transaction.unit_of_work import Work
 
 
 async def test_jobs_that_wait_end_wherever_they_stand(rig: Rig) -> None:

@@ -1,13 +1,13 @@
 """Workflows with keys, priorities and fail_fast, and jobs that join them later."""
 
 import pytest
+from windlass.domain.job.job import JobSpec
+from windlass.domain.lifecycle.workflow_state import Details
+from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.engine.submit.submission import WorkflowSpec
 
 from tests.engine.flows import finish_all, row_of, state_of, submit_flow
 from tests.engine.rig import Rig
-from windlass.domain.values.errors import Conflict, InvalidInput
-from windlass.domain.job.job import JobSpec
-from windlass.domain.lifecycle.workflow_state import Details
-from windlass.engine.submit.submission import WorkflowSpec
 
 
 async def test_a_key_is_answered_with_the_workflow_that_has_not_ended(rig: Rig) -> None:

@@ -2,13 +2,13 @@
 
 import msgspec
 import pytest
+from windlass.domain.job.job import JobSpec
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.rows.events import EventKind
+from windlass.domain.values.errors import Conflict, NotFound
 
 from tests.engine.flows import finish_all, row_of, state_of, submit_flow
 from tests.engine.rig import SECOND, Rig
-from windlass.domain.values.errors import Conflict, NotFound
-from windlass.domain.rows.events import EventKind
-from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.job.job import JobSpec
 from windlass.ports.gateway import Holder
 from windlass.wire.sync import Finished
 

@@ -1,10 +1,11 @@
 """Groups of jobs that finish as one: counts and states."""
 
-from tests.engine.agent import Agent
-from tests.engine.rig import Rig
-from windlass.domain.rows.events import EventKind
 from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.workflow_state import WorkflowState
+from windlass.domain.rows.events import EventKind
+
+from tests.engine.agent import Agent
+from tests.engine.rig import Rig
 
 
 async def state(rig: Rig, workflow: int) -> WorkflowState:

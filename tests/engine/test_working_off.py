@@ -2,8 +2,9 @@
 
 import asyncio
 
-from tests.support.running import run
 from windlass.engine.workflows.cascade_runner import WorkingOff
+
+from tests.support.running import run
 
 
 def test_what_comes_during_the_last_look_is_not_left() -> None:

@@ -5,21 +5,22 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-from tests.engine.rig import Rig
-from windlass.api.planner import WirePlanner
-from windlass.client.webhooks import HttpCourier
-from windlass.domain.values.times import parse_moment
+from windlass.domain.lifecycle.workflow_state import WorkflowState
 from windlass.domain.schedules.schedules import ReactionRow, RunRow, RunState, ScheduleRow
 from windlass.domain.schedules.webhooks import parse_networks
-from windlass.domain.lifecycle.workflow_state import WorkflowState
-from windlass.engine.engine import Engine
-from windlass.engine.loops import cron
-from windlass.engine.loops.reactions import ReactionsLoop, WebhooksLoop
+from windlass.domain.values.times import parse_moment
 from windlass.engine.schedules.planning import Order
 from windlass.engine.schedules.reactions import Reactions
 from windlass.engine.schedules.runs import Starts
 from windlass.engine.schedules.schedules import Schedules, Wanted
 from windlass.engine.schedules.templates import Templates
+
+from tests.engine.rig import Rig
+from windlass.api.planner import WirePlanner
+from windlass.client.webhooks import HttpCourier
+from windlass.engine.engine import Engine
+from windlass.engine.loops import cron
+from windlass.engine.loops.reactions import ReactionsLoop, WebhooksLoop
 
 NAMESPACE = "default"
 JOB = {"task": "shell", "args": {"argv": ["true"]}}

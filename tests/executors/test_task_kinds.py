@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-
-from windlass.domain.matching.clauses import parse_clause
-from windlass.domain.config import Config
-from windlass.domain.values.errors import InvalidInput
 from windlass.domain.job.job import Door, JobSpec
+from windlass.domain.matching.clauses import parse_clause
+from windlass.domain.values.errors import InvalidInput
+
+from windlass.domain.config import Config
 from windlass.domain.tasks.ffmpeg import FfmpegTask, command_line, kept_files, read_args
 from windlass.domain.tasks.gstreamer import GstreamerTask
 from windlass.domain.tasks.kind import TaskKind

@@ -6,30 +6,28 @@ A command is made from a world, so that it can name jobs by their labels.
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from tests.interleaver.stage import HotStep, Step
-from tests.interleaver.world import World, job, submission_of
-from windlass.domain.values.errors import WindlassError
 from windlass.domain.job.job import JobSpec
 from windlass.domain.matching.workers import WorkerStatus
-from windlass.engine.jobs import cancel as canceling
-from windlass.engine.workflows import cascades
-from windlass.engine.jobs import enqueue
-from windlass.engine.jobs import priority
-from windlass.engine.fleet import queues
-from windlass.engine.workflows import retry as retrying
-from windlass.engine.workflows import stop as stopping
-from windlass.engine.jobs import supersede
-from windlass.engine.fleet import lost_workers as upkeep
-from windlass.engine.fleet import workers
-from windlass.engine.jobs import unblock as unblocking
+from windlass.domain.values.errors import WindlassError
 from windlass.engine.attempts.activity import Activity, note_activity
-from windlass.engine.transaction.bounds import Bounds
+from windlass.engine.fleet import lost_workers as upkeep
+from windlass.engine.fleet import queues, workers
 from windlass.engine.fleet.capability import reject_at_once
+from windlass.engine.jobs import cancel as canceling
+from windlass.engine.jobs import enqueue, priority, supersede
+from windlass.engine.jobs import unblock as unblocking
 from windlass.engine.jobs.deadlines import end_late
 from windlass.engine.submit.write_jobs import submit as submit_jobs
 from windlass.engine.sync.sync import SyncCall
 from windlass.engine.sync.sync import sync as sync_workers
+from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.engine.workflows import cascades
+from windlass.engine.workflows import retry as retrying
+from windlass.engine.workflows import stop as stopping
+
+from tests.interleaver.stage import HotStep, Step
+from tests.interleaver.world import World, job, submission_of
 from windlass.wire.sync import Held, Released, Started, SyncReply
 
 Command = Callable[[World], Step[Any] | HotStep]

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from windlass.domain.matching.rates import Rate
+
 from tests.interleaver.commands import (
     cancel,
     cancel_flow,
@@ -11,7 +13,6 @@ from tests.interleaver.commands import (
     retry_flow,
 )
 from tests.interleaver.world import HOUR, MINUTE, SECOND, World, job
-from windlass.domain.matching.rates import Rate
 
 
 async def one_running(world: World) -> None:

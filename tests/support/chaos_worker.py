@@ -12,17 +12,17 @@ import sys
 
 import msgspec
 import structlog
+from windlass.domain.lifecycle.retries import RetryPolicy
+from windlass.domain.values.errors import Conflict
+from windlass.engine.fleet.workers import Enrolled, Enrolment
 
 from windlass.clock import RealChance, RealClock
 from windlass.domain.config import Config
-from windlass.domain.values.errors import Conflict
-from windlass.domain.lifecycle.retries import RetryPolicy
 from windlass.engine.engine import Engine
 from windlass.engine.loops.cleanup import CleanupLoop
 from windlass.engine.loops.health import HealthLoop
 from windlass.engine.loops.scheduling import SchedulingLoop
 from windlass.engine.loops.ticker import Ticker
-from windlass.engine.fleet.workers import Enrolled, Enrolment
 from windlass.store.postgres.store import PostgresStore
 from windlass.wire.sync import Assignment, Finished, SyncReply, SyncRequest
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from windlass.domain.values.errors import NotFound
+
 from windlass.ports.gateway import Holder
 
 

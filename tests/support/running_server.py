@@ -5,11 +5,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import httpx
+from windlass.domain.access.roles import Role
 
 from windlass.client.gateway import HttpGateway
 from windlass.client.transport import Transport
 from windlass.domain.config import Config
-from windlass.domain.access.roles import Role
 from windlass.server.app import create_app
 from windlass.server.serve import Listen, Serving, address_of, bind
 from windlass.server.services import Services

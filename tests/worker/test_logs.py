@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from tests.worker.rig import SHORT, Rig, play, state_of
 from windlass.domain.values.errors import Unreachable
+
+from tests.worker.rig import SHORT, Rig, play, state_of
 from windlass.ports.gateway import Holder
 from windlass.worker.direct import DirectGateway
 

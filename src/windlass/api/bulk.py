@@ -3,10 +3,10 @@
 import msgspec
 
 from windlass.api.parse import job_filter
-from windlass.domain.values.errors import InvalidInput
-from windlass.domain.job.job import JobSpec
 from windlass.domain.access.roles import Identity, Role
+from windlass.domain.job.job import JobSpec
 from windlass.domain.rows.views import JobFilter, JobView
+from windlass.domain.values.errors import InvalidInput
 from windlass.engine.bulk import Allow, Bulk, Part, states_for
 from windlass.engine.engine import Engine
 from windlass.wire.bulk import BulkReply, BulkRequest, RefusedJob, Where

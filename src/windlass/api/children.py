@@ -3,8 +3,8 @@
 import msgspec
 
 from windlass.api.parse import in_words_of_wire, job_spec
-from windlass.domain.values.errors import InvalidInput
 from windlass.domain.access.roles import Identity, Role
+from windlass.domain.values.errors import InvalidInput
 from windlass.engine.engine import Engine
 from windlass.ports.gateway import Holder
 from windlass.wire.jobs import SubmitReply, SubmitRequest

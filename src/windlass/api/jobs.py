@@ -4,8 +4,8 @@ from windlass.api.bulk import OWN, edit_many
 from windlass.api.errors import Forbidden
 from windlass.api.parse import in_words_of_wire, job_spec, workflow_spec
 from windlass.api.queries import Queries
-from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.access.roles import Identity, Role
+from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.engine.engine import Engine
 from windlass.wire.bulk import BulkReply, BulkRequest
 from windlass.wire.jobs import (

@@ -4,16 +4,16 @@ import msgspec
 
 from windlass.api.errors import Forbidden
 from windlass.api.workflows import WorkflowFilter, parse_states
-from windlass.domain.lifecycle.aliases import parse_state
-from windlass.domain.job.capability import parse_grace
-from windlass.domain.values.errors import InvalidInput
-from windlass.domain.job.job import Concurrency, JobSpec
-from windlass.domain.values.times import parse_moment
-from windlass.domain.values.quantities import parse_duration_ms
-from windlass.domain.matching.rates import Rate
 from windlass.domain.access.roles import Identity
-from windlass.domain.rows.views import JobFilter
+from windlass.domain.job.capability import parse_grace
+from windlass.domain.job.job import Concurrency, JobSpec
+from windlass.domain.lifecycle.aliases import parse_state
 from windlass.domain.lifecycle.workflow_state import Details
+from windlass.domain.matching.rates import Rate
+from windlass.domain.rows.views import JobFilter
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import parse_duration_ms
+from windlass.domain.values.times import parse_moment
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.wire.jobs import JobRequest, NewWorkflow, RateLimit
 from windlass.wire.reactions import parse_reactions

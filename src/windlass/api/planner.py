@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from windlass.api.parse import in_words_of_wire, job_spec, workflow_spec
-from windlass.domain.values.errors import InvalidInput
-from windlass.domain.job.job import JobSpec
 from windlass.domain.access.roles import Identity, Role
+from windlass.domain.job.job import JobSpec
+from windlass.domain.values.errors import InvalidInput
 from windlass.engine.schedules.planning import Order, Planned
 from windlass.wire.jobs import JobRequest, NewWorkflow
 from windlass.wire.reactions import parse_reactions

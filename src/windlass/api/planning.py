@@ -9,8 +9,8 @@ from windlass.api.render_schedules import (
     show_template,
     wanted_of,
 )
-from windlass.domain.values.errors import InvalidInput
 from windlass.domain.access.roles import Identity
+from windlass.domain.values.errors import InvalidInput
 from windlass.engine.schedules.planning import Order
 from windlass.engine.schedules.reactions import Reactions
 from windlass.engine.schedules.schedules import Schedules

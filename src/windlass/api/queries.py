@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 
 from windlass.api.render import show_job, show_transitions, show_worker
-from windlass.domain.values.errors import NotFound
-from windlass.domain.rows.events import Event, EventKind
-from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.access.roles import Identity, Role
+from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.matching.shapes import Shape
+from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.views import JobFilter, JobView, WorkerView
+from windlass.domain.values.errors import NotFound
 from windlass.engine.engine import Engine
 from windlass.engine.explain.forecast import Outlook
 from windlass.ports.store import Tx

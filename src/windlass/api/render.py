@@ -6,21 +6,21 @@ from typing import Any
 import msgspec
 
 from windlass.domain.config import Config
-from windlass.domain.explain.forecast import Span, suggestions
-from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.explain.explanation import Estimate
-from windlass.domain.lifecycle.failures import FAILURE_BY_CODE, FailureClass
-from windlass.domain.rows.files import ArtifactRow, LogRow, LogState
+from windlass.domain.explain.forecast import Span, suggestions
 from windlass.domain.job.job import ALLOW_FAILURE, NEVER, QUARANTINED, Concurrency, JobSpec
-from windlass.domain.rows.event_lines import render
-from windlass.domain.values.times import format_moment
-from windlass.domain.matching.rates import Rate
-from windlass.domain.rows.records import Attempt, JobRecord
-from windlass.domain.matching.shapes import Shape
+from windlass.domain.lifecycle.failures import FAILURE_BY_CODE, FailureClass
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.matching.rates import Rate
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.matching.workers import shown_status
+from windlass.domain.rows.event_lines import render
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.files import ArtifactRow, LogRow, LogState
+from windlass.domain.rows.records import Attempt, JobRecord
 from windlass.domain.rows.statistics import Summary
 from windlass.domain.rows.views import JobView, WorkerView, newest_attempt
-from windlass.domain.matching.workers import shown_status
+from windlass.domain.values.times import format_moment
 from windlass.engine.explain.forecast import Outlook
 from windlass.wire.files import ArtifactInfo, LogInfo
 from windlass.wire.jobs import (

@@ -2,9 +2,6 @@
 
 from collections.abc import Iterable
 
-from windlass.domain.values.times import format_moment
-from windlass.domain.pools.scale import Target
-from windlass.domain.pools.sizing import Fleet, Verdict, latency_ms
 from windlass.domain.pools.pools import (
     MICROS,
     CostRow,
@@ -13,6 +10,9 @@ from windlass.domain.pools.pools import (
     PoolWorkerRow,
     describe_pool,
 )
+from windlass.domain.pools.scale import Target
+from windlass.domain.pools.sizing import Fleet, Verdict, latency_ms
+from windlass.domain.values.times import format_moment
 from windlass.engine.pools.pools import Planned, Shown
 from windlass.wire.pools import (
     Plan,

@@ -4,8 +4,6 @@ from typing import Any
 
 import msgspec
 
-from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.times import format_moment
 from windlass.domain.schedules.schedules import (
     ReactionKind,
     ReactionRow,
@@ -16,6 +14,8 @@ from windlass.domain.schedules.schedules import (
     TemplateRow,
     Trigger,
 )
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.times import format_moment
 from windlass.engine.schedules.runs import Starts, starts_of
 from windlass.engine.schedules.schedules import Wanted
 from windlass.engine.schedules.templates import VERSION_LIMIT, check_template_name

@@ -5,12 +5,12 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.values.errors import InvalidInput, NotFound
-from windlass.domain.values.times import format_moment
-from windlass.domain.rows.records import WorkflowAbout, WorkflowRow
 from windlass.domain.access.roles import Identity
 from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.lifecycle.workflow_state import FAIL_FAST, Details, WorkflowState
+from windlass.domain.rows.records import WorkflowAbout, WorkflowRow
+from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.times import format_moment
 from windlass.engine.engine import Engine
 from windlass.ports.store import Tx
 from windlass.wire.reactions import conceal

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from windlass.cli.fuzz_app import HERE, Opened, Place, SolverName, fuzz, run_step, warn
 from windlass.cli.output import Json, console, print_json
-from windlass.domain.values.times import parse_moment
 from windlass.domain.values.quantities import format_duration, format_size
+from windlass.domain.values.times import parse_moment
 from windlass.fuzzing.overview import AtWork, Overview, look_at
 
 SHORT = 12

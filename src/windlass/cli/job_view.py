@@ -7,8 +7,8 @@ import msgspec
 from windlass.cli.output import console, print_table, say
 from windlass.clock import RealClock
 from windlass.domain.explain.explanation import Estimate
-from windlass.domain.values.times import parse_moment
 from windlass.domain.values.quantities import format_duration, format_size
+from windlass.domain.values.times import parse_moment
 from windlass.wire.jobs import Job, Priority, RunStatistics
 
 

@@ -7,8 +7,8 @@ from cyclopts import App, Parameter
 
 from windlass.cli.connection import HERE, Connection
 from windlass.cli.output import Json, console, print_change, print_json, print_table, say
-from windlass.domain.values.errors import InvalidInput
 from windlass.domain.pools.pools import shown_duration
+from windlass.domain.values.errors import InvalidInput
 from windlass.wire.pools import Plan, PlanTarget, PoolInfo, PoolPlan
 from windlass.wire.workers import Changed
 from windlass.workflows.nodes import plain

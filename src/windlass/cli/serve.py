@@ -25,8 +25,8 @@ from windlass.client.settings import (
     retract,
 )
 from windlass.client.transport import Transport
-from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.domain.job.job import check_name
+from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.server.app import create_app
 from windlass.server.serve import Listen, Serving, address_of, bind, is_loopback, parse_listen
 from windlass.wire.system import Health

@@ -14,8 +14,8 @@ from windlass.cli.output import FAILED, Json, errors, print_json, print_table, s
 from windlass.client.settings import data_directory
 from windlass.domain.config import Config
 from windlass.domain.values.errors import InvalidInput, Unreachable
-from windlass.domain.values.times import format_moment
 from windlass.domain.values.quantities import format_size
+from windlass.domain.values.times import format_moment
 from windlass.store.sqlite.backup import back_up
 from windlass.wire.system import Verified
 from windlass.wiring.stores import begin_epoch_of, upgrade_store, verify_store

@@ -7,9 +7,9 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from windlass.domain.values.errors import InvalidInput
 from windlass.domain.matching.resources import canonical_resources, resource_key
 from windlass.domain.matching.room import CPUS, SHARES
+from windlass.domain.values.errors import InvalidInput
 from windlass.worker.options import WorkerOptions
 from windlass.worker.secrets import load_secrets
 

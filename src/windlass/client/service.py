@@ -13,9 +13,9 @@ import msgspec
 
 from windlass.client.schedules import HttpPlanning, Planning
 from windlass.client.transport import Transport
-from windlass.domain.values.errors import NotFound, Overloaded, StoreUnavailable, Unreachable
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
+from windlass.domain.values.errors import NotFound, Overloaded, StoreUnavailable, Unreachable
 from windlass.ports.loop_time import pass_time
 from windlass.wire.bulk import BulkReply, BulkRequest
 from windlass.wire.jobs import (

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from windlass.domain.values.errors import InvalidInput
 from windlass.domain.lifecycle.states import State
+from windlass.domain.values.errors import InvalidInput
 
 ALIASES: Final[Mapping[str, frozenset[State]]] = MappingProxyType(
     {

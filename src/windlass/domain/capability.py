@@ -7,11 +7,11 @@ job is refused for what the fleet has not, never for what is only missing at the
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from windlass.domain.values.errors import InvalidInput
 from windlass.domain.job.job import NEVER
 from windlass.domain.matching.matching import Mismatch
-from windlass.domain.values.quantities import parse_duration_ms
 from windlass.domain.matching.shapes import Shape, shape_mismatches
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import parse_duration_ms
 
 REMEMBERED_MS: Final = 7 * 86_400_000
 MISMATCH: Final = "capability_mismatch"

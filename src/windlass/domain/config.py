@@ -9,12 +9,12 @@ from typing import Annotated, Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.options import Option, check_fields, describe_fields, doc, shown_ms
 from windlass.domain.lifecycle.rank import AGING_OFF_INTERVAL_MS
 from windlass.domain.lifecycle.retries import RetryPolicy
 from windlass.domain.lifecycle.timeouts import TimeoutPolicy
 from windlass.domain.schedules.webhooks import parse_networks
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.options import Option, check_fields, describe_fields, doc, shown_ms
 
 # Between the moment an agent's keeper must have killed its jobs and the end of the lease.
 LEASE_MARGIN_MS: Final = 5_000

@@ -11,8 +11,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from windlass.domain.values.quantities import format_size
 from windlass.domain.rows.statistics import Summary
+from windlass.domain.values.quantities import format_size
 
 ENOUGH: Final = 5  # runs before anything is suggested
 FAR: Final = 4  # times more than was ever used

@@ -10,10 +10,10 @@ from typing import Any, Final, NamedTuple
 
 from windlass.domain.explain.explanation import WorkerEntry
 from windlass.domain.matching.matching import ALLOWLIST, DENYLIST, Mismatch
-from windlass.domain.values.quantities import format_duration
 from windlass.domain.matching.resources import resource_key
 from windlass.domain.matching.shapes import NAMESPACES, Shape, shape_mismatches
 from windlass.domain.matching.workers import WorkerStatus, may_claim
+from windlass.domain.values.quantities import format_duration
 
 MOST_GROUPS: Final = 50  # beyond that, those with the same clause are one group
 NAMED: Final = 3  # members of a group that are called by their names

@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from windlass.domain.values.errors import InvalidInput
 from windlass.domain.job.job import JobSpec
+from windlass.domain.values.errors import InvalidInput
 
 
 class Named(NamedTuple):

@@ -12,10 +12,18 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from windlass.domain.matching.clauses import Clause, canonical_requires, parse_clause, target
+from windlass.domain.access.secrets import secret_clauses
 from windlass.domain.config import Config
-from windlass.domain.values.errors import InvalidInput
 from windlass.domain.lifecycle.failures import FAILURE_BY_NAME, FailureClass
+from windlass.domain.lifecycle.rank import parse_priority
+from windlass.domain.lifecycle.timeouts import RunLimits, limits_for
+from windlass.domain.matching.clauses import Clause, canonical_requires, parse_clause, target
+from windlass.domain.matching.rates import Rate, check_rate
+from windlass.domain.matching.resources import canonical_resources
+from windlass.domain.matching.shapes import Shape, shape_digest
+from windlass.domain.tasks.kind import TaskKind
+from windlass.domain.tasks.media import timed_as
+from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.json_values import (
     DEPTH_LIMIT,
     NOT_JSON,
@@ -24,14 +32,6 @@ from windlass.domain.values.json_values import (
     refuse_not_finite,
     refuse_nul,
 )
-from windlass.domain.lifecycle.rank import parse_priority
-from windlass.domain.matching.rates import Rate, check_rate
-from windlass.domain.matching.resources import canonical_resources
-from windlass.domain.access.secrets import secret_clauses
-from windlass.domain.matching.shapes import Shape, shape_digest
-from windlass.domain.tasks.kind import TaskKind
-from windlass.domain.tasks.media import timed_as
-from windlass.domain.lifecycle.timeouts import RunLimits, limits_for
 
 ALLOW_FAILURE: Final = 1
 QUARANTINED: Final = 2

@@ -23,9 +23,9 @@ from windlass.domain.matching.clauses import (
     short_key,
     target,
 )
+from windlass.domain.matching.resources import canonical_resources, resource_key
 from windlass.domain.values.errors import InvalidInput, shorten
 from windlass.domain.values.quantities import format_size, parse_size
-from windlass.domain.matching.resources import canonical_resources, resource_key
 from windlass.domain.values.versions import satisfies
 
 __all__ = [

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from windlass.domain.pools.flow import spare_flow
-from windlass.domain.pools.scale import MILLI, Host, Scale, Target
 from windlass.domain.pools.pools import Pool, backoff_ms, shown_duration
+from windlass.domain.pools.scale import MILLI, Host, Scale, Target
 
 NEVER: Final = -1  # the latency of work that nobody can run
 

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from windlass.domain.pools.pools import Pool, PoolRow
 from windlass.domain.matching.room import Room
 from windlass.domain.matching.shapes import Shape, can_run, shape_mismatches
+from windlass.domain.pools.pools import Pool, PoolRow
 
 decode_pool = msgspec.json.Decoder(Pool).decode
 

@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta, Struct
 
-from windlass.domain.values.errors import InvalidInput
 from windlass.domain.matching.matching import amount_of
-from windlass.domain.values.quantities import format_duration, parse_duration_ms
 from windlass.domain.matching.resources import canonical_resources, resource_key
 from windlass.domain.matching.room import CPUS, SHARES
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import format_duration, parse_duration_ms
 
 PROVIDERS: Final = ("local", "command", "ec2", "kubernetes", "slurm")
 _ELSEWHERE: Final = ("ec2", "kubernetes")  # machines of these are never the server's own

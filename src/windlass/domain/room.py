@@ -10,8 +10,8 @@ from typing import Final
 
 from windlass.domain.matching.clauses import is_size
 from windlass.domain.matching.matching import Mismatch, amount_of, resource_key
-from windlass.domain.values.quantities import format_size
 from windlass.domain.matching.shapes import Shape
+from windlass.domain.values.quantities import format_size
 
 SHARES: Final = "system:shares"  # metadata of workers whose jobs each take a processor
 CPUS: Final = "cpus"

@@ -6,8 +6,8 @@ Everything here is decided from rows and `now`; the engine reads and writes.
 from enum import IntEnum, StrEnum
 from typing import Final, NamedTuple
 
-from windlass.domain.schedules.cron import Cron
 from windlass.domain.lifecycle.workflow_state import WorkflowState
+from windlass.domain.schedules.cron import Cron
 
 # A slot that is later than this was missed, and the schedule's catch-up decides about it.
 LATE_MS: Final = 60_000

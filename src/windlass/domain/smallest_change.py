@@ -9,14 +9,14 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from windlass.domain.matching.clauses import Clause
-from windlass.domain.explain.reasons import Group, Matcher, Obstacle
 from windlass.domain.explain.explanation import Change, Step
+from windlass.domain.explain.reasons import Group, Matcher, Obstacle
+from windlass.domain.matching.clauses import Clause
 from windlass.domain.matching.matching import ALLOWLIST, DENYLIST
 from windlass.domain.matching.resources import resource_key
 from windlass.domain.matching.shapes import NAMESPACES, Shape
-from windlass.domain.values.versions import satisfies
 from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.values.versions import satisfies
 
 # What an operator decides for a worker, whatever its machine is.
 _DECIDED: Final = frozenset({NAMESPACES, ALLOWLIST, DENYLIST})

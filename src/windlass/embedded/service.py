@@ -13,10 +13,10 @@ from windlass.api.planning import EnginePlanning
 from windlass.api.queries import Queries
 from windlass.api.workflows import Workflows
 from windlass.client.service import find_worker
-from windlass.domain.values.errors import InvalidInput
-from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.access.roles import Identity, Role
+from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
+from windlass.domain.values.errors import InvalidInput
 from windlass.embedded.node import Node
 from windlass.embedded.planning import EmbeddedPlanning
 from windlass.engine.engine import Engine

@@ -10,11 +10,11 @@ import hmac
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from windlass.domain.access.tokens import Code, Token
-from windlass.domain.values.errors import InvalidInput
-from windlass.domain.rows.events import EventKind
-from windlass.domain.job.job import check_name
 from windlass.domain.access.roles import Identity, Role
+from windlass.domain.access.tokens import Code, Token
+from windlass.domain.job.job import check_name
+from windlass.domain.rows.events import EventKind
+from windlass.domain.values.errors import InvalidInput
 from windlass.engine.engine import Engine
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.clock import Secrets

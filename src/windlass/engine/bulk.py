@@ -7,9 +7,9 @@ Whoever asks goes on from `next` until there is none.
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from windlass.domain.values.errors import WindlassError
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.views import JobFilter, JobView
+from windlass.domain.values.errors import WindlassError
 from windlass.engine.engine import Engine
 
 PART: Final = 500  # jobs of one call

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from windlass.domain.job.job import ALLOW_FAILURE
-from windlass.domain.rows.records import KEPT_WHILE_RUNNING, JobEnd, JobFacts, Lease
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.rows.records import KEPT_WHILE_RUNNING, JobEnd, JobFacts, Lease
 from windlass.engine.jobs.close import Closing, end_without_attempt
 from windlass.engine.jobs.dependents import (
     Ended,
@@ -14,9 +14,9 @@ from windlass.engine.jobs.dependents import (
     jobs_ended,
     tell_dependents,
 )
+from windlass.engine.jobs.end_waiting import note_ended
 from windlass.engine.jobs.inherit_rank import pass_on_ended
 from windlass.engine.jobs.locate import Withdrawn, withdraw
-from windlass.engine.jobs.end_waiting import note_ended
 from windlass.engine.transaction.unit_of_work import Work
 
 RUNNING = State.RUNNING.code

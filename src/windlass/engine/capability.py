@@ -12,13 +12,13 @@ import msgspec
 
 from windlass.domain.job.capability import REMEMBERED_MS, describe, nearest
 from windlass.domain.job.job import NEVER, Prepared
-from windlass.domain.matching.matching import merge_metadata, metadata_digest
-from windlass.domain.pools.templates import Template, template_of
-from windlass.domain.pools.pools import PoolState
-from windlass.domain.rows.records import JobFacts, Worker
-from windlass.domain.matching.shapes import Shape
 from windlass.domain.lifecycle.states import State
+from windlass.domain.matching.matching import merge_metadata, metadata_digest
+from windlass.domain.matching.shapes import Shape
 from windlass.domain.matching.workers import PastMetadata
+from windlass.domain.pools.pools import PoolState
+from windlass.domain.pools.templates import Template, template_of
+from windlass.domain.rows.records import JobFacts, Worker
 from windlass.engine.jobs.close import end_without_attempt
 from windlass.engine.jobs.dependents import hold_waits, jobs_ended
 from windlass.engine.transaction.unit_of_work import Work

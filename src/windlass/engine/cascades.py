@@ -7,15 +7,22 @@ row, and the scheduling loop picks it up again.
 
 from windlass.domain.job.job import ALLOW_FAILURE
 from windlass.domain.lifecycle.rank import age_from_ms
-from windlass.domain.rows.records import Cascade, CascadeKind, JobFacts
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
-from windlass.engine.jobs.dependents import CHUNK, Ended, hold_dependents, meet, release, tell_dependents
+from windlass.domain.rows.records import Cascade, CascadeKind, JobFacts
+from windlass.engine.jobs.dependents import (
+    CHUNK,
+    Ended,
+    hold_dependents,
+    meet,
+    release,
+    tell_dependents,
+)
+from windlass.engine.jobs.end_waiting import note_ended
 from windlass.engine.jobs.inherit_rank import inherit_chunk, ranks_of
+from windlass.engine.jobs.supersede import revive
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.workflows.retry import retry_chunk
 from windlass.engine.workflows.stop import stop_chunk
-from windlass.engine.jobs.supersede import revive
-from windlass.engine.jobs.end_waiting import note_ended
-from windlass.engine.transaction.unit_of_work import Work
 
 ABORTED = State.ABORTED.code
 

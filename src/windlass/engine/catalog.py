@@ -12,11 +12,11 @@ import msgspec
 
 from windlass.domain.config import Config
 from windlass.domain.job.job import Prepared
-from windlass.domain.matching.matching import merge_metadata, metadata_digest
 from windlass.domain.lifecycle.rank import AGING_OFF_INTERVAL_MS, queue_weight
-from windlass.domain.rows.records import QueueRow, Reservation, Worker
+from windlass.domain.matching.matching import merge_metadata, metadata_digest
 from windlass.domain.matching.room import SHARES
 from windlass.domain.matching.shapes import Shape, can_run, is_gated, preferred
+from windlass.domain.rows.records import QueueRow, Reservation, Worker
 from windlass.ports.store import Tx
 
 POOL = "pool:name"  # metadata of workers that were made on demand

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from windlass.domain.values.errors import Conflict, NotFound, WindlassError
 from windlass.domain.job.job import JobSpec, Prepared
-from windlass.domain.rows.records import JobFacts
 from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.records import JobFacts
+from windlass.domain.values.errors import Conflict, NotFound, WindlassError
 from windlass.engine.attempts.attempt_files import is_held, lease_lost
 from windlass.engine.submit.submission import Submission, Submitted
 from windlass.engine.submit.write_jobs import submit

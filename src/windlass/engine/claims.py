@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.rows.records import Grant, Granted
-from windlass.domain.lifecycle.states import State
+from windlass.engine.claim.search import Given, Search
 from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Profile
-from windlass.engine.claim.search import Given, Search
 from windlass.engine.transaction.unit_of_work import Work
 
 QUEUED = State.QUEUED.code

@@ -10,10 +10,18 @@ from typing import NamedTuple
 
 import msgspec
 
-from windlass.domain.matching.claim_planning import exclude
+from windlass.domain.job.job import QUARANTINED, JobSpec
 from windlass.domain.lifecycle.deadlines import Late, late_for
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.job.job import QUARANTINED, JobSpec
+from windlass.domain.lifecycle.retries import (
+    GiveUp,
+    Retry,
+    RetryPolicy,
+    decide_retry,
+    decide_return,
+)
+from windlass.domain.lifecycle.states import State
+from windlass.domain.matching.claim_planning import exclude
 from windlass.domain.rows.records import (
     Attempt,
     Due,
@@ -24,8 +32,6 @@ from windlass.domain.rows.records import (
     Ticket,
     Wait,
 )
-from windlass.domain.lifecycle.retries import GiveUp, Retry, RetryPolicy, decide_retry, decide_return
-from windlass.domain.lifecycle.states import State
 from windlass.engine.jobs.dependents import hold_waits, jobs_ended
 from windlass.engine.jobs.enqueue import make_ready
 from windlass.engine.jobs.inherit_rank import pass_on_ended

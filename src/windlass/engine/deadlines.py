@@ -9,11 +9,11 @@ from typing import Final
 
 import msgspec
 
+from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.deadlines import Late, late_for
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.job.job import JobSpec
-from windlass.domain.rows.records import KEPT_WHILE_RUNNING, JobFacts, Lease
 from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.records import KEPT_WHILE_RUNNING, JobFacts, Lease
 from windlass.engine.jobs.cancel import end_waiting
 from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.jobs.dependents import hold_waits

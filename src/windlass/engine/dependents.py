@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 from windlass.domain.job.job import ALLOW_FAILURE
 from windlass.domain.lifecycle.rank import age_from_ms
+from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.workflow_state import FORGIVEN
 from windlass.domain.rows.records import (
     KEPT_WHILE_RUNNING,
     Cascade,
@@ -24,8 +26,6 @@ from windlass.domain.rows.records import (
     Ticket,
     Wait,
 )
-from windlass.domain.lifecycle.states import State
-from windlass.domain.lifecycle.workflow_state import FORGIVEN
 from windlass.engine.jobs.enqueue import make_ready, plan_for
 from windlass.engine.transaction.unit_of_work import Work
 

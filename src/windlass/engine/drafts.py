@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.domain.job.dependency_graph import Named
 from windlass.domain.job.job import Prepared
 from windlass.domain.rows.records import JobFacts, KeyRow
+from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.engine.transaction.unit_of_work import Work
 
 

@@ -8,12 +8,12 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.values.errors import WindlassError
 from windlass.domain.job.job import LONGEST_MS, JobSpec
-from windlass.domain.rows.records import Lease
 from windlass.domain.lifecycle.states import State
-from windlass.domain.tasks.media import timed_as
 from windlass.domain.lifecycle.timeouts import limits_for
+from windlass.domain.rows.records import Lease
+from windlass.domain.tasks.media import timed_as
+from windlass.domain.values.errors import WindlassError
 from windlass.engine.attempts.attempt_files import is_held, lease_lost
 from windlass.engine.attempts.reports import run_deadline
 from windlass.engine.transaction.unit_of_work import Work

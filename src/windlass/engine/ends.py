@@ -9,8 +9,14 @@ from typing import Any
 
 import msgspec
 
-from windlass.domain.schedules.schedules import ReactionKind, ReactionRow, ReactionState, Trigger, triggers
 from windlass.domain.lifecycle.workflow_state import Details, WorkflowState
+from windlass.domain.schedules.schedules import (
+    ReactionKind,
+    ReactionRow,
+    ReactionState,
+    Trigger,
+    triggers,
+)
 from windlass.ports.store import Tx
 
 _details = msgspec.json.Decoder(Details).decode

@@ -11,31 +11,23 @@ from functools import partial
 from typing import Any, TypeVar
 
 from windlass.domain.config import Config, validate
-from windlass.domain.values.errors import InvalidInput
 from windlass.domain.job.job import Door, JobSpec, Prepared, check_name
 from windlass.domain.matching.shapes import Shape
+from windlass.domain.values.errors import InvalidInput
 from windlass.engine.attempts.activity import Activity, note_activity
 from windlass.engine.claim.alarm import Alarm
-from windlass.engine.transaction.bounds import Bounds
-from windlass.engine.transaction.gc_pause import MANY, undisturbed
-from windlass.engine.fleet.capability import asks_at_once, reject_at_once
-from windlass.engine.workflows.cascades import advance
-from windlass.engine.transaction.catalog import Catalog
-from windlass.engine.transaction.arguments import check_id, check_sync
-from windlass.engine.transaction.group_commit import A, Committer, Lane, Q, Run
-from windlass.engine.jobs.deadlines import end_late, next_deadline
-from windlass.engine.jobs.dependents import CHUNK
-from windlass.engine.transaction.effects import Effects
-from windlass.engine.jobs.end_waiters import Endings
-from windlass.engine.jobs.enqueue import promote_due
-from windlass.engine.explain.forecast import Crowd
+from windlass.engine.claim.rate_timer import Reopening
+from windlass.engine.claim.wakeups import Waiter, WakeUps
 from windlass.engine.commands.explain import ExplainCommands
 from windlass.engine.commands.fleet import FleetCommands
-from windlass.engine.sync.fast_path import Done, HotPaths, answers_of
 from windlass.engine.commands.jobs import JobCommands
-from windlass.engine.sync.lookups import reject_unresolved
-from windlass.engine.transaction.counters import Counters, Metrics
-from windlass.engine.claim.rate_timer import Reopening
+from windlass.engine.commands.workflows import WorkflowCommands
+from windlass.engine.explain.forecast import Crowd
+from windlass.engine.fleet.capability import asks_at_once, reject_at_once
+from windlass.engine.jobs.deadlines import end_late, next_deadline
+from windlass.engine.jobs.dependents import CHUNK
+from windlass.engine.jobs.end_waiters import Endings
+from windlass.engine.jobs.enqueue import promote_due
 from windlass.engine.submit.submission import (
     Duplicate,
     Submission,
@@ -45,11 +37,19 @@ from windlass.engine.submit.submission import (
     check_workflow,
 )
 from windlass.engine.submit.write_jobs import is_plain, submit
+from windlass.engine.sync.fast_path import Done, HotPaths, answers_of
+from windlass.engine.sync.lookups import reject_unresolved
 from windlass.engine.sync.sync import SyncCall, only_claim, sync
-from windlass.engine.claim.wakeups import Waiter, WakeUps
+from windlass.engine.transaction.arguments import check_id, check_sync
+from windlass.engine.transaction.bounds import Bounds
+from windlass.engine.transaction.catalog import Catalog
+from windlass.engine.transaction.counters import Counters, Metrics
+from windlass.engine.transaction.effects import Effects
+from windlass.engine.transaction.gc_pause import MANY, undisturbed
+from windlass.engine.transaction.group_commit import A, Committer, Lane, Q, Run
 from windlass.engine.transaction.unit_of_work import DEPTH, Work
-from windlass.engine.commands.workflows import WorkflowCommands
 from windlass.engine.workflows.cascade_runner import WorkingOff
+from windlass.engine.workflows.cascades import advance
 from windlass.ports.clock import Chance
 from windlass.ports.store import News, Store, Tx
 from windlass.ports.store_hot import hot_of

@@ -5,8 +5,8 @@ Everything that makes a job queued comes through here, so a limit is never passe
 
 from collections.abc import Sequence
 
-from windlass.domain.rows.records import Due, Ticket
 from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.records import Due, Ticket
 from windlass.engine.transaction.unit_of_work import Work
 
 QUEUED = State.QUEUED.code

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from windlass.domain.explain.forecast import Forecast, Line, forecast, mixture, remaining
-from windlass.domain.rows.records import JobFacts
 from windlass.domain.lifecycle.states import State
+from windlass.domain.matching.workers import may_claim
+from windlass.domain.rows.records import JobFacts
 from windlass.domain.rows.statistics import Summary
 from windlass.domain.rows.views import JobView
-from windlass.domain.matching.workers import may_claim
-from windlass.engine.transaction.catalog import Catalog, Profile
 from windlass.engine.history.statistics import summaries
+from windlass.engine.transaction.catalog import Catalog, Profile
 from windlass.ports.store import Head, Tx
 
 BLOCKED: Final = State.BLOCKED.code

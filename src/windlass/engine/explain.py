@@ -9,26 +9,26 @@ from itertools import pairwise
 from typing import Final
 
 from windlass.domain.config import Config
-from windlass.domain.values.errors import NotFound
+from windlass.domain.explain.explanation import Cause, Estimate, Explanation, Step, Waiting
 from windlass.domain.explain.forecast import Line, forecast, mixture
 from windlass.domain.explain.reasons import Group, entries, list_names
-from windlass.domain.explain.explanation import Cause, Estimate, Explanation, Step, Waiting
-from windlass.domain.values.times import format_moment
-from windlass.domain.values.quantities import format_duration
-from windlass.domain.rows.records import JobFacts, QueueRow
-from windlass.domain.matching.shapes import Shape
 from windlass.domain.explain.smallest_change import change_of, nearest, steps_for
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.rows.records import JobFacts, QueueRow
 from windlass.domain.rows.views import JobView
-from windlass.engine.transaction.catalog import Catalog
-from windlass.engine.explain.forecast import PROFILES, line_before
-from windlass.engine.explain.fleet import Fleet
-from windlass.engine.explain.limits import limited
+from windlass.domain.values.errors import NotFound
+from windlass.domain.values.quantities import format_duration
+from windlass.domain.values.times import format_moment
 from windlass.engine.explain.dependencies import way_to_root, what_blocks
+from windlass.engine.explain.fleet import Fleet
+from windlass.engine.explain.forecast import PROFILES, line_before
+from windlass.engine.explain.limits import limited
 from windlass.engine.explain.notes import deadlines_and_holds, rejection
 from windlass.engine.explain.pools import pools_for
 from windlass.engine.explain.reasons import Expected, Reasons, operator_asked, together
 from windlass.engine.history.statistics import summaries
+from windlass.engine.transaction.catalog import Catalog
 from windlass.ports.store import Tx
 
 BLOCKED: Final = State.BLOCKED.code

@@ -3,11 +3,11 @@
 from windlass.domain.config import Config
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
-from windlass.engine.transaction.catalog import Catalog
-from windlass.engine.transaction.arguments import check_id
 from windlass.engine.explain.job import Explainer, Sees
-from windlass.engine.explain.worker import explain_worker
 from windlass.engine.explain.time_spent import time_spent
+from windlass.engine.explain.worker import explain_worker
+from windlass.engine.transaction.arguments import check_id
+from windlass.engine.transaction.catalog import Catalog
 from windlass.ports.store import Store
 
 

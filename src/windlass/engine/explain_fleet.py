@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from windlass.domain.matching.claim_planning import excludes
 from windlass.domain.explain.reasons import (
     Group,
     Matcher,
@@ -14,11 +13,12 @@ from windlass.domain.explain.reasons import (
     slot_obstacles,
     status_obstacles,
 )
-from windlass.domain.rows.records import JobFacts, Reservation
+from windlass.domain.matching.claim_planning import excludes
 from windlass.domain.matching.room import Room
 from windlass.domain.matching.shapes import Shape, is_gated
-from windlass.domain.rows.views import FleetRow
 from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.rows.records import JobFacts, Reservation
+from windlass.domain.rows.views import FleetRow
 from windlass.engine.transaction.catalog import Catalog, Profile
 from windlass.ports.store import Tx
 

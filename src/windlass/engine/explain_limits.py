@@ -3,13 +3,13 @@
 from typing import Final
 
 from windlass.domain.explain.explanation import LimitEntry, Step, Waiting
-from windlass.domain.values.times import format_moment
-from windlass.domain.values.quantities import format_duration
-from windlass.domain.matching.rates import opens_at, read_starts, room_in
-from windlass.domain.rows.records import QueueRow
-from windlass.domain.matching.shapes import Shape
 from windlass.domain.lifecycle.states import State
+from windlass.domain.matching.rates import opens_at, read_starts, room_in
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.rows.records import QueueRow
 from windlass.domain.rows.views import JobView
+from windlass.domain.values.quantities import format_duration
+from windlass.domain.values.times import format_moment
 from windlass.engine.explain.reasons import Reasons, free_slot, together
 from windlass.ports.store import Probe, Tx
 

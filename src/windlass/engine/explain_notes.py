@@ -5,16 +5,16 @@ from typing import Final
 
 import msgspec
 
-from windlass.domain.job.capability import MISMATCH, REMEMBERED_MS
 from windlass.domain.config import Config
+from windlass.domain.job.capability import MISMATCH, REMEMBERED_MS
 from windlass.domain.job.job import NEVER, JobSpec
-from windlass.domain.values.times import format_moment
-from windlass.domain.values.quantities import format_duration
 from windlass.domain.matching.shapes import Shape, can_run
 from windlass.domain.rows.views import JobView
-from windlass.engine.fleet.capability import read_templates
+from windlass.domain.values.quantities import format_duration
+from windlass.domain.values.times import format_moment
 from windlass.engine.explain.fleet import Fleet
 from windlass.engine.explain.pools import pools_for
+from windlass.engine.fleet.capability import read_templates
 from windlass.ports.store import Tx
 
 MANY: Final = 1_000  # workers whose past is not looked through

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from windlass.domain.pools.templates import decode_pool, template_of
+from windlass.domain.matching.shapes import Shape
 from windlass.domain.pools.pools import (
     LIVING,
     Lifecycle,
@@ -12,7 +12,7 @@ from windlass.domain.pools.pools import (
     PoolWorkerRow,
     shown_duration,
 )
-from windlass.domain.matching.shapes import Shape
+from windlass.domain.pools.templates import decode_pool, template_of
 from windlass.ports.store import Tx
 
 

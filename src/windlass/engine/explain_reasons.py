@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from windlass.domain.explain.explanation import LimitEntry, Step, Waiting
 from windlass.domain.explain.forecast import Line
 from windlass.domain.explain.reasons import Group
-from windlass.domain.explain.explanation import LimitEntry, Step, Waiting
 from windlass.domain.rows.statistics import Summary
 
 

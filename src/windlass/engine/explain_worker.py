@@ -3,16 +3,22 @@
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, Self
 
-from windlass.domain.values.errors import NotFound
-from windlass.domain.explain.reasons import Matcher, Obstacle, Obstacles, slot_obstacles, status_obstacles
 from windlass.domain.explain.explanation import WorkEntry, WorkerExplanation
-from windlass.domain.rows.records import QueueRow, Worker
+from windlass.domain.explain.reasons import (
+    Matcher,
+    Obstacle,
+    Obstacles,
+    slot_obstacles,
+    status_obstacles,
+)
 from windlass.domain.matching.shapes import Shape, is_gated
-from windlass.domain.rows.views import WorkerView
 from windlass.domain.matching.workers import shown_status
-from windlass.engine.transaction.catalog import Catalog, Profile
+from windlass.domain.rows.records import QueueRow, Worker
+from windlass.domain.rows.views import WorkerView
+from windlass.domain.values.errors import NotFound
 from windlass.engine.explain.fleet import Rooms
 from windlass.engine.explain.limits import limits_of_shape
+from windlass.engine.transaction.catalog import Catalog, Profile
 from windlass.ports.store import Tx
 
 COUNTED: Final = 10_000  # ready jobs of one kind that are counted

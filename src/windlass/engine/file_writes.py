@@ -8,15 +8,15 @@ progress are taken from the holder of the lease alone.
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
-from windlass.domain.values.errors import Conflict, WindlassError
-from windlass.domain.rows.events import EventKind
 from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.files import LogRow, LogState
 from windlass.domain.rows.records import Lease
-from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.statistics import Usage
-from windlass.engine.attempts.reports import run_deadline
+from windlass.domain.values.errors import Conflict, WindlassError
 from windlass.engine.attempts.log_segments import grown
+from windlass.engine.attempts.reports import run_deadline
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.gateway import Holder
 from windlass.ports.store import Tx

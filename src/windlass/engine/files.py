@@ -10,12 +10,15 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.domain.values.errors import InvalidInput, NotFound
-from windlass.domain.rows.files import ArtifactRow, NameRow, Progress
 from windlass.domain.job.job import check_name
-from windlass.domain.rows.records import Lease
 from windlass.domain.matching.shapes import Shape
+from windlass.domain.rows.files import ArtifactRow, NameRow, Progress
+from windlass.domain.rows.records import Lease
 from windlass.domain.rows.views import accepted_attempt
+from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.engine.attempts.attempt_files import Write, is_held, lease_lost
+from windlass.engine.attempts.media_duration import Measured, measure_all
+from windlass.engine.engine import Engine
 from windlass.engine.files.artifacts import (
     adopt_upload,
     artifact_key,
@@ -23,12 +26,9 @@ from windlass.engine.files.artifacts import (
     put_artifact,
     upload_key,
 )
-from windlass.engine.transaction.arguments import check_id
-from windlass.engine.attempts.media_duration import Measured, measure_all
-from windlass.engine.engine import Engine
-from windlass.engine.attempts.attempt_files import Write, is_held, lease_lost
-from windlass.engine.files.logs import LogFiles, check_holder
 from windlass.engine.files.local_files import read_file, size_of, write_file
+from windlass.engine.files.logs import LogFiles, check_holder
+from windlass.engine.transaction.arguments import check_id
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.blobs import Blobs
 from windlass.ports.gateway import Holder

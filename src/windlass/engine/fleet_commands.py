@@ -6,10 +6,9 @@ from typing import TypeVar
 
 from windlass.domain.job.job import check_name
 from windlass.domain.matching.workers import WorkerStatus
-from windlass.engine.fleet import queues
-from windlass.engine.fleet import workers
-from windlass.engine.transaction.arguments import check_id, check_metadata, check_text
 from windlass.engine.claim.wakeups import WakeUps
+from windlass.engine.fleet import queues, workers
+from windlass.engine.transaction.arguments import check_id, check_metadata, check_text
 from windlass.engine.transaction.unit_of_work import Work
 
 T = TypeVar("T")

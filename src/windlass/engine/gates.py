@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.matching.rates import Rate, opens_at, read_starts, room_in, write_starts
-from windlass.domain.rows.records import RateRow, Ticket
 from windlass.domain.matching.room import MANY, Room
 from windlass.domain.matching.shapes import Shape
+from windlass.domain.rows.records import RateRow, Ticket
 from windlass.engine.transaction.catalog import Profile
 from windlass.engine.transaction.effects import WorkerLoad
 from windlass.engine.transaction.unit_of_work import Work

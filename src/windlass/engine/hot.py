@@ -10,18 +10,18 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from typing import Generic, NamedTuple, TypeVar
 
 from windlass.domain.config import Config
-from windlass.domain.rows.records import Completion, Worker
 from windlass.domain.lifecycle.states import State
-from windlass.engine.transaction.bounds import Bounds
-from windlass.engine.transaction.catalog import Catalog, Profile
-from windlass.engine.claim.claims import REFRESH_MS
-from windlass.engine.transaction.effects import Effects, Raise, WorkerLoad
-from windlass.engine.sync.fast_path_gates import PLAIN, HotGates, Opening
+from windlass.domain.rows.records import Completion, Worker
 from windlass.engine.attempts.reports import sort_out
+from windlass.engine.claim.claims import REFRESH_MS
 from windlass.engine.claim.search import first_width, most_of_each
 from windlass.engine.submit.submission import Submission, Submitted, submission_key
 from windlass.engine.submit.write_jobs import plain_rows
+from windlass.engine.sync.fast_path_gates import PLAIN, HotGates, Opening
 from windlass.engine.sync.sync import SyncCall, assignments
+from windlass.engine.transaction.bounds import Bounds
+from windlass.engine.transaction.catalog import Catalog, Profile
+from windlass.engine.transaction.effects import Effects, Raise, WorkerLoad
 from windlass.engine.transaction.unit_of_work import depth_of
 from windlass.ports.store_hot import (
     Arrival,

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from windlass.domain.rows.records import Granted, Worker
 from windlass.domain.matching.room import Room
 from windlass.domain.matching.shapes import Shape
+from windlass.domain.rows.records import Granted, Worker
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.effects import WorkerLoad
 from windlass.ports.store_hot import Limited

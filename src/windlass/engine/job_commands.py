@@ -4,23 +4,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, TypeVar
 
-from windlass.domain.values.errors import NotFound
 from windlass.domain.explain.forecast import Forecast
 from windlass.domain.job.priority_inheritance import levels_gained
 from windlass.domain.lifecycle.rank import level, rank
 from windlass.domain.rows.records import JobFacts
 from windlass.domain.rows.statistics import Summary
 from windlass.domain.rows.views import JobView
-from windlass.engine.jobs import priority
-from windlass.engine.jobs import supersede
-from windlass.engine.jobs import unblock
-from windlass.engine.jobs.cancel import Canceled, cancel
-from windlass.engine.transaction.catalog import Catalog
-from windlass.engine.transaction.arguments import check_id, check_text, check_whole
+from windlass.domain.values.errors import NotFound
 from windlass.engine.explain.forecast import Crowd, Forecaster, Outlook
-from windlass.engine.workflows.retry import retry_one
 from windlass.engine.history.statistics import summaries
+from windlass.engine.jobs import priority, supersede, unblock
+from windlass.engine.jobs.cancel import Canceled, cancel
+from windlass.engine.transaction.arguments import check_id, check_text, check_whole
+from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.engine.workflows.retry import retry_one
 from windlass.ports.store import Store, Tx
 
 T = TypeVar("T")

@@ -5,12 +5,19 @@ from typing import NamedTuple
 
 import msgspec
 
-from windlass.domain.values.errors import Conflict, InvalidInput
-from windlass.domain.rows.events import EventKind
 from windlass.domain.job.job import JobSpec, Mould, Prepared
 from windlass.domain.lifecycle.rank import LEVEL_LIMIT, parse_priority
+from windlass.domain.lifecycle.workflow_state import (
+    COUNTS,
+    ENDED,
+    FAIL_FAST,
+    REACTS,
+    WorkflowState,
+    is_failing,
+)
+from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import WorkflowAbout, WorkflowRow
-from windlass.domain.lifecycle.workflow_state import COUNTS, ENDED, FAIL_FAST, REACTS, WorkflowState, is_failing
+from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.engine.submit.submission import Duplicate, Submission, WorkflowSpec
 from windlass.engine.transaction.unit_of_work import Work
 

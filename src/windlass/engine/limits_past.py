@@ -11,13 +11,13 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.rows.events import Event, EventKind
-from windlass.domain.job.job import JobSpec
-from windlass.domain.matching.rates import opens_at, read_starts
-from windlass.domain.rows.records import JobFacts
-from windlass.domain.matching.shapes import Shape
-from windlass.domain.lifecycle.states import ACTIVE, State
 from windlass.domain.explain.waiting_time import Interval, while_true
+from windlass.domain.job.job import JobSpec
+from windlass.domain.lifecycle.states import ACTIVE, State
+from windlass.domain.matching.rates import opens_at, read_starts
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.records import JobFacts
 from windlass.engine.transaction.catalog import Catalog
 from windlass.ports.store import Tx
 

@@ -7,8 +7,8 @@ through the places in forward order, one after another, meets every job.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from windlass.domain.rows.records import JobFacts, Lease, Ticket, Wait
 from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.records import JobFacts, Lease, Ticket, Wait
 from windlass.engine.transaction.unit_of_work import Work
 
 BLOCKED = State.BLOCKED.code

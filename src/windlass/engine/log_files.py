@@ -4,11 +4,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Final, Literal, NamedTuple
 
-from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.rows.files import LogRow, LogState
 from windlass.domain.rows.views import newest_attempt
-from windlass.engine.transaction.arguments import check_id
-from windlass.engine.engine import Engine
+from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.engine.attempts.attempt_files import (
     Write,
     extend_log,
@@ -19,8 +17,10 @@ from windlass.engine.attempts.attempt_files import (
     may_log,
     write_all,
 )
-from windlass.engine.files.merge_segments import Merging
 from windlass.engine.attempts.log_segments import SEGMENT_LIMIT, Logs, placed
+from windlass.engine.engine import Engine
+from windlass.engine.files.merge_segments import Merging
+from windlass.engine.transaction.arguments import check_id
 from windlass.ports.blobs import Blobs
 from windlass.ports.gateway import Holder
 from windlass.ports.store import Tx

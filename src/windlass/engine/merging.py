@@ -13,8 +13,8 @@ from typing import Final
 
 import structlog
 
-from windlass.domain.values.errors import WindlassError
 from windlass.domain.rows.files import LogRow
+from windlass.domain.values.errors import WindlassError
 from windlass.engine.attempts.attempt_files import is_ended
 from windlass.engine.attempts.log_segments import SEGMENT_LIMIT, Logs, owner_of
 from windlass.ports.blobs import BlobInfo, Blobs

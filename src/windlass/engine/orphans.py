@@ -3,9 +3,8 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
-from windlass.engine.files import artifacts
-
 from windlass.engine.attempts import log_segments as segments
+from windlass.engine.files import artifacts
 from windlass.engine.files.merge_segments import Scattered
 from windlass.ports.blobs import BlobInfo, Blobs
 from windlass.ports.store import Store

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from windlass.domain.values.errors import WindlassError
 from windlass.domain.job.job import JobSpec
+from windlass.domain.values.errors import WindlassError
 from windlass.engine.engine import Engine
 from windlass.engine.submit.submission import Submission, Submitted, WorkflowSpec, check_workflow
 from windlass.engine.submit.write_jobs import submit

@@ -6,11 +6,18 @@ from typing import Final, NamedTuple
 import msgspec
 
 from windlass.domain.config import Config
-from windlass.domain.values.times import month_of
+from windlass.domain.matching.shapes import can_run
+from windlass.domain.pools.pools import (
+    LIVING,
+    SERVING,
+    Lifecycle,
+    PoolRow,
+    PoolState,
+    PoolWorkerRow,
+)
 from windlass.domain.pools.sizing import Fleet, Member, PoolNow
 from windlass.domain.pools.templates import decode_pool, template_of
-from windlass.domain.pools.pools import LIVING, SERVING, Lifecycle, PoolRow, PoolState, PoolWorkerRow
-from windlass.domain.matching.shapes import can_run
+from windlass.domain.values.times import month_of
 from windlass.engine.pools.targets import Known, Targets, sort_workers
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store_pools import Load

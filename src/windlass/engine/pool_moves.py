@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from windlass.domain.rows.events import EventKind
-from windlass.domain.pools.sizing import after_failure
 from windlass.domain.pools.pools import Lifecycle, Pool, PoolRow, PoolWorkerRow
+from windlass.domain.pools.sizing import after_failure
+from windlass.domain.rows.events import EventKind
 from windlass.engine.transaction.unit_of_work import Work
 
 ACTOR: Final = "pools"

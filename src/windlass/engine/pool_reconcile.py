@@ -7,14 +7,14 @@ that could not be had.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from windlass.domain.pools.templates import decode_pool
-from windlass.domain.pools.pools import Lifecycle, PoolRow, PoolState, PoolWorkerRow
-from windlass.domain.rows.records import Worker
 from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.pools.pools import Lifecycle, PoolRow, PoolState, PoolWorkerRow
+from windlass.domain.pools.templates import decode_pool
+from windlass.domain.rows.records import Worker
+from windlass.engine.fleet.workers import remove
 from windlass.engine.pools.cost_accounts import charge
 from windlass.engine.pools.transitions import ACTOR, failed, move, say
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.engine.fleet.workers import remove
 from windlass.ports.provider import Machine
 
 

@@ -9,23 +9,23 @@ from typing import Final
 
 import msgspec
 
-from windlass.domain.rows.events import EventKind
-from windlass.domain.pools.sizing import Verdict, after_failure, is_spent, leavers, size
-from windlass.domain.pools.templates import decode_pool
+from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.pools.pools import (
     Lifecycle,
     PoolRow,
     PoolState,
     PoolWorkerRow,
 )
+from windlass.domain.pools.sizing import Verdict, after_failure, is_spent, leavers, size
+from windlass.domain.pools.templates import decode_pool
+from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Worker
-from windlass.domain.matching.workers import WorkerStatus
-from windlass.engine.pools.snapshot import Seen, Survey, look
-from windlass.engine.pools.transitions import ACTOR, failed, move, say
-from windlass.engine.pools.targets import Known
 from windlass.engine.claim.preemption import tell_to_stop
-from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.fleet.workers import remove, set_status
+from windlass.engine.pools.snapshot import Seen, Survey, look
+from windlass.engine.pools.targets import Known
+from windlass.engine.pools.transitions import ACTOR, failed, move, say
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.provider import Machine
 
 GONE_KEPT_MS: Final = 7 * 86_400_000

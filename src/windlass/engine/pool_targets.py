@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from windlass.domain.job.capability import nearest
-from windlass.domain.pools.scale import Host, Target
-from windlass.domain.pools.templates import Template, room_for
-from windlass.domain.pools.pools import SERVING, Lifecycle, Pool, PoolRow, PoolState, PoolWorkerRow
-from windlass.domain.rows.records import Worker
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.matching.workers import may_claim
+from windlass.domain.pools.pools import SERVING, Lifecycle, Pool, PoolRow, PoolState, PoolWorkerRow
+from windlass.domain.pools.scale import Host, Target
+from windlass.domain.pools.templates import Template, room_for
+from windlass.domain.rows.records import Worker
 from windlass.engine.transaction.catalog import Profile
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store_pools import Load

@@ -7,12 +7,6 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.values.errors import Conflict, NotFound
-from windlass.domain.rows.events import EventKind
-from windlass.domain.values.times import month_of
-from windlass.domain.pools.sizing import Fleet, Verdict, size
-from windlass.domain.pools.templates import decode_pool
-from windlass.domain.pools.what_if import what_if
 from windlass.domain.pools.pools import (
     CostRow,
     Pool,
@@ -22,10 +16,16 @@ from windlass.domain.pools.pools import (
     check_reach,
     parse_pool,
 )
-from windlass.engine.transaction.arguments import check_metadata
+from windlass.domain.pools.sizing import Fleet, Verdict, size
+from windlass.domain.pools.templates import decode_pool
+from windlass.domain.pools.what_if import what_if
+from windlass.domain.rows.events import EventKind
+from windlass.domain.values.errors import Conflict, NotFound
+from windlass.domain.values.times import month_of
 from windlass.engine.engine import Engine
 from windlass.engine.pools.snapshot import MOST_COUNTED, MOST_SURVEYED, Survey, look
 from windlass.engine.pools.targets import Known
+from windlass.engine.transaction.arguments import check_metadata
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.clock import Secrets
 from windlass.ports.provider import Providers

@@ -10,10 +10,10 @@ then queued again, blamed for nothing.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from windlass.domain.rows.records import Worker
-from windlass.domain.matching.room import Room
 from windlass.domain.lifecycle.states import State
+from windlass.domain.matching.room import Room
 from windlass.domain.matching.workers import may_claim
+from windlass.domain.rows.records import Worker
 from windlass.engine.claim.reservations import rooms_of
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Head

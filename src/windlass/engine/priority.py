@@ -2,11 +2,11 @@
 
 from typing import NamedTuple
 
-from windlass.domain.values.errors import Conflict, NotFound
-from windlass.domain.rows.events import EventKind
 from windlass.domain.lifecycle.rank import checked_level
-from windlass.domain.rows.records import JobFacts
 from windlass.domain.lifecycle.states import STATE_BY_CODE
+from windlass.domain.rows.events import EventKind
+from windlass.domain.rows.records import JobFacts
+from windlass.domain.values.errors import Conflict, NotFound
 from windlass.engine.jobs.inherit_rank import move_to, pass_on, ranks_of
 from windlass.engine.transaction.unit_of_work import Work
 

@@ -7,10 +7,10 @@ which row it counts under, so that its end frees the slot whoever knows of the l
 
 from typing import NamedTuple
 
-from windlass.domain.values.errors import InvalidInput
-from windlass.domain.rows.events import EventKind
 from windlass.domain.lifecycle.rank import queue_weight
+from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import QueueRow
+from windlass.domain.values.errors import InvalidInput
 from windlass.engine.transaction.unit_of_work import Work
 
 MOST = 1_000_000  # of any limit

@@ -9,19 +9,25 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.values.errors import Conflict, NotFound, Overloaded, StoreUnavailable, WindlassError
+from windlass.domain.lifecycle.workflow_state import Details, WorkflowState
 from windlass.domain.rows.events import EventKind
-from windlass.domain.values.times import format_moment
-from windlass.domain.values.quantities import format_duration, parse_duration_ms
 from windlass.domain.rows.records import WorkflowRow
 from windlass.domain.schedules.schedules import ReactionKind, ReactionRow, ReactionState, Trigger
 from windlass.domain.schedules.webhooks import pause_ms
-from windlass.domain.lifecycle.workflow_state import Details, WorkflowState
-from windlass.engine.transaction.reaction_intents import reactions_for
+from windlass.domain.values.errors import (
+    Conflict,
+    NotFound,
+    Overloaded,
+    StoreUnavailable,
+    WindlassError,
+)
+from windlass.domain.values.quantities import format_duration, parse_duration_ms
+from windlass.domain.values.times import format_moment
 from windlass.engine.engine import Engine
 from windlass.engine.schedules.planning import Order, Planner, submit_planned
-from windlass.engine.submit.submission import Duplicate
 from windlass.engine.schedules.templates import find_template, order_of
+from windlass.engine.submit.submission import Duplicate
+from windlass.engine.transaction.reaction_intents import reactions_for
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Tx
 from windlass.ports.webhooks import Courier, Delivered, Delivery

@@ -12,9 +12,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from windlass.domain.lifecycle.failures import FAILURE_BY_NAME, INFRASTRUCTURE, FailureClass, classify
-from windlass.domain.rows.records import Attempt, Completion, JobFacts, Lease, Worker
+from windlass.domain.lifecycle.failures import (
+    FAILURE_BY_NAME,
+    INFRASTRUCTURE,
+    FailureClass,
+    classify,
+)
 from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.records import Attempt, Completion, JobFacts, Lease, Worker
 from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.jobs.dependents import hold_dependents, tell_satisfied
 from windlass.engine.transaction.unit_of_work import Work

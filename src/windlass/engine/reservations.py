@@ -8,13 +8,13 @@ reservation only ever holds back; losing one, or having one too long, breaks not
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from windlass.domain.rows.events import EventKind
+from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.matching import amount_of
-from windlass.domain.rows.records import Reservation, Worker
 from windlass.domain.matching.room import Room, needs_of
 from windlass.domain.matching.shapes import Shape
-from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.workers import may_claim
+from windlass.domain.rows.events import EventKind
+from windlass.domain.rows.records import Reservation, Worker
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Head
 

@@ -7,9 +7,9 @@ to stop, and nothing is given out before every worker that was cut off has ended
 
 from typing import Final, NamedTuple
 
-from windlass.domain.values.errors import Conflict
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Worker
+from windlass.domain.values.errors import Conflict
 from windlass.engine.transaction.unit_of_work import Work
 
 EPOCH: Final = "epoch"

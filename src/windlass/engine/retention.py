@@ -7,19 +7,19 @@ them. Whatever goes leaves behind what `verify` needs to replay the rest.
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from windlass.domain.job.job import ALLOW_FAILURE
+from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.workflow_state import ENDED, FORGIVEN, WorkflowState
 from windlass.domain.rows.baseline import BaselineKind
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.files import LogState
-from windlass.domain.job.job import ALLOW_FAILURE
 from windlass.domain.rows.records import JobFacts
-from windlass.domain.lifecycle.states import State
-from windlass.domain.lifecycle.workflow_state import ENDED, FORGIVEN, WorkflowState
 from windlass.engine.attempts.attempt_files import end_log
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.verify.baseline import dump, load
 from windlass.engine.verify.findings import Findings
 from windlass.engine.verify.known import Known
 from windlass.engine.verify.replay import Replay
-from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Snapshot
 from windlass.ports.store_retention import Ended
 

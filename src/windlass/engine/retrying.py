@@ -5,10 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from windlass.domain.values.errors import Conflict, NotFound
-from windlass.domain.rows.events import EventKind
 from windlass.domain.job.job import ALLOW_FAILURE, JobSpec
-from windlass.domain.rows.records import Cascade, CascadeKind, JobFacts
 from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.workflow_state import (
     ENDED,
@@ -18,9 +15,12 @@ from windlass.domain.lifecycle.workflow_state import (
     WorkflowState,
     unforgiven,
 )
+from windlass.domain.rows.events import EventKind
+from windlass.domain.rows.records import Cascade, CascadeKind, JobFacts
+from windlass.domain.values.errors import Conflict, NotFound
 from windlass.engine.jobs.deadlines import without_passed
-from windlass.engine.submit.submission import WorkflowSpec
 from windlass.engine.jobs.supersede import Superseded, newest_of, retry, retry_many
+from windlass.engine.submit.submission import WorkflowSpec
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Tx
 

@@ -11,9 +11,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.values.errors import InvalidInput, Overloaded, StoreUnavailable, WindlassError
+from windlass.domain.lifecycle.workflow_state import ENDED, WorkflowState
 from windlass.domain.rows.events import EventKind
-from windlass.domain.values.times import format_moment
 from windlass.domain.schedules.schedules import (
     Overlap,
     RunRow,
@@ -22,11 +21,12 @@ from windlass.domain.schedules.schedules import (
     decide,
     look,
 )
-from windlass.domain.lifecycle.workflow_state import ENDED, WorkflowState
+from windlass.domain.values.errors import InvalidInput, Overloaded, StoreUnavailable, WindlassError
+from windlass.domain.values.times import format_moment
 from windlass.engine.engine import Engine
 from windlass.engine.schedules.planning import Order, Planned, Planner, submit_planned
-from windlass.engine.submit.submission import Duplicate
 from windlass.engine.schedules.templates import find_template, order_of
+from windlass.engine.submit.submission import Duplicate
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Tx
 

@@ -8,11 +8,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.schedules.cron import Cron
-from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
-from windlass.domain.rows.events import EventKind
 from windlass.domain.job.dependency_graph import order_by_dependencies
 from windlass.domain.job.job import check_name
+from windlass.domain.rows.events import EventKind
+from windlass.domain.schedules.cron import Cron
 from windlass.domain.schedules.schedules import (
     CATCH_UP_LIMIT,
     CatchUp,
@@ -22,11 +21,12 @@ from windlass.domain.schedules.schedules import (
     ScheduleRow,
     next_after,
 )
-from windlass.engine.transaction.arguments import check_text
+from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.engine.engine import Engine
 from windlass.engine.schedules.planning import Planner
 from windlass.engine.schedules.runs import Runs, Starts
 from windlass.engine.schedules.templates import check_template_name
+from windlass.engine.transaction.arguments import check_text
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Tx
 

@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 from windlass.domain.matching.claim_planning import Demand, assign, excludes, settled
 from windlass.domain.rows.records import Ticket
+from windlass.engine.claim.fair_shares import in_fair_order
+from windlass.engine.claim.gates import Gates
 from windlass.engine.transaction.bounds import Bounds, Candidate, Place
 from windlass.engine.transaction.catalog import Profile
 from windlass.engine.transaction.effects import Raise
-from windlass.engine.claim.gates import Gates
-from windlass.engine.claim.fair_shares import in_fair_order
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Probe
 

@@ -14,8 +14,8 @@ segments between are removed, some at a time.
 from collections.abc import AsyncIterator
 from typing import Final, NamedTuple
 
-from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.rows.files import LogRow, LogState
+from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.ports.blobs import Blobs
 
 FOLDER: Final = "logs"

@@ -6,8 +6,8 @@ out since: shares are met on average, at the price of one walk over the leases a
 
 from collections.abc import Mapping
 
-from windlass.domain.rows.records import Ticket
 from windlass.domain.matching.fair_shares import in_turn, last_of_level, level_of
+from windlass.domain.rows.records import Ticket
 from windlass.engine.transaction.bounds import Place
 from windlass.engine.transaction.unit_of_work import Work
 

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from windlass.domain.values.errors import NotFound
 from windlass.domain.job.job import ALLOW_FAILURE
-from windlass.domain.rows.records import Cascade, CascadeKind
 from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.workflow_state import ENDED, WorkflowState
+from windlass.domain.rows.records import Cascade, CascadeKind
+from windlass.domain.values.errors import NotFound
 from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.dependents import CHUNK, Ended, hold_dependents, tell_dependents
 from windlass.engine.jobs.end_waiting import note_ended

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from windlass.domain.values.errors import Conflict, InvalidInput, WindlassError
 from windlass.domain.job.job import Prepared, check_labels, check_name
-from windlass.domain.values.json_values import NOT_JSON
 from windlass.domain.lifecycle.rank import parse_priority
-from windlass.domain.rows.records import KeyRow
 from windlass.domain.lifecycle.workflow_state import Details
+from windlass.domain.rows.records import KeyRow
+from windlass.domain.values.errors import Conflict, InvalidInput, WindlassError
+from windlass.domain.values.json_values import NOT_JSON
 from windlass.engine.transaction.unit_of_work import Work
 
 MARK = "\x1f"  # before the key of a submission

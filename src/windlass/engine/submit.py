@@ -7,17 +7,17 @@ way; the others are resolved first: names to ids, keys to jobs, parents to prior
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import starmap
 
-from windlass.domain.values.errors import WindlassError
 from windlass.domain.job.dependency_graph import find_names
 from windlass.domain.job.job import Mould, Prepared
 from windlass.domain.lifecycle.rank import level, rank
-from windlass.domain.rows.records import JobColumns, JobFacts
 from windlass.domain.lifecycle.states import State
-from windlass.engine.transaction.catalog import Catalog
-from windlass.engine.submit.resolve_references import Draft, reserve, resolve
+from windlass.domain.rows.records import JobColumns, JobFacts
+from windlass.domain.values.errors import WindlassError
 from windlass.engine.submit.join_workflow import Groups, base_of, join_workflows
+from windlass.engine.submit.resolve_references import Draft, reserve, resolve
 from windlass.engine.submit.submission import Submission, Submitted, said_before
 from windlass.engine.submit.write_graph import write_drafts
+from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.unit_of_work import Work
 
 QUEUED = State.QUEUED.code

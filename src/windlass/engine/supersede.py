@@ -10,10 +10,11 @@ from typing import NamedTuple, Self
 
 import msgspec
 
-from windlass.domain.values.errors import Conflict, NotFound, WindlassError
-from windlass.domain.rows.events import EventKind
 from windlass.domain.job.job import ALLOW_FAILURE, LENDS, MANUAL, QUARANTINED, JobSpec
 from windlass.domain.lifecycle.rank import age_from_ms, level, rank
+from windlass.domain.lifecycle.states import STATE_BY_CODE, State, can_supersede
+from windlass.domain.lifecycle.workflow_state import FORGIVEN, WorkflowState
+from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import (
     KEPT_WHILE_RUNNING,
     Cascade,
@@ -23,8 +24,7 @@ from windlass.domain.rows.records import (
     Ticket,
     Wait,
 )
-from windlass.domain.lifecycle.states import STATE_BY_CODE, State, can_supersede
-from windlass.domain.lifecycle.workflow_state import FORGIVEN, WorkflowState
+from windlass.domain.values.errors import Conflict, NotFound, WindlassError
 from windlass.engine.jobs.deadlines import deadlines_of, note_deadlines, without_passed
 from windlass.engine.jobs.enqueue import make_ready, plan_for
 from windlass.engine.jobs.inherit_rank import pass_on, refresh

@@ -11,19 +11,19 @@ from typing import NamedTuple
 
 import msgspec
 
-from windlass.domain.values.errors import Conflict, NotFound, WindlassError
-from windlass.domain.rows.events import EventKind
-from windlass.domain.rows.records import Completion, Granted, Lease, Worker
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.workers import WorkerStatus, may_claim, note_trouble
-from windlass.engine.transaction.bounds import Bounds
-from windlass.engine.fleet.capability import note_past
+from windlass.domain.rows.events import EventKind
+from windlass.domain.rows.records import Completion, Granted, Lease, Worker
+from windlass.domain.values.errors import Conflict, NotFound, WindlassError
+from windlass.engine.attempts.reports import Item, Missing, Report, apply_reports, sort_out
 from windlass.engine.claim.claims import Seeker, claim
+from windlass.engine.fleet.capability import note_past
+from windlass.engine.fleet.epochs import first_incarnation, refuse_old_store
 from windlass.engine.jobs.deadlines import FINISH_BEFORE, cut_timeout
 from windlass.engine.jobs.enqueue import promote_due
 from windlass.engine.sync.lookups import resolve, resolve_again
-from windlass.engine.attempts.reports import Item, Missing, Report, apply_reports, sort_out
-from windlass.engine.fleet.epochs import first_incarnation, refuse_old_store
+from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.wire.sync import Assignment, Refusal, Stop, SyncReply, SyncRequest
 

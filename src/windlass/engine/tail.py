@@ -9,9 +9,9 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from windlass.domain.rows.events import Event, EventKind
-from windlass.domain.rows.event_lines import WorkerName, render
 from windlass.domain.matching.matching import merge_metadata
+from windlass.domain.rows.event_lines import WorkerName, render
+from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import Worker
 from windlass.ports.store import Store
 

@@ -10,13 +10,13 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
-from windlass.domain.rows.events import EventKind
 from windlass.domain.job.job import check_name
+from windlass.domain.rows.events import EventKind
 from windlass.domain.schedules.schedules import TemplateRow
-from windlass.engine.transaction.arguments import check_text
+from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.engine.engine import Engine
 from windlass.engine.schedules.planning import Order, Planner
+from windlass.engine.transaction.arguments import check_text
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Tx
 

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from windlass.domain.job.priority_inheritance import lift
 from windlass.domain.job.job import ALLOW_FAILURE, LENDS, MANUAL
+from windlass.domain.job.priority_inheritance import lift
 from windlass.domain.lifecycle.rank import age_from_ms, level, rank
+from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.records import (
     Cascade,
     CascadeKind,
@@ -18,12 +19,11 @@ from windlass.domain.rows.records import (
     Wait,
     WorkflowRow,
 )
-from windlass.domain.lifecycle.states import State
 from windlass.engine.jobs.deadlines import deadlines_of, note_deadlines
-from windlass.engine.submit.resolve_references import Draft
 from windlass.engine.jobs.enqueue import make_ready
 from windlass.engine.jobs.inherit_rank import pass_on
 from windlass.engine.submit.join_workflow import is_relative
+from windlass.engine.submit.resolve_references import Draft
 from windlass.engine.transaction.unit_of_work import Work
 
 BLOCKED = State.BLOCKED.code

@@ -10,15 +10,6 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.domain.rows.baseline import BaselineKind
-from windlass.domain.values.errors import NotFound
-from windlass.domain.rows.events import Event, EventKind
-from windlass.domain.job.job import JobSpec
-from windlass.domain.matching.matching import merge_metadata
-from windlass.domain.values.times import format_moment
-from windlass.domain.matching.shapes import Shape, can_run
-from windlass.domain.lifecycle.states import STATE_BY_CODE, State
-from windlass.domain.rows.views import JobView
 from windlass.domain.explain.waiting_time import (
     CAUSES,
     TEXTS,
@@ -31,10 +22,19 @@ from windlass.domain.explain.waiting_time import (
     split,
     while_true,
 )
+from windlass.domain.job.job import JobSpec
+from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.matching.matching import merge_metadata
+from windlass.domain.matching.shapes import Shape, can_run
 from windlass.domain.matching.workers import WorkerStatus
-from windlass.engine.transaction.catalog import Catalog
+from windlass.domain.rows.baseline import BaselineKind
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.views import JobView
+from windlass.domain.values.errors import NotFound
+from windlass.domain.values.times import format_moment
 from windlass.engine.explain.limits_past import Limits, full_times
 from windlass.engine.jobs.supersede import newest_of
+from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.verify.past import WorkerPast, tell_worker
 from windlass.ports.store import Tx
 

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from windlass.domain.values.errors import Conflict, NotFound
 from windlass.domain.lifecycle.states import State
+from windlass.domain.values.errors import Conflict, NotFound
 from windlass.engine.jobs.close import end_without_attempt
 from windlass.engine.jobs.dependents import hold_waits, jobs_ended, meet
 from windlass.engine.jobs.inherit_rank import pass_on_ended

@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from windlass.domain.rows.events import EventKind
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.values.quantities import format_duration
-from windlass.domain.rows.records import Lease, Worker
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.workers import LEASED, WorkerStatus
-from windlass.engine.jobs.close import Closing, Failure
+from windlass.domain.rows.events import EventKind
+from windlass.domain.rows.records import Lease, Worker
+from windlass.domain.values.quantities import format_duration
 from windlass.engine.fleet.epochs import HOLD
-from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.fleet.workers import end_leases
+from windlass.engine.jobs.close import Closing, Failure
+from windlass.engine.transaction.unit_of_work import Work
 
 ASSIGNED = State.ASSIGNED.code
 RUNNING = State.RUNNING.code

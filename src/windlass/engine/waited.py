@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from windlass.domain.job.job import ALLOW_FAILURE
-from windlass.domain.rows.records import Waited
 from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.workflow_state import FORGIVEN
+from windlass.domain.rows.records import Waited
 from windlass.engine.jobs.inherit_rank import pass_on_ended
 from windlass.engine.transaction.unit_of_work import Work
 

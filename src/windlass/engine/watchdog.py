@@ -9,18 +9,18 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.values.errors import Conflict
-from windlass.domain.rows.events import EventKind
 from windlass.domain.job.job import ALLOW_FAILURE, MANUAL, JobSpec
-from windlass.domain.rows.records import Cascade, CascadeKind, JobFacts, Ticket, Wait, WorkflowRow
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.lifecycle.watchdog import Contradiction, look_at, may_be_stuck
 from windlass.domain.lifecycle.workflow_state import ENDED, WorkflowState
+from windlass.domain.rows.events import EventKind
+from windlass.domain.rows.records import Cascade, CascadeKind, JobFacts, Ticket, Wait, WorkflowRow
+from windlass.domain.values.errors import Conflict
 from windlass.engine.jobs.dependents import release
 from windlass.engine.jobs.locate import withdraw
-from windlass.engine.workflows.stop import Why, cancel_workflow
 from windlass.engine.jobs.supersede import newest_of
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.engine.workflows.stop import Why, cancel_workflow
 from windlass.ports.store import Tx
 
 ACTOR: Final = "watchdog"

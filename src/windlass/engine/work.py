@@ -10,16 +10,22 @@ import json
 from collections.abc import Mapping, Sequence
 
 from windlass.domain.config import Config
-from windlass.domain.values.errors import InvalidTransition
-from windlass.domain.rows.events import Event, EventKind, Moves, expand
 from windlass.domain.job.job import Mould, Prepared
-from windlass.domain.rows.records import Cascade, CascadeKind, WorkflowRow
 from windlass.domain.lifecycle.states import STATE_BY_CODE, TRANSITION_CODES, State
-from windlass.domain.lifecycle.workflow_state import ENDED, REACTS, WorkflowState, next_state, stops_now
+from windlass.domain.lifecycle.workflow_state import (
+    ENDED,
+    REACTS,
+    WorkflowState,
+    next_state,
+    stops_now,
+)
+from windlass.domain.rows.events import Event, EventKind, Moves, expand
+from windlass.domain.rows.records import Cascade, CascadeKind, WorkflowRow
+from windlass.domain.values.errors import InvalidTransition
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.effects import Effects
-from windlass.engine.transaction.reaction_intents import note_ends
 from windlass.engine.transaction.limit_slots import Slots
+from windlass.engine.transaction.reaction_intents import note_ends
 from windlass.ports.clock import Chance
 from windlass.ports.store import Tx
 

@@ -5,15 +5,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
-from windlass.domain.rows.events import EventKind
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.rows.records import Lease, Worker
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.workers import CLAIMING, WorkerStatus
+from windlass.domain.rows.events import EventKind
+from windlass.domain.rows.records import Lease, Worker
+from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.engine.fleet.capability import note_past
-from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.fleet.epochs import first_incarnation
+from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.transaction.unit_of_work import Work
 
 ASSIGNED = State.ASSIGNED.code

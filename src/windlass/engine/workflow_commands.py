@@ -6,18 +6,18 @@ from typing import TypeVar
 
 import msgspec
 
-from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.domain.job.dependency_graph import order_by_dependencies
 from windlass.domain.job.job import JobSpec, Prepared
-from windlass.domain.rows.records import JobFacts
 from windlass.domain.lifecycle.workflow_state import Details, WorkflowState
-from windlass.engine.transaction.arguments import check_id, check_text
-from windlass.engine.workflows.child_jobs import as_children, submit_children
+from windlass.domain.rows.records import JobFacts
+from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.engine.jobs.end_waiters import Endings
+from windlass.engine.submit.submission import Duplicate, Submission, Submitted
+from windlass.engine.transaction.arguments import check_id, check_text
+from windlass.engine.transaction.unit_of_work import Work
+from windlass.engine.workflows.child_jobs import as_children, submit_children
 from windlass.engine.workflows.retry import Retried, plan_repetition, retry_failed
 from windlass.engine.workflows.stop import Stopped, cancel_workflow
-from windlass.engine.submit.submission import Duplicate, Submission, Submitted
-from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.gateway import Holder
 from windlass.ports.store import Store, Tx
 

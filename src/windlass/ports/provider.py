@@ -9,8 +9,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from windlass.domain.values.errors import WindlassError
 from windlass.domain.pools.pools import Pool
+from windlass.domain.values.errors import WindlassError
 
 
 class ProviderFault(WindlassError):

@@ -3,9 +3,10 @@
 from typing import NamedTuple
 
 from windlass.domain.access.tokens import Code, Token
+from windlass.domain.matching.workers import PastMetadata
+from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
 from windlass.domain.rows.baseline import BaselineRow
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
-from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
 from windlass.domain.rows.records import (
     Attempt,
     Cascade,
@@ -24,9 +25,8 @@ from windlass.domain.rows.records import (
     WorkflowAbout,
     WorkflowRow,
 )
-from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.domain.rows.statistics import StatisticsRow, Usage
-from windlass.domain.matching.workers import PastMetadata
+from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 
 
 class Snapshot(NamedTuple):

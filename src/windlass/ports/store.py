@@ -12,6 +12,7 @@ which rows it locks; the engine calls them in that order.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
+from windlass.domain.matching.workers import PastMetadata
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.records import (
     Attempt,
@@ -29,7 +30,6 @@ from windlass.domain.rows.records import (
     Wait,
     Worker,
 )
-from windlass.domain.matching.workers import PastMetadata
 from windlass.ports.snapshot import Snapshot as Snapshot  # noqa: PLC0414 - part of this port
 from windlass.ports.store_access import AccessTx
 from windlass.ports.store_catalog import CatalogTx

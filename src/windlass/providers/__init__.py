@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from windlass.domain.values.errors import InvalidInput
 from windlass.domain.pools.pools import Pool
+from windlass.domain.values.errors import InvalidInput
 from windlass.ports.clock import Clock
 from windlass.ports.provider import Provider
 from windlass.providers.command import CommandProvider

@@ -13,8 +13,8 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from windlass.domain.values.errors import InvalidInput
 from windlass.domain.pools.pools import Pool
+from windlass.domain.values.errors import InvalidInput
 from windlass.ports.provider import Machine, Order, Owner, ProviderFault
 from windlass.providers.options import Options
 

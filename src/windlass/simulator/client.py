@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from windlass.domain.values.errors import Conflict, NotFound, StoreUnavailable, WindlassError
 from windlass.domain.job.job import Concurrency, JobSpec
+from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.rates import Rate
 from windlass.domain.rows.records import JobRecord
-from windlass.domain.lifecycle.states import State
+from windlass.domain.values.errors import Conflict, NotFound, StoreUnavailable, WindlassError
 from windlass.engine.fleet.queues import QueueLimits
 from windlass.engine.submit.submission import Submitted, WorkflowSpec
 from windlass.simulator.network import Network, UnreachableError

@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from windlass.domain.lifecycle.states import ACTIVE, TERMINAL, State
+from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.files import Dynamic, LogRow, Progress
 from windlass.domain.rows.records import JobRecord, Lease
-from windlass.domain.matching.shapes import Shape
-from windlass.domain.lifecycle.states import ACTIVE, TERMINAL, State
 from windlass.domain.rows.views import JobFilter, JobView, newest_attempt
 
 BLOCKED: Final = State.BLOCKED.code

@@ -5,10 +5,10 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.quantities import parse_duration_ms
 from windlass.domain.schedules.schedules import ReactionKind
 from windlass.domain.schedules.webhooks import check_url
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import parse_duration_ms
 from windlass.wire.jobs import Duration, JobRequest
 
 REACTION_LIMIT: Final = 20  # of one occasion

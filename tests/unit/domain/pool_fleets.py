@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from windlass.domain.pools.scale import Target
 from windlass.domain.pools.pools import Pool
+from windlass.domain.pools.scale import Target
 
 NOW = 1_000_000
 SECOND = 1_000

@@ -1,10 +1,9 @@
 """Other vocabularies come in and go out."""
 
 import pytest
-
 from windlass.domain.lifecycle.aliases import ALIASES, VOCABULARIES, parse_state, show_state
-from windlass.domain.values.errors import InvalidInput
 from windlass.domain.lifecycle.states import State
+from windlass.domain.values.errors import InvalidInput
 
 
 @pytest.mark.parametrize(

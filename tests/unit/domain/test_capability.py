@@ -1,12 +1,11 @@
 """Whether anybody could ever run a shape, and what is said if not."""
 
 import pytest
-
 from windlass.domain.job.capability import describe, nearest, parse_grace
-from windlass.domain.values.errors import InvalidInput
 from windlass.domain.job.job import NEVER
 from windlass.domain.matching.matching import parse_clause
 from windlass.domain.matching.shapes import Shape
+from windlass.domain.values.errors import InvalidInput
 
 BIG = Shape(
     namespace="default", queue="default", task="t",

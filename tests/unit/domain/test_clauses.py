@@ -4,7 +4,6 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from windlass.domain.matching.clauses import (
     Clause,
     canonical_clause,

@@ -3,12 +3,12 @@
 import msgspec
 import pytest
 from msgspec.structs import replace
-
-from windlass.domain.config import Config, describe_options, validate
-from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.options import Option
 from windlass.domain.lifecycle.retries import RetryPolicy
 from windlass.domain.lifecycle.timeouts import TimeoutPolicy
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.options import Option
+
+from windlass.domain.config import Config, describe_options, validate
 
 DEFAULT = Config()
 

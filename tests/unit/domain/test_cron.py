@@ -6,7 +6,6 @@ from itertools import islice, takewhile
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from windlass.domain.schedules.cron import Cron
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.times import format_moment, parse_moment

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from windlass.domain.job.job import Concurrency, Door, JobSpec, Prepared
+from windlass.domain.values.errors import InvalidInput
 
 from windlass.domain.config import Config
-from windlass.domain.values.errors import InvalidInput
-from windlass.domain.job.job import Concurrency, Door, JobSpec, Prepared
 
 # Values that are equal to one another in Python, beside ordinary ones.
 FIELDS: dict[str, list[Any]] = {

@@ -6,7 +6,6 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from windlass.domain.values.errors import (
     GOT_LIMIT,
     Conflict,

@@ -2,8 +2,15 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-
-from windlass.domain.explain.forecast import Line, Span, forecast, mixture, remaining, suggestions, wait_in
+from windlass.domain.explain.forecast import (
+    Line,
+    Span,
+    forecast,
+    mixture,
+    remaining,
+    suggestions,
+    wait_in,
+)
 from windlass.domain.rows.statistics import Measure, Summary, as_row, gather, summarise
 
 MINUTE = 60_000

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from windlass.domain.values.errors import InvalidInput
 from windlass.domain.job.dependency_graph import find_names, order_by_dependencies
 from windlass.domain.job.job import JobSpec
+from windlass.domain.values.errors import InvalidInput
 
 
 def job(name: str | None, *after: int | str, after_any: Sequence[int | str] = ()) -> JobSpec:

@@ -2,7 +2,6 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-
 from windlass.domain.job.priority_inheritance import levels_gained, lift
 
 

@@ -3,8 +3,6 @@
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-
-from tests.unit.domain.pool_fleets import NOW, SECOND, pool, target
 from windlass.domain.pools.scale import Host
 from windlass.domain.pools.sizing import (
     Fleet,
@@ -16,6 +14,8 @@ from windlass.domain.pools.sizing import (
     reserve_ms,
     size,
 )
+
+from tests.unit.domain.pool_fleets import NOW, SECOND, pool, target
 
 
 def test_those_that_idle_leave_the_longest_idle_first_and_the_minimum_stays() -> None:

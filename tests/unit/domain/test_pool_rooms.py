@@ -7,12 +7,12 @@ from math import ceil
 
 from hypothesis import given
 from hypothesis import strategies as st
-
-from tests.unit.domain.pool_fleets import NOW, pool, target
 from windlass.domain.pools.flow import spare_flow
 from windlass.domain.pools.scale import MILLI, Host, Target
 from windlass.domain.pools.sizing import Fleet, PoolNow, Verdict, size
 from windlass.domain.pools.what_if import what_if
+
+from tests.unit.domain.pool_fleets import NOW, pool, target
 
 TARGET_MS = 5_000
 

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
-
-from tests.unit.domain.pool_fleets import NOW, pool, target
 from windlass.domain.pools.scale import Host, Target
 from windlass.domain.pools.sizing import (
     NEVER,
@@ -18,6 +16,8 @@ from windlass.domain.pools.sizing import (
     target_with,
 )
 from windlass.domain.pools.what_if import what_if
+
+from tests.unit.domain.pool_fleets import NOW, pool, target
 
 
 def fleet(one: PoolNow, *targets: Target, hosts: Sequence[Host] = ()) -> Fleet:

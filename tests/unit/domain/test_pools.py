@@ -4,8 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from windlass.domain.values.errors import InvalidInput
 from windlass.domain.pools.pools import (
     FIELDS,
     HOUR_MS,
@@ -15,6 +13,7 @@ from windlass.domain.pools.pools import (
     describe_pool,
     parse_pool,
 )
+from windlass.domain.values.errors import InvalidInput
 
 LEAST = {"name": "p"}
 

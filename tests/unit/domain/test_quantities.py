@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from windlass.domain.values.errors import InvalidInput, shorten
 from windlass.domain.values.quantities import (
     DURATION_LIMIT_MS,

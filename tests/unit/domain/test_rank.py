@@ -5,8 +5,6 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from windlass.domain.values.errors import InvalidInput, shorten
 from windlass.domain.lifecycle.rank import (
     AGING_OFF_INTERVAL_MS,
     LEVEL_LIMIT,
@@ -21,6 +19,7 @@ from windlass.domain.lifecycle.rank import (
     rank,
     score,
 )
+from windlass.domain.values.errors import InvalidInput, shorten
 
 FIVE_MINUTES = 300_000
 HOUR = 3_600_000

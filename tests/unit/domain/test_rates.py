@@ -2,7 +2,6 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-
 from windlass.domain.matching.rates import Rate, opens_at, read_starts, room_in, write_starts
 
 

@@ -3,9 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from windlass.domain.values.errors import InvalidInput, shorten
 from windlass.domain.matching.resources import canonical_resources, resource_key
+from windlass.domain.values.errors import InvalidInput, shorten
 
 
 def test_amounts_are_integers_sorted_by_name() -> None:

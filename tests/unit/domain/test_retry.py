@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.retries import (
     RETRIED_BY_DEFAULT,

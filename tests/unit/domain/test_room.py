@@ -2,7 +2,6 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-
 from windlass.domain.matching.room import MANY, Room
 from windlass.domain.matching.shapes import Shape
 

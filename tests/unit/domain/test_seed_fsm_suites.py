@@ -5,9 +5,7 @@ The table is written out once more, in the design's own words, so that a slip in
 """
 
 import pytest
-
 from windlass.domain.lifecycle.aliases import parse_state
-from windlass.domain.values.errors import InvalidTransition
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.retries import GiveUp, Retry, RetryPolicy, backoff_ms, decide_retry
 from windlass.domain.lifecycle.states import (
@@ -25,6 +23,7 @@ from windlass.domain.lifecycle.timeouts import (
     limits_for,
     run_timeout_ms,
 )
+from windlass.domain.values.errors import InvalidTransition
 
 DESIGN = """
 (new)     | blocked, queued, rejected

@@ -2,7 +2,6 @@
 
 import msgspec
 import pytest
-
 from windlass.domain.matching.matching import canonical_requires, canonical_resources
 from windlass.domain.matching.shapes import Shape, can_run, shape_digest, shape_mismatches
 

@@ -4,12 +4,11 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-
-from windlass.domain.matching.clauses import canonical_requires
 from windlass.domain.explain.reasons import Group, Matcher, Obstacle, entries
+from windlass.domain.explain.smallest_change import nearest, satisfied, steps_for
+from windlass.domain.matching.clauses import canonical_requires
 from windlass.domain.matching.resources import canonical_resources
 from windlass.domain.matching.shapes import Shape, can_run
-from windlass.domain.explain.smallest_change import nearest, satisfied, steps_for
 from windlass.domain.matching.workers import WorkerStatus
 
 GIB = 1024**3

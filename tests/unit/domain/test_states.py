@@ -4,8 +4,6 @@ import pickle
 
 import msgspec
 import pytest
-
-from windlass.domain.values.errors import InvalidTransition
 from windlass.domain.lifecycle.states import (
     ACTIVE,
     NEW_CODE,
@@ -17,6 +15,7 @@ from windlass.domain.lifecycle.states import (
     can_supersede,
     validate_transition,
 )
+from windlass.domain.values.errors import InvalidTransition
 
 
 def test_names_and_codes_never_change() -> None:

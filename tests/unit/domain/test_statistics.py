@@ -4,7 +4,6 @@ import math
 
 from hypothesis import given
 from hypothesis import strategies as st
-
 from windlass.domain.rows.statistics import (
     Histogram,
     Measure,

@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from windlass.domain.lifecycle.timeouts import (
     RunLimits,
     TimeoutPolicy,

@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from windlass.domain.values.versions import parse_specifier, parse_version, satisfies
 
 

@@ -4,8 +4,6 @@ from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
-
-from windlass.domain.lifecycle.states import State
 from windlass.domain.explain.waiting_time import (
     QUEUED_CAUSES,
     Cause,
@@ -16,6 +14,7 @@ from windlass.domain.explain.waiting_time import (
     while_true,
     without,
 )
+from windlass.domain.lifecycle.states import State
 
 QUEUED = State.QUEUED.code
 times = st.integers(0, 200)

@@ -3,14 +3,15 @@
 from functools import cache
 from typing import NamedTuple
 
+from windlass.domain.job.job import Concurrency, JobSpec
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.rows.events import Event
+from windlass.engine.submit.submission import WorkflowSpec
+
 from tests.engine.agent import Agent
 from tests.support.running import run
 from windlass.domain.config import Config
-from windlass.domain.rows.events import Event
-from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.job.job import Concurrency, JobSpec
 from windlass.engine.engine import Engine
-from windlass.engine.submit.submission import WorkflowSpec
 from windlass.engine.verify import verify
 from windlass.ports.store import Snapshot
 from windlass.store.memory.store import MemoryStore

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 import pytest
+from windlass.domain.lifecycle.retries import RetryPolicy
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.events import Event, EventKind
 
 from tests.unit.verify.history import History, healthy
 from windlass.domain.config import Config
-from windlass.domain.rows.events import Event, EventKind
-from windlass.domain.lifecycle.retries import RetryPolicy
-from windlass.domain.lifecycle.states import State
 from windlass.engine.verify import judge
 
 Doctor = Callable[[History], list[Event]]

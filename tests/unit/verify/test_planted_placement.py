@@ -4,17 +4,17 @@ from functools import cache
 from typing import NamedTuple
 
 import pytest
+from windlass.domain.job.job import JobSpec
+from windlass.domain.lifecycle.states import State
+from windlass.domain.matching.rates import Rate
+from windlass.domain.rows.events import Event, EventKind
+from windlass.engine.fleet.queues import QueueLimits
 
 from tests.engine.agent import Agent
 from tests.support.running import run
 from tests.unit.verify.history import NoChance, StillClock
 from windlass.domain.config import Config
-from windlass.domain.rows.events import Event, EventKind
-from windlass.domain.job.job import JobSpec
-from windlass.domain.matching.rates import Rate
-from windlass.domain.lifecycle.states import State
 from windlass.engine.engine import Engine
-from windlass.engine.fleet.queues import QueueLimits
 from windlass.engine.verify import judge, verify
 from windlass.ports.store import Snapshot
 from windlass.store.memory.store import MemoryStore

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.records import KEPT_WHILE_RUNNING, KeyRow
 
 from tests.unit.verify.history import History, healthy
-from windlass.domain.rows.records import KEPT_WHILE_RUNNING, KeyRow
-from windlass.domain.lifecycle.states import State
 from windlass.engine.verify import judge
 from windlass.ports.store import Snapshot
 

@@ -7,7 +7,6 @@ from typing import Final
 
 import msgspec
 
-from windlass.domain.values.errors import InvalidInput
 from windlass.domain.tasks.declared import (
     LIST_LIMIT,
     check_scratch_path,
@@ -25,6 +24,7 @@ from windlass.domain.tasks.sources import (
     literal_glob,
     scheme_of,
 )
+from windlass.domain.values.errors import InvalidInput
 
 AVAILABLE: Final = "ffmpeg:available==true"
 

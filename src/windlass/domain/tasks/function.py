@@ -7,8 +7,8 @@ could be imported: there a misfit is refused at submit.
 import inspect
 from typing import Any, NamedTuple
 
-from windlass.domain.values.errors import InvalidInput
 from windlass.domain.tasks.kind import TaskPlan
+from windlass.domain.values.errors import InvalidInput
 
 
 class FunctionCall(NamedTuple):

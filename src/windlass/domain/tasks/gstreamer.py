@@ -5,7 +5,6 @@ from typing import Final
 
 import msgspec
 
-from windlass.domain.values.errors import InvalidInput
 from windlass.domain.tasks.declared import (
     LIST_LIMIT,
     check_scratch_path,
@@ -15,6 +14,7 @@ from windlass.domain.tasks.declared import (
 )
 from windlass.domain.tasks.kind import TaskPlan
 from windlass.domain.tasks.sources import scheme_of
+from windlass.domain.values.errors import InvalidInput
 
 AVAILABLE: Final = "gstreamer:available==true"
 _READS: Final = {  # elements that read one thing to its end, and the property that names it

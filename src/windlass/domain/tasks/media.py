@@ -4,7 +4,6 @@ from typing import Final, Literal
 
 import msgspec
 
-from windlass.domain.values.errors import InvalidInput
 from windlass.domain.tasks import ffmpeg, gstreamer
 from windlass.domain.tasks.declared import check_texts, read_declared, read_duration
 from windlass.domain.tasks.ffmpeg import FfmpegArgs
@@ -19,6 +18,7 @@ from windlass.domain.tasks.sources import (
     literal_glob,
     scheme_of,
 )
+from windlass.domain.values.errors import InvalidInput
 
 Tool = Literal["ffmpeg", "gstreamer"]
 

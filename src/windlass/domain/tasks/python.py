@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.domain.values.errors import InvalidInput
 from windlass.domain.tasks.declared import read_declared
 from windlass.domain.tasks.kind import TaskPlan
+from windlass.domain.values.errors import InvalidInput
 
 PATH_LIMIT: Final = 500
 _EXPECTED: Final = "package.module:function, importable on the worker"

@@ -4,9 +4,9 @@ from typing import Any, Final
 
 import msgspec
 
+from windlass.domain.tasks.kind import TaskPlan
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms, parse_size
-from windlass.domain.tasks.kind import TaskPlan
 
 MOST_WORDS: Final = 100_000
 MOST_FILES: Final = 1_000

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.domain.values.errors import InvalidInput
 from windlass.domain.tasks.declared import check_scratch_path, check_text, check_texts
+from windlass.domain.values.errors import InvalidInput
 
 STREAM_SCHEMES: Final = frozenset(
     {"http", "https", "rtmp", "rtmps", "rtmpt", "rtp", "rtsp", "rtsps", "srt", "tcp", "udp"}

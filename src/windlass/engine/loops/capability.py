@@ -5,6 +5,7 @@ from functools import partial
 import msgspec
 
 from windlass.domain.rows.records import Ticket
+from windlass.engine.engine import Engine
 from windlass.engine.fleet.capability import (
     Fleet,
     Impossible,
@@ -13,7 +14,6 @@ from windlass.engine.fleet.capability import (
     read_fleet,
     reject_late,
 )
-from windlass.engine.engine import Engine
 from windlass.ports.store import Probe, Tx
 
 FIRST = -(2**62)  # below every rank

@@ -13,11 +13,12 @@ import msgspec
 import structlog
 
 from windlass.domain.access.tokens import Code
-from windlass.domain.values.errors import InvalidInput, WindlassError
+from windlass.domain.pools.pools import Pool, PoolRow, PoolWorkerRow
 from windlass.domain.pools.sizing import Verdict
 from windlass.domain.pools.templates import decode_pool
-from windlass.domain.pools.pools import Pool, PoolRow, PoolWorkerRow
+from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.engine.access import CODE_PREFIX, digest_of
+from windlass.engine.pools.pools import Pools
 from windlass.engine.pools.reconcile import Found, Requests, reconcile
 from windlass.engine.pools.steps import (
     decide,
@@ -26,7 +27,6 @@ from windlass.engine.pools.steps import (
     note_launch,
     note_refusal,
 )
-from windlass.engine.pools.pools import Pools
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.provider import Machine, Order, Owner, Provider, ProviderFault
 

@@ -6,12 +6,12 @@ intents, room under limits, jobs that are due, waiters that were not woken.
 
 import msgspec
 
-from windlass.engine.workflows.cascades import advance
-from windlass.engine.engine import Engine
 from windlass.engine.claim.preemption import preempt
-from windlass.engine.fleet.queues import adopt_leases
 from windlass.engine.claim.reservations import review
+from windlass.engine.engine import Engine
 from windlass.engine.fleet.lost_workers import refill_limits
+from windlass.engine.fleet.queues import adopt_leases
+from windlass.engine.workflows.cascades import advance
 
 
 class Report(msgspec.Struct, frozen=True):

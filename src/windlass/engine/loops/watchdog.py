@@ -6,8 +6,8 @@ from typing import NamedTuple
 import msgspec
 import structlog
 
-from windlass.domain.values.errors import Conflict
 from windlass.domain.rows.records import WorkflowRow
+from windlass.domain.values.errors import Conflict
 from windlass.engine.engine import Engine
 from windlass.engine.workflows.watchdog import Found, describe, examine, give_up, repair
 from windlass.ports.store import Tx

@@ -10,11 +10,11 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from windlass.domain.rows.baseline import BaselineKind, BaselineRow
 from windlass.domain.job.job import ALLOW_FAILURE
-from windlass.domain.rows.records import JobRecord
 from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.workflow_state import FORGIVEN
+from windlass.domain.rows.baseline import BaselineKind, BaselineRow
+from windlass.domain.rows.records import JobRecord
 from windlass.engine.verify.past import (
     ACTIVE_CODES,
     JobPast,

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from windlass.domain.config import Config
-from windlass.domain.values.errors import Conflict
 from windlass.domain.rows.events import Event
+from windlass.domain.values.errors import Conflict
 from windlass.engine.verify.baseline import load, seed_ended, settle_seeded
 from windlass.engine.verify.compare import compare
 from windlass.engine.verify.counts import check_counts

@@ -3,9 +3,9 @@
 from collections import Counter
 
 from windlass.domain.job.job import ALLOW_FAILURE
-from windlass.domain.rows.records import CascadeKind, JobFacts, Wait
 from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.workflow_state import COUNTS
+from windlass.domain.rows.records import CascadeKind, JobFacts, Wait
 from windlass.engine.submit.submission import MARK as SUBMISSION
 from windlass.engine.verify.findings import Findings
 from windlass.engine.verify.known import Known

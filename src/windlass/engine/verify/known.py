@@ -6,8 +6,8 @@ import msgspec
 
 from windlass.domain.job.job import Concurrency
 from windlass.domain.matching.matching import merge_metadata
-from windlass.domain.rows.records import JobRecord
 from windlass.domain.matching.shapes import Shape, can_run
+from windlass.domain.rows.records import JobRecord
 from windlass.ports.store import Snapshot
 
 _shape_decoder = msgspec.json.Decoder(Shape)

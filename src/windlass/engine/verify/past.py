@@ -4,10 +4,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from windlass.domain.rows.events import Event
 from windlass.domain.lifecycle.states import ACTIVE, TERMINAL
-from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.lifecycle.workflow_state import COUNTS, WorkflowState
+from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.rows.events import Event
 from windlass.engine.verify.holdings import Holdings
 
 ACTIVE_CODES = frozenset(state.code for state in ACTIVE)

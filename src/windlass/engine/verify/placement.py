@@ -8,12 +8,12 @@ from bisect import insort
 
 import msgspec
 
-from windlass.domain.rows.events import Event
+from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.matching.rates import room_in
 from windlass.domain.matching.room import Room
 from windlass.domain.matching.shapes import Shape, is_gated
-from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.events import Event
 from windlass.engine.verify.past import ACTIVE_CODES, JobPast
 from windlass.engine.verify.replay import Replay
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from windlass.domain.rows.records import KEPT_WHILE_RUNNING, JobFacts, Lease, Ticket
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.rows.records import KEPT_WHILE_RUNNING, JobFacts, Lease, Ticket
 from windlass.engine.verify.findings import Findings
 from windlass.engine.verify.known import Known
 from windlass.engine.verify.past import JobPast, Past

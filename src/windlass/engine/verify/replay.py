@@ -4,12 +4,12 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.job.job import ALLOW_FAILURE
 from windlass.domain.lifecycle.rank import parse_priority
-from windlass.domain.rows.records import JobFacts
 from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.workflow_state import ENDED, FORGIVEN
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.records import JobFacts
 from windlass.engine.verify.findings import Findings
 from windlass.engine.verify.known import Known
 from windlass.engine.verify.past import ACTIVE_CODES, TERMINAL_CODES, JobPast, Past, tell_worker

@@ -6,10 +6,10 @@ They look at the state before the transition (`job`) and at the event that chang
 from typing import Final
 
 from windlass.domain.config import Config
-from windlass.domain.rows.events import Event
 from windlass.domain.job.job import ALLOW_FAILURE
 from windlass.domain.lifecycle.states import STATE_BY_CODE, TRANSITION_CODES, State
 from windlass.domain.matching.workers import may_claim
+from windlass.domain.rows.events import Event
 from windlass.engine.verify.past import ACTIVE_CODES, TERMINAL_CODES, JobPast
 from windlass.engine.verify.placement import check_placement
 from windlass.engine.verify.replay import MoveCheck, Replay

@@ -1,11 +1,11 @@
 """Routes about tokens and enrolment codes."""
 
 from windlass.api.errors import Forbidden
+from windlass.domain.access.roles import Identity, Role, parse_role
 from windlass.domain.access.tokens import Token
 from windlass.domain.values.errors import InvalidInput, NotFound
-from windlass.domain.values.times import format_moment
 from windlass.domain.values.quantities import parse_duration_ms
-from windlass.domain.access.roles import Identity, Role, parse_role
+from windlass.domain.values.times import format_moment
 from windlass.server.http.binding import Body, Id
 from windlass.server.http.call import Call
 from windlass.server.http.permissions import ADMIN, OPERATOR

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import msgspec
 
 from windlass.api.render import show_event
-from windlass.domain.rows.events import EventKind
 from windlass.domain.access.roles import Identity
+from windlass.domain.rows.events import EventKind
 from windlass.server.http.binding import Cursor
 from windlass.server.http.call import Call
 from windlass.server.http.permissions import VIEWER

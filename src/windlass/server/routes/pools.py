@@ -3,11 +3,11 @@
 from typing import Any
 
 from windlass.api.render_pools import show_costs, show_plan, show_pool
-from windlass.domain.values.errors import InvalidInput, NotFound
-from windlass.domain.values.times import month_of
-from windlass.domain.pools.pools import MOST_WORKERS
-from windlass.domain.values.quantities import parse_duration_ms
 from windlass.domain.access.roles import Identity, Role
+from windlass.domain.pools.pools import MOST_WORKERS
+from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.quantities import parse_duration_ms
+from windlass.domain.values.times import month_of
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
 from windlass.server.http.permissions import ADMIN, VIEWER

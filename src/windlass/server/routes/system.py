@@ -1,7 +1,7 @@
 """Routes about the server itself: health, metrics, verification, namespaces, names."""
 
-from windlass.domain.values.errors import WindlassError
 from windlass.domain.rows.files import NameRow
+from windlass.domain.values.errors import WindlassError
 from windlass.domain.values.times import format_moment
 from windlass.engine.verify import verify as verify_store
 from windlass.server.http.binding import Body

@@ -3,10 +3,10 @@
 from typing import Any, Final
 
 from windlass.api.errors import Forbidden
-from windlass.domain.values.errors import NotFound
-from windlass.domain.job.job import NAME_LIMIT
 from windlass.domain.access.roles import Identity, Role
+from windlass.domain.job.job import NAME_LIMIT
 from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.values.errors import NotFound
 from windlass.engine.fleet.workers import ANYONE, Enrolment
 from windlass.server.http.binding import Body, Id
 from windlass.server.http.call import Call

@@ -10,10 +10,10 @@ import apsw
 import msgspec
 
 from windlass.domain.access.tokens import Code, Token
+from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
 from windlass.domain.rows.baseline import BaselineRow
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
-from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
 from windlass.domain.rows.records import (
     Attempt,
     Cascade,
