@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from windlass.domain.job.job import JobSpec
-from windlass.engine.fleet.workers import Enrolment
-
 from benchmarks.measure import Lap, Watch
+from windlass.domain.job.job import JobSpec
 from windlass.engine.engine import Engine
+from windlass.engine.fleet.workers import Enrolment
 from windlass.wire.sync import Finished, SyncReply, SyncRequest
 
 TASK = "noop"

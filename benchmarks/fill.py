@@ -11,10 +11,10 @@ from typing import Any
 import apsw
 import asyncpg
 import msgspec
-from windlass.domain.matching.clauses import canonical_requires
-from windlass.domain.matching.shapes import Shape, shape_digest
 
 from benchmarks import drive
+from windlass.domain.matching.clauses import canonical_requires
+from windlass.domain.matching.shapes import Shape, shape_digest
 
 TIMEOUT_MS = 1_800_000
 LEVEL_MS = 50 * 300_000  # the default queue's weight times the interval of aging

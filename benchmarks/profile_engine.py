@@ -22,13 +22,13 @@ from typing import Any
 import apsw
 import pyinstrument
 import uvloop
-from windlass.domain.job.job import JobSpec
 
 from benchmarks import drive, report
 from benchmarks.measure import Lap
 from benchmarks.stages import Stages
 from benchmarks.stores import open_sqlite, sqlite_writer
 from windlass.clock import RealClock
+from windlass.domain.job.job import JobSpec
 
 HOW = ("stages", "own", "lines", "tree", "calls", "statements")
 PERIOD = 0.0005

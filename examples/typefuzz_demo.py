@@ -14,9 +14,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from rich.console import Console
-from windlass.domain.values.quantities import parse_duration_ms
 
 from windlass.clock import RealChance, RealClock
+from windlass.domain.values.quantities import parse_duration_ms
 from windlass.fuzzing.engines.engine import Campaign, Statistics, Target, Verdict, make_engine
 from windlass.fuzzing.findings.minimise import minimise
 

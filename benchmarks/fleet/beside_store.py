@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
-from windlass.domain.job.job import JobSpec
-from windlass.domain.lifecycle.states import State
 
 from benchmarks.fleet.loop_thread import LoopThread
 from benchmarks.fleet.over_http import expect_waiting
 from benchmarks.fleet.processes import direct_worker
 from benchmarks.measure import Lap, Watch
 from benchmarks.stores import open_postgres, prepare_postgres
+from windlass.domain.job.job import JobSpec
+from windlass.domain.lifecycle.states import State
 from windlass.engine.engine import Engine
 from windlass.tasks import request
 

@@ -7,13 +7,12 @@ import threading
 import time
 from typing import Self
 
-from windlass.domain.values.times import parse_moment
-
 from benchmarks.fleet.processes import Server, server, until, worker
 from benchmarks.fleet.usage import peak_memory_mb
 from benchmarks.options import Options
 from benchmarks.report import Row
 from windlass.client.client import Client
+from windlass.domain.values.times import parse_moment
 from windlass.wire.jobs import Job, JobRequest
 from windlass.wire.workers import WorkerList
 

@@ -8,12 +8,11 @@ waits for one may hear of its end late, and would start the clock too late with 
 from collections.abc import Sequence
 from pathlib import Path
 
-from windlass.domain.values.times import parse_moment
-
 from benchmarks.fleet import over_http
 from benchmarks.measure import Lap, Watch
 from benchmarks.peers.draining import WARM
 from windlass import Client
+from windlass.domain.values.times import parse_moment
 from windlass.wire.jobs import JobRequest
 
 

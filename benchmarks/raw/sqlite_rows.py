@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from windlass.domain.lifecycle.states import State
-
 from benchmarks.drive import RESULT_BYTES
 from benchmarks.measure import Lap, Watch
+from windlass.domain.lifecycle.states import State
 from windlass.ports.clock import Clock
 from windlass.store.sqlite.bulk import BulkInsert
 from windlass.store.sqlite.checkpoints import Checkpoints

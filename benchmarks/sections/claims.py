@@ -16,7 +16,6 @@ from statistics import quantiles
 
 import msgspec
 import uvloop
-from windlass.engine.fleet.queues import QueueLimits
 
 from benchmarks import drive
 from benchmarks.fill import (
@@ -33,6 +32,7 @@ from benchmarks.report import Row
 from benchmarks.stores import OpenFilled, filled_postgres, filled_sqlite
 from tests.support.postgres import start_postgres
 from windlass.engine.engine import Engine
+from windlass.engine.fleet.queues import QueueLimits
 
 WANTS = (1, 100)
 BASE_JOBS = 1_000

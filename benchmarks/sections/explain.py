@@ -18,8 +18,6 @@ import httpx
 import msgspec
 import structlog
 import uvloop
-from windlass.domain.job.job import JobSpec
-from windlass.engine.fleet.workers import Enrolment
 
 from benchmarks import drive
 from benchmarks.measure import Lap, Laps, Watch
@@ -27,7 +25,9 @@ from benchmarks.options import Options
 from benchmarks.report import Row
 from tests.support.postgres import start_postgres
 from tests.support.running_server import running_server
+from windlass.domain.job.job import JobSpec
 from windlass.engine.engine import Engine
+from windlass.engine.fleet.workers import Enrolment
 from windlass.store.postgres.store import PostgresStore
 
 NAME = "explain"

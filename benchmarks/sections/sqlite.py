@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import uvloop
-from windlass.domain.job.job import JobSpec
 
 from benchmarks import drive
 from benchmarks.measure import Lap, interleave
@@ -14,6 +13,7 @@ from benchmarks.raw.compare import expect_equal
 from benchmarks.report import Row, rate_row
 from benchmarks.stores import StillClock, open_sqlite
 from windlass.clock import RealClock
+from windlass.domain.job.job import JobSpec
 from windlass.ports.clock import Clock
 
 NAME = "sqlite"

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import uvloop
-from windlass.domain.job.job import JobSpec
-from windlass.engine.submit.submission import WorkflowSpec
 
 from benchmarks import drive
 from benchmarks.measure import Lap, Laps, Watch, interleave
@@ -18,7 +16,9 @@ from benchmarks.raw import sqlite_flows
 from benchmarks.report import Row, rate_row
 from benchmarks.stores import open_sqlite
 from windlass.clock import RealClock
+from windlass.domain.job.job import JobSpec
 from windlass.engine.engine import Engine
+from windlass.engine.submit.submission import WorkflowSpec
 
 NAME = "workflows"
 WIDTH = 1_000

@@ -8,8 +8,6 @@ import itertools
 from collections.abc import Awaitable, Callable, Sequence
 
 import uvloop
-from windlass.domain.job.job import JobSpec
-from windlass.engine.submit.submission import WorkflowSpec
 
 from benchmarks import drive
 from benchmarks.measure import Lap, Laps, Watch, interleave
@@ -20,7 +18,9 @@ from benchmarks.sections.postgres import SETTINGS
 from benchmarks.sections.workflows import BATCH, abort, cancel, layers, run_all, specs_of
 from benchmarks.stores import open_postgres, prepare_postgres
 from tests.support.postgres import PostgresServer, start_postgres
+from windlass.domain.job.job import JobSpec
 from windlass.engine.engine import Engine
+from windlass.engine.submit.submission import WorkflowSpec
 
 NAME = "workflows-postgres"
 

@@ -3,6 +3,8 @@
 import hashlib
 
 import pytest
+
+from tests.blobs.conftest import Place, chunks_of
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.engine.files.artifacts import (
     adopt_upload,
@@ -11,8 +13,6 @@ from windlass.engine.files.artifacts import (
     put_artifact,
     upload_key,
 )
-
-from tests.blobs.conftest import Place, chunks_of
 
 DATA = b"the work of an hour" * 1_000
 SHA256 = hashlib.sha256(DATA).hexdigest()

@@ -4,9 +4,9 @@ import urllib.error
 import urllib.request
 
 import pytest
-from windlass.domain.values.errors import InvalidInput, NotFound
 
 from tests.blobs.conftest import Place, chunks_of
+from windlass.domain.values.errors import InvalidInput, NotFound
 
 LARGE = bytes(range(256)) * 40_000  # 10 MB, more than one part of an upload
 

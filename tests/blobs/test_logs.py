@@ -6,6 +6,10 @@ from collections.abc import AsyncIterator
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.blobs.conftest import Place
+from tests.conformance.driver import SettableClock
+from windlass.blobs.memory import MemoryBlobs
 from windlass.domain.rows.files import LogRow, LogState
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.attempts.log_segments import (
@@ -16,10 +20,6 @@ from windlass.engine.attempts.log_segments import (
     owner_of,
     placed,
 )
-
-from tests.blobs.conftest import Place
-from tests.conformance.driver import SettableClock
-from windlass.blobs.memory import MemoryBlobs
 from windlass.ports.blobs import Blobs
 
 EMPTY = LogRow(1, 2, int(LogState.NONE), 0, 0, 0)

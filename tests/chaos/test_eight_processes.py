@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import asyncpg
-from windlass.domain.job.job import Concurrency, JobSpec
-from windlass.domain.lifecycle.states import STATE_BY_CODE, TERMINAL
-from windlass.domain.rows.events import EventKind
 
 from tests.support.chaos_worker import CONFIG
 from tests.support.running import run
 from tests.support.waiting import until
 from windlass.clock import RealChance
+from windlass.domain.job.job import Concurrency, JobSpec
+from windlass.domain.lifecycle.states import STATE_BY_CODE, TERMINAL
+from windlass.domain.rows.events import EventKind
 from windlass.engine.engine import Engine
 from windlass.engine.verify import verify
 from windlass.ports.store import Tx

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.options import Option
 
 from tests.cli.program import Program
 from windlass.cli.configuration import OPTIONS, load_settings
 from windlass.domain.config import Config
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.options import Option
 
 DAY_MS = 86_400_000
 

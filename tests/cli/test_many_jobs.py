@@ -1,10 +1,10 @@
 """Job arrays, and commands on all jobs that pass a filter."""
 
 import pytest
-from windlass.domain.values.errors import InvalidInput
 
 from tests.cli.program import Program
 from windlass.cli.job_array import array_of
+from windlass.domain.values.errors import InvalidInput
 from windlass.wire.jobs import JobRequest
 
 

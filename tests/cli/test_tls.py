@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import pytest
 import trustme
-from windlass.domain.values.errors import Unreachable
 
 import windlass
 from tests.cli.program import Program
+from windlass.domain.values.errors import Unreachable
 
 
 class Secured(NamedTuple):

@@ -2,12 +2,6 @@
 
 from collections.abc import Awaitable, Callable
 
-from windlass.domain.matching.workers import PastMetadata
-from windlass.domain.rows.baseline import BaselineRow
-from windlass.domain.rows.files import Dynamic, Progress
-from windlass.domain.rows.records import JobTry, KeyRow, QueueRow, RateRow, Reservation
-from windlass.domain.rows.statistics import StatisticsRow, Usage
-
 from tests.conformance.pool_rows import cost, pool, pool_worker
 from tests.conformance.rows import (
     CANCELING,
@@ -36,6 +30,11 @@ from tests.conformance.rows import (
     worker,
     workflow,
 )
+from windlass.domain.matching.workers import PastMetadata
+from windlass.domain.rows.baseline import BaselineRow
+from windlass.domain.rows.files import Dynamic, Progress
+from windlass.domain.rows.records import JobTry, KeyRow, QueueRow, RateRow, Reservation
+from windlass.domain.rows.statistics import StatisticsRow, Usage
 from windlass.ports.store import Tx
 
 # Roles whose tests and steps are still to come, and their tables. Both lists are exact: a

@@ -9,9 +9,8 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, NamedTuple, TypeVar
 
-from windlass.domain.rows.records import JobFacts, Ticket
-
 from tests.conformance.rows import facts_at
+from windlass.domain.rows.records import JobFacts, Ticket
 from windlass.ports.store import Snapshot
 
 T = TypeVar("T")

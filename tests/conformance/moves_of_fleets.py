@@ -1,8 +1,5 @@
 """Moves of the differential test: leases, workers, workflows, limits, catalog and log."""
 
-from windlass.domain.rows.events import Moves
-from windlass.domain.rows.records import QueueRow, RateRow, Reservation
-
 from tests.conformance.moves import JOBS, RANKS, TIMES, WORKERS, Dice, Maker, Move
 from tests.conformance.rows import (
     ASSIGNED,
@@ -16,6 +13,8 @@ from tests.conformance.rows import (
     worker,
     workflow,
 )
+from windlass.domain.rows.events import Moves
+from windlass.domain.rows.records import QueueRow, RateRow, Reservation
 from windlass.ports.store import Snapshot
 
 

@@ -1,8 +1,7 @@
 """`CatalogTx`: what engines cache: shapes, queues, settings."""
 
-from windlass.domain.rows.records import QueueRow, ShapeRow
-
 from tests.conformance.driver import Driver
+from windlass.domain.rows.records import QueueRow, ShapeRow
 from windlass.ports.store import Tx
 
 

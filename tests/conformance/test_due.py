@@ -1,9 +1,8 @@
 """`PlacesTx`: jobs that may not start before a time."""
 
-from windlass.domain.rows.records import Due
-
 from tests.conformance.driver import Driver, refused
 from tests.conformance.rows import RETRYING, due, ticket
+from windlass.domain.rows.records import Due
 
 
 def jobs(rows: list[Due]) -> list[int]:

@@ -1,9 +1,8 @@
 """`FilesTx`: what is known of logs, artifacts, names, progress and resolved lookups."""
 
-from windlass.domain.rows.files import Dynamic, Progress
-
 from tests.conformance.driver import Driver
 from tests.conformance.rows import artifact, log_row, name_row
+from windlass.domain.rows.files import Dynamic, Progress
 from windlass.ports.store import Tx
 
 

@@ -3,9 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from windlass.domain.rows.events import Event, EventKind, Moves
-from windlass.domain.rows.records import Completion, JobRecord, JobTry, NewJob, Ticket
-
 from tests.conformance.driver import Driver, refused
 from tests.conformance.rows import (
     ASSIGNED,
@@ -19,6 +16,8 @@ from tests.conformance.rows import (
     new_job,
     wait,
 )
+from windlass.domain.rows.events import Event, EventKind, Moves
+from windlass.domain.rows.records import Completion, JobRecord, JobTry, NewJob, Ticket
 from windlass.ports.store import Tx
 
 NOW = 70_000

@@ -2,19 +2,6 @@
 
 from functools import partial
 
-from windlass.domain.job.job import DEPENDENCY_LIMIT
-from windlass.domain.lifecycle.states import State
-from windlass.domain.rows.events import Moves
-from windlass.domain.rows.records import (
-    KEPT_WHILE_RUNNING,
-    Completed,
-    Completion,
-    NewJob,
-    Ticket,
-    Wait,
-    Waited,
-)
-
 from tests.conformance.driver import Driver, refused
 from tests.conformance.rows import (
     CANCELING,
@@ -29,6 +16,18 @@ from tests.conformance.rows import (
     wait,
 )
 from tests.conformance.test_flow import NOW, completion
+from windlass.domain.job.job import DEPENDENCY_LIMIT
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.events import Moves
+from windlass.domain.rows.records import (
+    KEPT_WHILE_RUNNING,
+    Completed,
+    Completion,
+    NewJob,
+    Ticket,
+    Wait,
+    Waited,
+)
 from windlass.ports.store import Tx
 
 BLOCKED = State.BLOCKED.code

@@ -2,10 +2,6 @@
 
 from functools import partial
 
-from windlass.domain.lifecycle.states import State
-from windlass.domain.lifecycle.workflow_state import COUNTS, WorkflowState
-from windlass.domain.rows.records import WorkflowAbout
-
 from tests.conformance.driver import Driver
 from tests.conformance.rows import (
     COMPLETED,
@@ -23,6 +19,9 @@ from tests.conformance.rows import (
     wait,
     workflow,
 )
+from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.workflow_state import COUNTS, WorkflowState
+from windlass.domain.rows.records import WorkflowAbout
 from windlass.ports.store import Tx
 
 BLOCKED = State.BLOCKED.code

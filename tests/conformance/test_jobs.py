@@ -1,10 +1,10 @@
 """`JobsTx`: the rows of `jobs` themselves and the attempts beside them."""
 
 import pytest
-from windlass.domain.rows.records import JobRecord, JobTry
 
 from tests.conformance.driver import Driver, refused
 from tests.conformance.rows import COMPLETED, attempt, facts, job_end, new_job
+from windlass.domain.rows.records import JobRecord, JobTry
 from windlass.ports.store import Tx
 
 BIGGEST_RANK = 2**41 * 1_000_000

@@ -1,7 +1,6 @@
 """`LeasesTx`: the attempts in force, from the grant to the end."""
 
 import pytest
-from windlass.domain.rows.records import Granted, Lease, Ticket
 
 from tests.conformance.driver import Driver
 from tests.conformance.rows import (
@@ -14,6 +13,7 @@ from tests.conformance.rows import (
     ticket,
     worker,
 )
+from windlass.domain.rows.records import Granted, Lease, Ticket
 from windlass.ports.store import Stopped, Tx
 
 NOW = 50_000

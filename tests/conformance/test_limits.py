@@ -1,8 +1,7 @@
 """`LimitsTx`: concurrency keys and how many leases count against each."""
 
-from windlass.domain.rows.records import LimitRow
-
 from tests.conformance.driver import Driver
+from windlass.domain.rows.records import LimitRow
 from windlass.ports.store import Tx
 
 

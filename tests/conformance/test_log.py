@@ -1,9 +1,8 @@
 """`LogTx`: events in one order with numbers of their own, and counters in shards."""
 
-from windlass.domain.rows.events import Event, EventKind
-
 from tests.conformance.driver import Driver
 from tests.conformance.rows import QUEUED, RETRYING, RUNNING, event
+from windlass.domain.rows.events import Event, EventKind
 from windlass.ports.store import Tx
 
 FULL = Event(

@@ -1,11 +1,11 @@
 """What only the memory store has: several engines' handles on one set of dictionaries."""
 
 import pytest
-from windlass.domain.values.errors import StoreUnavailable
 
 from tests.conformance.driver import SettableClock
 from tests.conformance.rows import ticket
 from tests.support.running import run
+from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.store import News, Tx
 from windlass.store.memory.store import MemoryStore
 

@@ -1,7 +1,5 @@
 """`PoolsTx`: names that are taken once, workers until they are gone, sums, and the load."""
 
-from windlass.domain.pools.pools import Lifecycle
-
 from tests.conformance.driver import Driver
 from tests.conformance.pool_rows import cost, pool, pool_worker
 from tests.conformance.rows import (
@@ -18,6 +16,7 @@ from tests.conformance.rows import (
     ticket,
     worker,
 )
+from windlass.domain.pools.pools import Lifecycle
 from windlass.ports.store import Tx
 from windlass.ports.store_pools import Load, Span, Spell
 

@@ -1,10 +1,10 @@
 """`PlacesTx`: jobs a worker may take now, in the order of rank and id within a shape."""
 
 import pytest
-from windlass.domain.rows.records import Ticket
 
 from tests.conformance.driver import Driver, refused
 from tests.conformance.rows import facts_at, ticket
+from windlass.domain.rows.records import Ticket
 from windlass.ports.store import Head, Probe, Tx
 
 LOWEST = -(2**62)

@@ -1,10 +1,9 @@
 """`ViewsTx`: what explains a wait, read without a lock."""
 
-from windlass.domain.rows.events import Event, EventKind
-from windlass.domain.rows.records import RateRow
-
 from tests.conformance.driver import Driver
 from tests.conformance.rows import QUEUED, RUNNING, event, grant, new_job, ticket, worker
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.records import RateRow
 from windlass.ports.store import Tx
 
 

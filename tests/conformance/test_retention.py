@@ -1,10 +1,9 @@
 """`RetentionTx`: removal of old jobs, and of events behind a baseline."""
 
-from windlass.domain.rows.baseline import BaselineKind, BaselineRow
-
 from tests.conformance.driver import Driver
 from tests.conformance.everything import FILL
 from tests.conformance.rows import event, job_end, new_job, workflow
+from windlass.domain.rows.baseline import BaselineKind, BaselineRow
 from windlass.ports.store import Snapshot, Tx
 from windlass.ports.store_retention import Ended
 

@@ -2,10 +2,9 @@
 
 import asyncio
 
-from windlass.domain.schedules.schedules import RunRow
-
 from tests.conformance.driver import Driver
 from tests.conformance.rows import reaction, schedule, schedule_run, template
+from windlass.domain.schedules.schedules import RunRow
 from windlass.ports.store import Tx
 
 

@@ -1,7 +1,5 @@
 """`Store.snapshot`: everything there is, in one order whatever the order of writing was."""
 
-from windlass.domain.rows.records import KeyRow, QueueRow
-
 from tests.conformance.driver import Driver
 from tests.conformance.rows import (
     RUNNING,
@@ -15,6 +13,7 @@ from tests.conformance.rows import (
     worker,
     workflow,
 )
+from windlass.domain.rows.records import KeyRow, QueueRow
 from windlass.ports.store import Snapshot, Tx
 
 NAMES = ["b", "B", "a", "ä", "z", "Z-1", "_", "10", "9"]

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
-from windlass.domain.rows.events import Event
 
 from tests.conformance.driver import START_MS, Driver
 from tests.conformance.everything import CHANGE, FILL, PENDING_TABLES, Step
 from tests.conformance.rows import event, new_job, ticket
+from windlass.domain.rows.events import Event
 from windlass.ports.store import Snapshot, Tx
 
 

@@ -5,11 +5,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from windlass.domain.lifecycle.states import State
-from windlass.domain.matching.shapes import Shape
-from windlass.domain.rows.files import Dynamic, Progress
-from windlass.domain.rows.records import KeyRow
-from windlass.domain.rows.views import JobFilter, JobPage, JobView, WorkerView
 
 from tests.conformance.driver import Driver
 from tests.conformance.rows import (
@@ -30,6 +25,11 @@ from tests.conformance.rows import (
     wait,
     worker,
 )
+from windlass.domain.lifecycle.states import State
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.rows.files import Dynamic, Progress
+from windlass.domain.rows.records import KeyRow
+from windlass.domain.rows.views import JobFilter, JobPage, JobView, WorkerView
 from windlass.ports.store import Tx
 
 BLOCKED = State.BLOCKED.code

@@ -1,9 +1,8 @@
 """`PlacesTx`: blocked jobs and the conditions they wait for."""
 
-from windlass.domain.rows.records import Wait
-
 from tests.conformance.driver import Driver, refused
 from tests.conformance.rows import ticket, wait
+from windlass.domain.rows.records import Wait
 from windlass.ports.store import Tx
 
 

@@ -1,9 +1,8 @@
 """`WorkersTx`: who may run jobs."""
 
-from windlass.domain.rows.records import Worker
-
 from tests.conformance.driver import Driver
 from tests.conformance.rows import worker
+from windlass.domain.rows.records import Worker
 from windlass.ports.store import Tx
 
 FULL = Worker(

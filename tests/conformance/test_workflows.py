@@ -1,10 +1,9 @@
 """`WorkflowsTx`: counts and states of what spans several jobs."""
 
-from windlass.domain.lifecycle.workflow_state import COUNTS
-from windlass.domain.rows.records import WorkflowRow
-
 from tests.conformance.driver import Driver, refused
 from tests.conformance.rows import COMPLETED, FAILED, QUEUED, RUNNING, workflow
+from windlass.domain.lifecycle.workflow_state import COUNTS
+from windlass.domain.rows.records import WorkflowRow
 
 FULL = WorkflowRow(
     id=1,

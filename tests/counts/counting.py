@@ -8,12 +8,12 @@ from typing import Any
 import apsw
 import msgspec
 import pytest
-from windlass.domain.job.job import JobSpec
-from windlass.engine.fleet.workers import Enrolment
 
 from windlass.clock import RealChance, RealClock
 from windlass.domain.config import Config
+from windlass.domain.job.job import JobSpec
 from windlass.engine.engine import Engine
+from windlass.engine.fleet.workers import Enrolment
 from windlass.store.postgres.session import Session
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.sqlite.store import SqliteStore

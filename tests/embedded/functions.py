@@ -4,9 +4,8 @@ import os
 import time
 from pathlib import Path
 
-from windlass.domain.values.errors import InvalidInput
-
 import windlass
+from windlass.domain.values.errors import InvalidInput
 
 
 @windlass.task

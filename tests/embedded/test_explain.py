@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from windlass.domain.values.errors import NotFound
 
 import windlass
+from windlass.domain.values.errors import NotFound
 
 
 def test_jobs_and_workers_are_explained_without_a_server(tmp_path: Path) -> None:

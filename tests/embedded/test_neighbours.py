@@ -11,7 +11,6 @@ from typing import Any
 
 import apsw
 import pytest
-from windlass.domain.values.errors import StoreUnavailable
 
 import windlass
 from tests.cli.program import Program
@@ -20,6 +19,7 @@ from tests.embedded.neighbour import neighbour
 from tests.support.running import run
 from tests.support.running_server import running_server
 from tests.support.waiting import until
+from windlass.domain.values.errors import StoreUnavailable
 from windlass.engine.verify import verify
 from windlass.wire.sync import Released
 

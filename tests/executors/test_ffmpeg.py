@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from windlass.domain.values.errors import InvalidInput
 
 from tests.executors.conftest import OnBench
 from tests.support.job_context import BenchContext, Workbench, is_alive
+from windlass.domain.values.errors import InvalidInput
 from windlass.executors.ffmpeg import FfmpegExecutor, find_ffmpeg
 from windlass.ports.executor import Result
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
 
 from tests.support.files import MemoryFiles
 from tests.worker.rig import Rig, play, state_of
 from windlass.clock import RealChance
+from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
 from windlass.executors import load_executors
 from windlass.ports.gateway import Holder
 from windlass.worker.agent import Agent

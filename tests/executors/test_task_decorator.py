@@ -3,9 +3,9 @@
 import asyncio
 
 import pytest
-from windlass.domain.values.errors import Conflict, InvalidInput
 
 from tests.executors import functions
+from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.tasks import current, options_of, path_of, request, task
 
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from windlass.domain.values.errors import Conflict
-
 from tests.fuzzing.rig import PassingOn
+from windlass.domain.values.errors import Conflict
 from windlass.fuzzing.board import Board
 from windlass.fuzzing.bucket import Bucket, Busy, Changed, Stored, Unclear
 from windlass.fuzzing.chain import Around

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 
 from windlass.domain.values.errors import Conflict, StoreUnavailable
-
 from windlass.fuzzing import rules
 from windlass.fuzzing.board import Board
 from windlass.fuzzing.bucket_directory import DirectoryBucket

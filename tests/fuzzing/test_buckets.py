@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from windlass.domain.values.errors import Conflict, InvalidInput, StoreUnavailable
 
 from tests.fuzzing.rig import KINDS_OF_BUCKETS, Rig, Scripted, rigs
 from windlass.blobs.faults import from_bucket
+from windlass.domain.values.errors import Conflict, InvalidInput, StoreUnavailable
 from windlass.fuzzing.bucket import Bucket, Busy, Changed, Stored
 from windlass.fuzzing.bucket_directory import DirectoryBucket
 from windlass.fuzzing.bucket_dry import DryBucket

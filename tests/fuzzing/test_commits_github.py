@@ -7,6 +7,10 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+
+from tests.conformance.driver import SettableClock
+from tests.fuzzing.github_server import PROJECT, GitHubServer, github_server
+from tests.fuzzing.repository import Repository
 from windlass.domain.values.errors import (
     Conflict,
     InvalidInput,
@@ -14,10 +18,6 @@ from windlass.domain.values.errors import (
     Unreachable,
     WindlassError,
 )
-
-from tests.conformance.driver import SettableClock
-from tests.fuzzing.github_server import PROJECT, GitHubServer, github_server
-from tests.fuzzing.repository import Repository
 from windlass.fuzzing.commits_github import GitHubCommits
 from windlass.fuzzing.github import GitHub, project_of
 

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from windlass.domain.values.errors import InvalidInput, NotFound, WindlassError
 
 from tests.fuzzing.scripted import World
 from tests.support.debian import missing_reason
 from tests.support.running import run
+from windlass.domain.values.errors import InvalidInput, NotFound, WindlassError
 from windlass.fuzzing.coverage.mapping import CoverageMap, decode
 from windlass.fuzzing.coverage.role import CoverageReport, CoverageRole
 from windlass.fuzzing.layout import coverage_key

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from windlass.domain.values.errors import InvalidInput
 
 from tests.support.debian import missing_reason
 from tests.support.running import run
 from windlass.clock import RealChance, RealClock
+from windlass.domain.values.errors import InvalidInput
 from windlass.fuzzing.engines.engine import (
     Campaign,
     Engine,

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from windlass.domain.values.errors import NotFound
 
 from tests.fuzzing.scripted import World
 from tests.fuzzing.test_issues import a_finding
 from tests.support.running import run
+from windlass.domain.values.errors import NotFound
 from windlass.fuzzing.builds import Builds
 from windlass.fuzzing.checkout import Mirror
 from windlass.fuzzing.engines.engine import Engine, Verdict

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
-from windlass.domain.values.errors import Conflict, Unreachable
 
 from tests.support.running import run
 from windlass.clock import RealClock
+from windlass.domain.values.errors import Conflict, Unreachable
 from windlass.fuzzing.holding import while_held
 from windlass.fuzzing.leases import Held
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from windlass.domain.values.errors import InvalidInput, WindlassError
 
 from tests.fuzzing.scripted import BROKEN, FINE, World
 from tests.support.running import run
+from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.fuzzing.findings.issues import IssueDesk, IssueOptions, issue_options
 from windlass.fuzzing.findings.record import Finding, closed, seen_again
 from windlass.fuzzing.findings.shelf import Shelf

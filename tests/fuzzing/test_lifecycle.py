@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from windlass.domain.values.errors import StoreUnavailable
 
 from tests.support.s3 import S3Server
+from windlass.domain.values.errors import StoreUnavailable
 from windlass.fuzzing.lifecycle import merged, rule_for, set_rule
 
 OTHER: dict[str, Any] = {

@@ -5,6 +5,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
+
+from tests.interleaver.commands import Synced
+from tests.interleaver.stage import Performance, Stage
+from tests.interleaver.world import HOUR
 from windlass.domain.job.job import ALLOW_FAILURE
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.shapes import Shape
@@ -15,12 +19,8 @@ from windlass.engine.fleet import queues, workers
 from windlass.engine.jobs import unblock
 from windlass.engine.sync.sync import SyncCall, sync
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.engine.workflows.cascades import advance
-
-from tests.interleaver.commands import Synced
-from tests.interleaver.stage import Performance, Stage
-from tests.interleaver.world import HOUR
 from windlass.engine.verify import judge
+from windlass.engine.workflows.cascades import advance
 from windlass.ports.store import Snapshot
 from windlass.wire.sync import Finished, Outcome, SyncReply, SyncRequest
 

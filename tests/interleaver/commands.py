@@ -6,6 +6,8 @@ A command is made from a world, so that it can name jobs by their labels.
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from tests.interleaver.stage import HotStep, Step
+from tests.interleaver.world import World, job, submission_of
 from windlass.domain.job.job import JobSpec
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.values.errors import WindlassError
@@ -25,9 +27,6 @@ from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.workflows import cascades
 from windlass.engine.workflows import retry as retrying
 from windlass.engine.workflows import stop as stopping
-
-from tests.interleaver.stage import HotStep, Step
-from tests.interleaver.world import World, job, submission_of
 from windlass.wire.sync import Held, Released, Started, SyncReply
 
 Command = Callable[[World], Step[Any] | HotStep]

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from windlass.domain.matching.rates import Rate
-
 from tests.interleaver.commands import (
     cancel,
     cancel_flow,
@@ -13,6 +11,7 @@ from tests.interleaver.commands import (
     retry_flow,
 )
 from tests.interleaver.world import HOUR, MINUTE, SECOND, World, job
+from windlass.domain.matching.rates import Rate
 
 
 async def one_running(world: World) -> None:

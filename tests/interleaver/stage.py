@@ -5,17 +5,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import asyncpg
+
+from tests.interleaver.gate import Gate, open_gated
+from tests.interleaver.scheduler import Scheduler, StuckError
+from tests.interleaver.schedules import Schedule
+from windlass.domain.config import Config
 from windlass.domain.values.errors import WindlassError
 from windlass.engine.sync.fast_path import Done, HotPaths
 from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.effects import Effects
 from windlass.engine.transaction.unit_of_work import Work
-
-from tests.interleaver.gate import Gate, open_gated
-from tests.interleaver.scheduler import Scheduler, StuckError
-from tests.interleaver.schedules import Schedule
-from windlass.domain.config import Config
 from windlass.ports.snapshot import Snapshot
 from windlass.ports.store import Head, Tx
 from windlass.store.postgres.hot import PostgresHot

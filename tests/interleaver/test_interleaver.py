@@ -1,10 +1,6 @@
 """The interleaver itself: it keeps to its schedule, and it sees planted bugs."""
 
 import pytest
-from windlass.domain.job.job import JobSpec
-from windlass.domain.lifecycle.states import State
-from windlass.engine.transaction.bounds import Bounds
-from windlass.engine.transaction.unit_of_work import Work
 
 from tests.interleaver.commands import (
     Command,
@@ -22,6 +18,10 @@ from tests.interleaver.schedules import Seeded, Turns, parse
 from tests.interleaver.settings import one_running, parents, slot_taken
 from tests.interleaver.stage import HotStep, Step
 from tests.interleaver.world import World, job
+from windlass.domain.job.job import JobSpec
+from windlass.domain.lifecycle.states import State
+from windlass.engine.transaction.bounds import Bounds
+from windlass.engine.transaction.unit_of_work import Work
 
 
 def test_a_written_schedule_is_kept_to_the_statement(theatre: Theatre) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
+
+from tests.interleaver.stage import CONFIG, HotStep, Stage, Step
 from windlass.domain.job.job import Concurrency, Door, JobSpec
 from windlass.engine.fleet.queues import QueueLimits, set_limits
 from windlass.engine.fleet.workers import Enrolment, enrol
@@ -15,8 +17,6 @@ from windlass.engine.submit.submission import Submission, Submitted, WorkflowSpe
 from windlass.engine.submit.write_jobs import submit
 from windlass.engine.sync.sync import SyncCall, sync
 from windlass.engine.workflows.cascades import advance
-
-from tests.interleaver.stage import CONFIG, HotStep, Stage, Step
 from windlass.wire.sync import Assignment, Finished, SyncReply, SyncRequest
 
 START_MS = 1_700_000_000_000

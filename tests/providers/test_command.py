@@ -5,10 +5,10 @@ import os
 from pathlib import Path
 
 import pytest
-from windlass.domain.pools.pools import Pool
-from windlass.domain.values.errors import InvalidInput
 
 from tests.providers.orders import OWNER, order
+from windlass.domain.pools.pools import Pool
+from windlass.domain.values.errors import InvalidInput
 from windlass.ports.provider import Machine, ProviderFault
 from windlass.providers.command import CommandProvider
 

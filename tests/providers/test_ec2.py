@@ -11,11 +11,11 @@ from typing import Any
 import boto3
 import pytest
 from botocore.exceptions import ClientError
-from windlass.domain.pools.pools import Pool
-from windlass.domain.values.errors import InvalidInput
 
 from tests.providers.orders import OWNER, order
 from tests.support.ec2 import Ec2Server, start_ec2
+from windlass.domain.pools.pools import Pool
+from windlass.domain.values.errors import InvalidInput
 from windlass.ports.provider import Machine, Owner, ProviderFault
 from windlass.providers.ec2 import Ec2Provider
 

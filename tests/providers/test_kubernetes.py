@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from windlass.domain.pools.pools import Pool
-from windlass.domain.values.errors import InvalidInput
 
 from tests.providers.orders import OWNER, order
 from tests.support.pods import Cluster
+from windlass.domain.pools.pools import Pool
+from windlass.domain.values.errors import InvalidInput
 from windlass.ports.provider import Machine, Owner, ProviderFault
 from windlass.providers.kubernetes import KubernetesProvider
 

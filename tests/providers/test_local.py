@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from windlass.domain.pools.pools import Pool
-from windlass.domain.values.errors import InvalidInput
 
 from tests.providers import orders
 from tests.support.waiting import until
 from windlass.clock import RealClock
+from windlass.domain.pools.pools import Pool
+from windlass.domain.values.errors import InvalidInput
 from windlass.ports.provider import Machine, Order, Owner, ProviderFault
 from windlass.providers.local import PATIENCE, LocalProvider, pid_of, workers_below
 

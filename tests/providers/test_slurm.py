@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from windlass.domain.pools.pools import Pool
-from windlass.domain.values.errors import InvalidInput
 
 from tests.providers.orders import OWNER, order
 from tests.support.debian import missing_reason
 from tests.support.slurm import Slurm, start_slurm
 from tests.support.waiting import until
+from windlass.domain.pools.pools import Pool
+from windlass.domain.values.errors import InvalidInput
 from windlass.ports.provider import Machine, Owner, ProviderFault
 from windlass.providers.slurm import SlurmProvider
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
-from windlass.domain.pools.pools import Pool
 
 from tests.providers.orders import order
+from windlass.domain.pools.pools import Pool
 from windlass.providers import ec2
 from windlass.providers.ec2 import Ec2Provider
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import httpx
 import pytest
-from windlass.domain.access.roles import Role
 
 from tests.support.running import run
 from tests.support.running_server import RunningServer, error_of, job, running_server
+from windlass.domain.access.roles import Role
 from windlass.engine import bulk
 from windlass.wire.sync import Finished
 

@@ -1,10 +1,10 @@
 """What a worker found out about media, over HTTP: the timeout of its attempt follows."""
 
 import pytest
-from windlass.domain.values.errors import Conflict
 
 from tests.support.running import run
 from tests.support.running_server import error_of, running_server
+from windlass.domain.values.errors import Conflict
 from windlass.ports.gateway import Holder
 
 

@@ -1,9 +1,8 @@
 """Reasons over HTTP, and what each asker may see of them."""
 
-from windlass.domain.access.roles import Role
-
 from tests.support.running import run
 from tests.support.running_server import error_of, job, running_server
+from windlass.domain.access.roles import Role
 
 FIELDS = {
     "job", "state", "summary", "waiting_for", "workers", "limits", "ahead", "ahead_more",

@@ -5,10 +5,10 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from windlass.domain.values.errors import Conflict
 
 from tests.support.running import run
 from tests.support.running_server import FakeWorker, RunningServer, error_of, running_server
+from windlass.domain.values.errors import Conflict
 from windlass.ports.gateway import Holder
 from windlass.wire.sync import Finished
 

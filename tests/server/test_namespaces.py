@@ -1,10 +1,10 @@
 """A token sees its own namespaces only."""
 
 import httpx
-from windlass.domain.access.roles import Role
 
 from tests.support.running import run
 from tests.support.running_server import RunningServer, error_of, job, running_server
+from windlass.domain.access.roles import Role
 
 
 async def _two(server: RunningServer) -> tuple[httpx.AsyncClient, httpx.AsyncClient, int, int]:

@@ -1,9 +1,8 @@
 """What `show` and lists tell of the future: from what such jobs took before."""
 
-from windlass.domain.rows.statistics import Measure, as_row, gather
-
 from tests.support.running import run
 from tests.support.running_server import job, running_server
+from windlass.domain.rows.statistics import Measure, as_row, gather
 from windlass.ports.store import Tx
 
 MINUTE = 60_000

@@ -4,11 +4,11 @@ from typing import Any
 
 import httpx
 import pytest
-from windlass.domain.access.roles import Role
 
 from tests.support.running import run
 from tests.support.running_server import error_of, job, running_server
 from windlass.client.client import AsyncClient
+from windlass.domain.access.roles import Role
 
 POOL = {
     "provider": "command",

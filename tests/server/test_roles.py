@@ -5,11 +5,11 @@ from typing import Final
 
 import httpx
 import pytest
-from windlass.domain.access.roles import Role
-from windlass.domain.rows.events import EventKind
 
 from tests.support.running import run
 from tests.support.running_server import FakeWorker, error_of, running_server
+from windlass.domain.access.roles import Role
+from windlass.domain.rows.events import EventKind
 from windlass.server.app import ROUTES as DECLARED
 
 ANY = "any token"

@@ -4,14 +4,14 @@ from typing import Any
 
 import httpx
 import pytest
-from windlass.domain.access.roles import Role
-from windlass.domain.values.errors import Unreachable
 
 from tests.support.running import run
 from tests.support.running_server import RunningServer, error_of, job, running_server
 from windlass.client.client import AsyncClient
 from windlass.client.service import HttpService
 from windlass.client.transport import Transport
+from windlass.domain.access.roles import Role
+from windlass.domain.values.errors import Unreachable
 from windlass.wire.schedules import ScheduleRequest, TemplateRequest
 
 SECRET = "never shown"

@@ -1,12 +1,12 @@
 """How clients and agents call a server: `client/transport.py` against a real one."""
 
 import pytest
-from windlass.domain.access.roles import Role
-from windlass.domain.values.errors import InvalidInput, NotFound, Unreachable
 
 from tests.support.running import run
 from tests.support.running_server import running_server
 from windlass.client.transport import ServerError, Transport
+from windlass.domain.access.roles import Role
+from windlass.domain.values.errors import InvalidInput, NotFound, Unreachable
 from windlass.server.serve import Listen, address_of, bind
 from windlass.wire.jobs import Job, JobList, JobRequest, SubmitReply, SubmitRequest
 from windlass.wire.system import Health

@@ -3,13 +3,13 @@
 import asyncio
 
 import pytest
-from windlass.domain.access.roles import Role
-from windlass.domain.values.errors import NotFound
 
 from tests.support.running import run
 from tests.support.running_server import RunningServer, error_of, job, running_server
 from windlass.client.gateway import HttpGateway
 from windlass.client.transport import Transport
+from windlass.domain.access.roles import Role
+from windlass.domain.values.errors import NotFound
 from windlass.wire.sync import Finished, SyncRequest
 from windlass.wire.workers import EnrolRequest
 

@@ -4,7 +4,6 @@ import asyncio
 from typing import Any
 
 import pytest
-from windlass.domain.access.roles import Role
 
 from tests.support.running import run
 from tests.support.running_server import FakeWorker, RunningServer, error_of, job, running_server
@@ -12,6 +11,7 @@ from windlass.client.client import AsyncClient
 from windlass.client.service import HttpService
 from windlass.client.transport import Transport
 from windlass.client.workflows import AsyncWorkflow, WorkflowFailed
+from windlass.domain.access.roles import Role
 from windlass.wire.sync import Finished
 
 # The design's names and the contract's, and what is shown beside them.

@@ -12,13 +12,13 @@ import sys
 
 import msgspec
 import structlog
-from windlass.domain.lifecycle.retries import RetryPolicy
-from windlass.domain.values.errors import Conflict
-from windlass.engine.fleet.workers import Enrolled, Enrolment
 
 from windlass.clock import RealChance, RealClock
 from windlass.domain.config import Config
+from windlass.domain.lifecycle.retries import RetryPolicy
+from windlass.domain.values.errors import Conflict
 from windlass.engine.engine import Engine
+from windlass.engine.fleet.workers import Enrolled, Enrolment
 from windlass.engine.loops.cleanup import CleanupLoop
 from windlass.engine.loops.health import HealthLoop
 from windlass.engine.loops.scheduling import SchedulingLoop

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from windlass.domain.values.errors import NotFound
-
 from windlass.ports.gateway import Holder
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from windlass.domain.values.errors import InvalidInput
-
 from windlass.ports.executor import Limits
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.worker.environment import job_environment

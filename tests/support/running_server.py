@@ -5,10 +5,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import httpx
-from windlass.domain.access.roles import Role
 
 from windlass.client.gateway import HttpGateway
 from windlass.client.transport import Transport
+from windlass.domain.access.roles import Role
 from windlass.domain.config import Config
 from windlass.server.app import create_app
 from windlass.server.serve import Listen, Serving, address_of, bind

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
-from windlass.domain.values.errors import Conflict, NotFound, Unreachable, WindlassError
 
+from windlass.domain.values.errors import Conflict, NotFound, Unreachable, WindlassError
 from windlass.ports.gateway import Gateway, Holder
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.sync import SyncReply, SyncRequest

@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from windlass.domain.job.job import JobSpec
-from windlass.domain.lifecycle.retries import RetryPolicy
-from windlass.domain.lifecycle.states import STATE_BY_CODE
-from windlass.domain.rows.records import Attempt, JobRecord
-from windlass.engine.fleet.workers import Enrolled, Enrolment
 
 from tests.support.files import MemoryFiles
 from tests.support.running import run
 from tests.worker.bridge import Bridge
 from windlass.clock import RealChance, RealClock
 from windlass.domain.config import Config
+from windlass.domain.job.job import JobSpec
+from windlass.domain.lifecycle.retries import RetryPolicy
+from windlass.domain.lifecycle.states import STATE_BY_CODE
+from windlass.domain.rows.records import Attempt, JobRecord
 from windlass.engine.engine import Engine
+from windlass.engine.fleet.workers import Enrolled, Enrolment
 from windlass.engine.loops.health import HealthLoop
 from windlass.executors import load_executors
 from windlass.ports.executor import Executor

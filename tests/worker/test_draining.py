@@ -4,9 +4,8 @@ import asyncio
 import signal
 from pathlib import Path
 
-from windlass.domain.matching.workers import WorkerStatus
-
 from tests.worker.rig import Rig, Witness, play, state_of
+from windlass.domain.matching.workers import WorkerStatus
 
 
 def test_sigterm_waits_for_what_runs_and_takes_nothing_new(tmp_path: Path) -> None:

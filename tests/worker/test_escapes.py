@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from windlass.domain.values.errors import InvalidInput
 
 from tests.worker.rig import Rig, Witness, gone, play, state_of
+from windlass.domain.values.errors import InvalidInput
 from windlass.worker.cgroups import own_cgroup, remove_leftovers
 
 # A daemon as they are made: two forks, a session of its own, an environment of its own.

@@ -3,11 +3,10 @@
 import asyncio
 from pathlib import Path
 
-from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
-from windlass.domain.values.errors import Unreachable
-
 from tests.support.files import MemoryFiles
 from tests.worker.rig import SHORT, Rig, play, state_of
+from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
+from windlass.domain.values.errors import Unreachable
 from windlass.engine.engine import Engine
 from windlass.ports.executor import JobContext, Result
 from windlass.wire.sync import SyncReply, SyncRequest

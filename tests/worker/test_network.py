@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from windlass.domain.values.errors import Unreachable
 
 from tests.worker.rig import Rig, play, state_of
+from windlass.domain.values.errors import Unreachable
 from windlass.wire.sync import SyncReply, SyncRequest
 from windlass.wire.workers import EnrolReply, EnrolRequest
 from windlass.worker.direct import DirectGateway

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
-
 from tests.worker.rig import Rig, Witness, gone, play, state_of
+from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
 
 # A job and its grandchild, both deaf to SIGTERM; each tells its pid.
 STUBBORN = """

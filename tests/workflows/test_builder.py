@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from windlass.domain.values.errors import Conflict, InvalidInput
 
 import windlass
 from tests.embedded import functions
@@ -12,6 +11,7 @@ from tests.support.running_server import running_server
 from windlass.client.client import AsyncClient
 from windlass.client.service import HttpService
 from windlass.client.transport import Transport
+from windlass.domain.values.errors import Conflict, InvalidInput
 
 SLEEP = windlass.JobRequest(task="shell", args={"argv": ["sleep", "1000"]}, name="sleep")
 

@@ -7,16 +7,16 @@ from typing import Any
 
 import asyncpg
 import pytest
-from windlass.domain.job.job import JobSpec
-from windlass.domain.values.errors import StoreUnavailable
-from windlass.engine.fleet.workers import Enrolment
 
 from tests.integration.postgres.conftest import OpenStore
 from tests.integration.postgres.proxy import Fault, Proxy, proxy_to
 from tests.support.running import run
 from windlass.clock import RealChance
 from windlass.domain.config import Config
+from windlass.domain.job.job import JobSpec
+from windlass.domain.values.errors import StoreUnavailable
 from windlass.engine.engine import Engine
+from windlass.engine.fleet.workers import Enrolment
 from windlass.engine.verify import verify
 from windlass.ports.loop_time import pass_time
 from windlass.ports.store import News

@@ -9,11 +9,11 @@ from functools import partial
 from itertools import cycle, islice
 
 import pytest
-from windlass.domain.rows.records import JobTry
 
 from tests.conformance.rows import new_job, ticket, wait, worker, workflow
 from tests.integration.postgres.conftest import OpenStore
 from tests.support.running import run
+from windlass.domain.rows.records import JobTry
 from windlass.ports.store import Tx
 
 ROWS = 40

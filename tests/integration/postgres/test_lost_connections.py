@@ -4,13 +4,13 @@ from collections.abc import Awaitable, Callable
 
 import asyncpg
 import pytest
-from windlass.domain.rows.events import Event, EventKind
-from windlass.domain.rows.records import QueueRow
-from windlass.domain.values.errors import StoreUnavailable
 
 from tests.integration.postgres.conftest import OpenStore
 from tests.integration.postgres.proxy import Fault, Proxy, proxy_to
 from tests.support.running import run
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.records import QueueRow
+from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.store import Tx
 from windlass.store.postgres import outcome, transactions
 from windlass.store.postgres.store import PostgresStore

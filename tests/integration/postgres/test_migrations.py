@@ -5,12 +5,12 @@ from typing import Any
 
 import asyncpg
 import pytest
-from windlass.domain.lifecycle.states import TRANSITION_CODES
-from windlass.domain.values.errors import Conflict
 
 from tests.integration.postgres.conftest import OpenStore
 from tests.support.postgres import PostgresServer
 from tests.support.running import run
+from windlass.domain.lifecycle.states import TRANSITION_CODES
+from windlass.domain.values.errors import Conflict
 from windlass.ports.store import Tx
 from windlass.store.postgres import migrate
 from windlass.store.postgres.pool import open_connection

@@ -11,14 +11,14 @@ from typing import Any
 
 import asyncpg
 import pytest
-from windlass.domain.job.job import JobSpec
-from windlass.engine.fleet.workers import Enrolment
 
 from tests.integration.postgres.conftest import OpenStore
 from tests.support.postgres import PostgresServer
 from windlass.clock import RealChance
 from windlass.domain.config import Config
+from windlass.domain.job.job import JobSpec
 from windlass.engine.engine import Engine
+from windlass.engine.fleet.workers import Enrolment
 from windlass.store.postgres import migrate
 from windlass.store.postgres.pool import open_connection
 from windlass.store.postgres.session import QUERIES

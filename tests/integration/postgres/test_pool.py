@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
-from windlass.domain.values.errors import StoreUnavailable
 
 from tests.integration.postgres.conftest import OpenStore
 from tests.support.running import run
+from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.store import Tx
 from windlass.store.postgres.pool import Link, Pool, PoolLimits
 from windlass.store.postgres.store import PostgresStore

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from windlass.domain.rows.records import Lease, NewJob, Ticket
 
 from tests.integration.sqlite.driving import START_MS, close, open_store, read, transact
+from windlass.domain.rows.records import Lease, NewJob, Ticket
 from windlass.ports.store import Tx
 from windlass.store.sqlite.bulk import WIDTHS, BulkInsert
 
