@@ -17,9 +17,9 @@ OWN = frozenset(
 )
 PROGRAMS = {
     # Statement: how many modules of Windlass it may load, and how many others.
-    "import windlass": (1, 20),
-    "from windlass import task, current": (15, 130),
-    "from windlass import Client, AsyncClient": (45, 330),
+    "import windlass": (1, 35),
+    "from windlass import task, current": (15, 90),
+    "from windlass import Client, AsyncClient": (42, 310),
 }
 
 
