@@ -67,6 +67,10 @@ format: $(STAMP) ## rewrite the code in the one format, and fix what ruff can fi
 test: $(STAMP) ## run all tests (ARGS='-k name' selects)
 	$(PY) -m pytest $(PARALLEL) $(ARGS)
 
+.PHONY: test-fast
+test-fast: $(STAMP) ## run the tests that need no PostgreSQL, no server and no other process
+	$(PY) -m pytest $(PARALLEL) --fast $(ARGS)
+
 .PHONY: docs-reference
 docs-reference: $(STAMP) ## write docs/reference anew from the options and commands
 	$(PY) -m windlass.cli.reference docs/reference

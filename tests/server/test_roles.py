@@ -12,7 +12,6 @@ from windlass.domain.access.roles import Role
 from windlass.domain.rows.events import EventKind
 from windlass.server.app import ROUTES as DECLARED
 
-ANY = "any token"
 OPEN = "open"
 NOBODY = 4_000_000
 ATTEMPT = "/api/v1/workers/{worker:int}/jobs/{job:int}/attempts/{attempt:int}"
@@ -33,7 +32,7 @@ ROUTES: Final[dict[str, str]] = {
     "GET /api/v1/workers/{worker:int}/explain": Role.VIEWER,
     "GET /api/v1/jobs/{job:int}/log": Role.VIEWER,
     "GET /api/v1/jobs/{job:int}/artifacts": Role.VIEWER,
-    "GET /api/v1/jobs/{job:int}/artifacts/{name:path}": ANY,
+    "GET /api/v1/jobs/{job:int}/artifacts/{name:path}": Role.VIEWER,
     "GET /api/v1/workers": Role.VIEWER,
     "GET /api/v1/workers/{worker:int}": Role.VIEWER,
     "GET /api/v1/queues": Role.VIEWER,
@@ -88,6 +87,7 @@ ROUTES: Final[dict[str, str]] = {
     "POST /api/v1/verify": Role.ADMIN,
     "POST /api/v1/workers/{worker:int}/sync": Role.WORKER,
     "POST /api/v1/workers/{worker:int}/leave": Role.WORKER,
+    f"GET {ATTEMPT}/inputs/{{source:int}}/{{name:path}}": Role.WORKER,
     f"POST {ATTEMPT}/log": Role.WORKER,
     f"POST {ATTEMPT}/log/end": Role.WORKER,
     f"POST {ATTEMPT}/progress": Role.WORKER,
@@ -104,7 +104,7 @@ def _is_allowed(needed: str, role: Role | None) -> bool:
         return True
     if role is None:
         return False
-    if needed == ANY or role == needed:
+    if role == needed:
         return True
     return role in LADDER and needed in LADDER and LADDER.index(role) > LADDER.index(Role(needed))
 
@@ -123,7 +123,10 @@ async def _call(client: httpx.AsyncClient, route: str, worker: FakeWorker) -> ht
 
 
 def test_every_route_declares_the_role_it_needs() -> None:
-    declared = {f"{route.method} {route.path}": str(route.needs) for route in DECLARED}
+    declared = {
+        f"{route.method} {route.path}": route.needs.role if route.needs.token else OPEN
+        for route in DECLARED
+    }
     assert declared == ROUTES
 
 

@@ -18,6 +18,9 @@ from windlass.wire.workers import EnrolReply, EnrolRequest
 from windlass.wiring.server import running_services
 from windlass.wiring.works import ServerOptions
 
+JSON = {"Content-Type": "application/json"}
+RAW = {"Content-Type": "application/octet-stream"}
+
 
 class FakeWorker:
     """What an agent says over HTTP, one call at a time."""

@@ -18,7 +18,7 @@ def source_folders(root: Path = SOURCE) -> list[Path]:
 
 def crowded(folders: list[Path], limit: int) -> list[str]:
     counts = {f: sum(path.name != "__init__.py" for path in f.glob("*.py")) for f in folders}
-    return [f"{folder}: {count} files; split it" for folder, count in counts.items() if count > limit]
+    return [f"{f}: {count} files; split it" for f, count in counts.items() if count > limit]
 
 
 def short_docstrings(folders: list[Path]) -> list[str]:
@@ -28,7 +28,7 @@ def short_docstrings(folders: list[Path]) -> list[str]:
         text = ast.get_docstring(ast.parse(package.read_text())) if package.exists() else None
         lines = [line for line in (text or "").splitlines() if line.strip()]
         if len(lines) < DOCSTRING_LINES:
-            found.append(f"{folder}: its docstring must state what it holds and what it must not do")
+            found.append(f"{folder}: its docstring must state what it holds and its limits")
     return found
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-ALLOWED: dict[str, str] = tomllib.loads(Path(__file__).with_name("allowed.toml").read_text())["words"]
+ALLOWED = tomllib.loads(Path(__file__).with_name("allowed.toml").read_text())["words"]
 
 PHRASES = re.compile(
     r"\b(parted by|stands? in the (?:reference|guide|file)|had better|for want of"

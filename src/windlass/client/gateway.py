@@ -104,9 +104,11 @@ class HttpGateway:
         await _put_direct(upload, path, size)
         await self._transport.call("PUT", f"{route}/uploaded", Changed, query=facts)
 
-    async def get_artifact(self, job: int, name: str, path: Path) -> None:
+    async def get_artifact(self, holder: Holder, job: int, name: str, path: Path) -> None:
+        route = f"{_attempt(holder)}/inputs/{job}/{name}"
+        query = {"incarnation": holder.incarnation}
         with path.open("wb") as file:
-            async for chunk in self._transport.stream(f"/api/v1/jobs/{job}/artifacts/{name}"):
+            async for chunk in self._transport.stream(route, query):
                 file.write(chunk)
 
     async def submit(self, holder: Holder, request: SubmitRequest) -> SubmitReply:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.access.tokens import Code, Token
 from windlass.domain.job.job import check_name
+from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.engine import Engine
@@ -23,6 +24,8 @@ from windlass.ports.store import Tx
 TOKEN_PREFIX = "wl_"
 CODE_PREFIX = "enrol_"
 NAMESPACE_LIMIT = 100
+REMOVED = "removed"
+SHUT_OUT = (WorkerStatus.PENDING_APPROVAL, WorkerStatus.DISABLED)
 TIME_TRUSTED_S = 5.0  # how long the distance to the store's clock is taken to stay the same
 
 
@@ -61,8 +64,8 @@ class _StoreTime:
 class Access:
     """Makes, checks and revokes secrets for one engine.
 
-    What was looked up is trusted for one heartbeat, so a revoked token works at most
-    that much longer, on any server.
+    What was looked up is trusted for one heartbeat, so a revoked token, or that of a worker
+    that was disabled, works at most that much longer on other servers.
     """
 
     def __init__(self, engine: Engine, secrets: Secrets) -> None:
@@ -89,7 +92,10 @@ class Access:
         self, name: str, role: Role, namespaces: Sequence[str] = (), expires_at: int = 0,
         worker: int = 0, actor: str | None = None,
     ) -> Created:  # fmt: skip
-        """Make a token and remember its digest; the log keeps who asked for it."""
+        """Make a token and remember its digest; the log keeps who asked for it.
+
+        That of a worker takes the place of all that the worker had before.
+        """
         check_name("name", name)
         if len(namespaces) > NAMESPACE_LIMIT:
             raise InvalidInput("namespaces", f"at most {NAMESPACE_LIMIT}", len(namespaces))
@@ -102,6 +108,8 @@ class Access:
                 0, name, digest_of(secret), str(role), tuple(namespaces), worker, work.now,
                 expires_at, 0,
             )  # fmt: skip
+            if worker:
+                await work.tx.access.remove_of_worker(worker)
             made = row._replace(id=await work.tx.access.insert(row))
             if not worker:  # of those its enrolment tells
                 said = f"Token {made.id} ({name}, {role}) was made"
@@ -109,7 +117,10 @@ class Access:
                 work.say(EventKind.ACCESS, said, actor=actor, data=told)
             return made
 
-        return Created(secret, await self._engine.run(insert))
+        created = Created(secret, await self._engine.run(insert))
+        if worker:
+            self.forget()
+        return created
 
     async def revoke(self, token: int, actor: str | None = None) -> bool:
         """Revoke a token; here it stops working at once."""
@@ -122,8 +133,12 @@ class Access:
             return revoked
 
         revoked = await self._engine.run(step)
-        self._seen.clear()
+        self.forget()
         return revoked
+
+    def forget(self) -> None:
+        """Look everything up again: a worker's status has changed."""
+        self._seen.clear()
 
     async def tokens(self) -> list[Token]:
         """All tokens, without their secrets."""
@@ -150,19 +165,32 @@ class Access:
         return await self._engine.run(step)
 
     async def _look_up(self, digest: str, now: int) -> _Seen | None:
-        async def read(tx: Tx) -> Token | None:
-            return await tx.access.by_digest(digest)
+        async def read(tx: Tx) -> tuple[Token | None, str]:
+            token = await tx.access.by_digest(digest)
+            return token, "" if token is None else await _shut_out(tx, token.worker)
 
-        token = await self._engine.store.read(read)
+        token, shut_out = await self._engine.store.read(read)
         if token is None or token.revoked_at:
             self._seen.pop(digest, None)
             return None
-        identity = Identity(token.id, token.name, Role(token.role), token.namespaces, token.worker)
+        identity = Identity(
+            token.id, token.name, Role(token.role), token.namespaces, token.worker, shut_out
+        )
         seen = _Seen(identity, token.digest, token.expires_at, now)
         if len(self._seen) >= 100_000:
             self._seen.clear()
         self._seen[digest] = seen
         return seen
+
+
+async def _shut_out(tx: Tx, worker: int) -> str:
+    """Returns why a worker's token is worthless, or nothing."""
+    if not worker:
+        return ""
+    row = (await tx.workers.lock([worker])).get(worker)
+    if row is None:
+        return REMOVED
+    return WorkerStatus(row.status).name.lower() if row.status in SHUT_OUT else ""
 
 
 def digest_of(secret: str) -> str:

@@ -1,5 +1,6 @@
 """The whole server as one ASGI application."""
 
+from collections.abc import Collection
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -7,6 +8,7 @@ from windlass.server.http.asgi import Application
 from windlass.server.http.call import Call
 from windlass.server.http.dispatch import Dispatcher
 from windlass.server.http.openapi import describe
+from windlass.server.http.origin import Hosts
 from windlass.server.http.permissions import VIEWER
 from windlass.server.http.routes import Routes
 from windlass.server.routes import ALL
@@ -27,6 +29,10 @@ async def describe_routes(call: Call) -> dict[str, Any]:
 ROUTES: Final = (*ALL, *_description)
 
 
-def create_app(services: Services) -> Application:
-    """Returns the application that answers with these services."""
-    return Dispatcher(ROUTES, services, services.engine.config.batch_bytes * 8)
+def create_app(services: Services, hosts: Collection[str] | None = ()) -> Application:
+    """Returns the application that answers with these services.
+
+    `hosts` are names of the server beside those of loopback; None accepts every name.
+    """
+    body_limit = services.engine.config.batch_bytes * 8
+    return Dispatcher(ROUTES, services, Hosts(hosts), body_limit)

@@ -102,10 +102,13 @@ async def test_files_of_this_machine_are_kept_and_fetched(rig: Rig, tmp_path: Pa
     digest = hashlib.sha256(source.read_bytes()).hexdigest()
     await desk.files.put_artifact(holder_of(agent, job), "a", source, digest, "text/plain")
     await agent.finish(job)
-    await desk.files.get_artifact(number, "a", target)
+    await rig.submit(after=[number])
+    (job,) = await agent.take()
+    holder = holder_of(agent, job)
+    await desk.files.get_artifact(holder, number, "a", target)
     assert target.read_bytes() == source.read_bytes()
     with pytest.raises(NotFound):
-        await desk.files.get_artifact(number, "b", tmp_path / "nothing")
+        await desk.files.get_artifact(holder, number, "b", tmp_path / "nothing")
     assert not (tmp_path / "nothing").exists()
 
 

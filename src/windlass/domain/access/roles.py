@@ -27,6 +27,7 @@ class Identity(NamedTuple):
     role: Role
     namespaces: tuple[str, ...] = ()  # empty: all
     worker: int = 0
+    shut_out: str = ""  # why the worker's token is worthless now: its status, or empty
 
     def may(self, needed: Role) -> bool:
         """Whether this role covers the one that is needed."""
@@ -37,6 +38,10 @@ class Identity(NamedTuple):
     def sees(self, namespace: str) -> bool:
         """Whether objects of this namespace exist for the token."""
         return not self.namespaces or namespace in self.namespaces
+
+    def may_fleet(self, needed: Role) -> bool:
+        """Whether this token may do what concerns all namespaces: pools, queues, workers."""
+        return self.may(needed) and not self.namespaces
 
     @property
     def own_namespace(self) -> str:

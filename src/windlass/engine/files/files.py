@@ -28,6 +28,7 @@ from windlass.engine.files.artifacts import (
 )
 from windlass.engine.files.local_files import read_file, size_of, write_file
 from windlass.engine.files.logs import LogFiles, check_holder
+from windlass.engine.inputs import check_input
 from windlass.engine.transaction.arguments import check_id
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.blobs import Blobs
@@ -120,9 +121,18 @@ class Files(LogFiles):
                 return row, self._blobs.stream(artifact_key(row.sha256))
         raise NotFound("artifact", name)
 
-    async def get_artifact(self, job: int, name: str, path: Path) -> None:
-        """Write one of them to a file of this machine."""
-        _, chunks = await self.open_artifact(job, name)
+    async def open_input(
+        self, holder: Holder, job: int, name: str
+    ) -> tuple[ArtifactRow, AsyncIterator[bytes]]:
+        """Opens an artifact of `job` for a running attempt that declares or waits for it."""
+        check_holder(holder)
+        check_id("job", job)
+        await self._engine.store.read(lambda tx: check_input(tx, holder, job))
+        return await self.open_artifact(job, name)
+
+    async def get_artifact(self, holder: Holder, job: int, name: str, path: Path) -> None:
+        """Writes an input of a running attempt to a file of this machine."""
+        _, chunks = await self.open_input(holder, job, name)
         await write_file(path, chunks)
 
     # Names

@@ -242,6 +242,8 @@ async def remove(work: Work, worker_id: int, force: bool, actor: str | None) -> 
     if leases and not force:
         raise Conflict("worker_busy", f"worker {worker.name} holds {len(leases)} jobs: drain it")
     await work.tx.workers.remove(worker_id)
+    await work.tx.access.remove_of_worker(worker_id)
+    work.effects.pokes.append(worker_id)  # its open sync is answered: it is gone
     work.say(
         EventKind.WORKER, f"Worker {worker.name} removed", worker=worker_id,
         incarnation=worker.incarnation, actor=actor, data={"status": "removed"},

@@ -71,7 +71,6 @@ async def reconcile(work: Work, pool_id: int, found: Found) -> Requests:
     for was, now in zip(members, after, strict=True):
         if now.state == Lifecycle.GONE:
             await remove(work, was.worker, False, ACTOR)
-            await work.tx.access.remove_of_worker(was.worker)
     known = {member.token for member in members if not found.is_elsewhere(member)}
     leaks = [machine for token, machine in machines.items() if token not in known]
     for machine in leaks:

@@ -6,6 +6,7 @@ from typing import Any
 from windlass.api.errors import Unauthorized
 from windlass.domain.access.roles import Identity
 from windlass.server.http.asgi import Receive, Scope, read_body, stream_body, unless_disconnected
+from windlass.server.http.authentication import bearer
 from windlass.server.http.permissions import NO_TOKEN
 from windlass.server.services import Services
 
@@ -35,6 +36,11 @@ class Call:
         if self.caller is None:
             raise Unauthorized(NO_TOKEN)
         return self.caller
+
+    @property
+    def has_token(self) -> bool:
+        """Whether the request presents a token, valid or not."""
+        return bearer(self._scope["headers"]) is not None
 
     def header(self, name: bytes) -> str:
         """Returns a header by its lower-case name; empty if there is none."""

@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import structlog
 
+from windlass.domain.access.roles import Identity
 from windlass.domain.values.errors import WindlassError
 from windlass.server.http.asgi import Receive, Scope, Send
 from windlass.server.http.authentication import bearer
@@ -19,6 +20,7 @@ from windlass.server.http.errors import (
     headers_of,
     status_of,
 )
+from windlass.server.http.origin import SAFE_METHODS, Hosts, check_media_type
 from windlass.server.http.permissions import ANY_TOKEN
 from windlass.server.http.replies import (
     Complete,
@@ -58,8 +60,11 @@ class _Target(NamedTuple):
 class Dispatcher:
     """Answers requests with the handlers of `routes`."""
 
-    def __init__(self, routes: Iterable[Route], services: Services, body_limit: int) -> None:
+    def __init__(
+        self, routes: Iterable[Route], services: Services, hosts: Hosts, body_limit: int
+    ) -> None:
         self._services = services
+        self._hosts = hosts
         self._router = Router(
             (route.method, route.path, _bound(route, body_limit)) for route in routes
         )
@@ -84,17 +89,21 @@ class Dispatcher:
             await send_complete(send, reply)
 
     async def _run(self, scope: Scope, receive: Receive) -> Complete | Stream:
-        token = bearer(scope["headers"])
-        caller = None if token is None else await self._services.access.identify(token)
+        method = scope["method"]
         try:
             (route, binder, takes_body, body_limit), in_path, misfit = self._resolve(
-                scope["method"], scope["path"]
+                method, scope["path"]
             )
         except WrongMethod as error:
-            if scope["method"] != "OPTIONS":
+            if method != "OPTIONS":
                 raise
-            ANY_TOKEN.check(caller)
+            ANY_TOKEN.check(await self._identify(scope))
             return Complete(204, b"", headers={"Allow": error.allowed})
+        if method not in SAFE_METHODS:
+            headers = dict(scope["headers"])
+            self._hosts.check(headers)
+            check_media_type(headers, route.raw_body)
+        caller = await self._identify(scope)
         route.needs.check(caller)
         if misfit is not None:
             raise misfit
@@ -102,6 +111,10 @@ class Dispatcher:
         body = await call.body() if takes_body else b""
         arguments = binder.bind(scope["query_string"], body)
         return _reply(await route.handler(call, **in_path, **arguments), route)
+
+    async def _identify(self, scope: Scope) -> Identity | None:
+        token = bearer(scope["headers"])
+        return None if token is None else await self._services.access.identify(token)
 
     def _find(self, method: str, path: str) -> _Target:
         found = self._router.find(path)

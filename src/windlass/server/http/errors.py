@@ -50,6 +50,15 @@ class NotJson(WindlassError):
         return {"field": "body"}
 
 
+class UnsupportedMedia(WindlassError):
+    """The route does not take a body of this type."""
+
+    code = "unsupported_media_type"
+
+    def __init__(self, expected: str, got: str) -> None:
+        super().__init__(f"expected Content-Type {expected}, got {got[:100]}")
+
+
 class NoRoute(WindlassError):
     """No route has this method and path."""
 
@@ -89,6 +98,7 @@ _STATUS: Final[dict[type[WindlassError], int]] = {
     Conflict: 409,
     InvalidTransition: 409,
     TooLarge: 413,
+    UnsupportedMedia: 415,
     InvalidInput: 422,
     Overloaded: 503,
     StoreUnavailable: 503,

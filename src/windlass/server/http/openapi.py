@@ -36,7 +36,7 @@ ERROR: Final[dict[str, Any]] = {
     },
 }
 _REFUSED: Final = {
-    "description": "The server refused: 400, 413 and 422 because of the request, 401 and 403 "
+    "description": "The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 "
     "because of the caller, 404, 409, 503 and 507 because of the current state.",
     "content": {JSON: {"schema": {"$ref": REFERENCE.format(name="Error")}}},
 }

@@ -29,6 +29,7 @@ class Route(NamedTuple):
     status: int = 200
     media_type: str = JSON
     body_limit: int = 0  # bytes; 0: that of the server
+    raw_body: bool = False  # it takes bytes, not JSON
 
 
 class Routes:
@@ -44,44 +45,34 @@ class Routes:
 
     def get(self, path: str, *, needs: Permission, media_type: str = JSON) -> Callable[[H], H]:
         """Declares a GET route."""
-        return self._add("GET", path, needs, 200, media_type)
+        return self._add("GET", path, needs, media_type=media_type)
 
     def post(
-        self, path: str, *, needs: Permission, status: int = 200, body_limit: int = 0
+        self,
+        path: str,
+        *,
+        needs: Permission,
+        status: int = 200,
+        body_limit: int = 0,
+        raw_body: bool = False,
     ) -> Callable[[H], H]:
         """Declares a POST route."""
-        return self._add("POST", path, needs, status, body_limit=body_limit)
+        return self._add(
+            "POST", path, needs, status=status, body_limit=body_limit, raw_body=raw_body
+        )
 
-    def put(self, path: str, *, needs: Permission) -> Callable[[H], H]:
+    def put(self, path: str, *, needs: Permission, raw_body: bool = False) -> Callable[[H], H]:
         """Declares a PUT route."""
-        return self._add("PUT", path, needs, 200)
+        return self._add("PUT", path, needs, raw_body=raw_body)
 
     def delete(self, path: str, *, needs: Permission) -> Callable[[H], H]:
         """Declares a DELETE route."""
-        return self._add("DELETE", path, needs, 200)
+        return self._add("DELETE", path, needs)
 
-    def _add(
-        self,
-        method: str,
-        path: str,
-        needs: Permission,
-        status: int,
-        media_type: str = JSON,
-        body_limit: int = 0,
-    ) -> Callable[[H], H]:
+    def _add(self, method: str, path: str, needs: Permission, **options: Any) -> Callable[[H], H]:
         def add(handler: H) -> H:
-            self._routes.append(
-                Route(
-                    method,
-                    self._prefix + path,
-                    needs,
-                    handler,
-                    self._tag,
-                    status,
-                    media_type,
-                    body_limit,
-                )
-            )
+            whole = self._prefix + path
+            self._routes.append(Route(method, whole, needs, handler, self._tag, **options))
             return handler
 
         return add

@@ -8,7 +8,7 @@ from windlass.domain.values.quantities import parse_duration_ms
 from windlass.domain.values.times import format_moment
 from windlass.server.http.binding import Body, Id
 from windlass.server.http.call import Call
-from windlass.server.http.permissions import ADMIN, OPERATOR
+from windlass.server.http.permissions import ADMIN, FLEET_OPERATOR
 from windlass.server.http.routes import Routes
 from windlass.wire.access import (
     CodeCreated,
@@ -57,7 +57,7 @@ async def revoke(call: Call, token: Id) -> Changed:
     return Changed(await call.services.access.revoke(token, call.who.name))
 
 
-@routes.post("/codes", needs=OPERATOR, status=201)
+@routes.post("/codes", needs=FLEET_OPERATOR, status=201)
 async def create_code(call: Call, data: Body[CodeRequest]) -> CodeCreated:
     """Creates a code with which one worker may enrol, once."""
     ttl = parse_duration_ms(data.expires, "expires")

@@ -9,8 +9,9 @@ from windlass.ports.gateway import Holder
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
 from windlass.server.http.permissions import WORKER
+from windlass.server.http.replies import BINARY, Stream
 from windlass.server.http.routes import Routes
-from windlass.server.routes.files import Number, Size
+from windlass.server.routes.files import Number, Size, download
 from windlass.wire.files import LogEnd, LogNext, MediaDuration, RunLimit, Upload
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.workers import Changed
@@ -20,7 +21,7 @@ LOG_CHUNK_LIMIT: Final = 16 * 1024 * 1024
 routes = Routes("/api/v1/workers/{worker:int}/jobs/{job:int}/attempts/{attempt:int}", "attempts")
 
 
-@routes.post("/log", needs=WORKER, body_limit=LOG_CHUNK_LIMIT)
+@routes.post("/log", needs=WORKER, body_limit=LOG_CHUNK_LIMIT, raw_body=True)
 async def append_log(
     call: Call, worker: Number, job: Number, attempt: Number, incarnation: Number, offset: Size
 ) -> LogNext:
@@ -71,7 +72,17 @@ async def submit_children(
     return await Children(call.services.engine).submit(holder, data)
 
 
-@routes.put("/artifacts/{name:path}", needs=WORKER)
+@routes.get("/inputs/{source:int}/{name:path}", needs=WORKER, media_type=BINARY)
+async def get_input(
+    call: Call, worker: Number, job: Number, attempt: Number, source: Number, name: str,
+    incarnation: Number,
+) -> Stream:  # fmt: skip
+    """Streams an artifact of another job that the running one waits for or declares as input."""
+    holder = _holder(call, worker, incarnation, job, attempt)
+    return download(*await call.services.files.open_input(holder, source, name))
+
+
+@routes.put("/artifacts/{name:path}", needs=WORKER, raw_body=True)
 async def put_artifact(
     call: Call, worker: Number, job: Number, attempt: Number, name: str, incarnation: Number,
     sha256: str, size: Size, content_type: str = "",
@@ -86,7 +97,7 @@ async def put_artifact(
     return Changed(True)
 
 
-@routes.post("/artifacts/{name:path}", needs=WORKER)
+@routes.post("/artifacts/{name:path}", needs=WORKER, raw_body=True)
 async def presign(
     call: Call, worker: Number, job: Number, attempt: Number, name: str, incarnation: Number
 ) -> Upload:

@@ -11,7 +11,7 @@ from windlass.domain.rows.files import ArtifactRow, LogState
 from windlass.engine.files.follow_log import READ_LIMIT, follow_growing
 from windlass.engine.files.logs import LogReading
 from windlass.server.http.call import Call
-from windlass.server.http.permissions import ANY_TOKEN, VIEWER
+from windlass.server.http.permissions import VIEWER
 from windlass.server.http.replies import BINARY, TEXT, Stream
 from windlass.server.http.routes import Routes
 from windlass.wire.files import ArtifactList
@@ -57,9 +57,9 @@ async def artifacts(call: Call, job: Number) -> ArtifactList:
     return ArtifactList([show_artifact(row) for row in found])
 
 
-@routes.get("/artifacts/{name:path}", needs=ANY_TOKEN, media_type=BINARY)
+@routes.get("/artifacts/{name:path}", needs=VIEWER, media_type=BINARY)
 async def artifact(call: Call, job: Number, name: str) -> Stream:
-    """Streams one artifact, for people and for workers whose jobs need it."""
+    """Streams one artifact, for people; workers read the inputs of their attempts."""
     await call.services.queries.check_visible([job], call.who)
     return download(*await call.services.files.open_artifact(job, name))
 

@@ -10,7 +10,7 @@ from windlass.domain.values.quantities import parse_duration_ms
 from windlass.domain.values.times import month_of
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
-from windlass.server.http.permissions import ADMIN, VIEWER
+from windlass.server.http.permissions import FLEET_ADMIN, VIEWER
 from windlass.server.http.routes import Routes
 from windlass.server.services import Services
 from windlass.wire.pools import CostList, Plan, PoolApplied, PoolInfo, PoolList
@@ -52,7 +52,7 @@ async def show(call: Call, name: str) -> PoolInfo:
     return await _pool(call.services, name, call.who)
 
 
-@routes.put("/{name:str}", needs=ADMIN)
+@routes.put("/{name:str}", needs=FLEET_ADMIN)
 async def apply(call: Call, name: str, data: Body[dict[str, Any]]) -> PoolApplied:
     """Creates or changes a pool. Its options may name programs that the server runs."""
     if data.get("name", name) != name:
@@ -61,17 +61,18 @@ async def apply(call: Call, name: str, data: Body[dict[str, Any]]) -> PoolApplie
     return PoolApplied(applied=applied, pool=await _pool(call.services, name, call.who))
 
 
-@routes.delete("/{name:str}", needs=ADMIN)
+@routes.delete("/{name:str}", needs=FLEET_ADMIN)
 async def remove(call: Call, name: str) -> Changed:
     """Drains a pool; it is deleted when its workers are gone."""
     return Changed(await call.services.pools.delete(name, call.who.name))
 
 
 async def _pools(services: Services, who: Identity) -> list[PoolInfo]:
-    """Returns the pools; only admins see the providers' options, which may hold secrets."""
+    """Returns the pools; only admins of all namespaces see the providers' options, which may hold
+    secrets."""
     now = await services.engine.now()
     shown = await services.pools.all()
-    return [show_pool(one, now, who.may(Role.ADMIN)) for one in shown]
+    return [show_pool(one, now, who.may_fleet(Role.ADMIN)) for one in shown]
 
 
 async def _pool(services: Services, name: str, who: Identity) -> PoolInfo:

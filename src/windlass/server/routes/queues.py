@@ -8,7 +8,7 @@ from windlass.domain.rows.records import LimitRow, QueueRow
 from windlass.engine.fleet.queues import QueueLimits
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
-from windlass.server.http.permissions import OPERATOR, VIEWER
+from windlass.server.http.permissions import FLEET_OPERATOR, VIEWER
 from windlass.server.http.routes import Routes
 from windlass.wire.workers import (
     Changed,
@@ -42,21 +42,21 @@ async def list_queues(call: Call) -> QueueList:
     )
 
 
-@routes.post("/{name:str}/pause", needs=OPERATOR)
+@routes.post("/{name:str}/pause", needs=FLEET_OPERATOR)
 async def pause(call: Call, name: str) -> Changed:
     """Pauses a queue: workers get no more jobs from it."""
     check_name("queue", name)
     return Changed((await call.services.engine.pause(name, call.who.name)).applied)
 
 
-@routes.post("/{name:str}/resume", needs=OPERATOR)
+@routes.post("/{name:str}/resume", needs=FLEET_OPERATOR)
 async def resume(call: Call, name: str) -> Changed:
     """Resumes a queue."""
     check_name("queue", name)
     return Changed((await call.services.engine.resume(name, call.who.name)).applied)
 
 
-@routes.post("/{name:str}/limits", needs=OPERATOR)
+@routes.post("/{name:str}/limits", needs=FLEET_OPERATOR)
 async def limit(call: Call, name: str, data: Body[QueueLimitsRequest]) -> Changed:
     """Sets how many jobs of a queue may run, in total and per worker."""
     check_name("queue", name)
@@ -65,7 +65,7 @@ async def limit(call: Call, name: str, data: Body[QueueLimitsRequest]) -> Change
     return Changed(done.applied)
 
 
-@namespace_routes.get("/weights", needs=OPERATOR)
+@namespace_routes.get("/weights", needs=FLEET_OPERATOR)
 async def list_weights(call: Call) -> NamespaceWeights:
     """Returns the namespaces whose weight was set; all others have weight 1."""
     store = call.services.engine.store
@@ -73,7 +73,7 @@ async def list_weights(call: Call) -> NamespaceWeights:
     return NamespaceWeights([NamespaceInfo(*pair) for pair in weights.items()])
 
 
-@namespace_routes.post("/{name:str}/weight", needs=OPERATOR)
+@namespace_routes.post("/{name:str}/weight", needs=FLEET_OPERATOR)
 async def set_weight(call: Call, name: str, data: Body[WeightRequest]) -> Changed:
     """Sets the weight of a namespace."""
     check_name("namespace", name)

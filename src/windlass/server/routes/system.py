@@ -6,7 +6,7 @@ from windlass.domain.values.times import format_moment
 from windlass.engine.verify import verify as verify_store
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
-from windlass.server.http.permissions import ADMIN, OPEN, SUBMITTER, VIEWER
+from windlass.server.http.permissions import FLEET_ADMIN, OPEN, SUBMITTER, VIEWER
 from windlass.server.http.replies import TEXT, Reply
 from windlass.server.http.routes import Routes
 from windlass.wire.files import NameInfo, NameList, NameRequest
@@ -39,7 +39,7 @@ async def metrics(call: Call) -> bytes:
     return call.services.meters.render(await call.services.engine.metrics(), pool)
 
 
-@routes.post("/api/v1/verify", needs=ADMIN)
+@routes.post("/api/v1/verify", needs=FLEET_ADMIN)
 async def verify(call: Call) -> Verified:
     """Replays the event log, compares it with the state and checks the invariants."""
     found = await verify_store(call.services.engine.store, call.services.engine.config)
