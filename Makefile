@@ -94,9 +94,10 @@ $(DEMO_STAMP): pyproject.toml requirements-dev.lock
 	echo "demo: creating $(DEMO_VENV) with $$("$$python" --version)"; \
 	"$$python" -m venv --clear $(DEMO_VENV); \
 	echo "demo: installing Windlass and ffmpeg, about 30 packages"; \
-	$(DEMO_VENV)/bin/python -m pip install --disable-pip-version-check \
+	$(DEMO_VENV)/bin/python -m pip install --disable-pip-version-check --no-compile \
 	  --constraint requirements-dev.lock --editable '.[demo]' \
-	  | sed -un 's/^Collecting \([^ ]*\).*/demo:   fetching \1/p; s/^Installing collected.*/demo:   unpacking/p'; \
+	  | sed -un 's/^  Installing build dependencies: started/demo:   preparing the build/p; \
+	    s/^Collecting \([^ ]*\).*/demo:   fetching \1/p; s/^Installing collected.*/demo:   unpacking/p'; \
 	echo "demo: ready"; \
 	printf '%s' "$(CURDIR)" > $(DEMO_STAMP)
 
