@@ -96,8 +96,9 @@ $(DEMO_STAMP): pyproject.toml requirements-dev.lock
 	echo "demo: installing Windlass and ffmpeg, about 30 packages"; \
 	$(DEMO_VENV)/bin/python -m pip install --disable-pip-version-check --no-compile \
 	  --constraint requirements-dev.lock --editable '.[demo]' \
-	  | sed -un 's/^  Installing build dependencies: started/demo:   preparing the build/p; \
-	    s/^Collecting \([^ ]*\).*/demo:   fetching \1/p; s/^Installing collected.*/demo:   unpacking/p'; \
+	  | sed -un -e 's/^  Installing build dependencies: started/demo:   preparing the build/p' \
+	    -e 's/^Collecting \([^ ]*\).*/demo:   fetching \1/p' \
+	    -e 's/^Installing collected.*/demo:   unpacking/p'; \
 	echo "demo: ready"; \
 	printf '%s' "$(CURDIR)" > $(DEMO_STAMP)
 
