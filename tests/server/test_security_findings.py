@@ -25,7 +25,7 @@ from windlass.client.transport import ServerError
 from windlass.domain.access.roles import Role
 from windlass.domain.values.errors import NotFound
 from windlass.ports.gateway import Holder
-from windlass.server.app import _litestar
+from windlass.server.app import ROUTES as DECLARED
 from windlass.wire.sync import Finished
 
 ENROL: Final = "/api/v1/workers/enrol"
@@ -297,20 +297,10 @@ def test_finding_4_every_fleet_wide_route_is_marked_and_no_other() -> None:
         "DELETE /api/v1/tokens/{token:int}",
     }
 
-    async def scenario() -> None:
-        async with running_server() as server:
-            marked = {
-                f"{method} {route.path}"
-                for route in _litestar(server.services).routes
-                for handler in getattr(route, "route_handlers", ())
-                for method in handler.http_methods
-                if handler.opt.get("fleet")
-            }
-        assert marked == FLEET_WIDE
-        privileged = {r for r, role in ROUTES.items() if role in (Role.OPERATOR, Role.ADMIN)}
-        assert privileged == FLEET_WIDE | limited_by_what_they_touch
-
-    run(scenario())
+    marked = {f"{route.method} {route.path}" for route in DECLARED if route.needs.fleet}
+    assert marked == FLEET_WIDE
+    privileged = {r for r, role in ROUTES.items() if role in (Role.OPERATOR, Role.ADMIN)}
+    assert privileged == FLEET_WIDE | limited_by_what_they_touch
 
 
 def test_finding_4_an_operator_of_a_namespace_approves_no_worker_by_enrolling_it() -> None:

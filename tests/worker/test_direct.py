@@ -15,7 +15,8 @@ from tests.embedded import functions
 from tests.support.running import run
 from tests.support.waiting import until
 from windlass.engine.verify import verify
-from windlass.wiring import ServerOptions, Works, running_beside, upgrade_store
+from windlass.wiring.stores import upgrade_store
+from windlass.wiring.works import ServerOptions, Works, running_beside
 
 PATIENCE_S = 90
 

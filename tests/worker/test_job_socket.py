@@ -8,10 +8,10 @@ from typing import Any
 import aiohttp
 
 from tests.worker.rig import Rig, play
+from windlass.api.children import Children
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.workflow_state import Details
 from windlass.engine.submit.submission import WorkflowSpec
-from windlass.server.children import Children
 from windlass.worker.direct import DirectGateway
 from windlass.worker.job_socket import PATH_LIMIT
 

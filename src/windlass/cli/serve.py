@@ -30,15 +30,10 @@ from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.server.app import create_app
 from windlass.server.serve import Listen, Serving, address_of, bind, is_loopback, parse_listen
 from windlass.wire.system import Health
-from windlass.wiring import (
-    ServerOptions,
-    direct_agent,
-    ensure_admin_token,
-    http_agent,
-    make_private,
-    running_beside,
-    running_services,
-)
+from windlass.wiring.agents import direct_agent, http_agent
+from windlass.wiring.server import ensure_admin_token, running_services
+from windlass.wiring.stores import make_private
+from windlass.wiring.works import ServerOptions, running_beside
 from windlass.worker.options import WorkerOptions
 from windlass.worker.processes import become_private
 

@@ -26,7 +26,8 @@ from windlass.engine.access import Access
 from windlass.providers.local import end_workers
 from windlass.server.app import create_app
 from windlass.server.serve import Listen, Serving, address_of, bind
-from windlass.wiring import POOLS, ServerOptions, ensure_admin_token, running_services
+from windlass.wiring.server import POOLS, ensure_admin_token, running_services
+from windlass.wiring.works import ServerOptions
 from windlass.worker.processes import become_private
 
 CODE_MS = 600_000  # how long a worker may take to enrol
@@ -103,7 +104,7 @@ async def _up(
             await stop.wait()
         await asyncio.gather(*keepers)
         # Nobody is left on this machine for whom they could work, and none is to follow.
-        await services.leave_pools_alone()
+        await services.stop_pools()
         await end_workers(directory / POOLS, RealClock(), options.config.drain_limit_ms + SLACK_MS)
         services.engine.waiting_syncs.wake_all()
         await serving.stop()

@@ -22,7 +22,9 @@ from windlass.domain.values.errors import Conflict, InvalidInput, WindlassError
 from windlass.executors.temporary import TemporaryFolder
 from windlass.store.sqlite.guard import EMBEDDED, SERVER, STAND_IN
 from windlass.store.sqlite.store import SqliteStore
-from windlass.wiring import Works, make_private, make_works, open_store, own_agent, standing_by
+from windlass.wiring.agents import own_agent
+from windlass.wiring.stores import make_private, open_store
+from windlass.wiring.works import Works, make_works, standing_by
 from windlass.worker.agent import Agent
 from windlass.worker.options import WorkerOptions
 

@@ -50,30 +50,6 @@ class Reaction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return ReactionKind.SUBMIT if self.retry is None else ReactionKind.RETRY
 
 
-class ReactionInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """One reaction to one end of a workflow, and its outcome.
-
-    `result` is the submitted workflow, the number of retried jobs, or the receiver's HTTP
-    status.
-    """
-
-    id: int
-    run: int
-    on: str
-    kind: str
-    state: str
-    tries: int
-    next_at: str | None
-    created_at: str
-    finished_at: str | None
-    result: int | None
-    message: str | None
-
-
-class ReactionList(msgspec.Struct, frozen=True):
-    reactions: list[ReactionInfo]
-
-
 def parse_reactions(values: Sequence[Mapping[str, Any]], field: str) -> list[Reaction]:
     """Parses reactions; raises `InvalidInput` naming what is wrong."""
     if len(values) > REACTION_LIMIT:

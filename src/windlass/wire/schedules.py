@@ -125,3 +125,27 @@ class SchedulePut(msgspec.Struct, frozen=True, kw_only=True):
 
     applied: bool
     schedule: Schedule
+
+
+class ReactionInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """One reaction to one end of a workflow, and its outcome.
+
+    `result` is the submitted workflow, the number of retried jobs, or the receiver's HTTP
+    status.
+    """
+
+    id: int
+    run: int
+    on: str
+    kind: str
+    state: str
+    tries: int
+    next_at: str | None
+    created_at: str
+    finished_at: str | None
+    result: int | None
+    message: str | None
+
+
+class ReactionList(msgspec.Struct, frozen=True):
+    reactions: list[ReactionInfo]

@@ -92,7 +92,7 @@ class NamespaceInfo(msgspec.Struct, frozen=True):
     weight: int
 
 
-class NamespaceList(msgspec.Struct, frozen=True):
+class NamespaceWeights(msgspec.Struct, frozen=True):
     namespaces: list[NamespaceInfo]
 
 

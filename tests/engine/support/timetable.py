@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from tests.engine.support.rig import Rig
+from windlass.api.planner import WirePlanner
 from windlass.client.webhooks import HttpCourier
 from windlass.domain.lifecycle.workflow_state import WorkflowState
 from windlass.domain.schedules.schedules import ReactionRow, RunRow, RunState, ScheduleRow
@@ -19,7 +20,6 @@ from windlass.engine.schedules.reactions import Reactions
 from windlass.engine.schedules.runs import RunTarget
 from windlass.engine.schedules.schedules import ScheduleInput, Schedules
 from windlass.engine.schedules.templates import Templates
-from windlass.server.planning import WirePlanner
 
 NAMESPACE = "default"
 JOB = {"task": "shell", "args": {"argv": ["true"]}}

@@ -80,7 +80,7 @@ class NotFound(WindlassError):
 
     @property
     def message(self) -> str:
-        return f"expected an existing {self.kind}, got {self.kind} {shorten(self.id)}"
+        return f"{self.kind} {shorten(self.id)} does not exist"
 
     def details(self) -> dict[str, object]:
         return {"field": self.kind, "got": _plain(self.id)}
