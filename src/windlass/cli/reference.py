@@ -16,7 +16,7 @@ from windlass.cli.app import app
 from windlass.cli.configuration import CONFIG_VARIABLE, OPTIONS
 from windlass.cli.connection import CONNECTION
 from windlass.cli.core import CORE
-from windlass.cli.fuzz_app import PLACE
+from windlass.cli.fuzz.app import PLACE
 from windlass.cli.output import EXIT_CODES
 from windlass.domain.options import Option
 from windlass.workflows.schema import published

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
+from windlass.fuzzing.coverage.coverage_map import Changed
 from windlass.fuzzing.coverage.functions import functions_in
-from windlass.fuzzing.coverage.mapping import Changed
 
 _FILE: Final = re.compile(r"^\+\+\+ (?:b/(.*?)|/dev/null)\t?$")
 _HUNK: Final = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Final
 
 from windlass.domain.errors import InvalidInput, WindlassError
-from windlass.fuzzing.coverage.mapping import CoverageMap, Function
+from windlass.fuzzing.coverage.coverage_map import CoverageMap, Function
 from windlass.fuzzing.coverage.reports import llvm_names, reached_by_gcov, reached_by_llvm
-from windlass.fuzzing.processes import Bounds, run, tail
+from windlass.fuzzing.processes.runner import Bounds, run, tail
 from windlass.ports.clock import Clock
 
 TOOL_SECONDS: Final = 600

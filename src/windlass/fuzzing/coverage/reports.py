@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from windlass.domain.errors import InvalidInput
-from windlass.fuzzing.coverage.mapping import Function
+from windlass.fuzzing.coverage.coverage_map import Function
 
 
 class _GcovFunction(msgspec.Struct):

@@ -23,9 +23,9 @@ from windlass.fuzzing.engines.engine import (
     filled,
     options_of,
 )
-from windlass.fuzzing.engines.workbench import Workbench, files_in, last_words
-from windlass.fuzzing.findings.signature import crashed, title_of
-from windlass.fuzzing.processes import MIB, Bounds, Ended
+from windlass.fuzzing.engines.scratch import Workbench, files_in, last_words
+from windlass.fuzzing.engines.signature import crashed, title_of
+from windlass.fuzzing.processes.runner import MIB, Bounds, Ended
 
 SLACK_MS: Final = 30_000
 # No screen, no questions about the machine's settings, no core of its own to sit on.

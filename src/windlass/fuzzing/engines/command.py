@@ -23,9 +23,9 @@ from windlass.fuzzing.engines.engine import (
     options_of,
 )
 from windlass.fuzzing.engines.mutation import mutate
-from windlass.fuzzing.engines.workbench import Workbench, files_in, last_words, together
-from windlass.fuzzing.findings.signature import OUT_OF_MEMORY, crashed, steady, title_of
-from windlass.fuzzing.processes import Bounds, Ended
+from windlass.fuzzing.engines.scratch import Workbench, files_in, last_words, together
+from windlass.fuzzing.engines.signature import OUT_OF_MEMORY, crashed, steady, title_of
+from windlass.fuzzing.processes.runner import Bounds, Ended
 
 MOST_KEPT: Final = 2_000
 LENT: Final = 50  # other inputs that lend words to one

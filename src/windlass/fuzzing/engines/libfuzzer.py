@@ -22,9 +22,9 @@ from windlass.fuzzing.engines.engine import (
     options_of,
     program_of,
 )
-from windlass.fuzzing.engines.workbench import Workbench, last_words
-from windlass.fuzzing.findings.signature import title_of
-from windlass.fuzzing.processes import MIB, Bounds, Ended
+from windlass.fuzzing.engines.scratch import Workbench, last_words
+from windlass.fuzzing.engines.signature import title_of
+from windlass.fuzzing.processes.runner import MIB, Bounds, Ended
 
 SLACK_MS: Final = 30_000  # the driver ends by itself; this is for one that does not
 LOG: Final = 16 * MIB  # a target that crashes all the time writes far more in a long run

@@ -27,9 +27,9 @@ from windlass.fuzzing.engines.engine import (
     filled,
     options_of,
 )
-from windlass.fuzzing.engines.workbench import Workbench, files_in, last_words, together
-from windlass.fuzzing.findings.signature import crashed, title_of
-from windlass.fuzzing.processes import Bounds
+from windlass.fuzzing.engines.scratch import Workbench, files_in, last_words, together
+from windlass.fuzzing.engines.signature import crashed, title_of
+from windlass.fuzzing.processes.runner import Bounds
 
 CVC5: Final = f"{sys.executable} {Path(__file__).with_name('cvc5_program.py')}"
 SHORTEST_MS: Final = 1_000  # a start for less than this is not worth it

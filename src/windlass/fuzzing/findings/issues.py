@@ -15,8 +15,8 @@ import msgspec
 from windlass.domain.errors import InvalidInput, NotFound
 from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.report import render
-from windlass.fuzzing.findings.shelf import Shelf
-from windlass.fuzzing.github import GitHub
+from windlass.fuzzing.findings.store import Shelf
+from windlass.fuzzing.sources.github_api import GitHub
 from windlass.ports.clock import Clock
 
 

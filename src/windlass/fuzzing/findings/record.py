@@ -5,7 +5,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from windlass.fuzzing.state import Codec, Unreadable, Version
+from windlass.fuzzing.state.documents import Codec, Unreadable, Version
 
 State = Literal["open", "closed"]
 SHOWN: Final = 20  # commits in which a bug was seen that are remembered

@@ -8,13 +8,13 @@ from typing import Final, NamedTuple
 import msgspec
 
 from windlass.domain.errors import WindlassError
-from windlass.fuzzing.chain import Misshapen
 from windlass.fuzzing.engines.engine import Engine, Verdict
-from windlass.fuzzing.findings.judging import Judge, Reproduced, reproduce
+from windlass.fuzzing.engines.signature import key_of
+from windlass.fuzzing.findings.bisect import Judge, Reproduced, reproduce
 from windlass.fuzzing.findings.minimise import Shows, minimise
 from windlass.fuzzing.findings.record import OUTPUT, Finding, closed, excerpt_of, seen_again
-from windlass.fuzzing.findings.shelf import Shelf
-from windlass.fuzzing.findings.signature import key_of
+from windlass.fuzzing.findings.store import Shelf
+from windlass.fuzzing.state.state_file import Misshapen
 from windlass.ports.clock import Clock
 
 MOST_LOOKED_AT: Final = 500

@@ -1,0 +1,15 @@
+"""`windlass fuzz`: all of its commands."""
+
+from windlass.cli.fuzz import findings as fuzz_findings
+from windlass.cli.fuzz import manager as fuzz_manager
+from windlass.cli.fuzz import queue as fuzz_queue
+from windlass.cli.fuzz import roles as fuzz_work
+from windlass.cli.fuzz import setup as fuzz_setup
+from windlass.cli.fuzz import status as fuzz_status
+from windlass.cli.fuzz import steps as fuzz_steps
+from windlass.cli.fuzz.app import fuzz
+
+__all__ = ["fuzz"]
+
+# Importing them is what gives `fuzz` its commands.
+PARTS = (fuzz_setup, fuzz_manager, fuzz_work, fuzz_steps, fuzz_queue, fuzz_findings, fuzz_status)

@@ -1,0 +1,230 @@
+"""A plain directory as a bucket: for one machine, or for several on a shared file system.
+
+An object is a file of the same name, so people can read it. A write takes the directory's
+lock, compares, writes a temporary file, flushes it and renames it: nobody meets half of one.
+Attributes stand in a file of their own, by the content they belong to, and are written before
+the content: whichever of the two a crash leaves behind, they fit.
+"""
+
+import asyncio
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+
+from windlass.blobs.faults import from_disk
+from windlass.blobs.keys import check_key, check_prefix
+from windlass.fuzzing.buckets.bucket import Changed, Listed, Stored
+
+T = TypeVar("T")
+
+OWN: Final = ".windlass"  # the folder of the lock, attributes and temporary files
+KEPT: Final = 4  # contents whose attributes are remembered, for each object
+
+
+class DirectoryBucket:
+    """`Bucket` below one directory, which only its owner can enter.
+
+    Without `make` it is only read from: a directory that is not there is empty, and stays away.
+    """
+
+    endures = True
+
+    def __init__(self, root: Path, *, make: bool = True) -> None:
+        self._root = root.absolute()
+        self._own = self._root / OWN
+        folders = (self._root, self._own, self._own / "tmp")
+        try:
+            for folder in folders if make else folders[:0]:
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if self._root.exists():
+                os.scandir(self._root).close()
+        except OSError as error:
+            raise from_disk(error, str(self._root)) from error
+
+    @property
+    def name(self) -> str:
+        return str(self._root)
+
+    async def get(self, key: str) -> Stored | None:
+        path = self._path(key)
+
+        def read() -> Stored | None:
+            with self._locked(fcntl.LOCK_SH):
+                return self._read(key, path)
+
+        return await self._run(read)
+
+    async def put_if(
+        self,
+        key: str,
+        body: bytes,
+        *,
+        expected: str | None,
+        attributes: Mapping[str, str] | None = None,
+    ) -> Stored:
+        path = self._path(key)
+
+        def write() -> Stored:
+            with self._locked(fcntl.LOCK_EX):
+                there = self._read(key, path)
+                if (None if there is None else there.etag) != expected:
+                    raise Changed(key)
+                known = {} if there is None else self._attributes(key)
+                etag = etag_of(body)
+                kept = dict(list(known.items())[-(KEPT - 1) :])
+                kept.pop(etag, None)
+                self._place(msgspec.json.encode(kept | {etag: attributes or {}}), self._beside(key))
+                self._place(body, path)
+                return Stored(body, etag, attributes or {})
+
+        return await self._run(write)
+
+    async def put(self, key: str, source: Path | bytes) -> None:
+        path = self._path(key)
+
+        def write() -> None:
+            if isinstance(source, bytes):
+                self._place(source, path)
+                return
+            with self._temporary() as temporary:
+                shutil.copyfile(source, temporary)
+                self._rename(temporary, path)
+
+        await self._run(write)
+
+    async def download(self, key: str, path: Path) -> bool:
+        source = self._path(key)
+
+        def copy() -> bool:
+            try:
+                shutil.copyfile(source, path)
+            except FileNotFoundError:
+                return False
+            return True
+
+        return await self._run(copy)
+
+    async def exists(self, key: str) -> bool:
+        return await self._run(self._path(key).is_file)
+
+    async def delete(self, keys: Sequence[str]) -> None:
+        paths = [self._path(key) for key in keys]
+
+        def remove() -> None:
+            with self._locked(fcntl.LOCK_EX):
+                for key, path in zip(keys, paths, strict=True):
+                    path.unlink(missing_ok=True)
+                    self._beside(key).unlink(missing_ok=True)
+
+        await self._run(remove)
+
+    async def list(self, prefix: str) -> AsyncIterator[Listed]:
+        folder = self._root / check_prefix(prefix)
+        for found in await self._run(lambda: sorted(self._walk(folder))):
+            yield found
+
+    async def sweep(self, prefix: str, older_than_ms: int, now_ms: int) -> int:
+        """What a bucket's lifecycle rule does; what crashes left half written goes as well."""
+        border = now_ms - older_than_ms
+        await self._run(lambda: self._sweep_temporary(border))
+        old = [found.key async for found in self.list(prefix) if found.modified_ms < border]
+        await self.delete(old)
+        return len(old)
+
+    async def close(self) -> None:
+        """Nothing is kept open."""
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(None, work)
+        except OSError as error:
+            raise from_disk(error, str(self._root)) from error
+
+    def _path(self, key: str) -> Path:
+        return self._root / check_key(key)
+
+    def _beside(self, key: str) -> Path:
+        return self._own / "attributes" / f"{key}.json"
+
+    @contextmanager
+    def _locked(self, how: int) -> Iterator[None]:
+        lock = self._own / "lock"
+        if how == fcntl.LOCK_SH and not lock.exists():
+            yield  # nobody has ever written here
+            return
+        with lock.open("ab") as file:
+            fcntl.flock(file, how)
+            yield  # closing it lets go
+
+    def _read(self, key: str, path: Path) -> Stored | None:
+        try:
+            body = path.read_bytes()
+        except (FileNotFoundError, IsADirectoryError):
+            return None
+        etag = etag_of(body)
+        return Stored(body, etag, self._attributes(key).get(etag, {}))
+
+    def _attributes(self, key: str) -> dict[str, dict[str, str]]:
+        try:
+            content = self._beside(key).read_bytes()
+            return msgspec.json.decode(content, type=dict[str, dict[str, str]])
+        except (FileNotFoundError, msgspec.MsgspecError):
+            return {}
+
+    def _place(self, body: bytes, path: Path) -> None:
+        with self._temporary() as temporary:
+            temporary.write_bytes(body)
+            self._rename(temporary, path)
+
+    @contextmanager
+    def _temporary(self) -> Iterator[Path]:
+        handle, name = tempfile.mkstemp(dir=self._own / "tmp")
+        os.close(handle)
+        try:
+            yield Path(name)
+        finally:
+            Path(name).unlink(missing_ok=True)
+
+    def _sweep_temporary(self, border_ms: int) -> None:
+        for path in (self._own / "tmp").iterdir():
+            if path.stat().st_mtime_ns // 1_000_000 < border_ms:
+                path.unlink(missing_ok=True)
+
+    def _rename(self, temporary: Path, path: Path) -> None:
+        _flush(temporary)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        temporary.rename(path)
+        _flush(path.parent)
+
+    def _walk(self, folder: Path) -> Iterator[Listed]:
+        for path in folder.rglob("*"):
+            key = path.relative_to(self._root).as_posix()
+            if key.startswith(f"{OWN}/"):
+                continue
+            try:
+                facts = path.stat()
+            except FileNotFoundError:
+                continue
+            if path.is_file():
+                yield Listed(key, facts.st_size, facts.st_mtime_ns // 1_000_000)
+
+
+def etag_of(body: bytes) -> str:
+    """Named by its content, as servers do."""
+    return hashlib.sha256(body).hexdigest()
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

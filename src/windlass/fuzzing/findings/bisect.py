@@ -1,0 +1,93 @@
+"""The same input under several builds: does it still fail, since when, and no longer since when?"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from windlass.fuzzing.builds.fetch import Builds
+from windlass.fuzzing.engines.engine import Engine, Verdict
+from windlass.fuzzing.sources.mirror import Mirror
+
+TRIES: Final = 5
+
+
+class Reproduced(NamedTuple):
+    """How often an input failed in the same way, and what the program said the last time."""
+
+    shown: int
+    tried: int
+    verdict: Verdict | None
+
+
+class Origin(NamedTuple):
+    """The first bad build, and the last good one before it (None: all are bad)."""
+
+    first_bad: str | None
+    last_good: str | None
+
+
+async def reproduce(engine: Engine, path: Path, title: str, tries: int = TRIES) -> Reproduced:
+    """Run an input several times; another failure than the titled one does not count."""
+    shown = 0
+    last = None
+    for _ in range(tries):
+        verdict = await engine.judge(path)
+        if verdict.kind == "bug" and verdict.title == title:
+            shown += 1
+            last = verdict
+    return Reproduced(shown, tries, last)
+
+
+class Judge:
+    """Asks builds of other commits about an input."""
+
+    def __init__(
+        self, builds: Builds, mirror: Mirror, engine_for: Callable[[Path], Engine], tries: int
+    ) -> None:
+        self._builds = builds
+        self._mirror = mirror
+        self._engine_for = engine_for
+        self._tries = tries
+
+    async def fails(self, commit: str, path: Path, title: str) -> bool | None:
+        """Whether the build of a commit shows the bug; None if there is no such build."""
+        build = await self._builds.fetch(commit)
+        if build is None:
+            return None
+        engine = self._engine_for(build.folder)
+        return (await reproduce(engine, path, title, self._tries)).shown > 0
+
+    async def origin(self, commit: str, path: Path, title: str) -> Origin:
+        """Between which builds the bug came in, by halving; `commit` is known to be bad.
+
+        The build right before is asked first: mostly it is good, and the search is over.
+        """
+        line = [c for c in await self.line_to(commit) if c != commit]
+        first_bad = commit
+        last_good: str | None = None
+        asked = len(line) - 1
+        while line:
+            verdict = await self.fails(line[asked], path, title)
+            if verdict is None:
+                del line[asked]
+            elif verdict:
+                first_bad = line[asked]
+                line = line[:asked]
+            else:
+                last_good = line[asked]
+                line = line[asked + 1 :]
+            asked = len(line) // 2
+        return Origin(first_bad, last_good)
+
+    async def line_to(self, commit: str) -> list[str]:
+        """The built commits that lead to this one, oldest first."""
+        known = await self._mirror.in_order(await self._builds.commits())
+        return [c for c in known if await self._mirror.is_ancestor(c, commit)]
+
+    async def subject(self, commit: str) -> str:
+        """Who made a commit, when, and what it says."""
+        return await self._mirror.subject(commit)
+
+    async def comes_after(self, commit: str, later: str) -> bool:
+        """Whether `later` builds upon `commit`."""
+        return commit != later and await self._mirror.is_ancestor(commit, later)

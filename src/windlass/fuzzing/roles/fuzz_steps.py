@@ -1,0 +1,94 @@
+"""The steps of a fuzzer: select a commit, count that it was fuzzed."""
+
+from typing import Final, NamedTuple
+
+from windlass.fuzzing.buckets.layout import check_commit
+from windlass.fuzzing.state import rules
+from windlass.fuzzing.state.documents import Schedule
+from windlass.fuzzing.state.leases import Held, LeaseDesk
+from windlass.fuzzing.state.pipeline import Board
+
+LOOKS: Final = 8
+
+
+class Selected(NamedTuple):
+    """What `select` found; `removed` are commits whose binaries are gone."""
+
+    held: Held | None
+    removed: tuple[str, ...] = ()
+
+
+class Counted(NamedTuple):
+    """What `increment` did: the new count, or None if the commit left the schedule."""
+
+    applied: bool
+    fuzz_count: int | None
+
+
+class FuzzSteps:
+    """What a fuzzer does to the state; fuzzing itself happens between the steps."""
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+        self._desk = LeaseDesk(board.leases, "fuzz", board.holder)
+
+    async def select(self, length_ms: int, commit: str | None = None) -> Selected:
+        """Lease the least fuzzed commit that nobody fuzzes and whose binary exists, or this one."""
+        removed: list[str] = []
+        looks = LOOKS
+        while looks:
+            order = rules.fuzzing_order(await self._board.schedule.read())
+            wanted = [c for c in order if commit in (None, c)]
+            token = self._board.around.nonce()
+            now_ms = self._board.now_ms()
+            held = await self._desk.take_first(wanted, token, now_ms, length_ms, standing=order)
+            if held is None:
+                break
+            if not await self._board.has_build(held.commit, ("production",)):
+                await self._remove(held.commit)
+                removed.append(held.commit)
+            elif _holds(await self._board.schedule.read(), held.commit):
+                return Selected(held, tuple(removed))
+            else:
+                looks -= 1  # others were done with it just now
+            await self._desk.release(held.commit, held.token)
+        return Selected(None, tuple(removed))
+
+    async def add(self, commit: str) -> bool:
+        """Put a commit into the schedule, as never fuzzed, because a person asks for it."""
+        checked = check_commit(commit)
+        update = self._board.schedule.update
+        return (await update(lambda schedule: rules.add_by_hand(schedule, checked))).applied
+
+    async def renew(self, held: Held, length_ms: int) -> Held:
+        """Go on fuzzing."""
+        return await self._desk.renew(held, self._board.now_ms(), length_ms)
+
+    async def increment(self, commit: str, token: str | None = None) -> Counted:
+        """The commit was fuzzed: count it, apply the removal rule, give the lease back."""
+        checked = check_commit(commit)
+        if token is not None:
+            await self._desk.check(checked, token, self._board.now_ms())
+        written = await self._board.schedule.update(
+            lambda schedule: rules.count_fuzzing(schedule, checked)
+        )
+        await self._desk.release(checked, token)
+        counts = {entry.hash: entry.fuzz_count for entry in written.value}
+        return Counted(written.applied, counts.get(checked))
+
+    async def release(self, held: Held) -> None:
+        """The run failed to fuzz: give the commit back, uncounted."""
+        await self.give_back(held.commit, held.token)
+
+    async def give_back(self, commit: str, token: str | None) -> bool:
+        """The same by name; without a token, whosever it is. False if it was not held."""
+        return await self._desk.release(check_commit(commit), token)
+
+    async def _remove(self, commit: str) -> None:
+        await self._board.schedule.update(
+            lambda schedule: rules.drop_from_schedule(schedule, (commit,))
+        )
+
+
+def _holds(schedule: Schedule, commit: str) -> bool:
+    return any(entry.hash == commit for entry in schedule)

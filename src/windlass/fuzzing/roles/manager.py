@@ -1,0 +1,148 @@
+"""The manager: finds commits worth a build, and keeps the schedule.
+
+One run reads, decides and writes file by file, so that a crash between two writes loses
+nothing: a commit is queued before it counts as checked, and stands in the schedule before
+it leaves `built`. Running it again does what was left.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from windlass.fuzzing.buckets.layout import BUILDS_KEPT_MS, builds_prefix, check_commit
+from windlass.fuzzing.config.solver_file import Commits as Settings
+from windlass.fuzzing.sources.commits import Commit, Commits, History
+from windlass.fuzzing.state import rules
+from windlass.fuzzing.state.documents import Schedule, State
+from windlass.fuzzing.state.pipeline import Board
+
+DAY_MS: Final = 86_400_000
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run did; lists of commits, oldest first."""
+
+    head: str = ""
+    fresh: str = ""
+    looked_at: int = 0
+    passed_over: tuple[str, ...] = ()
+    queued: tuple[str, ...] = ()
+    scheduled: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    made_room: tuple[str, ...] = ()
+    swept: int = 0
+
+
+class Manager:
+    """What the manager of one solver does."""
+
+    def __init__(self, board: Board, commits: Commits, settings: Settings) -> None:
+        self._board = board
+        self._commits = commits
+        self._settings = settings
+
+    async def run_once(self) -> Report:
+        """Look for commits, move what is built, keep the size, and only then note how far."""
+        state = await self._board.state.read()
+        now_ms = self._board.now_ms()
+        history = await self._commits.since(state.last_checked_commit, self._settings.fresh)
+        taken, passed = self._within(history, state, now_ms)
+        queued = await self._queue(taken)
+        scheduled, dropped, made_room = await self._schedule()
+        swept = await self._board.bucket.sweep(
+            builds_prefix(self._board.solver), BUILDS_KEPT_MS, now_ms
+        )
+        await self._note(state, history.head, now_ms)
+        return Report(
+            head=history.head, fresh=history.fresh, looked_at=len(taken),
+            passed_over=tuple(commit.hash for commit in passed), queued=queued,
+            scheduled=scheduled, dropped=dropped, made_room=made_room, swept=swept,
+        )  # fmt: skip
+
+    async def add(self, commit: str) -> tuple[str, bool]:
+        """Put a commit into the queue because a person asks for it; its full hash, and whether
+        it was not there before. What it changes is not looked at."""
+        name = await self._commits.resolve(check_commit(commit))
+        written = await self._board.queue.update(lambda queue: rules.enqueue_by_hand(queue, name))
+        return name, written.applied
+
+    def _within(
+        self, history: History, state: State, now_ms: int
+    ) -> tuple[list[Commit], list[Commit]]:
+        """Which commits count, and which are too old.
+
+        "Today" begins with the day of the last look, so that nothing is lost between the last
+        one of a day and the first of the next, and a day earlier for commits that were made
+        before midnight and pushed after it.
+        """
+        commits = list(history.commits)
+        if self._settings.window == "all" or history.fresh:
+            return commits, []
+        looked_ms = state.checked_at_ms or history.last_ms or now_ms
+        border = start_of_day(min(looked_ms, now_ms)) - DAY_MS
+        return (
+            [commit for commit in commits if commit.at_ms >= border],
+            [commit for commit in commits if commit.at_ms < border],
+        )
+
+    async def _queue(self, commits: Iterable[Commit]) -> tuple[str, ...]:
+        wanted = [
+            commit.hash
+            for commit in commits
+            if rules.touches_code(await self._commits.files(commit.hash), self._settings.extensions)
+        ]
+        if not wanted:
+            return ()
+        written = await self._board.queue.update(lambda queue: rules.enqueue_new(queue, wanted))
+        before = frozenset(written.before.queue)
+        return tuple(c for c in wanted if c in written.value.queue and c not in before)
+
+    async def _schedule(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        """What was scheduled, dropped for want of binaries, and made room."""
+        ready, gone = await self._sorted((await self._board.queue.read()).built)
+        _, missing = await self._sorted(e.hash for e in await self._board.schedule.read())
+        # Looked at once more: another manager may have moved some in the meantime.
+        built = (await self._board.queue.read()).built
+        ready = [commit for commit in ready if commit in built]
+
+        def change(schedule: Schedule) -> Schedule:
+            schedule = rules.drop_from_schedule(schedule, missing)
+            for commit in ready:
+                schedule = rules.add_to_schedule(schedule, commit)
+            return schedule
+
+        written = await self._board.schedule.update(change)
+        if ready or gone:
+            done = (*ready, *gone)
+            await self._board.queue.update(lambda queue: rules.take_from_built(queue, done))
+        before = {entry.hash for entry in written.before}
+        after = {entry.hash for entry in written.value}
+        made_room = tuple(
+            e.hash for e in written.before if e.hash not in after and e.hash not in missing
+        )
+        scheduled = tuple(commit for commit in ready if commit not in before)
+        return scheduled, (*missing, *gone), made_room
+
+    async def _sorted(self, commits: Iterable[str]) -> tuple[list[str], list[str]]:
+        """Those with both binaries, and those without."""
+        there: list[str] = []
+        gone: list[str] = []
+        for commit in commits:
+            (there if await self._board.has_build(commit) else gone).append(commit)
+        return there, gone
+
+    async def _note(self, began: State, head: str, now_ms: int) -> None:
+        """Up to here; unless another manager has noted something in the meantime."""
+
+        def change(state: State) -> State:
+            if state.last_checked_commit != began.last_checked_commit:
+                return state
+            return state._replace(last_checked_commit=head, checked_at_ms=now_ms)
+
+        await self._board.state.update(change)
+
+
+def start_of_day(ms: int) -> int:
+    """Midnight before a moment, in UTC."""
+    return ms - ms % DAY_MS

@@ -1,0 +1,61 @@
+"""Where a pipeline's parts are chosen: buckets by their address, and what surrounds them."""
+
+import os
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from windlass.clock import RealChance, RealClock, RealSecrets
+from windlass.domain.errors import InvalidInput
+from windlass.fuzzing.buckets.bucket import Bucket
+from windlass.fuzzing.buckets.directory import DirectoryBucket
+from windlass.fuzzing.buckets.dry_run import DryBucket
+from windlass.fuzzing.buckets.probe import probe
+from windlass.fuzzing.state.pipeline import Board
+from windlass.fuzzing.state.state_file import Around
+
+
+def open_bucket(url: str, *, make: bool = True) -> Bucket:
+    """`s3://bucket/prefix`, `file:///directory`, or a path, which is made if it is not there."""
+    parts = urlsplit(url)
+    if parts.scheme == "s3":
+        try:
+            from windlass.fuzzing.buckets.s3 import S3Bucket
+        except ImportError:
+            needed = "a directory, unless S3 is installed: pip install 'windlass[s3]'"
+            raise InvalidInput("bucket", needed, url) from None
+        return S3Bucket(parts.netloc, parts.path.strip("/"))
+    if parts.scheme == "file":
+        return DirectoryBucket(Path(parts.path), make=make)
+    if not parts.scheme and url:
+        return DirectoryBucket(Path(url), make=make)
+    raise InvalidInput("bucket", "s3://bucket/prefix, file:///directory or a path", url)
+
+
+def real_around() -> Around:
+    """The time and chance of this machine."""
+    return Around(RealClock(), RealChance(), RealSecrets())
+
+
+def own_name() -> str:
+    """Who holds a lease, for people: machine, process, and the job if it is one."""
+    job = os.environ.get("WINDLASS_JOB") or os.environ.get("GITHUB_RUN_ID")
+    host = f"{os.uname().nodename}:{os.getpid()}"
+    return f"{host} (job {job})" if job else host
+
+
+async def open_board(
+    url: str,
+    solver: str,
+    around: Around | None = None,
+    *,
+    dry_run: bool = False,
+    reading: bool = False,
+) -> Board:
+    """The state of a solver in a bucket that keeps its conditions; for `reading` it need not."""
+    around = around or real_around()
+    bucket = open_bucket(url, make=not (dry_run or reading))
+    if dry_run:
+        bucket = DryBucket(bucket)
+    if not reading:
+        await probe(bucket, solver, around.nonce)
+    return Board(bucket, solver, around, own_name())

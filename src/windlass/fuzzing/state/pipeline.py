@@ -1,0 +1,43 @@
+"""Everything known of one solver's pipeline: its four state files, its builds."""
+
+from collections.abc import Iterable
+
+from windlass.fuzzing.buckets.bucket import Bucket
+from windlass.fuzzing.buckets.layout import KINDS, Kind, build_key, state_key
+from windlass.fuzzing.state.documents import (
+    LEASES,
+    QUEUE,
+    SCHEDULE,
+    STATE,
+    BuildQueue,
+    Leases,
+    Schedule,
+    State,
+)
+from windlass.fuzzing.state.state_file import Around, Chain
+
+
+class Board:
+    """The state of one solver in a bucket, for whoever takes a step."""
+
+    def __init__(self, bucket: Bucket, solver: str, around: Around, holder: str) -> None:
+        self.bucket = bucket
+        self.solver = solver
+        self.around = around
+        self.holder = holder
+        self.state: Chain[State] = Chain(bucket, state_key(solver, STATE.file), STATE, around)
+        self.queue: Chain[BuildQueue] = Chain(bucket, state_key(solver, QUEUE.file), QUEUE, around)
+        self.schedule: Chain[Schedule] = Chain(
+            bucket, state_key(solver, SCHEDULE.file), SCHEDULE, around
+        )
+        self.leases: Chain[Leases] = Chain(bucket, state_key(solver, LEASES.file), LEASES, around)
+
+    def now_ms(self) -> int:
+        return self.around.clock.now_ms()
+
+    async def has_build(self, commit: str, kinds: Iterable[Kind] = KINDS) -> bool:
+        """Whether the binaries of a commit are there, by default of both kinds."""
+        for kind in kinds:
+            if not await self.bucket.exists(build_key(self.solver, kind, commit)):
+                return False
+        return True

@@ -1,0 +1,52 @@
+"""What a builder or fuzzer runs ends with it, also when it is killed and can end nothing."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.fuzzing.support.commands import Commands
+from tests.fuzzing.support.scripted_bucket import World
+from tests.fuzzing.support.vanishing import gone, until_gone
+from tests.support.running import run
+from tests.support.waiting import until
+
+# The script itself, a child in its group, and one that has left for a session of its own.
+FAMILY = """#!/bin/sh
+sleep 600 &
+echo $! > {mark}.child
+setsid sh -c 'trap "" TERM; echo $$ > {mark}.away; while true; do sleep 600; done' &
+echo $$ > {mark}.self
+wait
+"""
+NAMES = ("self", "child", "away")
+
+
+async def told(mark: Path) -> list[int]:
+    """The processes, once all of them have said who they are."""
+
+    def said(name: str) -> str:
+        file = mark.with_name(f"{mark.name}.{name}")
+        return file.read_text().strip() if file.exists() else ""
+
+    async def all_there() -> bool:
+        return all(said(name) for name in NAMES)
+
+    await until("all processes have begun", all_there, 60)
+    return [int(said(name)) for name in NAMES]
+
+
+@pytest.mark.parametrize("role", ["builder", "fuzzer"])
+def test_what_it_runs_ends_when_it_is_killed(tmp_path: Path, role: str) -> None:
+    world = World(tmp_path, cores=1, more="input_timeout: 10m")
+    mark = tmp_path / "pid"
+    script = FAMILY.format(mark=mark)
+    if role == "builder":
+        run(world.enqueue(world.commit("hangs", build_sh=script)))
+    else:
+        run(world.build_and_schedule(world.commit("hangs", solver_sh=script)))
+    killed = Commands(world).start(role, "scripted")
+    family = run(told(mark))
+    assert not any(map(gone, family))
+    killed.kill()
+    killed.communicate()
+    run(until_gone(*family))

@@ -1,0 +1,200 @@
+"""`--dry-run`: everything that would be done is told, and not a byte is written."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.fuzzing.support.commands import Commands
+from tests.fuzzing.support.scripted_bucket import BROKEN, World
+from tests.support.running import run
+from tests.support.s3 import S3Server
+from windlass.fuzzing.buckets.bucket import Bucket
+from windlass.fuzzing.buckets.layout import build_key
+from windlass.fuzzing.roles.build_steps import BuildSteps
+from windlass.fuzzing.roles.fuzz_steps import FuzzSteps
+from windlass.fuzzing.roles.plan import Foresight
+from windlass.fuzzing.state import rules
+from windlass.fuzzing.state.documents import Entry, Schedule
+from windlass.fuzzing.state.pipeline import Board
+
+HOUR_MS = 3_600_000
+
+
+def files_of(folder: Path) -> dict[str, bytes | None]:
+    """Every file and folder, with what is in it."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+    }
+
+
+async def objects_of(bucket: Bucket) -> dict[str, bytes]:
+    """Every object below `solvers`, with what is in it."""
+    found = {}
+    async for item in bucket.list("solvers"):
+        stored = await bucket.get(item.key)
+        found[item.key] = b"" if stored is None else stored.body
+    return found
+
+
+def foresight(world: World) -> Foresight:
+    return Foresight(world.solver, world.board, world.work("foresight"))
+
+
+def someone(world: World) -> Board:
+    """Another machine on the same bucket."""
+    return Board(world.bucket, "scripted", world.board.around, "somebody else")
+
+
+async def set_schedule(world: World, *counts: tuple[str, int]) -> None:
+    entries: Schedule = tuple(Entry(commit, count) for commit, count in counts)
+    await world.board.schedule.update(lambda _: entries)
+
+
+def test_no_role_and_no_step_writes_a_byte(tmp_path: Path) -> None:
+    world = World(tmp_path, more="commits: {extensions: [.sh], window: all, fresh: 9}")
+    one, two, three = (world.commit(name) for name in ("one", "two", "three"))
+    run(world.build_and_schedule(one, two))
+    run(world.bucket.delete([build_key("scripted", "production", two)]))
+    run(world.enqueue(three))
+    run(world.board.queue.update(lambda q: q._replace(failed=(world.commit("bad", b_sh="x"),))))
+    fuzz = Commands(world)
+    before = files_of(world.folder / "bucket")
+    for words, said in (
+        (("manager",), "would: drop, binaries are gone"),
+        (("builder",), f"would build {three}"),
+        (("builder", "--commit", one), f"would build {one}"),
+        (("builder", "next"), three),
+        (("builder", "mark-failed", three), "would be done"),
+        (("fuzzer",), f"would fuzz {one}"),
+        (("fuzzer", "--commit", one), f"would fuzz {one}"),
+        (("fuzzer", "select"), one),
+        (("fuzzer", "increment", one), "would be done: fuzz_count is 1"),
+        (("coverage",), f"would map {two}"),
+        (("queue", "add", two), "would be done"),
+        (("queue", "remove", three), "would be done"),
+    ):
+        role, *rest = words
+        step = rest[:1] if rest and not rest[0].startswith("-") else []
+        code, told, complained = fuzz.run(role, *step, "scripted", *rest[len(step) :], "--dry-run")
+        assert (code, said in told) == (0, True), (words, told, complained)
+        assert files_of(world.folder / "bucket") == before, words
+
+
+def test_a_bucket_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    fuzz = Commands(world, WINDLASS_FUZZ_BUCKET=str(tmp_path / "nowhere"))
+    for words in (("builder", "scripted", "--dry-run"), ("status", "scripted")):
+        assert fuzz.run(*words)[0] == 0
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_an_s3_server_is_not_written_to(tmp_path: Path, s3_server: S3Server) -> None:
+    from windlass.fuzzing.buckets.s3 import S3Bucket
+
+    world = World(tmp_path)
+    bucket = S3Bucket("dry-runs", **s3_server.options())
+    world.board = Board(bucket, "scripted", world.board.around, "test")
+    variables = {"WINDLASS_FUZZ_BUCKET": "s3://dry-runs"} | s3_server.environment()
+    fuzz = Commands(world, **variables)
+    first, second = world.commit("one"), world.commit("two")
+
+    run(world.build_and_schedule(first))
+    run(world.enqueue(second))
+    before = run(objects_of(bucket))
+    assert len(before) > 4
+    for words in (("builder", "scripted"), ("fuzzer", "scripted")):
+        code, told, complained = fuzz.run(*words, "--dry-run")
+        assert (code, "nothing was written" in told) == (0, True), complained
+    assert run(objects_of(bucket)) == before
+
+
+def test_what_the_builder_would_do_is_what_it_does(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    held, crashed, next_one = (world.commit(name) for name in ("held", "crashed", "next"))
+    run(world.enqueue(held, crashed, next_one))
+    for _ in range(3):  # three builders of it died
+        assert run(BuildSteps(someone(world)).take(1, crashed)).held
+        world.clock.ahead_ms += HOUR_MS
+    run(BuildSteps(someone(world)).take(HOUR_MS, held))
+    plan = run(foresight(world).build())
+    assert (plan.outcome, plan.commit) == ("would build", next_one)
+    assert plan.why == "the first of 3 in the queue that nobody builds"
+    assert [(p.commit, p.holder) for p in plan.passed_over] == [(held, "somebody else")]
+    assert (plan.given_up, plan.attempt, plan.attempts) == ([crashed], 1, 3)
+    assert plan.in_bucket == {"production": False, "coverage": False}
+    before = run(objects_of(world.bucket))
+    report = run(world.build())
+    assert (report.commit, report.given_up) == (plan.commit, plan.given_up)
+    after = run(objects_of(world.bucket))
+    changed = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
+    assert changed == set(plan.writes)
+
+
+def test_why_nothing_would_be_built(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    assert run(foresight(world).build()).why == "nothing waits in the queue"
+    commit = world.commit("one")
+    run(world.enqueue(commit))
+    run(BuildSteps(someone(world)).take(HOUR_MS))
+    plan = run(foresight(world).build())
+    assert (plan.outcome, plan.commit) == ("nothing", None)
+    assert plan.why == "somebody builds each commit of the queue"
+    assert plan.writes == []
+
+
+def test_what_the_fuzzer_would_do_is_what_it_does(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    gone, held, chosen = (world.commit(name) for name in ("gone", "held", "chosen"))
+    run(world.build_and_schedule(gone, held, chosen))
+    run(world.bucket.delete([build_key("scripted", "production", gone)]))
+    run(FuzzSteps(someone(world)).select(HOUR_MS, held))
+    plan = run(foresight(world).fuzz(budget_ms=2_000))
+    assert (plan.outcome, plan.commit, plan.removed) == ("would fuzz", chosen, [gone])
+    assert "the least fuzzed that nobody fuzzes (never so far)" in plan.why
+    assert [p.commit for p in plan.passed_over] == [held]
+    assert (plan.tests, plan.first_tests) == (1, ["tests/a.txt"])
+    assert plan.chosen_by == "all, for there is no coverage map"
+    assert (plan.budget_ms, plan.reserved_ms, plan.cores) == (2_000, 200, 2)
+    before = run(objects_of(world.bucket))
+    report = run(world.fuzz(budget_ms=2_000))
+    assert (report.commit, report.removed, report.fuzz_count) == (chosen, [gone], 1)
+    assert (report.tests, plan.fuzz_count_after) == (plan.tests, report.fuzz_count)
+    after = run(objects_of(world.bucket))
+    changed = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
+    assert {key for key in changed if not key.startswith(tuple(plan.writes))} == set()
+    assert {key for key in plan.writes if key.endswith(".json")} <= changed
+
+
+@pytest.mark.parametrize(
+    ("counts", "after", "rule"),
+    [
+        ((0, 1, 1, 1), 1, "the schedule has 4, and nothing goes from 4 or fewer"),
+        ((0, 1, 1, 1, 1), None, "the schedule has 5, more than 4, and none was fuzzed twice"),
+        ((0, 1, 1, 2, 1), 1, "was fuzzed more than once"),
+    ],
+)
+def test_the_removal_rule_is_told(
+    tmp_path: Path, counts: tuple[int, ...], after: int | None, rule: str
+) -> None:
+    world = World(tmp_path)
+    commit = world.commit("one")
+    run(world.build_and_schedule(commit))
+    others = [f"other{n}" for n in range(1, len(counts))]
+    run(set_schedule(world, *zip((commit, *others), counts, strict=True)))
+    plan = run(foresight(world).fuzz())
+    assert (plan.commit, plan.fuzz_count, plan.fuzz_count_after) == (commit, 0, after)
+    assert rule in plan.rule
+    schedule = run(world.board.schedule.read())
+    told = {entry.hash: entry.fuzz_count for entry in rules.count_fuzzing(schedule, commit)}
+    assert told.get(commit) == after
+
+
+def test_why_nothing_would_be_fuzzed(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    assert "the schedule is empty" in run(foresight(world).fuzz()).why
+    commit = world.commit("one", solver_sh=BROKEN)
+    run(world.build_and_schedule(commit))
+    run(FuzzSteps(someone(world)).select(HOUR_MS))
+    plan = run(foresight(world).fuzz())
+    assert (plan.outcome, plan.why) == ("nothing", "somebody fuzzes each commit of the schedule")

@@ -1,0 +1,130 @@
+"""The checks of the actors' test catch what they are there for: a bug is planted for each."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.fuzzing.support import actor_checks
+from tests.fuzzing.support.actor_runs import Ended
+from windlass.fuzzing.buckets.dry_run import DryBucket
+from windlass.fuzzing.roles import build_steps as steps_build
+from windlass.fuzzing.roles import manager
+from windlass.fuzzing.state import leases, rules
+from windlass.fuzzing.state.documents import BuildQueue, State, Version
+
+SEEDS = range(1, 6)
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def no_conditions(patch: pytest.MonkeyPatch) -> None:
+    """The server writes whatever comes."""
+    refusing = DryBucket.put_if
+
+    async def put_if(self: DryBucket, key: str, body: bytes, *, expected: Any, **rest: Any) -> Any:
+        there = await self.get(key)
+        return await refusing(self, key, body, expected=there and there.etag, **rest)
+
+    patch.setattr(DryBucket, "put_if", put_if)
+
+
+def no_nonces(patch: pytest.MonkeyPatch) -> None:
+    """A write whose answer was lost is taken for a conflict, and done again."""
+    patch.setattr(Version, "includes", lambda *_: False)
+
+
+def no_leases(patch: pytest.MonkeyPatch) -> None:
+    """Whoever asks gets the first commit."""
+    patch.setattr(leases, "is_live", lambda *_: False)
+
+
+def no_second_look(patch: pytest.MonkeyPatch) -> None:
+    """A commit that was queued once may be queued again."""
+
+    def enqueue(state: BuildQueue, commits: Any) -> BuildQueue:
+        known = {*state.queue, *state.built, *state.failed}
+        fresh = tuple(commit for commit in commits if commit not in known)
+        return state._replace(queue=state.queue + fresh)
+
+    patch.setattr(rules, "enqueue_new", enqueue)
+
+
+def checked_too_early(patch: pytest.MonkeyPatch) -> None:
+    """How far the manager has looked is noted before anything is queued."""
+    queueing = manager.Manager._queue
+
+    async def queue(self: manager.Manager, commits: Any) -> Any:
+        found = list(commits)
+        if found:
+            last = found[-1].hash
+            await self._board.state.update(lambda state: State(last, state.checked_at_ms))
+        return await queueing(self, found)
+
+    patch.setattr(manager.Manager, "_queue", queue)
+
+
+def left_the_queue_when_taken(patch: pytest.MonkeyPatch) -> None:
+    """A commit leaves the queue when its build begins; if that dies, nobody knows of it."""
+    taking = steps_build.BuildSteps.take
+
+    async def take(self: steps_build.BuildSteps, *words: Any) -> Any:
+        took = await taking(self, *words)
+        if took.held is not None:
+            gone = took.held.commit
+            await self._board.queue.update(lambda q: q._replace(queue=rules.without(q.queue, gone)))
+        return took
+
+    patch.setattr(steps_build.BuildSteps, "take", take)
+
+
+def caught(check: Callable[[Ended], None]) -> bool:
+    """Whether one of a few worlds does not pass the check, or comes to a halt."""
+    for seed in SEEDS:
+        try:
+            check(Ended(seed))
+        except AssertionError:
+            return True
+    return False
+
+
+def one_chain(ended: Ended) -> None:
+    actor_checks.check_one_chain(ended.journal)
+
+
+def builds_apart(ended: Ended) -> None:
+    actor_checks.check_apart(ended.journal.builds)
+
+
+def fuzzings_apart(ended: Ended) -> None:
+    actor_checks.check_apart(ended.journal.fuzzings)
+
+
+def completed_once(ended: Ended) -> None:
+    actor_checks.check_completed_once(ended.journal)
+
+
+def counted_once(ended: Ended) -> None:
+    actor_checks.check_counted_once(ended.journal)
+
+
+def none_lost(ended: Ended) -> None:
+    actor_checks.check_none_lost(ended.journal, ended.code, ended.standing)
+
+
+@pytest.mark.parametrize(
+    ("plant", "check"),
+    [
+        (no_conditions, one_chain),
+        (no_nonces, counted_once),
+        (no_leases, builds_apart),
+        (no_leases, fuzzings_apart),
+        (no_second_look, completed_once),
+        (checked_too_early, none_lost),
+        (left_the_queue_when_taken, none_lost),
+    ],
+)
+def test_a_planted_bug_is_caught(
+    monkeypatch: pytest.MonkeyPatch, plant: Plant, check: Callable[[Ended], None]
+) -> None:
+    plant(monkeypatch)
+    assert caught(check)
