@@ -126,7 +126,7 @@ def prepare(demo: Demo) -> None:
     demo.windlass("coverage", "tinysolve")
 
 
-def hunt(demo: Demo, budget: str) -> dict[str, Any]:
+def loop(demo: Demo, budget: str) -> dict[str, Any]:
     """Fuzz what the schedule says, commit after commit, until something is found."""
     rounds = str(MOST_ROUNDS)
     demo.part(
@@ -188,7 +188,7 @@ def run(budget: str) -> None:
             demo = Demo(folder, server)
             tell_history(demo, commits)
             prepare(demo)
-            finding = hunt(demo, budget)
+            finding = loop(demo, budget)
             show(demo, finding, commits[BUG])
             mend(demo, finding["key"])
         finally:

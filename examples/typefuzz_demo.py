@@ -81,30 +81,36 @@ class Bench:
         seeds = sorted(self.places["seeds"].iterdir())
         cores = len(os.sched_getaffinity(0))
         campaign = Campaign(
-            seeds, self.places["corpus"], self.places["crashes"], budget_ms, cores, until_bug, told
+            seeds,
+            self.places["corpus"],
+            self.places["crashes"],
+            budget_ms,
+            cores,
+            until_bug,
+            notify,
         )
         statistics = await self.engine.fuzz(campaign)
         shown: set[str] = set()
         for path in sorted(self.places["crashes"].iterdir()):
-            verdict = await self.engine.judge(path)
+            verdict = await self.engine.classify(path)
             if verdict.kind == "bug" and verdict.title not in shown:
                 shown.add(verdict.title)
                 await self._show(path.read_bytes(), verdict)
         return statistics
 
     async def _show(self, before: bytes, verdict: Verdict) -> None:
-        async def shows(data: bytes) -> bool:
+        async def still_fails(data: bytes) -> bool:
             candidate = self.places["scratch"] / "candidate.smt2"
             candidate.write_bytes(data)
-            return (await self.engine.judge(candidate)).title == verdict.title
+            return (await self.engine.classify(candidate)).title == verdict.title
 
-        small = await minimise(before, shows, tries=200)
+        small = await minimise(before, still_fails, tries=200)
         sizes = f"{len(before)} bytes, {len(small)} when made small"
         console.print(f"{verdict.title} ({sizes}):", style="red", markup=False, highlight=False)
         console.print(small.decode().strip(), markup=False, highlight=False)
 
 
-def told(count: Statistics) -> None:
+def notify(count: Statistics) -> None:
     """How far it is."""
     if count.executions:
         line = f"  {count.executions} calls of solvers, {count.bugs} suspects"

@@ -86,13 +86,13 @@ def test_single_steps_tell_commit_and_token(fuzz: Fuzz) -> None:
     output = fuzz.folder / "output"
     taken = fuzz("builder", "next", "toy", GITHUB_OUTPUT=str(output))
     assert taken.stdout.strip() == commit
-    told = dict(line.split("=") for line in output.read_text().splitlines())
-    assert told["commit"] == commit
+    outputs = dict(line.split("=") for line in output.read_text().splitlines())
+    assert outputs["commit"] == commit
     assert fuzz.json("builder", "next", "toy") == {"commit": None}
     code, said = fuzz.refused("builder", "mark-failed", "toy", commit, "--token", "wrong")
     assert code == 5
     assert "nothing was changed" in said
-    words = ("builder", "mark-failed", "toy", commit, "--token", told["token"])
+    words = ("builder", "mark-failed", "toy", commit, "--token", outputs["token"])
     assert fuzz.json(*words) == {"applied": True}
     assert fuzz.state("build-queue.json")["failed"] == [commit]
     assert commit[:12] in fuzz("status", "toy").stdout, "as much of it as commands ask for"
@@ -102,13 +102,16 @@ def test_single_steps_tell_commit_and_token(fuzz: Fuzz) -> None:
 
 
 def test_beginnings_that_several_commits_share_are_refused() -> None:
-    from windlass.cli.fuzz.steps import one_of
+    from windlass.cli.fuzz.steps import unique_match
     from windlass.domain.errors import InvalidInput
 
     known = ["ab12", "ab34", "cd56"]
-    assert (one_of(known, "c", "commit"), one_of(known, "e", "commit")) == ("cd56", None)
+    assert (unique_match(known, "c", "commit"), unique_match(known, "e", "commit")) == (
+        "cd56",
+        None,
+    )
     with pytest.raises(InvalidInput, match="2 begin so"):
-        one_of(known, "ab", "commit")
+        unique_match(known, "ab", "commit")
 
 
 def test_a_dry_run_changes_nothing(fuzz: Fuzz) -> None:
@@ -177,7 +180,7 @@ def test_a_file_may_be_toml(tmp_path: Path) -> None:
         '[build]\nproduction = ["a"]\ncoverage = ["b"]\n[engine]\nname = "command"\n'
     )
     solver = load_solver(file)
-    assert solver.place("fuzzer").cron == "45 0,6,12,18 * * *"
+    assert solver.role_settings("fuzzer").cron == "45 0,6,12,18 * * *"
     assert solver.budget_ms == 6 * 3_600_000, "six hours, unless the file says otherwise"
 
 
@@ -205,9 +208,9 @@ def test_status_is_a_picture(fuzz: Fuzz) -> None:
     assert "queue 2 ─┬─► built 0 ──► schedule 0 ──► findings 0 open, 0 closed" in shown
     assert f"queue     {first[:12]}  being built by" in shown
     assert f"          {second[:12]}" in shown.splitlines()
-    told = fuzz.json("status", "toy")
-    assert told["queue"] == [first, second]
-    assert [one["commit"] for one in told["at_work"]] == [first]
+    shown = fuzz.json("status", "toy")
+    assert shown["queue"] == [first, second]
+    assert [one["commit"] for one in shown["at_work"]] == [first]
 
 
 def test_a_manager_may_ask_github_and_needs_no_clone(fuzz: Fuzz) -> None:

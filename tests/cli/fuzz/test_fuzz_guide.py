@@ -7,7 +7,7 @@ import yaml
 
 from tests.cli.guide import BLOCK, GUIDES, carry_out
 from tests.cli.program import Program
-from windlass.fuzzing.config.solver_file import Place, Role
+from windlass.fuzzing.config.solver_file import Role, RoleSettings
 
 
 def test_every_command_of_the_guide_runs(up: Program, tmp_path: Path) -> None:
@@ -28,7 +28,7 @@ def test_every_command_of_the_guide_runs(up: Program, tmp_path: Path) -> None:
 def test_the_places_that_the_guide_shows_can_be_read() -> None:
     blocks = BLOCK.finditer((GUIDES / "fuzzing.md").read_text())
     fleet, actions = (
-        msgspec.convert(yaml.safe_load(block["text"])["roles"], dict[Role, Place])
+        msgspec.convert(yaml.safe_load(block["text"])["roles"], dict[Role, RoleSettings])
         for block in blocks
         if "roles:" in block["text"]
     )

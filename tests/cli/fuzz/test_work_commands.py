@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.fuzzing.support.commands import Commands
-from tests.fuzzing.support.scripted_bucket import BROKEN, World
+from tests.fuzzing.support.scripted_solver import BROKEN, World
 from tests.support.running import run
 from tests.support.waiting import until
 from windlass.fuzzing.buckets.layout import KINDS
@@ -20,9 +20,9 @@ def test_the_way_of_a_commit_from_the_queue_to_a_closed_finding(tmp_path: Path) 
     bad = world.commit("bad", solver_sh=BROKEN)
     fuzz = Commands(world)
     run(world.enqueue(good, bad))
-    code, said, told = fuzz.run("builder", "scripted")
+    code, said, notify = fuzz.run("builder", "scripted")
     assert (code, said.startswith(f"{good}: built in ")) == (0, True)
-    assert "production build" in told, "progress goes to standard error"
+    assert "production build" in notify, "progress goes to standard error"
     assert fuzz.ask("builder", "scripted", "--dry-run")["commit"] == bad
     assert fuzz.ask("builder", "scripted")["outcome"] == "built"
     code, said, _ = fuzz.run("builder", "scripted")
@@ -43,13 +43,13 @@ def test_single_steps_change_no_state(tmp_path: Path) -> None:
     commit = world.commit("one")
     fuzz = Commands(world)
     assert fuzz.run("builder", "make", "scripted", commit, "--kind", "production")[0] == 0
-    assert not run(world.board.has_build(commit))
+    assert not run(world.pipeline.has_build(commit))
     assert fuzz.run("builder", "make", "scripted", commit)[0] == 0
-    assert run(world.board.has_build(commit, KINDS))
+    assert run(world.pipeline.has_build(commit, KINDS))
     report = fuzz.ask("fuzzer", "campaign", "scripted", commit, "--budget", "1s")
     assert (report["outcome"], report["fuzz_count"]) == ("fuzzed", None)
-    assert run(world.board.schedule.read()) == ()
-    assert run(world.board.queue.read()).built == ()
+    assert run(world.pipeline.schedule.read()) == ()
+    assert run(world.pipeline.queue.read()).built == ()
 
 
 def test_a_failed_build_is_told_by_the_exit_code(tmp_path: Path) -> None:
@@ -63,8 +63,8 @@ def test_a_failed_build_is_told_by_the_exit_code(tmp_path: Path) -> None:
     code, said, _ = fuzz.run("builder", "log", "scripted", commit[:8])
     assert (code, "oh no" in said, "ended with code 9" in said) == (0, True, True)
     assert fuzz.run("builder", "log", "scripted", "0123456789")[0] == 4
-    code, _, told = fuzz.run("builder", "make", "scripted", commit[:10])
-    assert (code, "oh no" in told) == (5, True)
+    code, _, notify = fuzz.run("builder", "make", "scripted", commit[:10])
+    assert (code, "oh no" in notify) == (5, True)
     assert world.objects("build-logs") == [f"solvers/scripted/build-logs/{commit}.log"]
 
 
@@ -81,12 +81,12 @@ def test_a_failed_build_is_told_by_the_exit_code(tmp_path: Path) -> None:
         (["findings", "recheck", "scripted", "0123456789"], 4, "commit 0123456789"),
     ],
 )
-def test_mistakes_are_named(tmp_path: Path, words: list[str], code: int, told: str) -> None:
+def test_mistakes_are_named(tmp_path: Path, words: list[str], code: int, notify: str) -> None:
     world = World(tmp_path)
     run(world.build_and_schedule(world.commit("one")))
     run(world.bucket.delete([key for key in world.objects("builds") if "/coverage/" in key]))
     ended, _, complained = Commands(world).run(*words)
-    assert (ended, told in complained) == (code, True), complained
+    assert (ended, notify in complained) == (code, True), complained
 
 
 def test_everything_in_a_row(tmp_path: Path) -> None:
@@ -94,8 +94,8 @@ def test_everything_in_a_row(tmp_path: Path) -> None:
     world.commit("good")
     bad = world.commit("bad", solver_sh=BROKEN)
     fuzz = Commands(world)
-    code, said, told = fuzz.run("run", "scripted", "--rounds", "1", "--budget", "1s")
-    assert (code, "from 1 test," in said, "no coverage map" in told) == (0, True, True)
+    code, said, notify = fuzz.run("run", "scripted", "--rounds", "1", "--budget", "1s")
+    assert (code, "from 1 test," in said, "no coverage map" in notify) == (0, True, True)
     reports = fuzz.ask("run", "scripted", "--rounds", "50", "--budget", "3s", "--until-bug")
     assert reports[-1]["findings"]
     (finding,) = fuzz.ask("findings", "scripted")
@@ -113,10 +113,10 @@ def test_a_stopped_fuzzer_gives_the_commit_back_uncounted(tmp_path: Path) -> Non
 
     run(until("the fuzzer runs its target", begun, 60))
     fuzzer.send_signal(signal.SIGTERM)
-    _, told = fuzzer.communicate(timeout=60)
-    assert (fuzzer.returncode, "given back" in told) == (5, True)
-    assert [entry.fuzz_count for entry in run(world.board.schedule.read())] == [0]
-    assert not run(world.board.leases.read()).fuzz
+    _, notify = fuzzer.communicate(timeout=60)
+    assert (fuzzer.returncode, "given back" in notify) == (5, True)
+    assert [entry.fuzz_count for entry in run(world.pipeline.schedule.read())] == [0]
+    assert not run(world.pipeline.leases.read()).fuzz
 
 
 def test_a_fuzzer_without_room_says_so_and_the_next_one_goes_on(tmp_path: Path) -> None:
@@ -126,9 +126,9 @@ def test_a_fuzzer_without_room_says_so_and_the_next_one_goes_on(tmp_path: Path) 
     fuzz = Commands(world)
     assert fuzz.ask("fuzzer", "campaign", "scripted", commit, "--budget", "1s")
     size = (tmp_path / "bucket" / world.objects("builds")[-1]).stat().st_size
-    code, _, told = fuzz.run("fuzzer", "scripted", "--budget", "1s", largest_file=size - 1)
-    assert (code, "Traceback" in told, "room" in told) == (5, False, True), told
-    assert [entry.fuzz_count for entry in run(world.board.schedule.read())] == [0]
+    code, _, notify = fuzz.run("fuzzer", "scripted", "--budget", "1s", largest_file=size - 1)
+    assert (code, "Traceback" in notify, "room" in notify) == (5, False, True), notify
+    assert [entry.fuzz_count for entry in run(world.pipeline.schedule.read())] == [0]
     assert fuzz.ask("fuzzer", "scripted", "--budget", "1s")["fuzz_count"] == 1
 
 

@@ -9,9 +9,9 @@ import pytest
 from tests.fuzzing.support.rig import KINDS_OF_BUCKETS, Rig, Scripted, rigs
 from windlass.blobs.faults import from_bucket
 from windlass.domain.errors import Conflict, InvalidInput, StoreUnavailable
-from windlass.fuzzing.buckets.bucket import Bucket, Busy, Changed, Stored
+from windlass.fuzzing.buckets.bucket import Bucket, ConcurrentWrite, PreconditionFailed, Stored
 from windlass.fuzzing.buckets.directory import DirectoryBucket
-from windlass.fuzzing.buckets.dry_run import DryBucket
+from windlass.fuzzing.buckets.dry_run import DryRunBucket
 from windlass.fuzzing.buckets.probe import probe
 from windlass.fuzzing.state.open import open_bucket
 
@@ -26,10 +26,10 @@ def rig(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rig]:
 def test_a_write_holds_only_while_nothing_changed(rig: Rig) -> None:
     async def work(bucket: Bucket) -> None:
         first = await bucket.put_if("a/b.json", b"1", expected=None)
-        with pytest.raises(Changed):
+        with pytest.raises(PreconditionFailed):
             await bucket.put_if("a/b.json", b"2", expected=None)
         second = await bucket.put_if("a/b.json", b"2", expected=first.etag)
-        with pytest.raises(Changed):
+        with pytest.raises(PreconditionFailed):
             await bucket.put_if("a/b.json", b"3", expected=first.etag)
         stored = await bucket.get("a/b.json")
         assert stored is not None
@@ -43,7 +43,7 @@ def test_a_write_to_what_was_removed_is_refused(rig: Rig) -> None:
         first = await bucket.put_if("a.json", b"1", expected=None)
         await bucket.delete(["a.json"])
         assert await bucket.get("a.json") is None
-        with pytest.raises(Changed):
+        with pytest.raises(PreconditionFailed):
             await bucket.put_if("a.json", b"2", expected=first.etag)
 
     rig.run(work(rig.bucket))
@@ -101,7 +101,7 @@ def test_a_folder_is_listed_in_order(rig: Rig) -> None:
 
 def test_both_keep_their_conditions(rig: Rig) -> None:
     async def work() -> list[str]:
-        await probe(rig.bucket, "toy", rig.around.nonce)
+        await probe(rig.bucket, "toy", rig.runtime.nonce)
         return [found.key async for found in rig.bucket.list("solvers")]
 
     assert rig.run(work()) == []
@@ -127,24 +127,30 @@ class Careless(DirectoryBucket):
 def test_a_server_that_ignores_conditions_is_refused(tmp_path: Path) -> None:
     rig = Rig(Careless(tmp_path))
     with pytest.raises(Conflict, match="If-None-Match") as refused:
-        rig.run(probe(rig.bucket, "toy", rig.around.nonce))
+        rig.run(probe(rig.bucket, "toy", rig.runtime.nonce))
     assert refused.value.code == "conditions_ignored"
     rig.close()
 
 
 def test_a_server_that_refuses_conditions_is_named_and_bad_luck_is_not(tmp_path: Path) -> None:
     rig = Rig(DirectoryBucket(tmp_path))
-    rig.run(probe(Scripted(rig.bucket, Busy("409"), None, Busy("409")), "toy", rig.around.nonce))
-    always = Scripted(rig.bucket, *[Changed("412")] * 9)
+    rig.run(
+        probe(
+            Scripted(rig.bucket, ConcurrentWrite("409"), None, ConcurrentWrite("409")),
+            "toy",
+            rig.runtime.nonce,
+        )
+    )
+    always = Scripted(rig.bucket, *[PreconditionFailed("412")] * 9)
     with pytest.raises(Conflict, match="conditional writes"):
-        rig.run(probe(always, "toy", rig.around.nonce))
+        rig.run(probe(always, "toy", rig.runtime.nonce))
     rig.close()
 
 
 def test_a_dry_run_reads_what_is_there_and_writes_nothing(rig: Rig) -> None:
     async def work() -> None:
         made = await rig.bucket.put_if("a.json", b"1", expected=None)
-        dry = DryBucket(rig.bucket)
+        dry = DryRunBucket(rig.bucket)
         assert await dry.get("a.json") == await rig.bucket.get("a.json")
         await dry.put_if("a.json", b"2", expected=made.etag)
         changed = await dry.get("a.json")
@@ -166,9 +172,9 @@ def test_a_directory_removes_old_builds_itself(tmp_path: Path) -> None:
     for path in (left, *tmp_path.rglob("*.tar.gz")):
         days = 8 if path.name.startswith("old") else 6
         os.utime(path, ns=((now_ms - days * DAY_MS) * 1_000_000,) * 2)
-    assert rig.run(rig.bucket.sweep("solvers/toy/builds", 7 * DAY_MS, now_ms)) == 2
-    assert not rig.run(rig.board.has_build("old", ("production",)))
-    assert rig.run(rig.board.has_build("new"))
+    assert rig.run(rig.bucket.delete_expired("solvers/toy/builds", 7 * DAY_MS, now_ms)) == 2
+    assert not rig.run(rig.pipeline.has_build("old", ("production",)))
+    assert rig.run(rig.pipeline.has_build("new"))
     assert not left.exists()
     rig.close()
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.s3 import S3Server
 from windlass.domain.errors import StoreUnavailable
-from windlass.fuzzing.buckets.expiry import merged, rule_for, set_rule
+from windlass.fuzzing.buckets.expiry import merge_rules, rule_for, set_expiry_rule
 
 OTHER: dict[str, Any] = {
     "ID": "logs",
@@ -34,7 +34,7 @@ def rules(client: Any, bucket: str) -> dict[str, tuple[str, int]]:
 
 
 def test_builds_of_a_solver_go_after_seven_days(client: Any) -> None:
-    assert set_rule("lifecycle-new", "toy", "below")
+    assert set_expiry_rule("lifecycle-new", "toy", "below")
     expected = {"windlass-fuzz-toy": ("below/solvers/toy/builds/", 7)}
     assert rules(client, "lifecycle-new") == expected
 
@@ -45,7 +45,7 @@ def test_rules_of_others_stay_and_ours_is_there_once(client: Any) -> None:
         Bucket="lifecycle-others", LifecycleConfiguration={"Rules": [OTHER]}
     )
     for solver in ("toy", "toy", "second"):
-        set_rule("lifecycle-others", solver)
+        set_expiry_rule("lifecycle-others", solver)
     assert rules(client, "lifecycle-others") == {
         "logs": ("logs/", 30),
         "windlass-fuzz-toy": ("solvers/toy/builds/", 7),
@@ -55,13 +55,13 @@ def test_rules_of_others_stay_and_ours_is_there_once(client: Any) -> None:
 
 def test_an_older_rule_of_ours_is_replaced() -> None:
     old = rule_for("toy") | {"Expiration": {"Days": 1}}
-    assert merged([old, OTHER], rule_for("toy")) == [OTHER, rule_for("toy")]
+    assert merge_rules([old, OTHER], rule_for("toy")) == [OTHER, rule_for("toy")]
 
 
 def test_a_rule_of_the_old_form_keeps_its_meaning_beside_ours() -> None:
     """S3 refuses prefixes and filters in one configuration."""
     old = {"ID": "old", "Prefix": "logs/", "Status": "Enabled", "Expiration": {"Days": 3}}
-    kept, own = merged([old], rule_for("toy"))
+    kept, own = merge_rules([old], rule_for("toy"))
     assert kept == {
         "ID": "old", "Filter": {"Prefix": "logs/"}, "Status": "Enabled", "Expiration": {"Days": 3}
     }  # fmt: skip
@@ -79,4 +79,4 @@ def test_a_server_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch)
     }.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(StoreUnavailable, match="nowhere"):
-        set_rule("nowhere", "toy")
+        set_expiry_rule("nowhere", "toy")

@@ -12,7 +12,7 @@ from windlass.clock import RealClock
 from windlass.domain.errors import InvalidInput
 from windlass.fuzzing.coverage.changes import changed_functions, hunks_of
 from windlass.fuzzing.coverage.coverage_map import (
-    Changed,
+    ChangedFunction,
     CoverageMap,
     Function,
     decode,
@@ -21,9 +21,9 @@ from windlass.fuzzing.coverage.coverage_map import (
 )
 from windlass.fuzzing.coverage.functions import functions_in
 from windlass.fuzzing.coverage.mapper import CoverageBuild, MappedTest, Mapper
-from windlass.fuzzing.processes.runner import Bounds
+from windlass.fuzzing.processes.runner import Limits
 from windlass.fuzzing.roles.coverage import parse_shard
-from windlass.fuzzing.roles.seed_selection import choose_tests
+from windlass.fuzzing.roles.seed_selection import select_tests
 
 COMMIT = "c" * 40
 SOURCE = """\
@@ -80,7 +80,7 @@ def test_tests_are_mapped_one_by_one(tmp_path: Path, compiler: str) -> None:
         (tmp_path / name).write_text(text)
         tests.append(MappedTest(name, [str(moved / "s"), str(tmp_path / name)]))
     build = CoverageBuild(moved, made, "s")
-    mapper = Mapper(build, tmp_path / "mapping", RealClock(), Bounds(60_000))
+    mapper = Mapper(build, tmp_path / "mapping", RealClock(), Limits(60_000))
     found = run(mapper.run_all(COMMIT, tests, 2))
     assert names(found) == {
         "main": ["long", "short"],
@@ -96,7 +96,7 @@ def test_a_test_without_coverage_is_told_and_the_others_are_mapped(tmp_path: Pat
     said: list[str] = []
     build = CoverageBuild(tmp_path, tmp_path, "s")
     mapper = Mapper(
-        build, tmp_path / "m", RealClock(), Bounds(60_000), lambda _, trouble: said.append(trouble)
+        build, tmp_path / "m", RealClock(), Limits(60_000), lambda _, trouble: said.append(trouble)
     )
     found = run(mapper.run_all(COMMIT, [MappedTest("t", ["false"])], 1))
     assert (dict(found.functions), said) == (
@@ -118,30 +118,39 @@ def a_map(**functions: set[str]) -> CoverageMap:
 
 def test_the_rarest_tests_come_first() -> None:
     found = a_map(common={"a", "b", "c", "d"}, rare={"c"}, other={"e"})
-    changed = [Changed("a.cpp", "common", 1, 9), Changed("a.cpp", "rare", 11, 19)]
-    assert found.reaching(changed) == ["c", "a", "b", "d"]
+    changed = [ChangedFunction("a.cpp", "common", 1, 9), ChangedFunction("a.cpp", "rare", 11, 19)]
+    assert found.tests_reaching(changed) == ["c", "a", "b", "d"]
 
 
 def test_functions_are_found_where_they_have_moved_to() -> None:
     found = a_map(first={"a"}, second={"b"})
-    assert found.reaching([Changed("a.cpp", "second", 500, 510)]) == ["b"], "moved lines"
-    assert found.reaching([Changed("b.cpp", "ns::second", 1, 9)]) == ["b"], "moved to another file"
-    assert found.reaching([Changed("a.cpp", "renamed", 12, 15)]) == ["b"], "renamed: by its lines"
-    assert found.reaching([Changed("c.cpp", "new", 1, 9)]) == []
+    assert found.tests_reaching([ChangedFunction("a.cpp", "second", 500, 510)]) == ["b"], (
+        "moved lines"
+    )
+    assert found.tests_reaching([ChangedFunction("b.cpp", "ns::second", 1, 9)]) == ["b"], (
+        "moved to another file"
+    )
+    assert found.tests_reaching([ChangedFunction("a.cpp", "renamed", 12, 15)]) == ["b"], (
+        "renamed: by its lines"
+    )
+    assert found.tests_reaching([ChangedFunction("c.cpp", "new", 1, 9)]) == []
 
 
 def test_the_same_name_in_another_file_is_another_function() -> None:
     both = {Function(f"{file}.cpp", "f(int)", 1): frozenset({file}) for file in ("a", "b")}
-    assert CoverageMap(COMMIT, both).reaching([Changed("b.cpp", "f", 7, 9)]) == ["b"]
+    assert CoverageMap(COMMIT, both).tests_reaching([ChangedFunction("b.cpp", "f", 7, 9)]) == ["b"]
 
 
 def test_all_tests_are_taken_when_none_is_mapped() -> None:
     tests = {"t/a": Path("a"), "t/b": Path("b")}
     found = a_map(first={"t/b", "t/gone"})
-    change = [Changed("a.cpp", "first", 1, 2)]
-    assert choose_tests(tests, found, change).tests == [Path("b")]
-    assert choose_tests(tests, found, [Changed("x.cpp", "y", 1, 2)]).tests == [Path("a"), Path("b")]
-    assert choose_tests(tests, None, change).tests == [Path("a"), Path("b")]
+    change = [ChangedFunction("a.cpp", "first", 1, 2)]
+    assert select_tests(tests, found, change).tests == [Path("b")]
+    assert select_tests(tests, found, [ChangedFunction("x.cpp", "y", 1, 2)]).tests == [
+        Path("a"),
+        Path("b"),
+    ]
+    assert select_tests(tests, None, change).tests == [Path("a"), Path("b")]
 
 
 @pytest.mark.parametrize(
@@ -248,4 +257,6 @@ def test_a_diff_leads_to_the_functions_it_touches() -> None:
     assert hunks == [("a.cpp", 9, 10), ("a.cpp", 13, 14)]
     changed = changed_functions(hunks, {"a.cpp": SOURCE})
     assert [one.name for one in changed] == ["Parser::longer", "unused"]
-    assert changed_functions(hunks[:1], {"a.cpp": "MACRO\n"}) == [Changed("a.cpp", "", 9, 10)]
+    assert changed_functions(hunks[:1], {"a.cpp": "MACRO\n"}) == [
+        ChangedFunction("a.cpp", "", 9, 10)
+    ]

@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzzing.support.scripted_bucket import World
+from tests.fuzzing.support.scripted_solver import World
 from tests.support.debian import missing_reason
 from tests.support.running import run
 from tests.support.s3 import S3Server
 from windlass.fuzzing.buckets.s3 import S3Bucket
-from windlass.fuzzing.findings.store import Shelf
+from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.roles.coverage import CoverageReport, CoverageRole
-from windlass.fuzzing.roles.manager import Manager, Report
-from windlass.fuzzing.sources.git_commits import GitCommits
+from windlass.fuzzing.roles.manager import Manager, ManagerReport
+from windlass.fuzzing.sources.git_commits import GitCommitSource
 from windlass.fuzzing.sources.mirror import Mirror
-from windlass.fuzzing.state.pipeline import Board
+from windlass.fuzzing.state.pipeline import Pipeline
 
 LIMIT_MS = 120_000  # runs end at the first bug
 
@@ -91,24 +91,24 @@ cores: 1
 """
 
 
-class Pipeline(World):
+class PipelineWorld(World):
     """A world around a target in C, with its state on a server."""
 
     def use(self, kind: Kind, bucket: S3Bucket) -> None:
         self.kind = kind
-        self.board = Board(bucket, "scripted", self.board.around, "test")
+        self.pipeline = Pipeline(bucket, "scripted", self.pipeline.runtime, "test")
 
     @property
     def description(self) -> str:
         return DESCRIPTION.format(repository=self.repository, engine=self.kind.engine)
 
-    async def manage(self) -> Report:
+    async def manage(self) -> ManagerReport:
         mirror = Mirror(self.solver.repository, self.work("manager") / "mirror.git")
-        commits = GitCommits(mirror, "main", self.solver.repository)
-        return await Manager(self.board, commits, self.solver.commits).run_once()
+        commits = GitCommitSource(mirror, "main", self.solver.repository)
+        return await Manager(self.pipeline, commits, self.solver.commits).run_once()
 
     async def map_coverage(self) -> CoverageReport:
-        return await CoverageRole(self.solver, self.board, self.work("coverage")).run_once()
+        return await CoverageRole(self.solver, self.pipeline, self.work("coverage")).run_once()
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ class Pipeline(World):
 def test_a_commit_goes_the_whole_way_to_a_dated_finding(
     tmp_path: Path, s3_server: S3Server, kind: Kind, title: str
 ) -> None:
-    world = Pipeline(tmp_path)
+    world = PipelineWorld(tmp_path)
     bucket = S3Bucket(f"pipeline-{title.lower()}", **s3_server.options())
     world.use(kind, bucket)
     build = {"build.sh": kind.build}
@@ -152,7 +152,7 @@ def test_a_commit_goes_the_whole_way_to_a_dated_finding(
     assert fuzzed.statistics is not None
     assert fuzzed.statistics.executions > 0
     (key,) = fuzzed.findings
-    finding = run(Shelf(world.board).get(key))
+    finding = run(FindingStore(world.pipeline).get(key))
     assert title in finding.title
     assert (finding.found_in, finding.introduced_by, finding.last_good) == (later, bad, good)
     assert (finding.old, finding.shown) == (True, finding.tried)
@@ -161,5 +161,5 @@ def test_a_commit_goes_the_whole_way_to_a_dated_finding(
     assert page is not None
     assert f"introduced by {bad[:12]}" in page.body.decode()
     assert f"windlass fuzz findings reproduce scripted {key}" in page.body.decode()
-    counts = {entry.hash: entry.fuzz_count for entry in run(world.board.schedule.read())}
+    counts = {entry.hash: entry.fuzz_count for entry in run(world.pipeline.schedule.read())}
     assert counts == {good: 0, bad: 0, later: 1}

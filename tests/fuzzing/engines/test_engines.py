@@ -90,7 +90,7 @@ class Bench:
         *seeds: str,
         until_bug: bool = True,
         cores: int = 2,
-        told: Callable[[Statistics], None] = lambda _: None,
+        on_progress: Callable[[Statistics], None] = lambda _: None,
     ) -> Statistics:
         for number, text in enumerate(seeds):
             (self.folder / "seeds" / str(number)).write_text(text)
@@ -99,7 +99,7 @@ class Bench:
                 Campaign(
                     sorted((self.folder / "seeds").iterdir()), self.folder / "corpus",
                     self.folder / "crashes", LIMIT_MS if until_bug else SHORT_MS, cores, until_bug,
-                    told,
+                    on_progress,
                 )
             )
         )  # fmt: skip
@@ -152,7 +152,7 @@ def test_exit_codes_are_mapped(tmp_path: Path, script: str, kind: str, title: st
     engine = bench.engine(
         "command", argv=["{binaries}/solver", "{input}"], bug=[3], unsupported=[2]
     )
-    verdict = run(engine.judge(bench.file("x")))
+    verdict = run(engine.classify(bench.file("x")))
     assert (verdict.kind, verdict.title) == (kind, title)
 
 
@@ -209,7 +209,7 @@ def test_libfuzzer_finds_minimises_and_prunes(tmp_path: Path) -> None:
     engine = bench.engine("libfuzzer", binary="target")
     statistics = bench.fuzz(engine, "hello")
     assert statistics.executions > 0
-    verdict = run(engine.judge(bench.crashes[0]))
+    verdict = run(engine.classify(bench.crashes[0]))
     assert (verdict.kind, "explode" in verdict.title) == ("bug", True)
     long = bench.file("BU" + "x" * 300)
     small = tmp_path / "small"
@@ -240,15 +240,15 @@ def test_libfuzzer_tells_how_far_it_is_while_it_runs(tmp_path: Path) -> None:
         f"echo '#100: {line.format(0)}'; while [ ! -e {tmp_path}/heard ]; do sleep 0.05; done; "
         f"echo '#200: {line.format(3)}'",
     )
-    told: list[int] = []
+    counts: list[int] = []
 
-    def heard(count: Statistics) -> None:
-        told.append(count.executions)
+    def on_output(count: Statistics) -> None:
+        counts.append(count.executions)
         (tmp_path / "heard").touch()
 
-    count = bench.fuzz(bench.engine("libfuzzer", binary="target"), "x", told=heard)
+    count = bench.fuzz(bench.engine("libfuzzer", binary="target"), "x", on_progress=on_output)
     assert (count.executions, count.bugs) == (200, 3)
-    assert (told[0], told[-1]) == (100, 200)
+    assert (counts[0], counts[-1]) == (100, 200)
 
 
 def test_a_binary_that_the_build_did_not_bring_is_named(tmp_path: Path) -> None:
@@ -265,11 +265,13 @@ def test_afl_finds_and_minimises(tmp_path: Path) -> None:
     source.write_text(AFL_TARGET)
     compile_with("afl-clang-fast", source, bench.build / "target")
     engine = bench.engine("afl", argv=["{binaries}/target", "@@"])
-    told: list[int] = []
-    statistics = bench.fuzz(engine, "Ahoy", told=lambda count: told.append(count.executions))
-    assert told[-1] == statistics.executions
+    counts: list[int] = []
+    statistics = bench.fuzz(
+        engine, "Ahoy", on_progress=lambda count: counts.append(count.executions)
+    )
+    assert counts[-1] == statistics.executions
     assert statistics.executions > 0
-    verdict = run(engine.judge(bench.crashes[0]))
+    verdict = run(engine.classify(bench.crashes[0]))
     assert (verdict.kind, verdict.title) == ("bug", "SIGABRT")
     small = tmp_path / "small"
     assert run(engine.shrink(bench.file("B" + "x" * 40), small, 60_000))
@@ -286,7 +288,7 @@ def test_typefuzz_tells_disagreement_crash_and_refusal(tmp_path: Path) -> None:
     )
     engine = bench.engine("typefuzz", solvers=["{binaries}/one", "{binaries}/two"])
     titles = {
-        text: run(engine.judge(bench.file(f"(set-logic QF_LIA) {text}")))[:2]
+        text: run(engine.classify(bench.file(f"(set-logic QF_LIA) {text}")))[:2]
         for text in ("fine", "wrong", "crash", "unsure", "refuse")
     }
     assert titles == {
@@ -305,7 +307,7 @@ def test_typefuzz_finds_where_two_solvers_disagree(tmp_path: Path) -> None:
     engine = bench.engine("typefuzz", solvers=["{binaries}/yes", "{binaries}/no"], iterations=5)
     seed = "(set-logic QF_LIA)\n(declare-fun x () Int)\n(assert (> x (+ x 1)))\n(check-sat)\n"
     assert bench.fuzz(engine, seed, cores=1).bugs > 0
-    assert run(engine.judge(bench.crashes[0])).kind == "bug"
+    assert run(engine.classify(bench.crashes[0])).kind == "bug"
 
 
 def test_typefuzz_without_a_usable_seed_does_not_count(tmp_path: Path) -> None:
@@ -336,9 +338,9 @@ def test_cvc5_of_the_wheel_is_a_program(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     engine = bench.engine("typefuzz", solvers=["{z3}", "{cvc5}"])
     formula = "(set-logic QF_LIA)(declare-const x Int)(assert (> x 3))(check-sat)"
-    verdict = run(engine.judge(bench.file(formula)))
+    verdict = run(engine.classify(bench.file(formula)))
     assert (verdict.kind, verdict.output.count("sat")) == ("fine", 2)
-    assert run(engine.judge(bench.file("(assert nonsense)"))).kind == "unsupported"
+    assert run(engine.classify(bench.file("(assert nonsense)"))).kind == "unsupported"
 
 
 def compile_with(compiler: str, *words: Any) -> None:

@@ -3,9 +3,9 @@
 import pytest
 
 from windlass.fuzzing.engines.signature import crashed, key_of, signal_of, title_of
-from windlass.fuzzing.processes.runner import Ended
+from windlass.fuzzing.processes.runner import ExitStatus
 
-ABORTED = Ended(-6, "exited", 10)
+ABORTED = ExitStatus(-6, "exited", 10)
 
 ASAN = """\
 ==20057==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x602000000054 at pc 0x5586
@@ -51,4 +51,4 @@ def test_lines_and_addresses_do_not_tell_bugs_apart() -> None:
 )
 def test_a_signal_is_known_also_through_a_shell(code: int, signal: int | None) -> None:
     assert signal_of(code) == signal
-    assert crashed(Ended(code, "exited", 1)) == (signal is not None)
+    assert crashed(ExitStatus(code, "exited", 1)) == (signal is not None)

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 
 from tests.fuzzing.findings.test_issues import a_finding
-from tests.fuzzing.support.scripted_bucket import World
+from tests.fuzzing.support.scripted_solver import World
 from tests.support.running import run
 from windlass.domain.errors import NotFound
-from windlass.fuzzing.builds.fetch import Builds
+from windlass.fuzzing.builds.build_cache import BuildCache
 from windlass.fuzzing.engines.engine import Engine, Verdict
-from windlass.fuzzing.findings.bisect import Judge, Origin
-from windlass.fuzzing.findings.record import closed, excerpt_of, seen_again
+from windlass.fuzzing.findings.bisect import Bisector, Origin
+from windlass.fuzzing.findings.record import excerpt_of, mark_closed, seen_again
 from windlass.fuzzing.findings.report import render
-from windlass.fuzzing.findings.store import Shelf
+from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.sources.mirror import Mirror
 
 
@@ -33,23 +33,23 @@ def test_the_first_word_about_the_origin_stays() -> None:
 
 
 def test_closing_twice_keeps_the_first_time() -> None:
-    once = closed(a_finding(), "d" * 40, 5)
-    assert closed(once, "e" * 40, 9) == once
+    once = mark_closed(a_finding(), "d" * 40, 5)
+    assert mark_closed(once, "e" * 40, 9) == once
 
 
 def test_a_record_and_its_input_are_kept_and_an_older_input_goes(tmp_path: Path) -> None:
     world = World(tmp_path)
-    shelf = Shelf(world.board)
+    store = FindingStore(world.pipeline)
 
     async def work() -> None:
         for data in (b"a long input", b"short"):
-            name = await shelf.put_input("k" * 16, data, ".smt2")
+            name = await store.put_input("k" * 16, data, ".smt2")
             new = a_finding(input=name, size=len(data))
-            await shelf.update("k" * 16, lambda known, n=new: seen_again(known, n))  # type: ignore[misc]
-        found = await shelf.get("kkk")
-        assert await shelf.fetch_input(found, tmp_path / "input")
+            await store.update("k" * 16, lambda known, n=new: seen_again(known, n))  # type: ignore[misc]
+        found = await store.get("kkk")
+        assert await store.fetch_input(found, tmp_path / "input")
         with pytest.raises(NotFound):
-            await shelf.get("zzz")
+            await store.get("zzz")
 
     run(work())
     assert (tmp_path / "input").read_bytes() == b"short"
@@ -92,7 +92,7 @@ class Remembering:
         self._bad = bad
         self._asked = asked
 
-    async def judge(self, path: Path) -> Verdict:
+    async def classify(self, path: Path) -> Verdict:
         self._asked.append(self._commit)
         return Verdict("bug", "title") if self._commit in self._bad else Verdict("fine")
 
@@ -110,12 +110,12 @@ def test_the_origin_is_found_by_halving(tmp_path: Path) -> None:
         bad = set(commits[first_bad:])
         mirror = Mirror(str(world.repository), tmp_path / "mirror.git")
         await mirror.fetch()
-        builds = Builds(world.board, tmp_path / "builds")
+        builds = BuildCache(world.pipeline, tmp_path / "builds")
 
         def engine(folder: Path) -> Engine:
             return Remembering(folder, bad, asked)
 
-        judge = Judge(builds, mirror, engine, tries=1)
+        judge = Bisector(builds, mirror, engine, tries=1)
         return await judge.origin(commits[-1], tmp_path / "input", "title")
 
     async def work() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.fuzzing.support.scripted_bucket import World
+from tests.fuzzing.support.scripted_solver import World
 from windlass.cli.fuzz.commands import fuzz
 from windlass.fuzzing.engines.engine import Target, engine_names, make_engine
 from windlass.fuzzing.findings.issues import issue_options
@@ -24,7 +24,9 @@ def described() -> dict[str, Any]:
 def test_the_options_are_accepted(tmp_path: Path) -> None:
     world = World(tmp_path)
     options = described()
-    target = Target(tmp_path, options["engine"], tmp_path, world.clock, world.board.around.chance)
+    target = Target(
+        tmp_path, options["engine"], tmp_path, world.clock, world.pipeline.runtime.chance
+    )
     make_engine(options["engine"]["name"], target)
     assert issue_options(options["issues"]) is not None
 

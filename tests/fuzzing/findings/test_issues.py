@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from tests.fuzzing.support.scripted_bucket import BROKEN, FINE, World
+from tests.fuzzing.support.scripted_solver import BROKEN, FINE, World
 from tests.support.running import run
 from windlass.domain.errors import InvalidInput, WindlassError
-from windlass.fuzzing.findings.issues import IssueDesk, IssueOptions, issue_options
-from windlass.fuzzing.findings.record import Finding, closed, seen_again
-from windlass.fuzzing.findings.store import Shelf
+from windlass.fuzzing.findings.issues import IssueOptions, IssueTracker, issue_options
+from windlass.fuzzing.findings.record import Finding, mark_closed, seen_again
+from windlass.fuzzing.findings.store import FindingStore
 
 PAGE = 2
 
@@ -61,7 +61,7 @@ class Tracker:
 
 
 @asynccontextmanager
-async def tracker() -> AsyncIterator[Tracker]:
+async def tracker_server() -> AsyncIterator[Tracker]:
     server = Tracker()
     app = web.Application()
     app.router.add_route("*", "/repos/owner/solver/issues{path:.*}", server.handle)
@@ -85,16 +85,16 @@ def a_finding(key: str = "k" * 16, **fields: Any) -> Finding:
     return Finding(**{**known, **fields})
 
 
-async def settle(world: World, server: Tracker, finding: Finding) -> Finding:
-    shelf = Shelf(world.board)
-    known = await shelf.update(finding.key, lambda before: before or finding)
-    desk = IssueDesk(
+async def sync(world: World, server: Tracker, finding: Finding) -> Finding:
+    store = FindingStore(world.pipeline)
+    known = await store.update(finding.key, lambda before: before or finding)
+    tracker = IssueTracker(
         IssueOptions(project="owner/solver", api=server.address), "scripted", world.clock
     )
     try:
-        return await desk.settle(shelf, known)
+        return await tracker.sync(store, known)
     finally:
-        await desk.close()
+        await tracker.close()
 
 
 def test_a_finding_is_filed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,9 +102,9 @@ def test_a_finding_is_filed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     world = World(tmp_path)
 
     async def work() -> Tracker:
-        async with tracker() as server:
+        async with tracker_server() as server:
             others = [a_finding(f"{n}" * 16) for n in range(5)]
-            filed = [await settle(world, server, finding) for finding in [*others, *others]]
+            filed = [await sync(world, server, finding) for finding in [*others, *others]]
             assert [f.issue for f in filed[:5]] == [f.issue for f in filed[5:]]
         return server
 
@@ -120,12 +120,12 @@ def test_a_lost_answer_makes_no_second_issue(tmp_path: Path) -> None:
     world = World(tmp_path)
 
     async def work() -> Tracker:
-        async with tracker() as server:
+        async with tracker_server() as server:
             server.lose_answer = True
             with pytest.raises(WindlassError):
-                await settle(world, server, a_finding())
+                await sync(world, server, a_finding())
             server.lose_answer = False
-            filed = await settle(world, server, a_finding())
+            filed = await sync(world, server, a_finding())
             assert filed.issue == server.issues[0]["html_url"]
         return server
 
@@ -136,8 +136,8 @@ def test_old_bugs_are_filed_only_when_asked_for(tmp_path: Path) -> None:
     world = World(tmp_path)
 
     async def work() -> Tracker:
-        async with tracker() as server:
-            await settle(world, server, a_finding(last_good=None))
+        async with tracker_server() as server:
+            await sync(world, server, a_finding(last_good=None))
         return server
 
     assert run(work()).issues == []
@@ -145,7 +145,7 @@ def test_old_bugs_are_filed_only_when_asked_for(tmp_path: Path) -> None:
 
 def test_the_fuzzer_files_and_closes_and_survives_a_refusal(tmp_path: Path) -> None:
     async def work() -> None:
-        async with tracker() as server:
+        async with tracker_server() as server:
             issues = f"issues: {{project: owner/solver, api: '{server.address}'}}"
             world = World(tmp_path, more=issues)
             good = world.commit("good")
@@ -153,7 +153,7 @@ def test_the_fuzzer_files_and_closes_and_survives_a_refusal(tmp_path: Path) -> N
             await world.build_and_schedule(good, bad)
             server.refuse = 401
             said: list[str] = []
-            report = await world.fuzz(bad, until_bug=True, budget_ms=120_000, told=said.append)
+            report = await world.fuzz(bad, until_bug=True, budget_ms=120_000, messages=said.append)
             assert (report.fuzz_count, report.issues) == (1, [])
             assert any("issues could not be filed" in line for line in said)
             server.refuse = 0
@@ -172,18 +172,18 @@ def test_an_issue_is_closed_once_and_opened_when_its_bug_is_back(tmp_path: Path)
     world = World(tmp_path)
 
     async def work() -> None:
-        async with tracker() as server:
-            shelf = Shelf(world.board)
-            filed = await settle(world, server, a_finding())
-            await shelf.update(filed.key, lambda known: closed(known or filed, "d" * 40, 1))
-            await settle(world, server, filed)
+        async with tracker_server() as server:
+            store = FindingStore(world.pipeline)
+            filed = await sync(world, server, a_finding())
+            await store.update(filed.key, lambda known: mark_closed(known or filed, "d" * 40, 1))
+            await sync(world, server, filed)
             assert server.issues[0]["state"] == "closed"
             server.issues[0]["state"] = "as a person left it"
-            await settle(world, server, filed)
+            await sync(world, server, filed)
             assert server.issues[0]["state"] == "as a person left it"
-            await shelf.update(filed.key, lambda known: seen_again(known, a_finding()))
+            await store.update(filed.key, lambda known: seen_again(known, a_finding()))
             for _ in range(2):
-                await settle(world, server, filed)
+                await sync(world, server, filed)
             assert server.issues[0]["state"] == "open"
 
     run(work())
@@ -193,18 +193,18 @@ def test_an_issue_that_somebody_removed_is_in_nobodys_way(tmp_path: Path) -> Non
     world = World(tmp_path)
 
     async def work() -> None:
-        async with tracker() as server:
-            shelf = Shelf(world.board)
+        async with tracker_server() as server:
+            store = FindingStore(world.pipeline)
             removed = a_finding("0" * 16, state="closed", issue=f"{server.address}/issues/99")
             for finding in (removed, a_finding("1" * 16)):
-                await shelf.update(finding.key, lambda _, new=finding: new)  # type: ignore[misc]
+                await store.update(finding.key, lambda _, new=finding: new)  # type: ignore[misc]
             options = IssueOptions(project="owner/solver", api=server.address)
-            desk = IssueDesk(options, "scripted", world.clock)
-            told: list[str] = []
-            settled = await desk.settle_all(shelf, told.append)
-            await desk.close()
-            assert [finding.key for finding in settled] == ["1" * 16]
-            assert "0" * 16 in told[0]
+            tracker = IssueTracker(options, "scripted", world.clock)
+            messages: list[str] = []
+            synced = await tracker.sync_all(store, messages.append)
+            await tracker.close()
+            assert [finding.key for finding in synced] == ["1" * 16]
+            assert "0" * 16 in messages[0]
             assert len(server.issues) == 1
 
     run(work())

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.fuzzing.support.commands import Commands
-from tests.fuzzing.support.scripted_bucket import World
-from tests.fuzzing.support.vanishing import gone, until_gone
+from tests.fuzzing.support.process_exit import gone, until_gone
+from tests.fuzzing.support.scripted_solver import World
 from tests.support.running import run
 from tests.support.waiting import until
 
@@ -21,7 +21,7 @@ wait
 NAMES = ("self", "child", "away")
 
 
-async def told(mark: Path) -> list[int]:
+async def written_pids(mark: Path) -> list[int]:
     """The processes, once all of them have said who they are."""
 
     def said(name: str) -> str:
@@ -45,8 +45,8 @@ def test_what_it_runs_ends_when_it_is_killed(tmp_path: Path, role: str) -> None:
     else:
         run(world.build_and_schedule(world.commit("hangs", solver_sh=script)))
     killed = Commands(world).start(role, "scripted")
-    family = run(told(mark))
-    assert not any(map(gone, family))
+    pids = run(written_pids(mark))
+    assert not any(map(gone, pids))
     killed.kill()
     killed.communicate()
-    run(until_gone(*family))
+    run(until_gone(*pids))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzzing.support.scripted_bucket import World
-from tests.fuzzing.support.vanishing import until_gone
+from tests.fuzzing.support.process_exit import until_gone
+from tests.fuzzing.support.scripted_solver import World
 from tests.support.running import run
 from tests.support.waiting import until
 from windlass.domain.errors import NotFound, Unreachable, WindlassError
@@ -27,7 +27,7 @@ mkdir build && cp solver.sh build/solver
 
 
 def queue_of(world: World) -> BuildQueue:
-    return run(world.board.queue.read())
+    return run(world.pipeline.queue.read())
 
 
 def log_of(world: World, commit: str) -> str:
@@ -37,7 +37,7 @@ def log_of(world: World, commit: str) -> str:
 
 
 async def both_exist(world: World, commit: str) -> bool:
-    return await world.board.has_build(commit)
+    return await world.pipeline.has_build(commit)
 
 
 def test_both_builds_are_uploaded_and_the_commit_is_built(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_both_builds_are_uploaded_and_the_commit_is_built(tmp_path: Path) -> Non
     assert run(both_exist(world, first))
     assert (queue_of(world).queue, queue_of(world).built) == ((second,), (first,))
     assert "production build" in log_of(world, first)
-    assert not run(world.board.leases.read()).build
+    assert not run(world.pipeline.leases.read()).build
 
 
 def test_if_either_build_fails_nothing_is_uploaded_and_the_log_is_kept(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_killed_builder_loses_the_commit_to_the_next_and_at_last_it_fails(
     assert run(world.build()).outcome == "nothing", "its lease has not run out"
     for _ in range(2):  # two more builders die
         world.clock.ahead_ms += 3_600_000
-        assert run(BuildSteps(world.board).take(1_000)).held is not None
+        assert run(BuildSteps(world.pipeline).take(1_000)).held is not None
     world.clock.ahead_ms += 3_600_000
     report = run(world.build())
     assert (report.outcome, report.given_up) == ("nothing", [commit])
@@ -155,7 +155,7 @@ def test_a_stopped_builder_gives_the_commit_back(tmp_path: Path) -> None:
     assert (builder.returncode, "given back" in said) == (5, True)
     assert not Path(f"/proc/{script}").exists()
     assert queue_of(world).queue == (commit,)
-    assert not run(world.board.leases.read()).build
+    assert not run(world.pipeline.leases.read()).build
 
 
 def test_an_unknown_commit_by_hand_changes_nothing(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_a_shallow_clone_is_named_and_the_commit_stays(tmp_path: Path) -> None:
     with pytest.raises(WindlassError, match="unshallow"):
         run(world.build())
     assert queue_of(world).queue == (old,)
-    assert not run(world.board.leases.read()).build
+    assert not run(world.pipeline.leases.read()).build
 
 
 def test_a_repository_that_does_not_answer_is_not_the_commits_fault(tmp_path: Path) -> None:
@@ -228,6 +228,6 @@ def test_only_one_of_two_builders_gets_a_commit(tmp_path: Path) -> None:
     world = World(tmp_path)
     commit = world.commit("one")
     run(world.enqueue(commit))
-    assert run(BuildSteps(world.board).take(60_000)).held is not None
+    assert run(BuildSteps(world.pipeline).take(60_000)).held is not None
     assert run(world.build()).outcome == "nothing"
     assert not run(world.bucket.exists(build_key("scripted", "production", commit)))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.fuzzing.support.scripted_bucket import World
+from tests.fuzzing.support.scripted_solver import World
 from tests.support.running import run
 from windlass.fuzzing.engines.engine import Engine
 from windlass.fuzzing.roles import corpus
@@ -24,15 +24,15 @@ def folder_with(path: Path, *contents: bytes) -> Path:
 
 def contents(world: World, into: Path) -> set[bytes]:
     into.mkdir()
-    run(Corpus(world.board).fetch(into))
+    run(Corpus(world.pipeline).fetch(into))
     return {path.read_bytes() for path in into.iterdir()}
 
 
 def test_what_was_added_comes_back_once(tmp_path: Path) -> None:
     world = World(tmp_path / "world")
-    merged = run(Corpus(world.board).merge(folder_with(tmp_path / "a", b"one", b"two", b"one")))
+    merged = run(Corpus(world.pipeline).merge(folder_with(tmp_path / "a", b"one", b"two", b"one")))
     assert (merged.inputs, merged.added) == (2, 2)
-    again = run(Corpus(world.board).merge(folder_with(tmp_path / "b", b"two", b"three")))
+    again = run(Corpus(world.pipeline).merge(folder_with(tmp_path / "b", b"two", b"three")))
     assert (again.inputs, again.added) == (3, 1)
     assert contents(world, tmp_path / "back") == {b"one", b"two", b"three"}
 
@@ -42,7 +42,7 @@ def test_what_several_add_at_once_is_all_there(tmp_path: Path) -> None:
     folders = [folder_with(tmp_path / str(n), b"all", b"input %d" % n) for n in range(3)]
 
     async def all_at_once() -> None:
-        await asyncio.gather(*(Corpus(world.board).merge(folder) for folder in folders))
+        await asyncio.gather(*(Corpus(world.pipeline).merge(folder) for folder in folders))
 
     run(all_at_once())
     assert contents(world, tmp_path / "back") == {b"all", *(b"input %d" % n for n in range(3))}
@@ -50,20 +50,20 @@ def test_what_several_add_at_once_is_all_there(tmp_path: Path) -> None:
 
 def test_what_was_pruned_goes_and_what_others_added_stays(tmp_path: Path) -> None:
     world = World(tmp_path / "world")
-    run(Corpus(world.board).merge(folder_with(tmp_path / "a", b"kept", b"pruned")))
+    run(Corpus(world.pipeline).merge(folder_with(tmp_path / "a", b"kept", b"pruned")))
     mine = tmp_path / "mine"
     mine.mkdir()
-    fetched = run(Corpus(world.board).fetch(mine))
-    run(Corpus(world.board).merge(folder_with(tmp_path / "b", b"of others")))
+    fetched = run(Corpus(world.pipeline).fetch(mine))
+    run(Corpus(world.pipeline).merge(folder_with(tmp_path / "b", b"of others")))
     (mine / name_of(b"pruned")).unlink()
-    run(Corpus(world.board).merge(mine, fetched))
+    run(Corpus(world.pipeline).merge(mine, fetched))
     assert contents(world, tmp_path / "back") == {b"kept", b"of others"}
 
 
 def test_a_damaged_archive_counts_as_empty(tmp_path: Path) -> None:
     world = World(tmp_path / "world")
     run(world.bucket.put(KEY, b"no archive at all"))
-    run(Corpus(world.board).merge(folder_with(tmp_path / "a", b"new")))
+    run(Corpus(world.pipeline).merge(folder_with(tmp_path / "a", b"new")))
     assert contents(world, tmp_path / "back") == {b"new"}
 
 

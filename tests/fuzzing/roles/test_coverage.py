@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.fuzzing.support.scripted_bucket import World
+from tests.fuzzing.support.scripted_solver import World
 from tests.support.debian import missing_reason
 from tests.support.running import run
 from windlass.domain.errors import InvalidInput, NotFound, WindlassError
@@ -39,7 +39,7 @@ FILES = {
 
 
 async def map_tests(world: World, **options: Any) -> CoverageReport:
-    working = CoverageRole(world.solver, world.board, world.work("coverage"), cores=2)
+    working = CoverageRole(world.solver, world.pipeline, world.work("coverage"), cores=2)
     return await working.run_once(**options)
 
 

@@ -7,18 +7,18 @@ import msgspec
 import pytest
 
 from tests.fuzzing.support.commands import Commands
-from tests.fuzzing.support.rig import PassingOn
-from tests.fuzzing.support.scripted_bucket import BROKEN, FINE, TEST, World
+from tests.fuzzing.support.rig import ForwardingBucket
+from tests.fuzzing.support.scripted_solver import BROKEN, FINE, TEST, World
 from tests.support.running import run
 from windlass.domain.errors import InvalidInput, NotFound
-from windlass.fuzzing.buckets.bucket import Changed, Stored
+from windlass.fuzzing.buckets.bucket import PreconditionFailed, Stored
 from windlass.fuzzing.buckets.layout import build_key, coverage_key
 from windlass.fuzzing.coverage.coverage_map import CoverageMap, Function, encode
 from windlass.fuzzing.engines.engine import EngineFailed
 from windlass.fuzzing.findings.record import Finding
-from windlass.fuzzing.findings.store import Shelf
+from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.roles.fuzzer import Fuzzer, FuzzReport
-from windlass.fuzzing.state.pipeline import Board
+from windlass.fuzzing.state.pipeline import Pipeline
 
 SLOW_MS = 120_000  # a limit, not a wait: runs end at the first bug
 TITLE = "SIGABRT: bad limit"
@@ -35,14 +35,14 @@ echo fine
 
 
 async def findings_of(world: World) -> list[Finding]:
-    return [finding async for finding in Shelf(world.board).all(print)]
+    return [finding async for finding in FindingStore(world.pipeline).all(print)]
 
 
 def counts(world: World) -> dict[str, int]:
-    return {entry.hash: entry.fuzz_count for entry in run(world.board.schedule.read())}
+    return {entry.hash: entry.fuzz_count for entry in run(world.pipeline.schedule.read())}
 
 
-async def hunt(world: World, commit: str) -> FuzzReport:
+async def loop(world: World, commit: str) -> FuzzReport:
     return await world.fuzz(commit, until_bug=True, budget_ms=SLOW_MS)
 
 
@@ -51,7 +51,7 @@ def test_a_bug_is_found_reported_and_counted(tmp_path: Path) -> None:
     good = world.commit("good")
     bad = world.commit("bad", solver_sh=BROKEN)
     run(world.build_and_schedule(good, bad))
-    report = run(hunt(world, bad))
+    report = run(loop(world, bad))
     assert (report.outcome, report.fuzz_count, counts(world)) == ("fuzzed", 1, {good: 0, bad: 1})
     (finding,) = run(findings_of(world))
     assert (finding.title, finding.introduced_by, finding.last_good) == (TITLE, bad, good)
@@ -61,7 +61,7 @@ def test_a_bug_is_found_reported_and_counted(tmp_path: Path) -> None:
     assert page is not None
     assert f"windlass fuzz findings reproduce scripted {finding.key}" in page.body.decode()
     assert bad in page.body.decode()
-    assert not run(world.board.leases.read()).fuzz
+    assert not run(world.pipeline.leases.read()).fuzz
 
 
 def test_what_a_run_did_is_kept(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_an_old_bug_is_not_blamed_on_the_commit_that_was_fuzzed(tmp_path: Path) 
     bad = world.commit("bad", solver_sh=BROKEN)
     later = [world.commit(f"later {n}") for n in range(3)]
     run(world.build_and_schedule(good, bad, *later))
-    run(hunt(world, later[-1]))
+    run(loop(world, later[-1]))
     (finding,) = run(findings_of(world))
     assert (finding.introduced_by, finding.last_good, finding.old) == (bad, good, True)
     assert finding.found_in == later[-1]
@@ -95,7 +95,7 @@ def test_a_bug_in_all_builds_names_nobody(tmp_path: Path) -> None:
     first = world.commit("bad", solver_sh=BROKEN)
     second = world.commit("still bad")
     run(world.build_and_schedule(first, second))
-    run(hunt(world, second))
+    run(loop(world, second))
     (finding,) = run(findings_of(world))
     assert (finding.introduced_by, finding.last_good) == (first, None)
 
@@ -107,8 +107,8 @@ def test_the_same_bug_is_one_finding_and_closed_when_mended_and_open_when_back(
     bad = world.commit("bad", solver_sh=BROKEN)
     again = world.commit("again")
     run(world.build_and_schedule(bad, again))
-    run(hunt(world, bad))
-    run(hunt(world, again))
+    run(loop(world, bad))
+    run(loop(world, again))
     (finding,) = run(findings_of(world))
     assert (finding.times, finding.seen_in) == (2, [bad, again])
     mended = world.commit("mended", solver_sh=FINE)
@@ -119,7 +119,7 @@ def test_the_same_bug_is_one_finding_and_closed_when_mended_and_open_when_back(
     assert (finding.state, finding.closed_in) == ("closed", mended)
     back = world.commit("back", solver_sh=BROKEN)
     run(world.build_and_schedule(back))
-    run(hunt(world, back))
+    run(loop(world, back))
     (finding,) = run(findings_of(world))
     assert (finding.state, finding.reopened, finding.closed_in) == ("open", 1, None)
 
@@ -128,7 +128,7 @@ def test_a_failure_that_is_not_seen_again_is_no_finding(tmp_path: Path) -> None:
     world = World(tmp_path, cores=1)
     commit = world.commit("flaky", solver_sh=FLAKY.format(mark=tmp_path / "mark"))
     run(world.build_and_schedule(commit))
-    report = run(hunt(world, commit))
+    report = run(loop(world, commit))
     assert (report.findings, report.fuzz_count) == ([], 1)
     assert report.statistics is not None
     assert report.statistics.bugs == 1
@@ -153,7 +153,7 @@ def test_a_run_that_failed_to_fuzz_does_not_count(tmp_path: Path) -> None:
     with pytest.raises(EngineFailed, match="expected tests"):
         run(world.fuzz(budget_ms=1_000))
     assert counts(world) == {commit: 0}
-    assert not run(world.board.leases.read()).fuzz
+    assert not run(world.pipeline.leases.read()).fuzz
 
 
 def test_a_missing_binary_is_passed_over_and_leaves_the_schedule(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_a_damaged_map_means_all_tests(tmp_path: Path) -> None:
     run(world.build_and_schedule(commit))
     run(world.bucket.put(coverage_key("scripted"), b"no map"))
     said: list[str] = []
-    report = run(world.fuzz(budget_ms=1_000, told=said.append))
+    report = run(world.fuzz(budget_ms=1_000, notify=said.append))
     assert (report.tests, report.chosen_by) == (1, "all, for there is no coverage map")
     assert any("of no use" in line for line in said)
 
@@ -210,7 +210,7 @@ def test_an_unknown_engine_is_named_with_those_that_are_known(tmp_path: Path) ->
     run(world.build_and_schedule(commit))
     solver = msgspec.structs.replace(world.solver, engine={"name": "magic"})
     with pytest.raises(InvalidInput, match="afl, command, libfuzzer, typefuzz"):
-        run(Fuzzer(solver, world.board, world.work("fuzzer")).run_once())
+        run(Fuzzer(solver, world.pipeline, world.work("fuzzer")).run_once())
     assert counts(world) == {commit: 0}
 
 
@@ -219,25 +219,25 @@ def test_a_finding_that_cannot_be_read_stops_no_run(tmp_path: Path) -> None:
     bad = world.commit("bad", solver_sh=BROKEN)
     later = world.commit("later")
     run(world.build_and_schedule(bad, later))
-    (key,) = run(hunt(world, bad)).findings
+    (key,) = run(loop(world, bad)).findings
     record = tmp_path / f"bucket/solvers/scripted/findings/{key}/finding.json"
     record.write_text("{ edited by hand")
-    told: list[str] = []
-    report = run(world.fuzz(later, until_bug=True, budget_ms=SLOW_MS, told=told.append))
+    messages: list[str] = []
+    report = run(world.fuzz(later, until_bug=True, budget_ms=SLOW_MS, notify=messages.append))
     assert (report.outcome, report.findings, report.fuzz_count) == ("fuzzed", [], 1)
-    assert any(f"findings/{key}/finding.json" in line for line in told)
+    assert any(f"findings/{key}/finding.json" in line for line in messages)
     assert record.read_text() == "{ edited by hand"
     code, said, complained = Commands(world).run("status", "scripted")
     assert (code, "findings 0 open" in said, key in complained) == (0, True, True)
     assert Commands(world).ask("findings", "scripted") == []
 
 
-class Crowded(PassingOn):
+class Crowded(ForwardingBucket):
     """Somebody is always faster in writing the corpus."""
 
     async def put_if(self, key: str, *words: Any, **options: Any) -> Stored:
         if "/corpus/" in key:
-            raise Changed(key)
+            raise PreconditionFailed(key)
         return await super().put_if(key, *words, **options)
 
 
@@ -245,9 +245,9 @@ def test_a_corpus_that_cannot_be_written_costs_no_run(tmp_path: Path) -> None:
     world = World(tmp_path)
     commit = world.commit("good")
     run(world.build_and_schedule(commit))
-    world.board = Board(Crowded(world.bucket), "scripted", world.board.around, "test")
-    told: list[str] = []
-    report = run(world.fuzz(budget_ms=1_500, told=told.append))
+    world.pipeline = Pipeline(Crowded(world.bucket), "scripted", world.pipeline.runtime, "test")
+    messages: list[str] = []
+    report = run(world.fuzz(budget_ms=1_500, notify=messages.append))
     assert (report.outcome, report.fuzz_count) == ("fuzzed", 1)
-    assert any("the corpus stays as it was" in line for line in told)
+    assert any("the corpus stays as it was" in line for line in messages)
     assert len(world.objects("statistics")) == 1

@@ -10,16 +10,16 @@ import pytest
 from tests.fuzzing.support.repository import START_S, Repository
 from tests.fuzzing.support.rig import Rig, Scripted
 from windlass.domain.errors import Conflict, NotFound, WindlassError
-from windlass.fuzzing.buckets.bucket import Busy
+from windlass.fuzzing.buckets.bucket import ConcurrentWrite
 from windlass.fuzzing.buckets.directory import DirectoryBucket
-from windlass.fuzzing.config.solver_file import Commits as Settings
-from windlass.fuzzing.roles.manager import Manager, Report
-from windlass.fuzzing.sources.git_commits import GitCommits
+from windlass.fuzzing.config.solver_file import CommitSettings
+from windlass.fuzzing.roles.manager import Manager, ManagerReport
+from windlass.fuzzing.sources.git_commits import GitCommitSource
 from windlass.fuzzing.sources.mirror import Mirror
 from windlass.fuzzing.state.documents import BuildQueue, Entry
 
 DAY_S = 86_400
-USUAL = Settings()
+USUAL = CommitSettings()
 MIDNIGHT_S = START_S - START_S % DAY_S + DAY_S
 
 
@@ -32,29 +32,29 @@ class Managed(Rig):
         self.repository = Repository(folder / "repository")
         self.clock.ms = START_S * 1000
 
-    def manager(self, bucket: Scripted | None = None, settings: Settings = USUAL) -> Manager:
+    def manager(self, bucket: Scripted | None = None, settings: CommitSettings = USUAL) -> Manager:
         address = str(self.repository.folder)
         mirror = Mirror(address, self.folder / "mirror.git")
-        board = self.board if bucket is None else self.another_board("two", bucket)
-        return Manager(board, GitCommits(mirror, "main", address), settings)
+        pipeline = self.pipeline if bucket is None else self.another_pipeline("two", bucket)
+        return Manager(pipeline, GitCommitSource(mirror, "main", address), settings)
 
-    def manage(self, settings: Settings = USUAL) -> Report:
+    def manage(self, settings: CommitSettings = USUAL) -> ManagerReport:
         return self.run(self.manager(settings=settings).run_once())
 
     def queue(self) -> BuildQueue:
-        return self.run(self.board.queue.read())
+        return self.run(self.pipeline.queue.read())
 
     def schedule(self) -> list[tuple[str, int]]:
-        return [(e.hash, e.fuzz_count) for e in self.run(self.board.schedule.read())]
+        return [(e.hash, e.fuzz_count) for e in self.run(self.pipeline.schedule.read())]
 
     def checked(self) -> str | None:
-        return self.run(self.board.state.read()).last_checked_commit
+        return self.run(self.pipeline.state.read()).last_checked_commit
 
     def put_built(self, *commits: str) -> None:
-        self.run(self.board.queue.update(lambda queue: queue._replace(built=commits)))
+        self.run(self.pipeline.queue.update(lambda queue: queue._replace(built=commits)))
 
     def put_schedule(self, *entries: Entry) -> None:
-        self.run(self.board.schedule.update(lambda _: entries))
+        self.run(self.pipeline.schedule.update(lambda _: entries))
 
 
 @pytest.fixture
@@ -80,13 +80,13 @@ def test_a_second_run_finds_nothing_new(managed: Managed) -> None:
     managed.repository.commit("a.cpp")
     managed.manage()
     before = managed.queue()
-    assert managed.manage() == Report(head=managed.checked() or "")
+    assert managed.manage() == ManagerReport(head=managed.checked() or "")
     assert managed.queue() == before
 
 
 def test_a_fresh_start_takes_the_newest_few(managed: Managed) -> None:
     commits = [managed.repository.commit(f"{n}.c") for n in range(6)]
-    report = managed.manage(Settings(fresh=3))
+    report = managed.manage(CommitSettings(fresh=3))
     assert report.queued == tuple(commits[-3:])
     assert report.fresh
 
@@ -115,7 +115,7 @@ def test_a_forced_push_starts_from_the_newest_few(managed: Managed) -> None:
     managed.manage()
     managed.repository.git("reset", "--hard", "--quiet", base)
     other = managed.repository.commit("c.cpp")
-    report = managed.manage(Settings(fresh=1))
+    report = managed.manage(CommitSettings(fresh=1))
     assert "moved" in report.fresh
     assert report.queued == (other,)
     assert managed.checked() == other
@@ -124,7 +124,7 @@ def test_a_forced_push_starts_from_the_newest_few(managed: Managed) -> None:
 def test_an_unknown_last_commit_starts_from_the_newest_few(managed: Managed) -> None:
     newest = managed.repository.commit("a.cpp")
     unknown = "f" * 40
-    managed.run(managed.board.state.update(lambda s: s._replace(last_checked_commit=unknown)))
+    managed.run(managed.pipeline.state.update(lambda s: s._replace(last_checked_commit=unknown)))
     report = managed.manage()
     assert "not in the repository" in report.fresh
     assert managed.checked() == newest
@@ -159,7 +159,7 @@ def test_old_commits_that_arrive_today_are_passed_over_unless_all_are_wanted(
     managed.manage()
     old = managed.repository.commit("b.cpp", at_s=START_S - 30 * DAY_S)
     new = managed.repository.commit("c.cpp", at_s=START_S + 60)
-    assert managed.manage(Settings(window="all")).queued == (old, new)
+    assert managed.manage(CommitSettings(window="all")).queued == (old, new)
 
     second = managed.repository.commit("d.cpp", at_s=START_S - 20 * DAY_S)
     report = managed.manage()
@@ -208,7 +208,7 @@ def test_how_far_it_looked_is_noted_after_all_else(managed: Managed) -> None:
     new = managed.repository.commit("b.cpp")
     managed.put_built("c1")
     managed.upload("c1")
-    troubled = Scripted(managed.bucket, None, *[Busy("409")] * 4)
+    troubled = Scripted(managed.bucket, None, *[ConcurrentWrite("409")] * 4)
     with pytest.raises(Conflict, match="fuzzing-schedule"):
         managed.run(managed.manager(troubled).run_once())
     assert managed.checked() == before
@@ -243,7 +243,7 @@ def test_a_commit_by_hand_is_queued_whatever_it_changes(managed: Managed) -> Non
 
 def test_a_commit_by_hand_leaves_failed(managed: Managed) -> None:
     commit = managed.repository.commit("a.cpp")
-    managed.run(managed.board.queue.update(lambda queue: queue._replace(failed=(commit,))))
+    managed.run(managed.pipeline.queue.update(lambda queue: queue._replace(failed=(commit,))))
     managed.run(managed.manager().add(commit))
     assert (managed.queue().queue, managed.queue().failed) == ((commit,), ())
 
@@ -283,7 +283,8 @@ def test_a_shallow_clone_that_ends_before_the_last_commit_says_so(managed: Manag
     address = f"file://{managed.repository.folder}"
     subprocess.run(["git", "clone", "--quiet", "--depth=1", address, shallow], check=True)
     mirror = Mirror(f"file://{shallow}", managed.folder / "other.git")
-    manager = Manager(managed.board, GitCommits(mirror, "main", str(shallow)), Settings())
+    source = GitCommitSource(mirror, "main", str(shallow))
+    manager = Manager(managed.pipeline, source, CommitSettings())
     before = managed.checked()
     with pytest.raises(WindlassError, match="shallow"):
         managed.run(manager.run_once())

@@ -5,17 +5,17 @@ from pathlib import Path
 import pytest
 
 from tests.fuzzing.support.commands import Commands
-from tests.fuzzing.support.scripted_bucket import BROKEN, World
+from tests.fuzzing.support.scripted_solver import BROKEN, World
 from tests.support.running import run
 from tests.support.s3 import S3Server
 from windlass.fuzzing.buckets.bucket import Bucket
 from windlass.fuzzing.buckets.layout import build_key
 from windlass.fuzzing.roles.build_steps import BuildSteps
 from windlass.fuzzing.roles.fuzz_steps import FuzzSteps
-from windlass.fuzzing.roles.plan import Foresight
+from windlass.fuzzing.roles.plan import Planner
 from windlass.fuzzing.state import rules
 from windlass.fuzzing.state.documents import Entry, Schedule
-from windlass.fuzzing.state.pipeline import Board
+from windlass.fuzzing.state.pipeline import Pipeline
 
 HOUR_MS = 3_600_000
 
@@ -37,18 +37,18 @@ async def objects_of(bucket: Bucket) -> dict[str, bytes]:
     return found
 
 
-def foresight(world: World) -> Foresight:
-    return Foresight(world.solver, world.board, world.work("foresight"))
+def planner(world: World) -> Planner:
+    return Planner(world.solver, world.pipeline, world.work("foresight"))
 
 
-def someone(world: World) -> Board:
+def someone(world: World) -> Pipeline:
     """Another machine on the same bucket."""
-    return Board(world.bucket, "scripted", world.board.around, "somebody else")
+    return Pipeline(world.bucket, "scripted", world.pipeline.runtime, "somebody else")
 
 
 async def set_schedule(world: World, *counts: tuple[str, int]) -> None:
     entries: Schedule = tuple(Entry(commit, count) for commit, count in counts)
-    await world.board.schedule.update(lambda _: entries)
+    await world.pipeline.schedule.update(lambda _: entries)
 
 
 def test_no_role_and_no_step_writes_a_byte(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_no_role_and_no_step_writes_a_byte(tmp_path: Path) -> None:
     run(world.build_and_schedule(one, two))
     run(world.bucket.delete([build_key("scripted", "production", two)]))
     run(world.enqueue(three))
-    run(world.board.queue.update(lambda q: q._replace(failed=(world.commit("bad", b_sh="x"),))))
+    run(world.pipeline.queue.update(lambda q: q._replace(failed=(world.commit("bad", b_sh="x"),))))
     fuzz = Commands(world)
     before = files_of(world.folder / "bucket")
     for words, said in (
@@ -76,8 +76,10 @@ def test_no_role_and_no_step_writes_a_byte(tmp_path: Path) -> None:
     ):
         role, *rest = words
         step = rest[:1] if rest and not rest[0].startswith("-") else []
-        code, told, complained = fuzz.run(role, *step, "scripted", *rest[len(step) :], "--dry-run")
-        assert (code, said in told) == (0, True), (words, told, complained)
+        code, printed, complained = fuzz.run(
+            role, *step, "scripted", *rest[len(step) :], "--dry-run"
+        )
+        assert (code, said in printed) == (0, True), (words, printed, complained)
         assert files_of(world.folder / "bucket") == before, words
 
 
@@ -94,7 +96,7 @@ def test_an_s3_server_is_not_written_to(tmp_path: Path, s3_server: S3Server) -> 
 
     world = World(tmp_path)
     bucket = S3Bucket("dry-runs", **s3_server.options())
-    world.board = Board(bucket, "scripted", world.board.around, "test")
+    world.pipeline = Pipeline(bucket, "scripted", world.pipeline.runtime, "test")
     variables = {"WINDLASS_FUZZ_BUCKET": "s3://dry-runs"} | s3_server.environment()
     fuzz = Commands(world, **variables)
     first, second = world.commit("one"), world.commit("two")
@@ -104,8 +106,8 @@ def test_an_s3_server_is_not_written_to(tmp_path: Path, s3_server: S3Server) -> 
     before = run(objects_of(bucket))
     assert len(before) > 4
     for words in (("builder", "scripted"), ("fuzzer", "scripted")):
-        code, told, complained = fuzz.run(*words, "--dry-run")
-        assert (code, "nothing was written" in told) == (0, True), complained
+        code, printed, complained = fuzz.run(*words, "--dry-run")
+        assert (code, "nothing was written" in printed) == (0, True), complained
     assert run(objects_of(bucket)) == before
 
 
@@ -117,7 +119,7 @@ def test_what_the_builder_would_do_is_what_it_does(tmp_path: Path) -> None:
         assert run(BuildSteps(someone(world)).take(1, crashed)).held
         world.clock.ahead_ms += HOUR_MS
     run(BuildSteps(someone(world)).take(HOUR_MS, held))
-    plan = run(foresight(world).build())
+    plan = run(planner(world).build())
     assert (plan.outcome, plan.commit) == ("would build", next_one)
     assert plan.why == "the first of 3 in the queue that nobody builds"
     assert [(p.commit, p.holder) for p in plan.passed_over] == [(held, "somebody else")]
@@ -133,11 +135,11 @@ def test_what_the_builder_would_do_is_what_it_does(tmp_path: Path) -> None:
 
 def test_why_nothing_would_be_built(tmp_path: Path) -> None:
     world = World(tmp_path)
-    assert run(foresight(world).build()).why == "nothing waits in the queue"
+    assert run(planner(world).build()).why == "nothing waits in the queue"
     commit = world.commit("one")
     run(world.enqueue(commit))
     run(BuildSteps(someone(world)).take(HOUR_MS))
-    plan = run(foresight(world).build())
+    plan = run(planner(world).build())
     assert (plan.outcome, plan.commit) == ("nothing", None)
     assert plan.why == "somebody builds each commit of the queue"
     assert plan.writes == []
@@ -149,7 +151,7 @@ def test_what_the_fuzzer_would_do_is_what_it_does(tmp_path: Path) -> None:
     run(world.build_and_schedule(gone, held, chosen))
     run(world.bucket.delete([build_key("scripted", "production", gone)]))
     run(FuzzSteps(someone(world)).select(HOUR_MS, held))
-    plan = run(foresight(world).fuzz(budget_ms=2_000))
+    plan = run(planner(world).fuzz(budget_ms=2_000))
     assert (plan.outcome, plan.commit, plan.removed) == ("would fuzz", chosen, [gone])
     assert "the least fuzzed that nobody fuzzes (never so far)" in plan.why
     assert [p.commit for p in plan.passed_over] == [held]
@@ -182,19 +184,19 @@ def test_the_removal_rule_is_told(
     run(world.build_and_schedule(commit))
     others = [f"other{n}" for n in range(1, len(counts))]
     run(set_schedule(world, *zip((commit, *others), counts, strict=True)))
-    plan = run(foresight(world).fuzz())
+    plan = run(planner(world).fuzz())
     assert (plan.commit, plan.fuzz_count, plan.fuzz_count_after) == (commit, 0, after)
     assert rule in plan.rule
-    schedule = run(world.board.schedule.read())
-    told = {entry.hash: entry.fuzz_count for entry in rules.count_fuzzing(schedule, commit)}
-    assert told.get(commit) == after
+    schedule = run(world.pipeline.schedule.read())
+    counted = {entry.hash: entry.fuzz_count for entry in rules.count_fuzzing(schedule, commit)}
+    assert counted.get(commit) == after
 
 
 def test_why_nothing_would_be_fuzzed(tmp_path: Path) -> None:
     world = World(tmp_path)
-    assert "the schedule is empty" in run(foresight(world).fuzz()).why
+    assert "the schedule is empty" in run(planner(world).fuzz()).why
     commit = world.commit("one", solver_sh=BROKEN)
     run(world.build_and_schedule(commit))
     run(FuzzSteps(someone(world)).select(HOUR_MS))
-    plan = run(foresight(world).fuzz())
+    plan = run(planner(world).fuzz())
     assert (plan.outcome, plan.why) == ("nothing", "somebody fuzzes each commit of the schedule")

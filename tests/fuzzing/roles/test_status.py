@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 
 from tests.fuzzing.support.commands import Commands
-from tests.fuzzing.support.scripted_bucket import World
+from tests.fuzzing.support.scripted_solver import World
 from tests.support.running import run
 from windlass.fuzzing.findings.record import Finding, State
-from windlass.fuzzing.findings.store import Shelf
+from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.roles.build_steps import BuildSteps
 from windlass.fuzzing.roles.fuzz_steps import FuzzSteps
 from windlass.fuzzing.state.documents import BuildQueue, Entry
-from windlass.fuzzing.state.pipeline import Board
+from windlass.fuzzing.state.pipeline import Pipeline
 
 WIDTH = 80
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
@@ -28,9 +28,9 @@ TITLE = "heap-buffer-overflow in " + "::".join(["a_namespace"] * 12)
 
 async def fill(world: World) -> None:
     """Something at every station."""
-    other = Board(world.bucket, "scripted", world.board.around, HOLDER)
-    await world.board.queue.update(lambda _: BuildQueue(tuple(QUEUED), (), (FAILED,)))
-    await world.board.schedule.update(lambda _: (Entry(OLD, 3), Entry(NEW, 0)))
+    other = Pipeline(world.bucket, "scripted", world.pipeline.runtime, HOLDER)
+    await world.pipeline.queue.update(lambda _: BuildQueue(tuple(QUEUED), (), (FAILED,)))
+    await world.pipeline.schedule.update(lambda _: (Entry(OLD, 3), Entry(NEW, 0)))
     await BuildSteps(other).take(600_000)
     for commit in (OLD, NEW):
         await world.bucket.put(f"solvers/scripted/builds/production/{commit}.tar.gz", b"")
@@ -42,7 +42,7 @@ async def fill(world: World) -> None:
             key=key, title=TITLE, state=state, engine="command", command=[], input="input",
             size=1, shown=5, tried=5, found_in=NEW, found_at_ms=0, introduced_by=OLD, last_good="x",
         )  # fmt: skip
-        await Shelf(world.board).update(key, lambda _, new=finding: new)  # type: ignore[misc]
+        await FindingStore(world.pipeline).update(key, lambda _, new=finding: new)  # type: ignore[misc]
 
 
 def on_a_terminal(fuzz: Commands, *words: str) -> list[str]:
@@ -97,5 +97,5 @@ def test_an_empty_pipeline_says_so(tmp_path: Path) -> None:
     assert "queue 0 ─┬─► built 0 ──► schedule 0 ──► findings 0 open, 0 closed" in said
     assert "checked   never\n" in said
     assert "coverage  no map yet\n" in said
-    told = Commands(world).ask("status", "scripted")
-    assert (told["queue"], told["schedule"], told["findings"]) == ([], [], [])
+    shown = Commands(world).ask("status", "scripted")
+    assert (shown["queue"], shown["schedule"], shown["findings"]) == ([], [], [])

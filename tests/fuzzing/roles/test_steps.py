@@ -10,7 +10,7 @@ from windlass.domain.errors import Conflict
 from windlass.fuzzing.buckets.directory import DirectoryBucket
 from windlass.fuzzing.buckets.layout import build_key, build_log_key
 from windlass.fuzzing.roles.build_steps import BuildSteps
-from windlass.fuzzing.roles.fuzz_steps import Counted, FuzzSteps
+from windlass.fuzzing.roles.fuzz_steps import CountResult, FuzzSteps
 from windlass.fuzzing.state.documents import BuildQueue, Entry
 
 HOUR_MS = 3_600_000
@@ -20,23 +20,23 @@ class Stepped(Rig):
     """A queue and a schedule, and several who step."""
 
     def builder(self, name: str = "one", tries: int = 3) -> BuildSteps:
-        return BuildSteps(self.another_board(name), tries)
+        return BuildSteps(self.another_pipeline(name), tries)
 
     def fuzzer(self, name: str = "one") -> FuzzSteps:
-        return FuzzSteps(self.another_board(name))
+        return FuzzSteps(self.another_pipeline(name))
 
     def put_queue(self, *commits: str) -> None:
-        self.run(self.board.queue.update(lambda queue: queue._replace(queue=commits)))
+        self.run(self.pipeline.queue.update(lambda queue: queue._replace(queue=commits)))
 
     def put_schedule(self, *entries: Entry) -> None:
-        self.run(self.board.schedule.update(lambda _: entries))
+        self.run(self.pipeline.schedule.update(lambda _: entries))
         self.upload(*(entry.hash for entry in entries))
 
     def queue(self) -> BuildQueue:
-        return self.run(self.board.queue.read())
+        return self.run(self.pipeline.queue.read())
 
     def schedule(self) -> list[tuple[str, int]]:
-        return [(e.hash, e.fuzz_count) for e in self.run(self.board.schedule.read())]
+        return [(e.hash, e.fuzz_count) for e in self.run(self.pipeline.schedule.read())]
 
     def take(self, name: str = "one", commit: str | None = None) -> str | None:
         held = self.run(self.builder(name).take(HOUR_MS, commit)).held
@@ -173,12 +173,12 @@ def test_a_commit_that_others_finished_meanwhile_is_not_taken(rig: Stepped) -> N
     rig.upload("c1")
 
     async def finish() -> None:
-        other = BuildSteps(rig.another_board("other"))
+        other = BuildSteps(rig.another_pipeline("other"))
         held = (await other.take(HOUR_MS)).held
         assert held is not None
         await other.mark_built(held.commit, held.token)
 
-    late = BuildSteps(rig.another_board("late", Scripted(rig.bucket, finish)))
+    late = BuildSteps(rig.another_pipeline("late", Scripted(rig.bucket, finish)))
     held = rig.run(late.take(HOUR_MS)).held
     assert held is not None
     assert held.commit == "c2"
@@ -211,7 +211,7 @@ def test_fuzzing_is_counted_and_the_lease_given_back(each: Stepped) -> None:
     each.put_schedule(Entry("c1"))
     held = each.run(each.fuzzer().select(HOUR_MS)).held
     assert held is not None
-    assert each.run(each.fuzzer().increment("c1", held.token)) == Counted(True, 1)
+    assert each.run(each.fuzzer().increment("c1", held.token)) == CountResult(True, 1)
     assert each.select("again") == "c1"
 
 
@@ -219,7 +219,7 @@ def test_the_removal_rule_is_applied_when_it_is_counted(rig: Stepped) -> None:
     rig.put_schedule(*(Entry(f"c{n}") for n in range(5)))
     held = rig.run(rig.fuzzer().select(HOUR_MS)).held
     assert held is not None
-    assert rig.run(rig.fuzzer().increment("c0", held.token)) == Counted(True, None)
+    assert rig.run(rig.fuzzer().increment("c0", held.token)) == CountResult(True, None)
     assert [commit for commit, _ in rig.schedule()] == ["c1", "c2", "c3", "c4"]
 
 

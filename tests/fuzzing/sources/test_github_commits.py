@@ -13,7 +13,7 @@ from tests.fuzzing.support.github_server import PROJECT, GitHubServer, github_se
 from tests.fuzzing.support.repository import Repository
 from windlass.domain.errors import Conflict, InvalidInput, NotFound, Unreachable, WindlassError
 from windlass.fuzzing.sources.github_api import GitHub, project_of
-from windlass.fuzzing.sources.github_commits import GitHubCommits
+from windlass.fuzzing.sources.github_commits import GitHubCommitSource
 
 T = TypeVar("T")
 
@@ -27,16 +27,18 @@ class Asked:
         self.server: GitHubServer
 
     @asynccontextmanager
-    async def commits(self, project: str = PROJECT) -> AsyncIterator[GitHubCommits]:
+    async def commits(self, project: str = PROJECT) -> AsyncIterator[GitHubCommitSource]:
         async with github_server(self.repository) as self.server:
             api = GitHub(self.server.address, project, "made-here", self.clock)
-            commits = GitHubCommits(api, "main")
+            commits = GitHubCommitSource(api, "main")
             try:
                 yield commits
             finally:
                 await commits.close()
 
-    def ask(self, question: Callable[[GitHubCommits], Awaitable[T]], project: str = PROJECT) -> T:
+    def ask(
+        self, question: Callable[[GitHubCommitSource], Awaitable[T]], project: str = PROJECT
+    ) -> T:
         async def work() -> T:
             async with self.commits(project) as commits:
                 return await question(commits)
@@ -133,7 +135,7 @@ def test_a_server_that_asks_to_wait_is_waited_for(
     soon = str((began + 30_000) // 1000)
     answer = (status, {name: value.replace("SOON", soon) for name, value in headers.items()})
 
-    async def question(commits: GitHubCommits) -> str:
+    async def question(commits: GitHubCommitSource) -> str:
         asked.server.script = [answer]
         return (await commits.since(None, 1)).head
 
@@ -144,18 +146,18 @@ def test_a_server_that_asks_to_wait_is_waited_for(
 def test_a_limit_that_lasts_too_long_is_told(asked: Asked) -> None:
     asked.repository.commit("a.cpp")
 
-    async def question(commits: GitHubCommits) -> object:
+    async def question(commits: GitHubCommitSource) -> object:
         asked.server.script = [(429, {"Retry-After": "3600"})]
         return await commits.since(None, 1)
 
-    with pytest.raises(Conflict, match="3600 s") as told:
+    with pytest.raises(Conflict, match="3600 s") as refused:
         asked.ask(question)
-    assert told.value.code == "rate_limited"
-    assert told.value.retry_after_ms == 3_600_000
+    assert refused.value.code == "rate_limited"
+    assert refused.value.retry_after_ms == 3_600_000
 
 
 def test_waiting_has_an_end_even_if_each_wait_is_short(asked: Asked) -> None:
-    async def question(commits: GitHubCommits) -> object:
+    async def question(commits: GitHubCommitSource) -> object:
         asked.server.script = [(429, {"Retry-After": "50"})] * 9
         return await commits.since(None, 1)
 
@@ -165,7 +167,7 @@ def test_waiting_has_an_end_even_if_each_wait_is_short(asked: Asked) -> None:
 
 
 def test_a_refusal_names_the_token(asked: Asked) -> None:
-    async def question(commits: GitHubCommits) -> object:
+    async def question(commits: GitHubCommitSource) -> object:
         asked.server.script = [(403, {})]
         return await commits.since(None, 1)
 
@@ -190,7 +192,7 @@ def test_an_unknown_commit_is_not_found(asked: Asked) -> None:
 
 
 def test_a_server_that_stays_in_trouble_is_given_up(asked: Asked) -> None:
-    async def question(commits: GitHubCommits) -> object:
+    async def question(commits: GitHubCommitSource) -> object:
         asked.server.script = [(500, {})] * 9
         return await commits.since(None, 1)
 
@@ -200,7 +202,7 @@ def test_a_server_that_stays_in_trouble_is_given_up(asked: Asked) -> None:
 
 
 def test_the_token_goes_nowhere_else(asked: Asked) -> None:
-    async def question(commits: GitHubCommits) -> object:
+    async def question(commits: GitHubCommitSource) -> object:
         asked.server.script = [(302, {"Location": "http://127.0.0.1:9/elsewhere"})]
         return await commits.since(None, 1)
 
@@ -212,7 +214,7 @@ def test_nobody_there_is_unreachable(asked: Asked) -> None:
     async def question() -> None:
         api = GitHub("http://127.0.0.1:9", PROJECT, None, asked.clock)
         try:
-            await GitHubCommits(api, "main").since(None, 1)
+            await GitHubCommitSource(api, "main").since(None, 1)
         finally:
             await api.close()
 

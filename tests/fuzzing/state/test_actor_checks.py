@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from tests.fuzzing.support import actor_checks
-from tests.fuzzing.support.actor_runs import Ended
-from windlass.fuzzing.buckets.dry_run import DryBucket
-from windlass.fuzzing.roles import build_steps as steps_build
-from windlass.fuzzing.roles import manager
+from tests.fuzzing.support.actor_runs import ActorRun
+from windlass.fuzzing.buckets.dry_run import DryRunBucket
+from windlass.fuzzing.roles import build_steps, manager
 from windlass.fuzzing.state import leases, rules
 from windlass.fuzzing.state.documents import BuildQueue, State, Version
 
@@ -19,13 +18,15 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 def no_conditions(patch: pytest.MonkeyPatch) -> None:
     """The server writes whatever comes."""
-    refusing = DryBucket.put_if
+    refusing = DryRunBucket.put_if
 
-    async def put_if(self: DryBucket, key: str, body: bytes, *, expected: Any, **rest: Any) -> Any:
+    async def put_if(
+        self: DryRunBucket, key: str, body: bytes, *, expected: Any, **rest: Any
+    ) -> Any:
         there = await self.get(key)
         return await refusing(self, key, body, expected=there and there.etag, **rest)
 
-    patch.setattr(DryBucket, "put_if", put_if)
+    patch.setattr(DryRunBucket, "put_if", put_if)
 
 
 def no_nonces(patch: pytest.MonkeyPatch) -> None:
@@ -57,7 +58,7 @@ def checked_too_early(patch: pytest.MonkeyPatch) -> None:
         found = list(commits)
         if found:
             last = found[-1].hash
-            await self._board.state.update(lambda state: State(last, state.checked_at_ms))
+            await self._pipeline.state.update(lambda state: State(last, state.checked_at_ms))
         return await queueing(self, found)
 
     patch.setattr(manager.Manager, "_queue", queue)
@@ -65,50 +66,52 @@ def checked_too_early(patch: pytest.MonkeyPatch) -> None:
 
 def left_the_queue_when_taken(patch: pytest.MonkeyPatch) -> None:
     """A commit leaves the queue when its build begins; if that dies, nobody knows of it."""
-    taking = steps_build.BuildSteps.take
+    taking = build_steps.BuildSteps.take
 
-    async def take(self: steps_build.BuildSteps, *words: Any) -> Any:
+    async def take(self: build_steps.BuildSteps, *words: Any) -> Any:
         took = await taking(self, *words)
         if took.held is not None:
             gone = took.held.commit
-            await self._board.queue.update(lambda q: q._replace(queue=rules.without(q.queue, gone)))
+            await self._pipeline.queue.update(
+                lambda q: q._replace(queue=rules.without(q.queue, gone))
+            )
         return took
 
-    patch.setattr(steps_build.BuildSteps, "take", take)
+    patch.setattr(build_steps.BuildSteps, "take", take)
 
 
-def caught(check: Callable[[Ended], None]) -> bool:
+def caught(check: Callable[[ActorRun], None]) -> bool:
     """Whether one of a few worlds does not pass the check, or comes to a halt."""
     for seed in SEEDS:
         try:
-            check(Ended(seed))
+            check(ActorRun(seed))
         except AssertionError:
             return True
     return False
 
 
-def one_chain(ended: Ended) -> None:
+def one_chain(ended: ActorRun) -> None:
     actor_checks.check_one_chain(ended.journal)
 
 
-def builds_apart(ended: Ended) -> None:
+def builds_apart(ended: ActorRun) -> None:
     actor_checks.check_apart(ended.journal.builds)
 
 
-def fuzzings_apart(ended: Ended) -> None:
+def fuzzings_apart(ended: ActorRun) -> None:
     actor_checks.check_apart(ended.journal.fuzzings)
 
 
-def completed_once(ended: Ended) -> None:
+def completed_once(ended: ActorRun) -> None:
     actor_checks.check_completed_once(ended.journal)
 
 
-def counted_once(ended: Ended) -> None:
+def counted_once(ended: ActorRun) -> None:
     actor_checks.check_counted_once(ended.journal)
 
 
-def none_lost(ended: Ended) -> None:
-    actor_checks.check_none_lost(ended.journal, ended.code, ended.standing)
+def none_lost(ended: ActorRun) -> None:
+    actor_checks.check_none_lost(ended.journal, ended.code, ended.pending)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +127,7 @@ def none_lost(ended: Ended) -> None:
     ],
 )
 def test_a_planted_bug_is_caught(
-    monkeypatch: pytest.MonkeyPatch, plant: Plant, check: Callable[[Ended], None]
+    monkeypatch: pytest.MonkeyPatch, plant: Plant, check: Callable[[ActorRun], None]
 ) -> None:
     plant(monkeypatch)
     assert caught(check)

@@ -12,7 +12,7 @@ from tests.fuzzing.support.actor_checks import (
     check_one_chain,
     completions,
 )
-from tests.fuzzing.support.actor_runs import STEPS, Ended
+from tests.fuzzing.support.actor_runs import STEPS, ActorRun
 from tests.fuzzing.support.actors import World
 from tests.support.s3 import S3Server
 from windlass.ports.loop_time import pass_time
@@ -22,39 +22,39 @@ REAL_STEPS = 150
 
 
 @pytest.fixture(scope="module", params=[1, 2, 3])
-def ended(request: pytest.FixtureRequest) -> Ended:
-    return Ended(request.param)
+def ended(request: pytest.FixtureRequest) -> ActorRun:
+    return ActorRun(request.param)
 
 
-def test_every_fault_really_happened(ended: Ended) -> None:
+def test_every_fault_really_happened(ended: ActorRun) -> None:
     kinds = {"409", "412", "unsent", "lost", "crash before", "crash after"}
     assert set(ended.journal.faults) == kinds
     assert ended.journal.steps >= STEPS
 
 
-def test_versions_form_one_chain(ended: Ended) -> None:
+def test_versions_form_one_chain(ended: ActorRun) -> None:
     check_one_chain(ended.journal)
 
 
-def test_no_commit_is_lost(ended: Ended) -> None:
-    check_none_lost(ended.journal, ended.code, ended.standing)
+def test_no_commit_is_lost(ended: ActorRun) -> None:
+    check_none_lost(ended.journal, ended.code, ended.pending)
 
 
-def test_no_commit_is_built_twice_to_completion(ended: Ended) -> None:
+def test_no_commit_is_built_twice_to_completion(ended: ActorRun) -> None:
     assert len(completions(ended.journal)) > 20
     check_completed_once(ended.journal)
 
 
-def test_no_commit_is_built_by_two_at_once(ended: Ended) -> None:
+def test_no_commit_is_built_by_two_at_once(ended: ActorRun) -> None:
     check_apart(ended.journal.builds)
 
 
-def test_no_commit_is_fuzzed_by_two_at_once(ended: Ended) -> None:
+def test_no_commit_is_fuzzed_by_two_at_once(ended: ActorRun) -> None:
     assert len(ended.journal.fuzzings) > 50
     check_apart(ended.journal.fuzzings)
 
 
-def test_what_was_fuzzed_is_counted_once(ended: Ended) -> None:
+def test_what_was_fuzzed_is_counted_once(ended: ActorRun) -> None:
     assert sum(ended.journal.acknowledged.values()) > 50
     check_counted_once(ended.journal)
 
@@ -82,7 +82,7 @@ def test_the_same_holds_on_a_real_server(s3_server: S3Server) -> None:
         bucket = S3Bucket("actors", **s3_server.options())
         world = World(bucket, FastClock(), seed=4)
         await world.run(REAL_STEPS)
-        await world.settle()
+        await world.sync()
         return world
 
     journal = asyncio.run(work()).journal

@@ -9,9 +9,9 @@ from tests.support.running import run
 from windlass.clock import RealClock
 from windlass.domain.errors import Conflict, Unreachable
 from windlass.fuzzing.state.lease_keeper import while_held
-from windlass.fuzzing.state.leases import Held
+from windlass.fuzzing.state.leases import HeldLease
 
-HELD = Held("c" * 40, "token", 0, 1)
+HELD = HeldLease("c" * 40, "token", 0, 1)
 LENGTH_MS = 30
 
 
@@ -23,7 +23,7 @@ class Steps:
         self.renewed = 0
         self.enough = asyncio.Event()
 
-    async def renew(self, held: Held, length_ms: int) -> Held:
+    async def renew(self, held: HeldLease, length_ms: int) -> HeldLease:
         if self._outcomes:
             raise self._outcomes.pop(0)
         self.renewed += 1

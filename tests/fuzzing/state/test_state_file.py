@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from tests.fuzzing.support.fault_proxy import fault_proxy
-from tests.fuzzing.support.rig import KINDS_OF_BUCKETS, Lost, Rig, Scripted, rigs
+from tests.fuzzing.support.rig import KINDS_OF_BUCKETS, LostAnswer, Rig, Scripted, rigs
 from tests.support.s3 import S3Server
 from windlass.domain.errors import Conflict
-from windlass.fuzzing.buckets.bucket import Busy, Changed
+from windlass.fuzzing.buckets.bucket import ConcurrentWrite, PreconditionFailed
 from windlass.fuzzing.buckets.directory import DirectoryBucket
 from windlass.fuzzing.buckets.layout import state_key
 from windlass.fuzzing.state import rules
 from windlass.fuzzing.state.documents import BuildQueue, Entry, Schedule
-from windlass.fuzzing.state.state_file import Misshapen
+from windlass.fuzzing.state.state_file import UnreadableState
 
 QUEUE = state_key("toy", "build-queue.json")
 SCHEDULE = state_key("toy", "fuzzing-schedule.json")
@@ -50,9 +50,9 @@ def schedules(commit: str) -> Callable[[Schedule], Schedule]:
 async def overwriting(rig: Rig, key: str) -> None:
     """A step that would replace what stands in a file."""
     if key == QUEUE:
-        await rig.board.queue.update(lambda _: BuildQueue())
+        await rig.pipeline.queue.update(lambda _: BuildQueue())
     else:
-        await rig.board.schedule.update(lambda _: ())
+        await rig.pipeline.schedule.update(lambda _: ())
 
 
 def document(rig: Rig, key: str) -> object:
@@ -63,9 +63,9 @@ def document(rig: Rig, key: str) -> object:
 
 def test_files_have_exactly_the_described_shapes(each: Rig) -> None:
     async def work() -> None:
-        await each.board.queue.update(adds("c1"))
-        await each.board.schedule.update(schedules("c1"))
-        await each.board.state.update(lambda state: state._replace(last_checked_commit="c1"))
+        await each.pipeline.queue.update(adds("c1"))
+        await each.pipeline.schedule.update(schedules("c1"))
+        await each.pipeline.state.update(lambda state: state._replace(last_checked_commit="c1"))
 
     each.run(work())
     queue = document(each, QUEUE)
@@ -83,8 +83,8 @@ def test_each_write_follows_from_the_one_before(each: Rig) -> None:
     async def work() -> list[int]:
         seqs = []
         for commit in ("c1", "c2", "c3"):
-            await each.board.schedule.update(schedules(commit))
-            seqs.append((await each.board.schedule.version()).seq)
+            await each.pipeline.schedule.update(schedules(commit))
+            seqs.append((await each.pipeline.schedule.version()).seq)
         return seqs
 
     assert each.run(work()) == [1, 2, 3]
@@ -94,15 +94,15 @@ def test_a_content_that_comes_back_is_another_version(each: Rig) -> None:
     """Otherwise a writer that has seen the first one could overwrite the third."""
 
     async def work() -> None:
-        await each.board.schedule.update(lambda _: (Entry("a"),))
+        await each.pipeline.schedule.update(lambda _: (Entry("a"),))
         first = await each.bucket.get(SCHEDULE)
-        await each.board.schedule.update(lambda _: (Entry("b"),))
-        await each.board.schedule.update(lambda _: (Entry("a"),))
+        await each.pipeline.schedule.update(lambda _: (Entry("b"),))
+        await each.pipeline.schedule.update(lambda _: (Entry("a"),))
         third = await each.bucket.get(SCHEDULE)
         assert first is not None
         assert third is not None
         assert json.loads(first.body) == json.loads(third.body)
-        with pytest.raises(Changed):
+        with pytest.raises(PreconditionFailed):
             await each.bucket.put_if(SCHEDULE, b"[]", expected=first.etag)
 
     each.run(work())
@@ -113,80 +113,86 @@ def test_a_schedule_whose_attributes_were_lost_goes_on_counting(each: Rig) -> No
 
     async def work() -> int:
         for commit in ("c1", "c2", "c3"):
-            await each.board.schedule.update(schedules(commit))
+            await each.pipeline.schedule.update(schedules(commit))
         stored = await each.bucket.get(SCHEDULE)
         assert stored is not None
         await each.bucket.put_if(SCHEDULE, stored.body, expected=stored.etag)
-        await each.board.schedule.update(schedules("c4"))
-        return (await each.board.schedule.version()).seq
+        await each.pipeline.schedule.update(schedules("c4"))
+        return (await each.pipeline.schedule.version()).seq
 
     assert each.run(work()) == 4
 
 
 def test_nothing_is_written_where_nothing_changes(rig: Rig) -> None:
-    board = rig.another_board("two", bucket := Scripted(rig.bucket))
-    rig.run(board.queue.update(adds("c1")))
-    assert not rig.run(board.queue.update(adds("c1"))).applied
+    pipeline = rig.another_pipeline("two", bucket := Scripted(rig.bucket))
+    rig.run(pipeline.queue.update(adds("c1")))
+    assert not rig.run(pipeline.queue.update(adds("c1"))).applied
     assert bucket.writes == 1
 
 
 def test_another_writer_is_faster_and_both_changes_hold(rig: Rig) -> None:
     async def faster() -> None:
-        await rig.board.queue.update(adds("theirs"))
+        await rig.pipeline.queue.update(adds("theirs"))
 
-    board = rig.another_board("two", Scripted(rig.bucket, faster))
-    assert rig.run(board.queue.update(adds("ours"))).applied
-    assert rig.run(rig.board.queue.read()).queue == ("theirs", "ours")
+    pipeline = rig.another_pipeline("two", Scripted(rig.bucket, faster))
+    assert rig.run(pipeline.queue.update(adds("ours"))).applied
+    assert rig.run(rig.pipeline.queue.read()).queue == ("theirs", "ours")
 
 
 def test_a_busy_server_is_asked_again(rig: Rig) -> None:
-    board = rig.another_board("two", Scripted(rig.bucket, Busy("409"), Busy("409")))
+    pipeline = rig.another_pipeline(
+        "two", Scripted(rig.bucket, ConcurrentWrite("409"), ConcurrentWrite("409"))
+    )
     began = rig.clock.now_ms()
-    assert rig.run(board.queue.update(adds("c1"))).applied
+    assert rig.run(pipeline.queue.update(adds("c1"))).applied
     assert rig.clock.now_ms() - began >= 200  # it waited, longer each time
 
 
 def test_a_write_whose_answer_was_lost_is_recognised(rig: Rig) -> None:
-    board = rig.another_board("two", bucket := Scripted(rig.bucket, Lost()))
-    assert rig.run(board.queue.update(adds("c1"))).applied
+    pipeline = rig.another_pipeline("two", bucket := Scripted(rig.bucket, LostAnswer()))
+    assert rig.run(pipeline.queue.update(adds("c1"))).applied
     assert bucket.writes == 1
-    assert rig.run(rig.board.queue.version()).seq == 1
+    assert rig.run(rig.pipeline.queue.version()).seq == 1
 
 
 def test_it_is_recognised_among_those_that_others_wrote_after_it(rig: Rig) -> None:
     """Counting twice what was fuzzed once would be the harm."""
-    rig.run(rig.board.schedule.update(schedules("c1")))
+    rig.run(rig.pipeline.schedule.update(schedules("c1")))
 
     async def later() -> None:
         for commit in ("c2", "c3"):
-            await rig.board.schedule.update(schedules(commit))
+            await rig.pipeline.schedule.update(schedules(commit))
 
-    board = rig.another_board("two", Scripted(rig.bucket, Lost(later)))
-    rig.run(board.schedule.update(lambda known: rules.count_fuzzing(known, "c1")))
-    counts = {entry.hash: entry.fuzz_count for entry in rig.run(rig.board.schedule.read())}
+    pipeline = rig.another_pipeline("two", Scripted(rig.bucket, LostAnswer(later)))
+    rig.run(pipeline.schedule.update(lambda known: rules.count_fuzzing(known, "c1")))
+    counts = {entry.hash: entry.fuzz_count for entry in rig.run(rig.pipeline.schedule.read())}
     assert counts == {"c1": 1, "c2": 0, "c3": 0}
 
 
 def test_a_write_that_never_arrived_is_sent_again(rig: Rig) -> None:
-    board = rig.another_board("two", bucket := Scripted(rig.bucket, "unsent"))
-    assert rig.run(board.queue.update(adds("c1"))).applied
+    pipeline = rig.another_pipeline("two", bucket := Scripted(rig.bucket, "unsent"))
+    assert rig.run(pipeline.queue.update(adds("c1"))).applied
     assert bucket.writes == 2
 
 
 def test_three_retries_and_then_nothing_was_changed(rig: Rig) -> None:
-    rig.run(rig.board.queue.update(adds("c1")))
+    rig.run(rig.pipeline.queue.update(adds("c1")))
     before = rig.run(rig.bucket.get(QUEUE))
-    board = rig.another_board("two", bucket := Scripted(rig.bucket, *[Busy("409")] * 9))
+    pipeline = rig.another_pipeline(
+        "two", bucket := Scripted(rig.bucket, *[ConcurrentWrite("409")] * 9)
+    )
     with pytest.raises(Conflict, match="nothing was changed") as spent:
-        rig.run(board.queue.update(adds("c2")))
+        rig.run(pipeline.queue.update(adds("c2")))
     assert QUEUE in str(spent.value)
     assert bucket.writes == 4
     assert rig.run(rig.bucket.get(QUEUE)) == before
 
 
 def test_the_last_try_may_be_the_one_whose_answer_was_lost(rig: Rig) -> None:
-    board = rig.another_board("two", Scripted(rig.bucket, *[Busy("409")] * 3, Lost()))
-    assert rig.run(board.queue.update(adds("c1"))).applied
+    pipeline = rig.another_pipeline(
+        "two", Scripted(rig.bucket, *[ConcurrentWrite("409")] * 3, LostAnswer())
+    )
+    assert rig.run(pipeline.queue.update(adds("c1"))).applied
 
 
 @pytest.mark.parametrize(
@@ -212,7 +218,7 @@ def test_a_file_out_of_shape_is_kept_aside_and_never_overwritten(
 ) -> None:
     rig.run(rig.bucket.put(key, body))
     for _ in range(2):
-        with pytest.raises(Misshapen, match=key.replace(".", r"\.")) as found:
+        with pytest.raises(UnreadableState, match=key.replace(".", r"\.")) as found:
             rig.run(overwriting(rig, key))
         kept = rig.run(rig.bucket.get(found.value.copy))
         assert kept is not None
@@ -224,16 +230,16 @@ def test_a_file_out_of_shape_is_kept_aside_and_never_overwritten(
 
 def test_once_a_file_is_put_right_the_next_run_goes_on(rig: Rig) -> None:
     rig.run(rig.bucket.put(QUEUE, b"{"))
-    with pytest.raises(Misshapen):
-        rig.run(rig.board.queue.read())
+    with pytest.raises(UnreadableState):
+        rig.run(rig.pipeline.queue.read())
     rig.run(rig.bucket.put(QUEUE, b'{"queue": ["c1"], "built": [], "failed": []}'))
-    rig.run(rig.board.queue.update(adds("c2")))
-    assert rig.run(rig.board.queue.read()).queue == ("c1", "c2")
+    rig.run(rig.pipeline.queue.update(adds("c2")))
+    assert rig.run(rig.pipeline.queue.read()).queue == ("c1", "c2")
 
 
 def test_a_file_that_others_wrote_in_the_described_shape_is_taken_on(each: Rig) -> None:
     each.run(each.bucket.put(SCHEDULE, b'[{"hash": "c1", "fuzz_count": 2, "note": "x"}]'))
-    each.run(each.board.schedule.update(schedules("c2")))
+    each.run(each.pipeline.schedule.update(schedules("c2")))
     assert document(each, SCHEDULE) == [
         {"hash": "c1", "fuzz_count": 2, "note": "x"},
         {"hash": "c2", "fuzz_count": 0},
@@ -242,7 +248,7 @@ def test_a_file_that_others_wrote_in_the_described_shape_is_taken_on(each: Rig) 
 
 def test_fields_of_others_stay(rig: Rig) -> None:
     rig.run(rig.bucket.put(QUEUE, b'{"queue": [], "comment": {"by": "somebody"}}'))
-    rig.run(rig.board.queue.update(adds("c1")))
+    rig.run(rig.pipeline.queue.update(adds("c1")))
     queue = document(rig, QUEUE)
     assert isinstance(queue, dict)
     assert queue["comment"] == {"by": "somebody"}
@@ -264,14 +270,14 @@ def test_troubles_of_a_real_server_end_well(
         async with fault_proxy(s3_server.endpoint) as proxy:
             options = s3_server.options() | {"endpoint": proxy.address}
             bucket = S3Bucket("faults", f"run-{hash(str(script)) & 0xFFFFFF}", **options)
-            board = made.another_board("two", bucket)
-            await board.schedule.update(schedules("c1"))
+            pipeline = made.another_pipeline("two", bucket)
+            await pipeline.schedule.update(schedules("c1"))
             proxy.script = list(script)
             proxy.writes = 0
-            await board.schedule.update(lambda known: rules.count_fuzzing(known, "c1"))
+            await pipeline.schedule.update(lambda known: rules.count_fuzzing(known, "c1"))
             assert proxy.script == []
-            version = await board.schedule.version()
-            return await board.schedule.read(), version.seq, proxy.writes
+            version = await pipeline.schedule.version()
+            return await pipeline.schedule.read(), version.seq, proxy.writes
 
     found, seq, writes = made.run(work())
     made.close()

@@ -86,8 +86,8 @@ class Runner:
         for step in [*before, last]:
             if self._step(step, env, values) != 0:
                 return "failure"
-        for wanted, told in job.get("outputs", {}).items():
-            values[f"needs.{name}.outputs.{wanted}"] = _filled(told, values)
+        for wanted, template in job.get("outputs", {}).items():
+            values[f"needs.{name}.outputs.{wanted}"] = _filled(template, values)
         return "success"
 
     def _step(self, step: Any, env: Any, values: dict[str, str]) -> int:
@@ -105,8 +105,8 @@ class Runner:
             ["bash", "-e", script], cwd=workspace, timeout=LONGEST_S, check=False,
             env=self._machine | given | {"GITHUB_OUTPUT": str(output)},
         )  # fmt: skip
-        told = dict(line.split("=", 1) for line in output.read_text().splitlines())
-        values.update({f"steps.{step.get('id')}.outputs.{n}": v for n, v in told.items()})
+        outputs = dict(line.split("=", 1) for line in output.read_text().splitlines())
+        values.update({f"steps.{step.get('id')}.outputs.{n}": v for n, v in outputs.items()})
         return done.returncode
 
     def _check_out(self, workspace: Path, depth: str) -> None:

@@ -71,7 +71,7 @@ def check_completed_once(journal: Journal) -> None:
     """No commit is built twice to completion, and no completion that was told is lost."""
     moved = completions(journal)
     assert max(moved.values()) == 1, moved.most_common(1)
-    lost = [commit for commit, told in journal.marked.items() if told > moved[commit]]
+    lost = [commit for commit, count in journal.marked.items() if count > moved[commit]]
     assert lost == []
 
 
@@ -80,15 +80,15 @@ def check_counted_once(journal: Journal) -> None:
     counted = countings(journal)
     twice = [commit for commit, count in counted.items() if count > journal.finished[commit]]
     assert twice == []
-    lost = [c for c, told in journal.acknowledged.items() if told > counted[c]]
+    lost = [c for c, count in journal.acknowledged.items() if count > counted[c]]
     assert lost == []
 
 
-def check_none_lost(journal: Journal, code: Sequence[str], standing: set[str]) -> None:
+def check_none_lost(journal: Journal, code: Sequence[str], pending: set[str]) -> None:
     """Each commit with code that a manager has looked at stands somewhere, or was fuzzed."""
     fuzzed = {commit for commit, count in countings(journal).items() if count}
     # The newest ones came after the last look of a manager.
-    newest = max(standing | fuzzed, key=lambda commit: int(commit[1:]))
+    newest = max(pending | fuzzed, key=lambda commit: int(commit[1:]))
     looked_at = code[: code.index(newest) + 1]
     assert len(looked_at) > 50
-    assert [commit for commit in looked_at if commit not in standing | fuzzed] == []
+    assert [commit for commit in looked_at if commit not in pending | fuzzed] == []

@@ -1,7 +1,7 @@
 """A world of actors, run to its end on virtual time."""
 
 from tests.fuzzing.support.actors import Nothing, World
-from windlass.fuzzing.buckets.dry_run import DryBucket
+from windlass.fuzzing.buckets.dry_run import DryRunBucket
 from windlass.fuzzing.state.documents import BuildQueue, Schedule
 from windlass.simulator.clock import VirtualClock
 from windlass.simulator.loop import VirtualLoop
@@ -9,18 +9,18 @@ from windlass.simulator.loop import VirtualLoop
 STEPS = 1_000
 
 
-class Ended:
+class ActorRun:
     """A world after its thousand steps, and what stands in its files."""
 
     def __init__(self, seed: int) -> None:
         loop = VirtualLoop(lambda _: None)
         try:
-            self.world = World(DryBucket(Nothing()), VirtualClock(loop), seed)
+            self.world = World(DryRunBucket(Nothing()), VirtualClock(loop), seed)
             loop.run_until_complete(self.world.run(STEPS))
-            loop.run_until_complete(self.world.settle())
-            board = self.world.board()
-            self.queue: BuildQueue = loop.run_until_complete(board.queue.read())
-            self.schedule: Schedule = loop.run_until_complete(board.schedule.read())
+            loop.run_until_complete(self.world.sync())
+            pipeline = self.world.pipeline()
+            self.queue: BuildQueue = loop.run_until_complete(pipeline.queue.read())
+            self.schedule: Schedule = loop.run_until_complete(pipeline.schedule.read())
             self.code = [
                 c.hash for c in self.world.line.commits() if self.world.line.has_code(c.hash)
             ]
@@ -29,7 +29,7 @@ class Ended:
         self.journal = self.world.journal
 
     @property
-    def standing(self) -> set[str]:
+    def pending(self) -> set[str]:
         """The commits that are somewhere in the files."""
         queue = self.queue
         return {*queue.queue, *queue.built, *queue.failed, *(e.hash for e in self.schedule)}

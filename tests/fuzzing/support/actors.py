@@ -8,17 +8,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.fuzzing.support.rig import PassingOn
+from tests.fuzzing.support.rig import ForwardingBucket
 from windlass.domain.errors import Conflict
-from windlass.fuzzing.buckets.bucket import Bucket, Busy, Changed, Stored, Unclear
+from windlass.fuzzing.buckets.bucket import (
+    Bucket,
+    ConcurrentWrite,
+    OutcomeUnknown,
+    PreconditionFailed,
+    Stored,
+)
 from windlass.fuzzing.buckets.layout import KINDS, build_key
-from windlass.fuzzing.config.solver_file import Commits as Settings
+from windlass.fuzzing.config.solver_file import CommitSettings
 from windlass.fuzzing.roles.build_steps import BuildSteps
 from windlass.fuzzing.roles.fuzz_steps import FuzzSteps
 from windlass.fuzzing.roles.manager import Manager
 from windlass.fuzzing.sources.commits import Commit, History
-from windlass.fuzzing.state.pipeline import Board
-from windlass.fuzzing.state.state_file import Around
+from windlass.fuzzing.state.pipeline import Pipeline
+from windlass.fuzzing.state.state_file import Runtime
 from windlass.ports.clock import Clock
 from windlass.simulator.clock import START_MS, SeededChance
 
@@ -29,7 +35,7 @@ class Crash(BaseException):
     """The machine of an actor is gone in the middle of a step."""
 
 
-class Nothing(PassingOn):
+class Nothing(ForwardingBucket):
     """What a new bucket holds."""
 
     def __init__(self) -> None:
@@ -68,7 +74,7 @@ class Spell(NamedTuple):
     ended: int
 
 
-class Troubled(PassingOn):
+class Troubled(ForwardingBucket):
     """Every call takes a while; one in `odds` conditional writes goes wrong in some way."""
 
     def __init__(
@@ -105,18 +111,18 @@ class Troubled(PassingOn):
         if fault:
             self._journal.faults[fault] += 1
         if fault == "409":
-            raise Busy(key)
+            raise ConcurrentWrite(key)
         if fault == "412":
-            raise Changed(key)
+            raise PreconditionFailed(key)
         if fault == "unsent":
-            raise Unclear(key)
+            raise OutcomeUnknown(key)
         if fault == "crash before":
             raise Crash
         stored = await self.inner.put_if(key, body, expected=expected, attributes=attributes)
         self._journal.versions.setdefault(key, []).append(stored)
         await self._delay()
         if fault == "lost":
-            raise Unclear(key)
+            raise OutcomeUnknown(key)
         if fault == "crash after":
             raise Crash
         return stored
@@ -180,21 +186,21 @@ class World:
         self.line = Line(clock, self.chance)
         self.bucket = Troubled(bucket, self.chance, clock, self.journal, odds=12)
         self._secrets = random.Random(seed + 1)
-        self._around = Around(clock, SeededChance(self.chance), self)
+        self._runtime = Runtime(clock, SeededChance(self.chance), self)
         self._boards = 0
 
     def secret(self) -> str:
         return f"{self._secrets.getrandbits(96):024x}"
 
-    def board(self) -> Board:
+    def pipeline(self) -> Pipeline:
         self._boards += 1
-        return Board(self.bucket, "toy", self._around, f"actor {self._boards}")
+        return Pipeline(self.bucket, "toy", self._runtime, f"actor {self._boards}")
 
     async def run(self, steps: int) -> None:
         roles = [self.manage] * 4 + [self.build] * 6 + [self.fuzz] * 6
         await asyncio.gather(*(self._act(role, steps) for role in roles))
 
-    async def settle(self) -> None:
+    async def sync(self) -> None:
         """Faults stop, leases run out, and everybody takes some more turns, one by one."""
         self.bucket.odds = 0
         for _ in range(3):
@@ -215,11 +221,11 @@ class World:
             await self.clock.sleep_ms(self.chance.randint(1, 10_000))
 
     async def manage(self) -> None:
-        await Manager(self.board(), self.line, Settings()).run_once()
+        await Manager(self.pipeline(), self.line, CommitSettings()).run_once()
 
     async def build(self) -> None:
-        board = self.board()
-        steps = BuildSteps(board, tries=5)
+        pipeline = self.pipeline()
+        steps = BuildSteps(pipeline, tries=5)
         held = (await steps.take(LEASE_MS)).held
         if held is None:
             return
@@ -231,7 +237,7 @@ class World:
             await self.clock.sleep_ms(self.chance.randint(500, long))
             ended = self.clock.now_ms()
             for kind in KINDS:
-                await board.bucket.put(build_key("toy", kind, held.commit), b"binary")
+                await pipeline.bucket.put(build_key("toy", kind, held.commit), b"binary")
             if self.chance.randrange(8):
                 self.journal.marked[held.commit] += await steps.mark_built(held.commit, held.token)
             else:
@@ -240,7 +246,7 @@ class World:
             self.journal.builds.append(Spell(held.commit, began, min(ended, held.until_ms)))
 
     async def fuzz(self) -> None:
-        steps = FuzzSteps(self.board())
+        steps = FuzzSteps(self.pipeline())
         held = (await steps.select(LEASE_MS)).held
         if held is None:
             return

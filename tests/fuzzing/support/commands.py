@@ -7,7 +7,7 @@ import subprocess
 import sys
 from typing import Any
 
-from tests.fuzzing.support.scripted_bucket import World
+from tests.fuzzing.support.scripted_solver import World
 
 
 class Commands:

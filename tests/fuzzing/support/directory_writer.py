@@ -13,8 +13,8 @@ from windlass.domain.errors import Conflict, StoreUnavailable
 from windlass.fuzzing.buckets.directory import DirectoryBucket
 from windlass.fuzzing.state import rules
 from windlass.fuzzing.state.documents import BuildQueue
-from windlass.fuzzing.state.open import real_around
-from windlass.fuzzing.state.pipeline import Board
+from windlass.fuzzing.state.open import real_runtime
+from windlass.fuzzing.state.pipeline import Pipeline
 
 
 def _queue(commit: str, queue: BuildQueue) -> BuildQueue:
@@ -23,14 +23,14 @@ def _queue(commit: str, queue: BuildQueue) -> BuildQueue:
 
 async def main() -> str:
     path, name, count, *limit = sys.argv[1:]
-    board = Board(DirectoryBucket(Path(path)), "toy", real_around(), name)
+    pipeline = Pipeline(DirectoryBucket(Path(path)), "toy", real_runtime(), name)
     if limit:
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit[0]), int(limit[0])))
     queued = 0
     while queued < int(count):
         commit = f"{name}-{queued}"
         try:
-            await board.queue.update(partial(_queue, commit))
+            await pipeline.queue.update(partial(_queue, commit))
             queued += 1
         except Conflict as spent:
             if spent.code != "contended":

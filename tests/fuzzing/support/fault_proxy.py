@@ -7,7 +7,7 @@ import aiohttp
 from aiohttp import web
 from yarl import URL
 
-from tests.fuzzing.support.s3_server import serving
+from tests.fuzzing.support.http_server import serving
 
 
 class FaultProxy:

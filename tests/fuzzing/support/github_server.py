@@ -8,8 +8,8 @@ from typing import Any
 
 from aiohttp import web
 
+from tests.fuzzing.support.http_server import serving
 from tests.fuzzing.support.repository import Repository
-from tests.fuzzing.support.s3_server import serving
 
 PROJECT = "owner/solver"
 

@@ -18,11 +18,11 @@ import pytest
 
 from tests.conformance.driver import SettableClock
 from tests.support.s3 import S3Server
-from windlass.fuzzing.buckets.bucket import Bucket, Listed, Stored, Unclear
+from windlass.fuzzing.buckets.bucket import Bucket, Listed, OutcomeUnknown, Stored
 from windlass.fuzzing.buckets.directory import DirectoryBucket
 from windlass.fuzzing.buckets.layout import KINDS, build_key
-from windlass.fuzzing.state.pipeline import Board
-from windlass.fuzzing.state.state_file import Around
+from windlass.fuzzing.state.pipeline import Pipeline
+from windlass.fuzzing.state.state_file import Runtime
 
 T = TypeVar("T")
 
@@ -30,14 +30,14 @@ KINDS_OF_BUCKETS = ("directory", "s3")
 _numbers = itertools.count(1)
 
 
-class Middle:
+class FixedJitter:
     """Jitter that is always the same."""
 
     def fraction(self) -> float:
         return 0.5
 
 
-class Numbered:
+class CountingNonces:
     """Nonces that are different and can be told apart."""
 
     def __init__(self) -> None:
@@ -47,8 +47,8 @@ class Numbered:
         return f"nonce{next(self._numbers)}"
 
 
-def an_around(clock: SettableClock | None = None) -> Around:
-    return Around(clock or SettableClock(), Middle(), Numbered())
+def a_runtime(clock: SettableClock | None = None) -> Runtime:
+    return Runtime(clock or SettableClock(), FixedJitter(), CountingNonces())
 
 
 def open_bucket(kind: str, request: pytest.FixtureRequest, folder: Path) -> Bucket:
@@ -60,10 +60,10 @@ def open_bucket(kind: str, request: pytest.FixtureRequest, folder: Path) -> Buck
     return S3Bucket(f"fuzzing-{next(_numbers)}", "below", **server.options())
 
 
-class PassingOn:
+class ForwardingBucket:
     """A bucket that passes everything on; tests override what is to go wrong."""
 
-    endures = True
+    persistent = True
 
     def __init__(self, inner: Bucket) -> None:
         self.inner = inner
@@ -101,21 +101,21 @@ class PassingOn:
         async for found in self.inner.list(prefix):
             yield found
 
-    async def sweep(self, prefix: str, older_than_ms: int, now_ms: int) -> int:
-        return await self.inner.sweep(prefix, older_than_ms, now_ms)
+    async def delete_expired(self, prefix: str, older_than_ms: int, now_ms: int) -> int:
+        return await self.inner.delete_expired(prefix, older_than_ms, now_ms)
 
     async def close(self) -> None:
         await self.inner.close()
 
 
-class Lost:
+class LostAnswer:
     """A write that is applied; its answer gets lost, and others write before one looks."""
 
     def __init__(self, *then: Callable[[], Awaitable[Any]]) -> None:
         self.then = then
 
 
-class Scripted(PassingOn):
+class Scripted(ForwardingBucket):
     """Conditional writes meet these misfortunes, one after another, and then none.
 
     `Lost` is written and raises `Unclear`, "unsent" only raises it; an exception is raised
@@ -140,15 +140,15 @@ class Scripted(PassingOn):
         if isinstance(misfortune, Exception):
             raise misfortune
         if misfortune == "unsent":
-            raise Unclear(key)
+            raise OutcomeUnknown(key)
         if callable(misfortune):
             await misfortune()
             misfortune = None
         stored = await self.inner.put_if(key, body, expected=expected, attributes=attributes)
-        if isinstance(misfortune, Lost):
+        if isinstance(misfortune, LostAnswer):
             for writer in misfortune.then:
                 await writer()
-            raise Unclear(key)
+            raise OutcomeUnknown(key)
         return stored
 
 
@@ -158,13 +158,13 @@ class Rig:
     def __init__(self, bucket: Bucket, kind: str = "directory") -> None:
         self.kind = kind
         self.clock = SettableClock()
-        self.around = an_around(self.clock)
+        self.runtime = a_runtime(self.clock)
         self.bucket = bucket
-        self.board = self.another_board("one")
+        self.pipeline = self.another_pipeline("one")
         self._runner = asyncio.Runner()
 
-    def another_board(self, holder: str, bucket: Bucket | None = None) -> Board:
-        return Board(bucket or self.bucket, "toy", self.around, holder)
+    def another_pipeline(self, holder: str, bucket: Bucket | None = None) -> Pipeline:
+        return Pipeline(bucket or self.bucket, "toy", self.runtime, holder)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return self._runner.run(work)

@@ -14,12 +14,12 @@ from windlass.cli.output import Json, errors
 from windlass.client.settings import data_directory
 from windlass.fuzzing.config.solver_file import Solver, load_named
 from windlass.fuzzing.processes.workspace import default_root
-from windlass.fuzzing.state.open import open_board
-from windlass.fuzzing.state.pipeline import Board
+from windlass.fuzzing.state.open import open_pipeline
+from windlass.fuzzing.state.pipeline import Pipeline
 
 T = TypeVar("T")
 
-PLACE: Final = Group("Place", sort_key=5)
+LOCATION: Final = Group("Location", sort_key=5)
 BUCKET_VARIABLE: Final = "WINDLASS_FUZZ_BUCKET"
 
 fuzz = App(name="fuzz", help="Fuzz the commits of a solver: find, build, fuzz, report.")
@@ -50,13 +50,13 @@ Token = Annotated[
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class Location:
     """Where the pipeline keeps its state, and where it works."""
 
     bucket: Annotated[
         str | None,
         Parameter(
-            group=PLACE,
+            group=LOCATION,
             metavar="URL",
             help="s3://BUCKET/PREFIX or a directory. Default: WINDLASS_FUZZ_BUCKET, else what "
             "the solver's file names, else `fuzzing` in the data directory.",
@@ -65,7 +65,7 @@ class Place:
     work: Annotated[
         Path | None,
         Parameter(
-            group=PLACE,
+            group=LOCATION,
             metavar="DIR",
             help="Where repositories and builds are kept between runs. Default: "
             "WINDLASS_FUZZ_WORK, else a folder of your cache.",
@@ -84,43 +84,43 @@ class Place:
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Manner(Place):
+class StepOptions(Location):
     """The place of a step, whether it is only shown, and for whom."""
 
     dry_run: DryRun = False
     json: Json = False
 
 
-HERE: Final = Place()
-PLAINLY: Final = Manner()
+DEFAULT_LOCATION: Final = Location()
+DEFAULT_OPTIONS: Final = StepOptions()
 
 
-class Opened(NamedTuple):
+class FuzzContext(NamedTuple):
     """A solver, its state, and where this machine works."""
 
     solver: Solver
-    board: Board
+    pipeline: Pipeline
     work: Path
 
 
 @asynccontextmanager
-async def opened(
-    name: str, at: Place, *, dry_run: bool = False, reading: bool = False
-) -> AsyncIterator[Opened]:
+async def open_context(
+    name: str, location: Location, *, dry_run: bool = False, reading: bool = False
+) -> AsyncIterator[FuzzContext]:
     """Everything a step needs; closed in the end."""
     solver = load_named(name)
-    url = at.bucket_of(solver)
-    board = await open_board(url, solver.name, dry_run=dry_run, reading=reading)
+    url = location.bucket_of(solver)
+    pipeline = await open_pipeline(url, solver.name, dry_run=dry_run, reading=reading)
     try:
-        yield Opened(solver, board, at.work_root())
+        yield FuzzContext(solver, pipeline, location.work_root())
     finally:
-        await board.bucket.close()
+        await pipeline.bucket.close()
 
 
 def run_step(
     name: str,
-    at: Place,
-    step: Callable[[Opened], Coroutine[Any, Any, T]],
+    location: Location,
+    step: Callable[[FuzzContext], Coroutine[Any, Any, T]],
     *,
     dry_run: bool = False,
     reading: bool = False,
@@ -128,8 +128,8 @@ def run_step(
     """Open a solver's state, take a step, close it; `reading` changes nothing."""
 
     async def work() -> T:
-        async with opened(name, at, dry_run=dry_run, reading=reading) as there:
-            return await step(there)
+        async with open_context(name, location, dry_run=dry_run, reading=reading) as context:
+            return await step(context)
 
     return asyncio.run(work())
 
@@ -139,7 +139,7 @@ def warn(text: str) -> None:
     errors.print(text, style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
-def tell_workflow(**outputs: str) -> None:
+def set_workflow_outputs(**outputs: str) -> None:
     """Outputs of a step of GitHub Actions, where this is one."""
     file = os.environ.get("GITHUB_OUTPUT")
     if file:

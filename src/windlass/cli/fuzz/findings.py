@@ -1,4 +1,4 @@
-"""`windlass fuzz findings`: what was found, and whether it is still there."""
+"""`windlass fuzz findings`: what was found, and whether it is still context."""
 
 import shutil
 from collections.abc import Callable
@@ -7,16 +7,25 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from windlass.cli.fuzz.app import HERE, DryRun, Opened, Place, SolverName, fuzz, run_step, warn
+from windlass.cli.fuzz.app import (
+    DEFAULT_LOCATION,
+    DryRun,
+    FuzzContext,
+    Location,
+    SolverName,
+    fuzz,
+    run_step,
+    warn,
+)
 from windlass.cli.fuzz.progress import Progress
-from windlass.cli.fuzz.roles import stoppable
+from windlass.cli.fuzz.roles import stop_on_sigterm
 from windlass.cli.output import FAILED, Json, print_json, print_table, say
 from windlass.domain.errors import InvalidInput, NotFound
-from windlass.fuzzing.findings.issues import IssueDesk, issue_options
+from windlass.fuzzing.findings.issues import IssueTracker, issue_options
 from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.report import input_name, render
-from windlass.fuzzing.findings.store import Shelf
-from windlass.fuzzing.processes.workspace import workplace
+from windlass.fuzzing.findings.store import FindingStore
+from windlass.fuzzing.processes.workspace import workspace
 from windlass.fuzzing.roles.fuzzer import Fuzzer
 
 SHORT = 12
@@ -33,15 +42,17 @@ def list_findings(
     /,
     *,
     all: Annotated[bool, Parameter(show_default=False, help="Closed ones too.")] = False,  # noqa: A002
-    at: Place = HERE,
+    location: Location = DEFAULT_LOCATION,
     json: Json = False,
 ) -> None:
     """List what was found."""
 
-    async def step(there: Opened) -> list[Finding]:
-        return [f async for f in Shelf(there.board).all(warn) if all or f.state == "open"]
+    async def step(context: FuzzContext) -> list[Finding]:
+        return [
+            f async for f in FindingStore(context.pipeline).all(warn) if all or f.state == "open"
+        ]
 
-    found = run_step(solver, at, step)
+    found = run_step(solver, location, step)
     if json:
         print_json(found)
         return
@@ -56,16 +67,21 @@ def list_findings(
 
 @findings.command
 def show(
-    solver: SolverName, finding: FindingKey, /, *, at: Place = HERE, json: Json = False
+    solver: SolverName,
+    finding: FindingKey,
+    /,
+    *,
+    location: Location = DEFAULT_LOCATION,
+    json: Json = False,
 ) -> None:
     """Show the report of a finding."""
 
-    async def step(there: Opened) -> tuple[Finding, str]:
-        shelf = Shelf(there.board)
-        found = await shelf.get(finding)
-        return found, render(found, there.solver.name, shelf.location(found))
+    async def step(context: FuzzContext) -> tuple[Finding, str]:
+        store = FindingStore(context.pipeline)
+        found = await store.get(finding)
+        return found, render(found, context.solver.name, store.location(found))
 
-    found, page = run_step(solver, at, step)
+    found, page = run_step(solver, location, step)
     if json:
         print_json(found)
     else:
@@ -84,16 +100,16 @@ def reproduce(
     input: Annotated[  # noqa: A002 - it reads as it is typed
         Path | None, Parameter(help="Copy the input to this file, or into this folder.")
     ] = None,
-    at: Place = HERE,
+    location: Location = DEFAULT_LOCATION,
     json: Json = False,
 ) -> None:
     """Run a finding's input once more; exits with 1 if it does not show the bug."""
 
-    async def step(there: Opened) -> dict[str, Any]:
-        with workplace(there.work, there.solver.name, "findings") as folder:
-            return await _reproduce(there, folder, finding, commit, input)
+    async def step(context: FuzzContext) -> dict[str, Any]:
+        with workspace(context.work, context.solver.name, "findings") as folder:
+            return await _reproduce(context, folder, finding, commit, input)
 
-    outcome = run_step(solver, at, step)
+    outcome = run_step(solver, location, step)
     if json:
         print_json(outcome)
     else:
@@ -110,55 +126,59 @@ def recheck(
     commit: Annotated[str, Parameter(help="A commit whose binary exists.")],
     /,
     *,
-    at: Place = HERE,
+    location: Location = DEFAULT_LOCATION,
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
     """Run all open findings with the build of a later commit; close those that are gone."""
 
-    async def step(there: Opened) -> list[Finding]:
-        progress = Progress(there.board.around.clock, json)
-        with workplace(there.work, there.solver.name, "findings") as folder:
-            working = Fuzzer(there.solver, there.board, folder, progress.told)
-            return await stoppable(working.recheck(commit))
+    async def step(context: FuzzContext) -> list[Finding]:
+        progress = Progress(context.pipeline.runtime.clock, json)
+        with workspace(context.work, context.solver.name, "findings") as folder:
+            working = Fuzzer(context.solver, context.pipeline, folder, progress.notify)
+            return await stop_on_sigterm(working.recheck(commit))
 
-    gone = run_step(solver, at, step, dry_run=dry_run)
+    gone = run_step(solver, location, step, dry_run=dry_run)
     _print_each(gone, json, lambda f: f"gone: {f.key} {f.title}", "nothing is gone")
 
 
 @findings.command(name="file")
-def file_issues(solver: SolverName, /, *, at: Place = HERE, json: Json = False) -> None:
+def file_issues(
+    solver: SolverName, /, *, location: Location = DEFAULT_LOCATION, json: Json = False
+) -> None:
     """File an issue for each open finding that has none, as the solver's file says.
 
     Issues of findings that are gone, or have come back, are closed and opened.
     """
 
-    async def step(there: Opened) -> list[Finding]:
-        options = issue_options(there.solver.issues)
+    async def step(context: FuzzContext) -> list[Finding]:
+        options = issue_options(context.solver.issues)
         if options is None:
             raise InvalidInput("issues", "a project in the solver's file", "nothing")
-        shelf = Shelf(there.board)
-        desk = IssueDesk(options, there.solver.name, there.board.around.clock)
+        store = FindingStore(context.pipeline)
+        tracker = IssueTracker(options, context.solver.name, context.pipeline.runtime.clock)
         try:
-            return await desk.settle_all(shelf, warn)
+            return await tracker.sync_all(store, warn)
         finally:
-            await desk.close()
+            await tracker.close()
 
-    _print_each(run_step(solver, at, step), json, lambda f: f"{f.key} {f.issue}", "nothing to file")
+    _print_each(
+        run_step(solver, location, step), json, lambda f: f"{f.key} {f.issue}", "nothing to file"
+    )
 
 
 async def _reproduce(
-    there: Opened, folder: Path, key: str, commit: str | None, copy: Path | None
+    context: FuzzContext, folder: Path, key: str, commit: str | None, copy: Path | None
 ) -> dict[str, Any]:
-    shelf = Shelf(there.board)
-    found = await shelf.get(key)
+    store = FindingStore(context.pipeline)
+    found = await store.get(key)
     path = folder / input_name(found)
-    if not await shelf.fetch_input(found, path):
+    if not await store.fetch_input(found, path):
         raise NotFound("input of finding", key)
     if copy is not None:
         _copy(path, copy)
     name = commit or found.found_in
-    verdict = await Fuzzer(there.solver, there.board, folder).judge(name, path)
+    verdict = await Fuzzer(context.solver, context.pipeline, folder).classify(name, path)
     return {
         "finding": found.key, "commit": name, "title": found.title,
         "shown": verdict.kind == "bug" and verdict.title == found.title,

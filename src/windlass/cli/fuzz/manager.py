@@ -4,11 +4,19 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from windlass.cli.fuzz.app import HERE, DryRun, Opened, Place, SolverName, fuzz, run_step
+from windlass.cli.fuzz.app import (
+    DEFAULT_LOCATION,
+    DryRun,
+    FuzzContext,
+    Location,
+    SolverName,
+    fuzz,
+    run_step,
+)
 from windlass.cli.output import Json, print_json, say
-from windlass.fuzzing.processes.workspace import workplace
-from windlass.fuzzing.roles.manager import Manager, Report
-from windlass.fuzzing.sources.open import open_commits
+from windlass.fuzzing.processes.workspace import workspace
+from windlass.fuzzing.roles.manager import Manager, ManagerReport
+from windlass.fuzzing.sources.open import open_commit_source
 
 SHORT = 12
 
@@ -22,26 +30,26 @@ def manager(
         str | None,
         Parameter(help="Put this commit into the build queue, whatever it changes; do no more."),
     ] = None,
-    at: Place = HERE,
+    location: Location = DEFAULT_LOCATION,
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
     """Queue new commits, schedule built ones, keep the size of the schedule."""
 
-    async def step(there: Opened) -> Report:
-        around = there.board.around
-        with workplace(there.work, there.solver.name, "manager") as folder:
-            commits = open_commits(there.solver, folder, around)
+    async def step(context: FuzzContext) -> ManagerReport:
+        runtime = context.pipeline.runtime
+        with workspace(context.work, context.solver.name, "manager") as folder:
+            commits = open_commit_source(context.solver, folder, runtime)
             try:
-                working = Manager(there.board, commits, there.solver.commits)
+                working = Manager(context.pipeline, commits, context.solver.commits)
                 if commit is None:
                     return await working.run_once()
                 name, added = await working.add(commit)
-                return Report(queued=(name,) if added else ())
+                return ManagerReport(queued=(name,) if added else ())
             finally:
                 await commits.close()
 
-    report = run_step(solver, at, step, dry_run=dry_run)
+    report = run_step(solver, location, step, dry_run=dry_run)
     if json:
         print_json(report)
         return
@@ -51,7 +59,7 @@ def manager(
         say("nothing was written")
 
 
-def _lines(report: Report) -> list[str]:
+def _lines(report: ManagerReport) -> list[str]:
     lines = []
     if report.fresh:
         lines.append(f"start from the newest {report.looked_at}: {report.fresh}")

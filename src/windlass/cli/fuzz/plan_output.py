@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from windlass.cli.output import say
 from windlass.domain.quantities import format_duration, format_size
 from windlass.fuzzing.roles.coverage import CoveragePlan
-from windlass.fuzzing.roles.plan import BuildPlan, FuzzPlan, Passed
+from windlass.fuzzing.roles.plan import BuildPlan, FuzzPlan, HeldByOther
 
 SHORT = 12
 Line = tuple[str, str]
@@ -15,7 +15,7 @@ Line = tuple[str, str]
 def say_build_plan(plan: BuildPlan) -> None:
     """What a builder would do."""
     _say_first(plan.outcome, plan.commit, plan.why)
-    lines = _passed(plan.passed_over)
+    lines = _held_by_others(plan.passed_over)
     crashed = "its builds crashed too often: from the queue to failed"
     lines += [("give up", f"{commit[:SHORT]}: {crashed}") for commit in plan.given_up]
     if plan.commit is not None:
@@ -32,7 +32,7 @@ def say_build_plan(plan: BuildPlan) -> None:
 def say_fuzz_plan(plan: FuzzPlan) -> None:
     """What a fuzzer would do."""
     _say_first(plan.outcome, plan.commit, plan.why)
-    lines = _passed(plan.passed_over)
+    lines = _held_by_others(plan.passed_over)
     lines += [("remove", f"{commit[:SHORT]}: its binary is gone") for commit in plan.removed]
     if plan.commit is not None:
         lines += _fuzzing(plan)
@@ -74,7 +74,7 @@ def _fuzzing(plan: FuzzPlan) -> list[Line]:
     ]
 
 
-def _passed(passed: Iterable[Passed]) -> list[Line]:
+def _held_by_others(passed: Iterable[HeldByOther]) -> list[Line]:
     return [
         ("pass over", f"{p.commit[:SHORT]}: held by {p.holder} until {p.until}") for p in passed
     ]

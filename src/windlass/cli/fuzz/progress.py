@@ -23,12 +23,12 @@ class Progress:
         self._began = self._said = clock.now_ms()
         self._status: Status | None = None
 
-    def told(self, text: str) -> None:
+    def notify(self, text: str) -> None:
         """Something new has begun."""
         if not self._quiet:
             errors.print(text, style="dim", markup=False, highlight=False, soft_wrap=True)
 
-    def counted(self, statistics: Statistics) -> None:
+    def fuzzing_progress(self, statistics: Statistics) -> None:
         """How far the fuzzing is."""
         spent = self._clock.now_ms() - self._began
         rate = statistics.executions * 1000 // max(spent, 1)
@@ -37,12 +37,12 @@ class Progress:
             f"({rate}/s), {statistics.bugs} bugs, {statistics.new_inputs} new inputs"
         )
 
-    def mapped(self, done: int, total: int) -> None:
+    def mapping_progress(self, done: int, total: int) -> None:
         """How far the mapping is."""
         self._move(f"{done} of {total} tests")
 
     @contextmanager
-    def moving(self) -> Iterator[None]:
+    def live(self) -> Iterator[None]:
         """Show a line that moves, where there is a terminal; its time begins now."""
         self._began = self._said = self._clock.now_ms()
         if self._quiet or not errors.is_terminal:
@@ -58,4 +58,4 @@ class Progress:
             self._status.update(text)
         elif self._clock.now_ms() - self._said >= EVERY_MS:
             self._said = self._clock.now_ms()
-            self.told(text)
+            self.notify(text)

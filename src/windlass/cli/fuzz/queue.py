@@ -1,14 +1,14 @@
 """`windlass fuzz queue`: commits that a person adds, removes or puts back."""
 
 from windlass.cli.fuzz.app import (
-    PLAINLY,
+    DEFAULT_OPTIONS,
     CommitName,
-    Manner,
-    Opened,
+    FuzzContext,
     SolverName,
+    StepOptions,
     queue,
 )
-from windlass.cli.fuzz.steps import building, carry_out, known_commit, standing
+from windlass.cli.fuzz.steps import build_steps, resolve_commit, resolve_in_state, run_and_report
 from windlass.domain.errors import NotFound
 from windlass.fuzzing.state import rules
 
@@ -19,14 +19,14 @@ def add(
     commit: CommitName,
     /,
     *,
-    how: Manner = PLAINLY,
+    options: StepOptions = DEFAULT_OPTIONS,
 ) -> None:
-    """Put a commit into the build queue, whatever it changes; out of `failed` if it is there."""
+    """Put a commit into the build queue, whatever it changes; out of `failed` if it is context."""
 
-    async def step(there: Opened) -> bool:
-        return await building(there).add(await known_commit(there, commit))
+    async def step(context: FuzzContext) -> bool:
+        return await build_steps(context).add(await resolve_commit(context, commit))
 
-    carry_out(solver, how, step)
+    run_and_report(solver, options, step)
 
 
 @queue.command
@@ -35,19 +35,21 @@ def remove(
     commit: CommitName,
     /,
     *,
-    how: Manner = PLAINLY,
+    options: StepOptions = DEFAULT_OPTIONS,
 ) -> None:
     """Take a commit out of the build queue, `built`, `failed` and the schedule."""
 
-    async def step(there: Opened) -> bool:
-        name = await standing(there, commit)
-        queued = await there.board.queue.update(lambda known: rules.remove_by_hand(known, name))
-        scheduled = await there.board.schedule.update(
+    async def step(context: FuzzContext) -> bool:
+        name = await resolve_in_state(context, commit)
+        queued = await context.pipeline.queue.update(
+            lambda known: rules.remove_by_hand(known, name)
+        )
+        scheduled = await context.pipeline.schedule.update(
             lambda known: rules.drop_from_schedule(known, (name,))
         )
         return queued.applied or scheduled.applied
 
-    carry_out(solver, how, step)
+    run_and_report(solver, options, step)
 
 
 @queue.command
@@ -56,16 +58,16 @@ def retry(
     commit: CommitName,
     /,
     *,
-    how: Manner = PLAINLY,
+    options: StepOptions = DEFAULT_OPTIONS,
 ) -> None:
     """Put a failed commit back into the build queue."""
 
-    async def step(there: Opened) -> bool:
-        name = await standing(there, commit)
-        chain = there.board.queue
-        written = await chain.update(lambda known: rules.retry_failed(known, name))
+    async def step(context: FuzzContext) -> bool:
+        name = await resolve_in_state(context, commit)
+        state_file = context.pipeline.queue
+        written = await state_file.update(lambda known: rules.retry_failed(known, name))
         if not written.applied and name not in written.value.queue:
             raise NotFound("failed commit", name)
         return written.applied
 
-    carry_out(solver, how, step)
+    run_and_report(solver, options, step)

@@ -1,6 +1,6 @@
 """What runs of builder and fuzzer did, in words."""
 
-from windlass.cli.fuzz.app import tell_workflow
+from windlass.cli.fuzz.app import set_workflow_outputs
 from windlass.cli.output import print_json, say
 from windlass.domain.quantities import format_duration
 from windlass.fuzzing.roles.builder import BuildReport
@@ -23,7 +23,7 @@ def say_built(report: BuildReport, solver: str) -> None:
 
 def print_fuzzed(report: FuzzReport, solver: str, json: bool) -> None:
     """What a run of the fuzzer did, for whoever asked."""
-    tell_workflow(commit=report.commit or "", outcome=report.outcome)
+    set_workflow_outputs(commit=report.commit or "", outcome=report.outcome)
     if json:
         print_json(report)
     else:

@@ -8,17 +8,17 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from cyclopts import Parameter
 
 from windlass.cli.fuzz.app import (
-    HERE,
+    DEFAULT_LOCATION,
     CommitName,
     DryRun,
-    Opened,
-    Place,
+    FuzzContext,
+    Location,
     SolverName,
     builder,
     fuzz,
     fuzzer,
     run_step,
-    tell_workflow,
+    set_workflow_outputs,
 )
 from windlass.cli.fuzz.plan_output import say_build_plan, say_coverage_plan, say_fuzz_plan
 from windlass.cli.fuzz.progress import Progress
@@ -27,7 +27,7 @@ from windlass.cli.output import FAILED, Flag, Json, print_json, say
 from windlass.domain.errors import Conflict
 from windlass.domain.quantities import parse_duration_ms
 from windlass.fuzzing.buckets.layout import KINDS, Kind
-from windlass.fuzzing.processes.workspace import workplace
+from windlass.fuzzing.processes.workspace import workspace
 from windlass.fuzzing.roles.builder import Builder, BuildReport
 from windlass.fuzzing.roles.coverage import (
     CoveragePlan,
@@ -36,11 +36,11 @@ from windlass.fuzzing.roles.coverage import (
     parse_shard,
 )
 from windlass.fuzzing.roles.fuzzer import Fuzzer, FuzzReport, cores_of
-from windlass.fuzzing.roles.plan import BuildPlan, Foresight, FuzzPlan
+from windlass.fuzzing.roles.plan import BuildPlan, FuzzPlan, Planner
 
 T = TypeVar("T")
 
-GIVEN_BACK: Final = "the commit was given back"
+RELEASED: Final = "the commit was given back"
 
 Commit = Annotated[str | None, Parameter(help="Take this commit. Default: the next one.")]
 Budget = Annotated[
@@ -57,27 +57,29 @@ def build(
     /,
     *,
     commit: Commit = None,
-    at: Place = HERE,
+    location: Location = DEFAULT_LOCATION,
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
     """Build the next commit of the queue: both binaries, uploaded, then marked as built."""
 
-    async def step(there: Opened) -> BuildReport:
-        progress = Progress(there.board.around.clock, json)
-        with workplace(there.work, there.solver.name, "builder") as folder:
-            working = Builder(there.solver, there.board, folder, progress.told)
-            return await stoppable(working.run_once(commit), GIVEN_BACK)
+    async def step(context: FuzzContext) -> BuildReport:
+        progress = Progress(context.pipeline.runtime.clock, json)
+        with workspace(context.work, context.solver.name, "builder") as folder:
+            working = Builder(context.solver, context.pipeline, folder, progress.notify)
+            return await stop_on_sigterm(working.run_once(commit), RELEASED)
 
-    async def plan(there: Opened) -> BuildPlan:
-        with workplace(there.work, there.solver.name, "builder") as folder:
-            return await stoppable(Foresight(there.solver, there.board, folder).build(commit))
+    async def plan(context: FuzzContext) -> BuildPlan:
+        with workspace(context.work, context.solver.name, "builder") as folder:
+            return await stop_on_sigterm(
+                Planner(context.solver, context.pipeline, folder).build(commit)
+            )
 
     if dry_run:
-        _print_plan(run_step(solver, at, plan, dry_run=True), say_build_plan, json)
+        _print_plan(run_step(solver, location, plan, dry_run=True), say_build_plan, json)
         return
-    report = run_step(solver, at, step)
-    tell_workflow(commit=report.commit or "", outcome=report.outcome)
+    report = run_step(solver, location, step)
+    set_workflow_outputs(commit=report.commit or "", outcome=report.outcome)
     if json:
         print_json(report)
     else:
@@ -93,7 +95,7 @@ def make_build(
     /,
     *,
     kind: Literal["production", "coverage", "both"] = "both",
-    at: Place = HERE,
+    location: Location = DEFAULT_LOCATION,
     json: Json = False,
 ) -> None:
     """Build and upload one commit that `next` told, without a change of the queue.
@@ -105,13 +107,13 @@ def make_build(
     """
     kinds: tuple[Kind, ...] = tuple(KINDS) if kind == "both" else (kind,)
 
-    async def step(there: Opened) -> None:
-        progress = Progress(there.board.around.clock, json)
-        with workplace(there.work, there.solver.name, "builder") as folder:
-            working = Builder(there.solver, there.board, folder, progress.told)
-            await stoppable(working.make(commit, kinds))
+    async def step(context: FuzzContext) -> None:
+        progress = Progress(context.pipeline.runtime.clock, json)
+        with workspace(context.work, context.solver.name, "builder") as folder:
+            working = Builder(context.solver, context.pipeline, folder, progress.notify)
+            await stop_on_sigterm(working.make(commit, kinds))
 
-    run_step(solver, at, step)
+    run_step(solver, location, step)
     if json:
         print_json({"commit": commit, "kinds": kinds})
     else:
@@ -126,25 +128,25 @@ def fuzz_next(
     commit: Commit = None,
     budget: Budget = None,
     until_bug: UntilBug = False,
-    at: Place = HERE,
+    location: Location = DEFAULT_LOCATION,
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
     """Fuzz the least fuzzed commit, file what is found, and count it."""
 
-    async def step(there: Opened) -> FuzzReport:
-        return await _fuzz(there, commit, budget, until_bug, json, counted=True)
+    async def step(context: FuzzContext) -> FuzzReport:
+        return await _fuzz(context, commit, budget, until_bug, json, counted=True)
 
-    async def plan(there: Opened) -> FuzzPlan:
-        told = Progress(there.board.around.clock, json).told
-        with workplace(there.work, there.solver.name, "fuzzer") as folder:
-            foresight = Foresight(there.solver, there.board, folder, told)
-            return await stoppable(foresight.fuzz(commit, _budget_ms(budget)))
+    async def plan(context: FuzzContext) -> FuzzPlan:
+        notify = Progress(context.pipeline.runtime.clock, json).notify
+        with workspace(context.work, context.solver.name, "fuzzer") as folder:
+            planner = Planner(context.solver, context.pipeline, folder, notify)
+            return await stop_on_sigterm(planner.fuzz(commit, _budget_ms(budget)))
 
     if dry_run:
-        _print_plan(run_step(solver, at, plan, dry_run=True), say_fuzz_plan, json)
+        _print_plan(run_step(solver, location, plan, dry_run=True), say_fuzz_plan, json)
         return
-    print_fuzzed(run_step(solver, at, step), solver, json)
+    print_fuzzed(run_step(solver, location, step), solver, json)
 
 
 @fuzzer.command
@@ -155,15 +157,15 @@ def campaign(
     *,
     budget: Budget = None,
     until_bug: UntilBug = False,
-    at: Place = HERE,
+    location: Location = DEFAULT_LOCATION,
     json: Json = False,
 ) -> None:
     """Fuzz one commit that `select` told, without a change of the schedule."""
 
-    async def step(there: Opened) -> FuzzReport:
-        return await _fuzz(there, commit, budget, until_bug, json, counted=False)
+    async def step(context: FuzzContext) -> FuzzReport:
+        return await _fuzz(context, commit, budget, until_bug, json, counted=False)
 
-    print_fuzzed(run_step(solver, at, step), solver, json)
+    print_fuzzed(run_step(solver, location, step), solver, json)
 
 
 @fuzz.command
@@ -175,7 +177,7 @@ def coverage(
     shard: Annotated[
         str, Parameter(help="Map a part of the tests, such as 2/4; the last part merges all.")
     ] = "1/1",
-    at: Place = HERE,
+    location: Location = DEFAULT_LOCATION,
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
@@ -183,24 +185,26 @@ def coverage(
 
     part = parse_shard(shard)
 
-    async def step(there: Opened) -> CoverageReport:
-        progress = Progress(there.board.around.clock, json)
-        with workplace(there.work, there.solver.name, "coverage") as folder, progress.moving():
+    async def step(context: FuzzContext) -> CoverageReport:
+        progress = Progress(context.pipeline.runtime.clock, json)
+        with workspace(context.work, context.solver.name, "coverage") as folder, progress.live():
             working = CoverageRole(
-                there.solver, there.board, folder, progress.told, progress.mapped,
-                cores_of(there.solver),
+                context.solver, context.pipeline, folder, progress.notify,
+                progress.mapping_progress, cores_of(context.solver),
             )  # fmt: skip
-            return await stoppable(working.run_once(commit, part))
+            return await stop_on_sigterm(working.run_once(commit, part))
 
-    async def plan(there: Opened) -> CoveragePlan:
-        with workplace(there.work, there.solver.name, "coverage") as folder:
-            working = CoverageRole(there.solver, there.board, folder, cores=cores_of(there.solver))
-            return await stoppable(working.foresee(commit, part))
+    async def plan(context: FuzzContext) -> CoveragePlan:
+        with workspace(context.work, context.solver.name, "coverage") as folder:
+            working = CoverageRole(
+                context.solver, context.pipeline, folder, cores=cores_of(context.solver)
+            )
+            return await stop_on_sigterm(working.plan(commit, part))
 
     if dry_run:
-        _print_plan(run_step(solver, at, plan, dry_run=True), say_coverage_plan, json)
+        _print_plan(run_step(solver, location, plan, dry_run=True), say_coverage_plan, json)
         return
-    report = run_step(solver, at, step)
+    report = run_step(solver, location, step)
     if json:
         print_json(report)
         return
@@ -220,7 +224,7 @@ def run_all(
     rounds: Annotated[int, Parameter(help="How many commits to fuzz.")] = 1,
     budget: Budget = None,
     until_bug: UntilBug = False,
-    at: Place = HERE,
+    location: Location = DEFAULT_LOCATION,
     json: Flag = False,
 ) -> None:
     """Do everything here, one after another: manager, builds, coverage map, fuzzing."""
@@ -230,32 +234,34 @@ def run_all(
         if not json:
             say_fuzzed(report, solver)
 
-    async def step(there: Opened) -> list[FuzzReport]:
-        progress = Progress(there.board.around.clock, json)
-        everything = run_everything(there, progress, rounds, _budget_ms(budget), until_bug, fuzzed)
-        return await stoppable(everything, GIVEN_BACK)
+    async def step(context: FuzzContext) -> list[FuzzReport]:
+        progress = Progress(context.pipeline.runtime.clock, json)
+        everything = run_everything(
+            context, progress, rounds, _budget_ms(budget), until_bug, fuzzed
+        )
+        return await stop_on_sigterm(everything, RELEASED)
 
-    reports = run_step(solver, at, step)
+    reports = run_step(solver, location, step)
     if json:
         print_json(reports)
 
 
-async def stoppable(work: Coroutine[Any, Any, T], left: str = "nothing was marked") -> T:
+async def stop_on_sigterm(work: Coroutine[Any, Any, T], left: str = "nothing was marked") -> T:
     """Let SIGTERM end the work in order: its programs are ended, and it is told what is `left`."""
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
-    told = False
+    stopped = False
 
     def stop() -> None:
-        nonlocal told
-        told = True
+        nonlocal stopped
+        stopped = True
         task.cancel()
 
     loop.add_signal_handler(signal.SIGTERM, stop)
     try:
         return await task
     except asyncio.CancelledError:
-        if told:
+        if stopped:
             raise Conflict("stopped", f"stopped by SIGTERM; {left}") from None
         raise
     finally:
@@ -263,18 +269,18 @@ async def stoppable(work: Coroutine[Any, Any, T], left: str = "nothing was marke
 
 
 async def _fuzz(
-    there: Opened, commit: str | None, budget: str | None, until_bug: bool, json: bool,
+    context: FuzzContext, commit: str | None, budget: str | None, until_bug: bool, json: bool,
     *, counted: bool,
 ) -> FuzzReport:  # fmt: skip
-    progress = Progress(there.board.around.clock, json)
-    with workplace(there.work, there.solver.name, "fuzzer") as folder, progress.moving():
+    progress = Progress(context.pipeline.runtime.clock, json)
+    with workspace(context.work, context.solver.name, "fuzzer") as folder, progress.live():
         working = Fuzzer(
-            there.solver, there.board, folder, progress.told, progress.counted,
+            context.solver, context.pipeline, folder, progress.notify, progress.fuzzing_progress,
             until_bug=until_bug, budget_ms=_budget_ms(budget),
         )  # fmt: skip
         if counted:
-            return await stoppable(working.run_once(commit), GIVEN_BACK)
-        return await stoppable(working.campaign(await working.known(commit or "")))
+            return await stop_on_sigterm(working.run_once(commit), RELEASED)
+        return await stop_on_sigterm(working.campaign(await working.resolve_built(commit or "")))
 
 
 def _budget_ms(budget: str | None) -> int:

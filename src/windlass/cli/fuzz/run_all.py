@@ -2,21 +2,21 @@
 
 from collections.abc import Callable
 
-from windlass.cli.fuzz.app import Opened
+from windlass.cli.fuzz.app import FuzzContext
 from windlass.cli.fuzz.progress import Progress
 from windlass.cli.fuzz.report_output import count_of
 from windlass.domain.errors import WindlassError
 from windlass.fuzzing.buckets.layout import coverage_key
-from windlass.fuzzing.processes.workspace import workplace
+from windlass.fuzzing.processes.workspace import workspace
 from windlass.fuzzing.roles.builder import Builder
 from windlass.fuzzing.roles.coverage import CoverageRole
 from windlass.fuzzing.roles.fuzzer import Fuzzer, FuzzReport, cores_of
 from windlass.fuzzing.roles.manager import Manager
-from windlass.fuzzing.sources.open import open_commits
+from windlass.fuzzing.sources.open import open_commit_source
 
 
 async def run_everything(
-    there: Opened,
+    context: FuzzContext,
     progress: Progress,
     rounds: int,
     budget_ms: int,
@@ -28,17 +28,17 @@ async def run_everything(
     Without a map all tests are fuzzed from, so one that cannot be made stops nothing. `fuzzed`
     hears of each run when it ends.
     """
-    await manage(there, progress)
-    await build_all(there, progress)
-    await manage(there, progress)
-    if not await there.board.bucket.exists(coverage_key(there.solver.name)):
+    await manage(context, progress)
+    await build_all(context, progress)
+    await manage(context, progress)
+    if not await context.pipeline.bucket.exists(coverage_key(context.solver.name)):
         try:
-            await map_coverage(there, progress)
+            await map_coverage(context, progress)
         except WindlassError as error:
-            progress.told(f"no coverage map: {error}")
+            progress.notify(f"no coverage map: {error}")
     reports = []
     for _ in range(rounds):
-        report = await fuzz_one(there, progress, budget_ms, until_bug)
+        report = await fuzz_one(context, progress, budget_ms, until_bug)
         reports.append(report)
         fuzzed(report)
         if report.outcome == "nothing" or (until_bug and report.findings):
@@ -46,46 +46,46 @@ async def run_everything(
     return reports
 
 
-async def manage(there: Opened, progress: Progress) -> None:
+async def manage(context: FuzzContext, progress: Progress) -> None:
     """One run of the manager."""
-    with workplace(there.work, there.solver.name, "manager") as folder:
-        commits = open_commits(there.solver, folder, there.board.around)
+    with workspace(context.work, context.solver.name, "manager") as folder:
+        commits = open_commit_source(context.solver, folder, context.pipeline.runtime)
         try:
-            report = await Manager(there.board, commits, there.solver.commits).run_once()
+            report = await Manager(context.pipeline, commits, context.solver.commits).run_once()
         finally:
             await commits.close()
     if report.queued or report.scheduled:
-        progress.told(f"manager: {len(report.queued)} queued, {len(report.scheduled)} scheduled")
+        progress.notify(f"manager: {len(report.queued)} queued, {len(report.scheduled)} scheduled")
 
 
-async def build_all(there: Opened, progress: Progress) -> None:
+async def build_all(context: FuzzContext, progress: Progress) -> None:
     """Builders, until the queue is empty."""
-    with workplace(there.work, there.solver.name, "builder") as folder:
-        working = Builder(there.solver, there.board, folder, progress.told)
+    with workspace(context.work, context.solver.name, "builder") as folder:
+        working = Builder(context.solver, context.pipeline, folder, progress.notify)
         while (report := await working.run_once()).outcome != "nothing":
             if report.outcome == "failed":
-                progress.told(f"{report.commit}: {report.why}")
+                progress.notify(f"{report.commit}: {report.why}")
 
 
-async def map_coverage(there: Opened, progress: Progress) -> None:
+async def map_coverage(context: FuzzContext, progress: Progress) -> None:
     """One run of the mapper."""
-    with workplace(there.work, there.solver.name, "coverage") as folder, progress.moving():
+    with workspace(context.work, context.solver.name, "coverage") as folder, progress.live():
         working = CoverageRole(
-            there.solver, there.board, folder, progress.told, progress.mapped,
-            cores_of(there.solver),
+            context.solver, context.pipeline, folder, progress.notify, progress.mapping_progress,
+            cores_of(context.solver),
         )  # fmt: skip
         report = await working.run_once()
     tests, functions = count_of(report.tests, "test"), count_of(report.functions, "function")
-    progress.told(f"coverage: {functions} reached by {tests}")
+    progress.notify(f"coverage: {functions} reached by {tests}")
 
 
 async def fuzz_one(
-    there: Opened, progress: Progress, budget_ms: int, until_bug: bool
+    context: FuzzContext, progress: Progress, budget_ms: int, until_bug: bool
 ) -> FuzzReport:
     """One run of the fuzzer."""
-    with workplace(there.work, there.solver.name, "fuzzer") as folder, progress.moving():
+    with workspace(context.work, context.solver.name, "fuzzer") as folder, progress.live():
         working = Fuzzer(
-            there.solver, there.board, folder, progress.told, progress.counted,
+            context.solver, context.pipeline, folder, progress.notify, progress.fuzzing_progress,
             budget_ms=budget_ms, until_bug=until_bug,
         )  # fmt: skip
         return await working.run_once()

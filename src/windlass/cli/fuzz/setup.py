@@ -4,14 +4,21 @@ import shlex
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from windlass.cli.connection import HERE as THERE
-from windlass.cli.connection import Connection
-from windlass.cli.fuzz.app import HERE, DryRun, Opened, Place, SolverName, fuzz, run_step
+from windlass.cli.connection import HERE, Connection
+from windlass.cli.fuzz.app import (
+    DEFAULT_LOCATION,
+    DryRun,
+    FuzzContext,
+    Location,
+    SolverName,
+    fuzz,
+    run_step,
+)
 from windlass.cli.output import Flag, Json, print_json, say
 from windlass.domain.errors import InvalidInput
-from windlass.fuzzing.buckets.expiry import DAYS, set_rule
+from windlass.fuzzing.buckets.expiry import DAYS, set_expiry_rule
 from windlass.fuzzing.buckets.layout import builds_prefix
-from windlass.fuzzing.config.fleet_schedules import Start, schedules_of
+from windlass.fuzzing.config.fleet_schedules import WorkerCommand, schedules_of
 from windlass.fuzzing.config.github_workflows import workflows_of
 from windlass.fuzzing.config.solver_file import find_solver, load_named
 from windlass.wire.schedules import SchedulePut
@@ -19,19 +26,21 @@ from windlass.wire.workers import Changed
 
 
 @fuzz.command
-def init(solver: SolverName, /, *, at: Place = HERE, json: Json = False) -> None:
+def init(
+    solver: SolverName, /, *, location: Location = DEFAULT_LOCATION, json: Json = False
+) -> None:
     """Check the solver's file and its bucket, and let builds there go after seven days."""
     described = load_named(solver)
-    url = at.bucket_of(described)
+    url = location.bucket_of(described)
     parts = urlsplit(url)
     applied = False
     if parts.scheme == "s3":
-        applied = set_rule(parts.netloc, described.name, parts.path.strip("/"))
+        applied = set_expiry_rule(parts.netloc, described.name, parts.path.strip("/"))
 
-    async def step(there: Opened) -> str:
-        return there.board.bucket.name
+    async def step(context: FuzzContext) -> str:
+        return context.pipeline.bucket.name
 
-    name = run_step(solver, at, step)
+    name = run_step(solver, location, step)
     if json:
         print_json({"solver": described.name, "bucket": name, "rule_set": applied})
         return
@@ -49,8 +58,8 @@ def install(
     program: str = "windlass",
     namespace: str | None = None,
     dry_run: DryRun = False,
-    place: Place = HERE,
-    at: Connection = THERE,
+    location: Location = DEFAULT_LOCATION,
+    at: Connection = HERE,
     json: Json = False,
 ) -> None:
     """Register schedules for manager, builder, fuzzer and coverage on the fleet.
@@ -65,8 +74,8 @@ def install(
         Where the jobs run. Default: the token's own.
     """
     described = load_named(solver)
-    work = None if place.work is None else str(place.work.absolute())
-    start = Start(_for_all(place.bucket_of(described)), work, program)
+    work = None if location.work is None else str(location.work.absolute())
+    start = WorkerCommand(_for_all(location.bucket_of(described)), work, program)
     planned = schedules_of(described, start)
     if dry_run:
         print_json({one.name: one.request for one in planned})
@@ -95,7 +104,7 @@ def workflows(
     /,
     *,
     output: Path = Path(".github/workflows"),
-    at: Place = HERE,
+    location: Location = DEFAULT_LOCATION,
     json: Json = False,
 ) -> None:
     """Write workflows of GitHub Actions that run the pipeline.
@@ -111,7 +120,7 @@ def workflows(
         raise InvalidInput("solver", expected, str(file))
     described = load_named(solver)
     path = shlex.quote(file.as_posix())
-    made = workflows_of(described, at.bucket_of(described), path)
+    made = workflows_of(described, location.bucket_of(described), path)
     output.mkdir(parents=True, exist_ok=True)
     for name, content in made.items():
         (output / name).write_text(content)

@@ -1,17 +1,25 @@
 """`windlass fuzz status`: the pipeline of a solver as a picture.
 
-First the way of commits through it, with a number at each station; then what stands there.
+First the way of commits through it, with a number at each station; then what stands context.
 """
 
 from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from windlass.cli.fuzz.app import HERE, Opened, Place, SolverName, fuzz, run_step, warn
+from windlass.cli.fuzz.app import (
+    DEFAULT_LOCATION,
+    FuzzContext,
+    Location,
+    SolverName,
+    fuzz,
+    run_step,
+    warn,
+)
 from windlass.cli.output import Json, console, print_json
 from windlass.domain.moments import parse_moment
 from windlass.domain.quantities import format_duration, format_size
-from windlass.fuzzing.roles.status import AtWork, Overview, look_at
+from windlass.fuzzing.roles.status import ActiveLease, PipelineStatus, read_status
 
 SHORT = 12
 SHOWN = 10  # commits, or findings, of a list
@@ -22,29 +30,31 @@ MARGIN = 10
 
 
 @fuzz.command
-def status(solver: SolverName, /, *, at: Place = HERE, json: Json = False) -> None:
+def status(
+    solver: SolverName, /, *, location: Location = DEFAULT_LOCATION, json: Json = False
+) -> None:
     """Show queue, built and failed commits, the schedule with its counts, findings, coverage."""
 
-    async def step(there: Opened) -> tuple[Overview, int]:
-        return await look_at(there.board), there.board.now_ms()
+    async def step(context: FuzzContext) -> tuple[PipelineStatus, int]:
+        return await read_status(context.pipeline), context.pipeline.now_ms()
 
-    found, now_ms = run_step(solver, at, step, reading=True)
+    found, now_ms = run_step(solver, location, step, reading=True)
     if json:
         print_json(found)
         return
     for trouble in found.unreadable:
         warn(trouble)
-    for line in _picture(found, now_ms):
+    for line in _lines(found, now_ms):
         if console.is_terminal:
             console.print(line, no_wrap=True, overflow="ellipsis")
         else:
             console.print(line, soft_wrap=True)  # whatever reads a pipe copes with long lines
 
 
-def _picture(found: Overview, now_ms: int) -> Iterator[Text]:
+def _lines(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
     yield Text.assemble((found.solver, "bold"), f"  {found.bucket}")
     yield Text("")
-    yield from _way(found)
+    yield from _flow_diagram(found)
     yield Text("")
     last = found.last_checked_commit
     checked = f"{last[:SHORT]}, {_ago(found.checked_at, now_ms)}" if last else "never"
@@ -55,25 +65,25 @@ def _picture(found: Overview, now_ms: int) -> Iterator[Text]:
     yield from _findings(found)
 
 
-def _way(found: Overview) -> Iterator[Text]:
+def _flow_diagram(found: PipelineStatus) -> Iterator[Text]:
     """The stations and how many are there; what is good is green, what is bad is red."""
     bugs = sum(finding.state == "open" for finding in found.findings)
-    queue = _station("queue", len(found.queue), "yellow")
+    queue = _stage("queue", len(found.queue), "yellow")
     first = Text.assemble(
-        "  ", queue, " ─┬─► ", _station("built", len(found.built), "green"), " ──► ",
-        _station("schedule", len(found.schedule), "cyan"), " ──► ",
-        _station("findings", bugs, "red"), f" open, {len(found.findings) - bugs} closed",
+        "  ", queue, " ─┬─► ", _stage("built", len(found.built), "green"), " ──► ",
+        _stage("schedule", len(found.schedule), "cyan"), " ──► ",
+        _stage("findings", bugs, "red"), f" open, {len(found.findings) - bugs} closed",
     )  # fmt: skip
     yield first
-    failed = _station("failed", len(found.failed), "red")
+    failed = _stage("failed", len(found.failed), "red")
     yield Text.assemble(" " * (len(queue) + 3), " └─► ", failed)
 
 
-def _station(name: str, count: int, style: str) -> Text:
+def _stage(name: str, count: int, style: str) -> Text:
     return Text.assemble(f"{name} ", (str(count), style if count else "dim"))
 
 
-def _waiting(found: Overview, now_ms: int) -> Iterator[Text]:
+def _waiting(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
     """The commits of the queue, of `built` and of `failed`; those at work on lines of their own."""
     builders = {one.commit: one for one in found.at_work if one.work == "build"}
     for name, commits, style in (
@@ -92,7 +102,7 @@ def _waiting(found: Overview, now_ms: int) -> Iterator[Text]:
         yield _row("", Text(hint, style="dim"))
 
 
-def _scheduled(found: Overview, now_ms: int) -> Iterator[Text]:
+def _scheduled(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
     """The schedule, oldest first: how often each was fuzzed, and who is at it."""
     fuzzers = {one.commit: one for one in found.at_work if one.work == "fuzz"}
     lines = []
@@ -107,13 +117,13 @@ def _scheduled(found: Overview, now_ms: int) -> Iterator[Text]:
     yield from _block("schedule", lines)
 
 
-def _findings(found: Overview) -> Iterator[Text]:
-    opened = [finding for finding in found.findings if finding.state == "open"]
+def _findings(found: PipelineStatus) -> Iterator[Text]:
+    open_context = [finding for finding in found.findings if finding.state == "open"]
     lines = []
-    for finding in opened[:SHOWN]:
+    for finding in open_context[:SHOWN]:
         since = f"  since {finding.introduced_by[:SHORT]}" if finding.introduced_by else ""
         lines.append(Text(f"{finding.key[:SHORT]}  {finding.title}{since}", style="red"))
-    yield from _block("findings", [*lines, *_more(len(opened))])
+    yield from _block("findings", [*lines, *_more(len(open_context))])
 
 
 def _block(name: str, lines: Sequence[Text]) -> Iterator[Text]:
@@ -136,13 +146,13 @@ def _more(count: int) -> list[Text]:
     return [Text(f"and {count - SHOWN} more", style="dim")] if count > SHOWN else []
 
 
-def _working(one: AtWork, doing: str, now_ms: int) -> Text:
+def _working(one: ActiveLease, doing: str, now_ms: int) -> Text:
     left = format_duration((parse_moment(one.until, "until") - now_ms) // 1000 * 1000)
     again = f", try {one.tries}" if one.tries > 1 else ""
     return Text(f"being {doing} by {one.holder}, {left} left at most{again}", style="cyan")
 
 
-def _coverage(found: Overview, now_ms: int) -> str:
+def _coverage(found: PipelineStatus, now_ms: int) -> str:
     if found.coverage_mapped_at is None:
         return "no map yet"
     when = _ago(found.coverage_mapped_at, now_ms)

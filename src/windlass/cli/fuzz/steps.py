@@ -6,18 +6,18 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from windlass.cli.fuzz.app import (
-    HERE,
-    PLAINLY,
+    DEFAULT_LOCATION,
+    DEFAULT_OPTIONS,
     CommitName,
-    Manner,
-    Opened,
-    Place,
+    FuzzContext,
+    Location,
     SolverName,
+    StepOptions,
     Token,
     builder,
     fuzzer,
     run_step,
-    tell_workflow,
+    set_workflow_outputs,
     warn,
 )
 from windlass.cli.output import errors, print_json, say
@@ -25,11 +25,11 @@ from windlass.domain.errors import InvalidInput, NotFound
 from windlass.domain.moments import format_moment
 from windlass.domain.quantities import parse_duration_ms
 from windlass.fuzzing.buckets.layout import build_log_key, check_commit
-from windlass.fuzzing.processes.workspace import workplace
+from windlass.fuzzing.processes.workspace import workspace
 from windlass.fuzzing.roles.build_steps import BuildSteps
 from windlass.fuzzing.roles.fuzz_steps import FuzzSteps
-from windlass.fuzzing.sources.open import open_commits
-from windlass.fuzzing.state.leases import Held
+from windlass.fuzzing.sources.open import open_commit_source
+from windlass.fuzzing.state.leases import HeldLease
 
 Commit = Annotated[
     str | None, Parameter(help="Add this commit by hand and take it. Default: the next one.")
@@ -47,22 +47,24 @@ def next_commit(
     *,
     commit: Commit = None,
     lease: Lease = None,
-    how: Manner = PLAINLY,
+    options: StepOptions = DEFAULT_OPTIONS,
 ) -> None:
     """Take the next commit to build and print it; print nothing if there is none."""
 
-    async def step(there: Opened) -> Held | None:
-        steps = building(there)
-        wanted = None if commit is None else await known_commit(there, commit)
+    async def step(context: FuzzContext) -> HeldLease | None:
+        steps = build_steps(context)
+        wanted = None if commit is None else await resolve_commit(context, commit)
         if wanted is not None:
             await steps.add(wanted)
-        length = _length(lease, 2 * there.solver.build.timeout_ms + 600_000)
+        length = _length(lease, 2 * context.solver.build.timeout_ms + 600_000)
         took = await steps.take(length, wanted)
         for gone in took.given_up:
             warn(f"{gone} failed: its builds crashed too often")
         return took.held
 
-    _print_held(run_step(solver, how, step, dry_run=how.dry_run), "nothing to build", how)
+    _print_held(
+        run_step(solver, options, step, dry_run=options.dry_run), "nothing to build", options
+    )
 
 
 @builder.command
@@ -72,14 +74,14 @@ def mark_built(
     /,
     *,
     token: Token = None,
-    how: Manner = PLAINLY,
+    options: StepOptions = DEFAULT_OPTIONS,
 ) -> None:
     """Both binaries are uploaded: move a commit from the queue to `built`."""
 
-    async def step(there: Opened) -> bool:
-        return await building(there).mark_built(await standing(there, commit), token)
+    async def step(context: FuzzContext) -> bool:
+        return await build_steps(context).mark_built(await resolve_in_state(context, commit), token)
 
-    carry_out(solver, how, step)
+    run_and_report(solver, options, step)
 
 
 @builder.command
@@ -89,31 +91,35 @@ def mark_failed(
     /,
     *,
     token: Token = None,
-    how: Manner = PLAINLY,
+    options: StepOptions = DEFAULT_OPTIONS,
 ) -> None:
     """A build failed: move a commit from the queue to `failed`."""
 
-    async def step(there: Opened) -> bool:
-        return await building(there).mark_failed(await standing(there, commit), token)
+    async def step(context: FuzzContext) -> bool:
+        return await build_steps(context).mark_failed(
+            await resolve_in_state(context, commit), token
+        )
 
-    carry_out(solver, how, step)
+    run_and_report(solver, options, step)
 
 
 @builder.command
-def log(solver: SolverName, commit: CommitName, /, *, at: Place = HERE) -> None:
+def log(
+    solver: SolverName, commit: CommitName, /, *, location: Location = DEFAULT_LOCATION
+) -> None:
     """Print what the builds of a commit said; the beginning of its hash is enough."""
     name = check_commit(commit)
 
-    async def step(there: Opened) -> str:
-        start = build_log_key(there.solver.name, name).removesuffix(".log")
-        known = [item.key async for item in there.board.bucket.list(start.rpartition("/")[0])]
-        key = one_of(known, start, "commit")
-        stored = None if key is None else await there.board.bucket.get(key)
+    async def step(context: FuzzContext) -> str:
+        start = build_log_key(context.solver.name, name).removesuffix(".log")
+        known = [item.key async for item in context.pipeline.bucket.list(start.rpartition("/")[0])]
+        key = unique_match(known, start, "commit")
+        stored = None if key is None else await context.pipeline.bucket.get(key)
         if stored is None:
             raise NotFound("build log of commit", name)
         return stored.body.decode(errors="replace")
 
-    say(run_step(solver, at, step, reading=True).rstrip())
+    say(run_step(solver, location, step, reading=True).rstrip())
 
 
 @fuzzer.command
@@ -123,22 +129,24 @@ def select(
     *,
     commit: Commit = None,
     lease: Lease = None,
-    how: Manner = PLAINLY,
+    options: StepOptions = DEFAULT_OPTIONS,
 ) -> None:
     """Take the least fuzzed commit and print it; print nothing if there is none."""
 
-    async def step(there: Opened) -> Held | None:
-        steps = FuzzSteps(there.board)
-        wanted = None if commit is None else await known_commit(there, commit)
+    async def step(context: FuzzContext) -> HeldLease | None:
+        steps = FuzzSteps(context.pipeline)
+        wanted = None if commit is None else await resolve_commit(context, commit)
         if wanted is not None:
             await steps.add(wanted)
-        length = _length(lease, there.solver.budget_ms + 1_800_000)
+        length = _length(lease, context.solver.budget_ms + 1_800_000)
         selected = await steps.select(length, wanted)
         for gone in selected.removed:
             warn(f"{gone} left the schedule: its binary is gone")
         return selected.held
 
-    _print_held(run_step(solver, how, step, dry_run=how.dry_run), "nothing to fuzz", how)
+    _print_held(
+        run_step(solver, options, step, dry_run=options.dry_run), "nothing to fuzz", options
+    )
 
 
 @fuzzer.command
@@ -148,16 +156,18 @@ def increment(
     /,
     *,
     token: Token = None,
-    how: Manner = PLAINLY,
+    options: StepOptions = DEFAULT_OPTIONS,
 ) -> None:
     """A commit was fuzzed: count it, and let it go if it has been fuzzed enough."""
 
-    async def step(there: Opened) -> Any:
-        return await FuzzSteps(there.board).increment(await standing(there, commit), token)
+    async def step(context: FuzzContext) -> Any:
+        return await FuzzSteps(context.pipeline).increment(
+            await resolve_in_state(context, commit), token
+        )
 
-    counted = run_step(solver, how, step, dry_run=how.dry_run)
-    done = "would be done" if how.dry_run else "done"
-    if how.json:
+    counted = run_step(solver, options, step, dry_run=options.dry_run)
+    done = "would be done" if options.dry_run else "done"
+    if options.json:
         print_json({"applied": counted.applied, "fuzz_count": counted.fuzz_count})
     elif not counted.applied:
         say("nothing to do")
@@ -174,37 +184,39 @@ def release(
     /,
     *,
     token: Token = None,
-    how: Manner = PLAINLY,
+    options: StepOptions = DEFAULT_OPTIONS,
 ) -> None:
     """A run failed to fuzz: give its commit back, uncounted."""
 
-    async def step(there: Opened) -> bool:
-        return await FuzzSteps(there.board).give_back(await standing(there, commit), token)
+    async def step(context: FuzzContext) -> bool:
+        return await FuzzSteps(context.pipeline).release_by_name(
+            await resolve_in_state(context, commit), token
+        )
 
-    carry_out(solver, how, step)
+    run_and_report(solver, options, step)
 
 
-async def known_commit(there: Opened, commit: str) -> str:
+async def resolve_commit(context: FuzzContext, commit: str) -> str:
     """The full hash of a commit that a person names; refused if the repository has none such."""
     check_commit(commit)
-    with workplace(there.work, there.solver.name, "manager") as folder:
-        commits = open_commits(there.solver, folder, there.board.around)
+    with workspace(context.work, context.solver.name, "manager") as folder:
+        commits = open_commit_source(context.solver, folder, context.pipeline.runtime)
         try:
             return await commits.resolve(commit)
         finally:
             await commits.close()
 
 
-async def standing(there: Opened, commit: str) -> str:
+async def resolve_in_state(context: FuzzContext, commit: str) -> str:
     """The full hash of a commit in the state that begins so, as `status` shows it; else itself."""
     check_commit(commit)
-    queue = await there.board.queue.read()
-    scheduled = [entry.hash for entry in await there.board.schedule.read()]
+    queue = await context.pipeline.queue.read()
+    scheduled = [entry.hash for entry in await context.pipeline.schedule.read()]
     known = dict.fromkeys((*queue.queue, *queue.built, *queue.failed, *scheduled))
-    return commit if commit in known else one_of(list(known), commit, "commit") or commit
+    return commit if commit in known else unique_match(list(known), commit, "commit") or commit
 
 
-def one_of(known: Iterable[str], beginning: str, what: str) -> str | None:
+def unique_match(known: Iterable[str], beginning: str, what: str) -> str | None:
     """The only one that begins so; None if there is none, refused if there are several."""
     fitting = [name for name in known if name.startswith(beginning)]
     if len(fitting) > 1:
@@ -212,45 +224,47 @@ def one_of(known: Iterable[str], beginning: str, what: str) -> str | None:
     return fitting[0] if fitting else None
 
 
-def building(there: Opened) -> BuildSteps:
+def build_steps(context: FuzzContext) -> BuildSteps:
     """The steps of a builder of this solver."""
-    return BuildSteps(there.board, there.solver.build.tries)
+    return BuildSteps(context.pipeline, context.solver.build.tries)
 
 
 def _length(lease: str | None, usual_ms: int) -> int:
     return usual_ms if lease is None else parse_duration_ms(lease, "lease")
 
 
-def _print_held(held: Held | None, nothing: str, how: Manner) -> None:
+def _print_held(held: HeldLease | None, nothing: str, options: StepOptions) -> None:
     """The commit; its token too, unless it was only looked for and nobody holds it."""
-    token = "" if held is None or how.dry_run else held.token
-    if not how.dry_run:
-        tell_workflow(commit=held.commit if held else "", token=token)
+    token = "" if held is None or options.dry_run else held.token
+    if not options.dry_run:
+        set_workflow_outputs(commit=held.commit if held else "", token=token)
     if held is None:
-        if how.json:
+        if options.json:
             print_json({"commit": None})
         else:
             errors.print(nothing, style="dim", highlight=False)
-    elif how.dry_run and how.json:
+    elif options.dry_run and options.json:
         print_json({"commit": held.commit, "tries": held.tries, "dry_run": True})
-    elif how.json:
+    elif options.json:
         until = format_moment(held.until_ms)
-        told = {"commit": held.commit, "token": token, "until": until, "tries": held.tries}
-        print_json(told)
+        document = {"commit": held.commit, "token": token, "until": until, "tries": held.tries}
+        print_json(document)
     else:
         say(held.commit)
-        if how.dry_run:
+        if options.dry_run:
             warn("it would be taken; nothing was written")
 
 
-def carry_out(
-    solver: str, how: Manner, step: Callable[[Opened], Coroutine[Any, Any, bool]]
+def run_and_report(
+    solver: str, options: StepOptions, step: Callable[[FuzzContext], Coroutine[Any, Any, bool]]
 ) -> None:
     """Take a step, and tell whether it changed something, or would."""
-    applied = run_step(solver, how, step, dry_run=how.dry_run)
-    if how.json:
-        print_json({"applied": applied, "dry_run": True} if how.dry_run else {"applied": applied})
+    applied = run_step(solver, options, step, dry_run=options.dry_run)
+    if options.json:
+        print_json(
+            {"applied": applied, "dry_run": True} if options.dry_run else {"applied": applied}
+        )
     elif not applied:
         say("nothing to do")
     else:
-        say("would be done; nothing was written" if how.dry_run else "done")
+        say("would be done; nothing was written" if options.dry_run else "done")

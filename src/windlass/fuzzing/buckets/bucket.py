@@ -26,15 +26,15 @@ class Listed(NamedTuple):
     modified_ms: int
 
 
-class Changed(Exception):
+class PreconditionFailed(Exception):
     """Nothing was written: the object is not the expected one any more (412)."""
 
 
-class Busy(Exception):
+class ConcurrentWrite(Exception):
     """Nothing was written: the server has another write to this key under way (409)."""
 
 
-class Unclear(Exception):
+class OutcomeUnknown(Exception):
     """No answer came back: it may have been written or not."""
 
 
@@ -47,7 +47,7 @@ class Bucket(Protocol):
         ...
 
     @property
-    def endures(self) -> bool:
+    def persistent(self) -> bool:
         """Whether writes stay; False for a dry run."""
         ...
 
@@ -65,7 +65,7 @@ class Bucket(Protocol):
     ) -> Stored:
         """Write if the object still has this ETag, or with None if there is still no object.
 
-        Raises `Changed`, `Busy` or `Unclear`.
+        Raises `PreconditionFailed`, `Busy` or `Unclear`.
         """
         ...
 
@@ -87,7 +87,7 @@ class Bucket(Protocol):
         """The objects below a folder, ascending by key."""
         ...
 
-    async def sweep(self, prefix: str, older_than_ms: int, now_ms: int) -> int:
+    async def delete_expired(self, prefix: str, older_than_ms: int, now_ms: int) -> int:
         """Remove what is older, where nothing else does so; how many objects that were."""
         ...
 

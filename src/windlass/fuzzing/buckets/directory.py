@@ -21,11 +21,11 @@ import msgspec
 
 from windlass.blobs.faults import from_disk
 from windlass.blobs.keys import check_key, check_prefix
-from windlass.fuzzing.buckets.bucket import Changed, Listed, Stored
+from windlass.fuzzing.buckets.bucket import Listed, PreconditionFailed, Stored
 
 T = TypeVar("T")
 
-OWN: Final = ".windlass"  # the folder of the lock, attributes and temporary files
+INTERNAL: Final = ".windlass"  # the folder of the lock, attributes and temporary files
 KEPT: Final = 4  # contents whose attributes are remembered, for each object
 
 
@@ -35,12 +35,12 @@ class DirectoryBucket:
     Without `make` it is only read from: a directory that is not there is empty, and stays away.
     """
 
-    endures = True
+    persistent = True
 
     def __init__(self, root: Path, *, make: bool = True) -> None:
         self._root = root.absolute()
-        self._own = self._root / OWN
-        folders = (self._root, self._own, self._own / "tmp")
+        self._internal = self._root / INTERNAL
+        folders = (self._root, self._internal, self._internal / "tmp")
         try:
             for folder in folders if make else folders[:0]:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -76,13 +76,15 @@ class DirectoryBucket:
             with self._locked(fcntl.LOCK_EX):
                 there = self._read(key, path)
                 if (None if there is None else there.etag) != expected:
-                    raise Changed(key)
+                    raise PreconditionFailed(key)
                 known = {} if there is None else self._attributes(key)
                 etag = etag_of(body)
                 kept = dict(list(known.items())[-(KEPT - 1) :])
                 kept.pop(etag, None)
-                self._place(msgspec.json.encode(kept | {etag: attributes or {}}), self._beside(key))
-                self._place(body, path)
+                self._write_atomically(
+                    msgspec.json.encode(kept | {etag: attributes or {}}), self._attributes_path(key)
+                )
+                self._write_atomically(body, path)
                 return Stored(body, etag, attributes or {})
 
         return await self._run(write)
@@ -92,7 +94,7 @@ class DirectoryBucket:
 
         def write() -> None:
             if isinstance(source, bytes):
-                self._place(source, path)
+                self._write_atomically(source, path)
                 return
             with self._temporary() as temporary:
                 shutil.copyfile(source, temporary)
@@ -122,7 +124,7 @@ class DirectoryBucket:
             with self._locked(fcntl.LOCK_EX):
                 for key, path in zip(keys, paths, strict=True):
                     path.unlink(missing_ok=True)
-                    self._beside(key).unlink(missing_ok=True)
+                    self._attributes_path(key).unlink(missing_ok=True)
 
         await self._run(remove)
 
@@ -131,10 +133,10 @@ class DirectoryBucket:
         for found in await self._run(lambda: sorted(self._walk(folder))):
             yield found
 
-    async def sweep(self, prefix: str, older_than_ms: int, now_ms: int) -> int:
+    async def delete_expired(self, prefix: str, older_than_ms: int, now_ms: int) -> int:
         """What a bucket's lifecycle rule does; what crashes left half written goes as well."""
         border = now_ms - older_than_ms
-        await self._run(lambda: self._sweep_temporary(border))
+        await self._run(lambda: self._delete_temporary(border))
         old = [found.key async for found in self.list(prefix) if found.modified_ms < border]
         await self.delete(old)
         return len(old)
@@ -151,12 +153,12 @@ class DirectoryBucket:
     def _path(self, key: str) -> Path:
         return self._root / check_key(key)
 
-    def _beside(self, key: str) -> Path:
-        return self._own / "attributes" / f"{key}.json"
+    def _attributes_path(self, key: str) -> Path:
+        return self._internal / "attributes" / f"{key}.json"
 
     @contextmanager
     def _locked(self, how: int) -> Iterator[None]:
-        lock = self._own / "lock"
+        lock = self._internal / "lock"
         if how == fcntl.LOCK_SH and not lock.exists():
             yield  # nobody has ever written here
             return
@@ -174,27 +176,27 @@ class DirectoryBucket:
 
     def _attributes(self, key: str) -> dict[str, dict[str, str]]:
         try:
-            content = self._beside(key).read_bytes()
+            content = self._attributes_path(key).read_bytes()
             return msgspec.json.decode(content, type=dict[str, dict[str, str]])
         except (FileNotFoundError, msgspec.MsgspecError):
             return {}
 
-    def _place(self, body: bytes, path: Path) -> None:
+    def _write_atomically(self, body: bytes, path: Path) -> None:
         with self._temporary() as temporary:
             temporary.write_bytes(body)
             self._rename(temporary, path)
 
     @contextmanager
     def _temporary(self) -> Iterator[Path]:
-        handle, name = tempfile.mkstemp(dir=self._own / "tmp")
+        handle, name = tempfile.mkstemp(dir=self._internal / "tmp")
         os.close(handle)
         try:
             yield Path(name)
         finally:
             Path(name).unlink(missing_ok=True)
 
-    def _sweep_temporary(self, border_ms: int) -> None:
-        for path in (self._own / "tmp").iterdir():
+    def _delete_temporary(self, border_ms: int) -> None:
+        for path in (self._internal / "tmp").iterdir():
             if path.stat().st_mtime_ns // 1_000_000 < border_ms:
                 path.unlink(missing_ok=True)
 
@@ -207,7 +209,7 @@ class DirectoryBucket:
     def _walk(self, folder: Path) -> Iterator[Listed]:
         for path in folder.rglob("*"):
             key = path.relative_to(self._root).as_posix()
-            if key.startswith(f"{OWN}/"):
+            if key.startswith(f"{INTERNAL}/"):
                 continue
             try:
                 facts = path.stat()

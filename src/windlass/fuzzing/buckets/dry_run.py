@@ -3,14 +3,14 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
-from windlass.fuzzing.buckets.bucket import Bucket, Changed, Listed, Stored
+from windlass.fuzzing.buckets.bucket import Bucket, Listed, PreconditionFailed, Stored
 from windlass.fuzzing.buckets.directory import etag_of
 
 
-class DryBucket:
+class DryRunBucket:
     """`Bucket` whose writes end with the process."""
 
-    endures = False
+    persistent = False
 
     def __init__(self, inner: Bucket) -> None:
         self._inner = inner
@@ -38,7 +38,7 @@ class DryBucket:
     ) -> Stored:
         there = await self.get(key)
         if (None if there is None else there.etag) != expected:
-            raise Changed(key)
+            raise PreconditionFailed(key)
         stored = Stored(body, etag_of(body), attributes or {})
         self._written[key] = stored
         return stored
@@ -69,7 +69,7 @@ class DryBucket:
             if found.key not in self._written:
                 yield found
 
-    async def sweep(self, prefix: str, older_than_ms: int, now_ms: int) -> int:
+    async def delete_expired(self, prefix: str, older_than_ms: int, now_ms: int) -> int:
         """Nothing goes in a dry run."""
         del prefix, older_than_ms, now_ms
         return 0

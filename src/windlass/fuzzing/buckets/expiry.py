@@ -24,7 +24,7 @@ def rule_for(solver: str, prefix: str = "") -> dict[str, Any]:
     }
 
 
-def merged(rules: list[dict[str, Any]], own: dict[str, Any]) -> list[dict[str, Any]]:
+def merge_rules(rules: list[dict[str, Any]], own: dict[str, Any]) -> list[dict[str, Any]]:
     """All rules of others as they are, and ours once."""
     return [*(_with_filter(rule) for rule in rules if rule.get("ID") != own["ID"]), own]
 
@@ -37,7 +37,7 @@ def _with_filter(rule: dict[str, Any]) -> dict[str, Any]:
     return rest | {"Filter": {"Prefix": rule["Prefix"]}}
 
 
-def set_rule(bucket: str, solver: str, prefix: str = "") -> bool:
+def set_expiry_rule(bucket: str, solver: str, prefix: str = "") -> bool:
     """Put the rule into force; makes the bucket if there is none. False: it was in force."""
     try:
         import boto3
@@ -60,7 +60,7 @@ def set_rule(bucket: str, solver: str, prefix: str = "") -> bool:
             return False
         client.put_bucket_lifecycle_configuration(
             Bucket=bucket,
-            LifecycleConfiguration={"Rules": merged(before["Rules"], own)},
+            LifecycleConfiguration={"Rules": merge_rules(before["Rules"], own)},
             **{name: before[name] for name in _ALSO_SAID if name in before},
         )
     except (BotoCoreError, ClientError) as error:

@@ -4,7 +4,12 @@ from collections.abc import Callable
 from typing import Final
 
 from windlass.domain.errors import Conflict
-from windlass.fuzzing.buckets.bucket import Bucket, Busy, Changed, Unclear
+from windlass.fuzzing.buckets.bucket import (
+    Bucket,
+    ConcurrentWrite,
+    OutcomeUnknown,
+    PreconditionFailed,
+)
 from windlass.fuzzing.buckets.layout import state_key
 
 TRIES: Final = 3
@@ -16,16 +21,16 @@ async def probe(bucket: Bucket, solver: str, nonce: Callable[[], str]) -> None:
     A server in trouble tells nothing about conditions: what is unclear is left to the first
     write that matters.
     """
-    if not bucket.endures:
+    if not bucket.persistent:
         return
     for _ in range(TRIES):
         key = state_key(solver, f"probe-{nonce()}")
         try:
             await _try(bucket, key)
             return
-        except (Changed, Busy):
+        except (PreconditionFailed, ConcurrentWrite):
             continue  # nobody else knows this key, so once may be bad luck
-        except Unclear:
+        except OutcomeUnknown:
             return
         finally:
             await bucket.delete([key])
@@ -47,7 +52,7 @@ async def _try(bucket: Bucket, key: str) -> None:
 async def _refused(bucket: Bucket, key: str, expected: str | None, header: str) -> None:
     try:
         await bucket.put_if(key, b"3", expected=expected)
-    except (Changed, Busy):
+    except (PreconditionFailed, ConcurrentWrite):
         return
     raise Conflict(
         "conditions_ignored",

@@ -13,7 +13,13 @@ from windlass.blobs.faults import from_bucket
 from windlass.blobs.keys import check_key, check_prefix
 from windlass.blobs.s3 import S3Blobs, endpoint_of_environment
 from windlass.domain.errors import InvalidInput
-from windlass.fuzzing.buckets.bucket import Busy, Changed, Listed, Stored, Unclear
+from windlass.fuzzing.buckets.bucket import (
+    ConcurrentWrite,
+    Listed,
+    OutcomeUnknown,
+    PreconditionFailed,
+    Stored,
+)
 
 CHUNK: Final = 1024 * 1024
 
@@ -26,7 +32,7 @@ class S3Bucket:
     condition is sent once, for the library's own second try would meet its first one.
     """
 
-    endures = True
+    persistent = True
 
     def __init__(self, bucket: str, prefix: str = "", **options: Any) -> None:
         if not bucket:
@@ -68,14 +74,14 @@ class S3Bucket:
                 use_multipart=False,
             )  # fmt: skip
         except PreconditionError:
-            raise Changed(key) from None
+            raise PreconditionFailed(key) from None
         except AlreadyExistsError:
             # Said of a 412 to "only if absent" and of every 409; a look at it tells which.
-            raise (Changed if expected is None else Busy)(key) from None
+            raise (PreconditionFailed if expected is None else ConcurrentWrite)(key) from None
         except FileNotFoundError:
-            raise Changed(key) from None
+            raise PreconditionFailed(key) from None
         except BaseError as error:
-            raise _unclear(error, key, self.name) from error
+            raise _outcome_unknown(error, key, self.name) from error
         return Stored(body, put["e_tag"] or "", attributes or {})
 
     async def put(self, key: str, source: Path | bytes) -> None:
@@ -113,7 +119,7 @@ class S3Bucket:
         async for found in self._blobs.list(prefix):
             yield Listed(found.key, found.size, found.modified_ms)
 
-    async def sweep(self, prefix: str, older_than_ms: int, now_ms: int) -> int:
+    async def delete_expired(self, prefix: str, older_than_ms: int, now_ms: int) -> int:
         """The bucket's lifecycle rule does it (`fuzz init`)."""
         del prefix, older_than_ms, now_ms
         return 0
@@ -122,9 +128,9 @@ class S3Bucket:
         """Connections end with the object."""
 
 
-def _unclear(error: BaseError, key: str, where: str) -> Exception:
+def _outcome_unknown(error: BaseError, key: str, where: str) -> Exception:
     """What was refused for good is an error; of all else nobody knows whether it was done."""
     name = type(error).__name__
     if name in ("PermissionDeniedError", "UnauthenticatedError", "NotSupportedError"):
         return from_bucket(error, where)
-    return Unclear(key)
+    return OutcomeUnknown(key)

@@ -15,7 +15,7 @@ ABOUT: Final = "windlass-build.json"
 COVERAGE_NOTES: Final = "**/*.gcno"
 
 
-class BuildFacts(msgspec.Struct, kw_only=True):
+class BuildMetadata(msgspec.Struct, kw_only=True):
     """What a build tells of itself: `root` is the folder its sources lay in."""
 
     commit: str
@@ -24,7 +24,7 @@ class BuildFacts(msgspec.Struct, kw_only=True):
     built_at_ms: int
 
 
-def pack(root: Path, patterns: Sequence[str], facts: BuildFacts, archive: Path) -> int:
+def pack(root: Path, patterns: Sequence[str], metadata: BuildMetadata, archive: Path) -> int:
     """Pack the files of a build that the patterns name; how many they are.
 
     Each pattern must find something: a build that ended well and made nothing has failed.
@@ -33,14 +33,14 @@ def pack(root: Path, patterns: Sequence[str], facts: BuildFacts, archive: Path) 
     for pattern in patterns:
         found = sorted(path for path in root.glob(pattern) if path.is_file())
         if not found:
-            expected = f"made by the {facts.kind} build"
+            expected = f"made by the {metadata.kind} build"
             raise InvalidInput(f"binaries {pattern}", expected, "nothing of that name")
         files.update(dict.fromkeys(found))
-    if facts.kind == "coverage":
+    if metadata.kind == "coverage":
         files.update(dict.fromkeys(sorted(root.glob(COVERAGE_NOTES))))
     with report_disk_full(archive.parent):
         about = archive.with_name(ABOUT)
-        about.write_bytes(msgspec.json.encode(facts))
+        about.write_bytes(msgspec.json.encode(metadata))
         with tarfile.open(archive, "w:gz", compresslevel=3) as packed:
             packed.add(about, ABOUT)
             for path in files:
@@ -48,7 +48,7 @@ def pack(root: Path, patterns: Sequence[str], facts: BuildFacts, archive: Path) 
     return len(files)
 
 
-def unpack(archive: Path, folder: Path) -> BuildFacts:
+def unpack(archive: Path, folder: Path) -> BuildMetadata:
     """The files of a build in `folder`, and what it tells of itself."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -58,7 +58,7 @@ def unpack(archive: Path, folder: Path) -> BuildFacts:
                 packed.extract(member, folder, set_attrs=False)
                 if member.isfile() and member.mode & 0o100:
                     os.chmod(folder / member.name, 0o755)
-        return msgspec.json.decode((folder / ABOUT).read_bytes(), type=BuildFacts)
+        return msgspec.json.decode((folder / ABOUT).read_bytes(), type=BuildMetadata)
     except (tarfile.TarError, EOFError, FileNotFoundError, msgspec.MsgspecError) as error:
         raise InvalidInput("build", "an archive made by the builder", str(error)) from None
 

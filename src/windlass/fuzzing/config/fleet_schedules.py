@@ -18,14 +18,14 @@ COVERAGE_MS: Final = 86_400_000
 GIT: Final = "git:available==true"
 
 
-class Planned(NamedTuple):
+class NamedSchedule(NamedTuple):
     """A schedule and its name."""
 
     name: str
     request: ScheduleRequest
 
 
-class Start(NamedTuple):
+class WorkerCommand(NamedTuple):
     """How workers call the program, and where it finds what."""
 
     bucket: str
@@ -33,13 +33,13 @@ class Start(NamedTuple):
     program: str = "windlass"
 
 
-def schedules_of(solver: Solver, start: Start) -> list[Planned]:
+def schedules_of(solver: Solver, start: WorkerCommand) -> list[NamedSchedule]:
     """The four schedules of a solver; leases keep builders and fuzzers that overlap apart."""
     return [
-        Planned(
+        NamedSchedule(
             f"fuzz-{solver.name}-{role}",
             ScheduleRequest(
-                cron=solver.place(role).cron,
+                cron=solver.role_settings(role).cron,
                 zone="UTC",
                 overlap=_overlap(role),
                 catch_up="last" if role in ("manager", "coverage") else "none",
@@ -50,9 +50,9 @@ def schedules_of(solver: Solver, start: Start) -> list[Planned]:
     ]
 
 
-def job_of(solver: Solver, role: Role, start: Start) -> JobRequest:
+def job_of(solver: Solver, role: Role, start: WorkerCommand) -> JobRequest:
     """The job of a role, as it would be submitted."""
-    place = solver.place(role)
+    place = solver.role_settings(role)
     argv = [start.program, "fuzz", role, STANDARD_INPUT, "--bucket", start.bucket]
     if start.work is not None:
         argv += ["--work", start.work]

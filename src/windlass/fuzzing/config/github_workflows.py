@@ -43,7 +43,7 @@ class _Writer:
         made: dict[str, Any] = {
             "name": f"fuzz {self._solver.name}: {role}",
             "on": {
-                "schedule": [{"cron": self._solver.place(role).cron}],
+                "schedule": [{"cron": self._solver.role_settings(role).cron}],
                 "workflow_dispatch": {
                     "inputs": {
                         "commit": {
@@ -73,7 +73,7 @@ class _Writer:
             "AWS_REGION": "${{ vars.AWS_REGION || 'us-east-1' }}",
             "GITHUB_TOKEN": "${{ github.token }}",
         }
-        place = self._solver.place(role)
+        place = self._solver.role_settings(role)
         secrets = {name: f"${{{{ secrets.{name} }}}}" for name in place.secrets}
         return env | dict(place.env) | secrets
 
@@ -120,7 +120,7 @@ class _Writer:
 
     def _fuzzer(self) -> dict[str, Any]:
         budget = self._solver.budget_ms
-        hosted = self._solver.place("fuzzer").runs_on.startswith(HOSTED)
+        hosted = self._solver.role_settings("fuzzer").runs_on.startswith(HOSTED)
         length = format_duration(min(budget, HOSTED_MS) if hosted else budget)
         minutes = timeout_ms(self._solver, "fuzzer") // MINUTE_MS
         command = f'windlass fuzz fuzzer campaign {self._path} "$COMMIT" --budget {length}'
@@ -168,7 +168,7 @@ class _Writer:
             job["if"] = f"${{{{ {condition} }}}}"
         before = self._set_up(role) if works else []
         return job | {
-            "runs-on": self._solver.place(role).runs_on,
+            "runs-on": self._solver.role_settings(role).runs_on,
             "timeout-minutes": minutes,
             "steps": [self._checkout(), *self._install(), *before, step.as_yaml()],
         }
@@ -188,7 +188,7 @@ class _Writer:
     def _set_up(self, role: Role) -> list[dict[str, Any]]:
         """Packages that an engine needs, and what the solver's file asks for."""
         packages = PACKAGES.get(str(self._solver.engine["name"]))
-        lines = [*([packages] if packages else []), *self._solver.place(role).setup]
+        lines = [*([packages] if packages else []), *self._solver.role_settings(role).setup]
         return [{"name": "Set up", "run": "\n".join(lines)}] if lines else []
 
 

@@ -46,7 +46,7 @@ CRON: Final[Mapping[Role, str]] = {
 ROLES: Final[tuple[Role, ...]] = ("manager", "builder", "fuzzer", "coverage")
 
 
-class Commits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CommitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where new commits are looked for, and which of them count.
 
     `source` git asks the repository itself, github the API at `api` (for `project`,
@@ -63,7 +63,7 @@ class Commits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     extensions: tuple[str, ...] = EXTENSIONS
 
 
-class Build(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class BuildSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How both binaries are built: one command each, an argv; `timeout` is for each of them.
 
     A build that crashes with its builder is begun again, at most `tries` times in all.
@@ -85,7 +85,7 @@ class Build(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return parse_size(self.memory, "build.memory")
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RoleSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the jobs of a role ask of the fleet, and when they run.
 
     `runs_on` and `setup` are for GitHub Actions: the runner, and lines of shell that prepare it
@@ -107,12 +107,12 @@ class Solver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     name: str
     repository: str
-    build: Build
+    build: BuildSettings
     binaries: tuple[str, ...]
     engine: Mapping[str, Any]
     branch: str = "main"
     bucket: str = ""
-    commits: Commits = Commits()
+    commits: CommitSettings = CommitSettings()
     tests: tuple[str, ...] = ()
     coverage: Mapping[str, Any] = {}
     budget: str = "6h"
@@ -120,7 +120,7 @@ class Solver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     memory: str = "2GiB"
     cores: int = 0
     issues: Mapping[str, Any] = {}
-    roles: Mapping[Role, Place] = {}
+    roles: Mapping[Role, RoleSettings] = {}
 
     @property
     def budget_ms(self) -> int:
@@ -134,9 +134,9 @@ class Solver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def memory_bytes(self) -> int:
         return parse_size(self.memory, "memory")
 
-    def place(self, role: Role) -> Place:
+    def role_settings(self, role: Role) -> RoleSettings:
         """Where a role runs; its cron line is the usual one unless another is given."""
-        place = self.roles.get(role, Place())
+        place = self.roles.get(role, RoleSettings())
         return place if place.cron else msgspec.structs.replace(place, cron=CRON[role])
 
 
@@ -242,7 +242,7 @@ def _check_quantities(solver: Solver) -> None:
             raise InvalidInput(field, "more than nothing", 0)
     _ = solver.memory_bytes, solver.build.memory_bytes
     for role in ROLES:
-        place = solver.place(role)
+        place = solver.role_settings(role)
         Cron(place.cron, field=f"roles.{role}.")
         for clause in place.requires:
             parse_clause(clause, f"roles.{role}.requires")

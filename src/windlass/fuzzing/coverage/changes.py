@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from windlass.fuzzing.coverage.coverage_map import Changed
+from windlass.fuzzing.coverage.coverage_map import ChangedFunction
 from windlass.fuzzing.coverage.functions import functions_in
 
 _FILE: Final = re.compile(r"^\+\+\+ (?:b/(.*?)|/dev/null)\t?$")
@@ -33,17 +33,17 @@ def hunks_of(diff: str) -> list[Hunk]:
     return found
 
 
-def changed_functions(hunks: Iterable[Hunk], sources: Mapping[str, str]) -> list[Changed]:
+def changed_functions(hunks: Iterable[Hunk], sources: Mapping[str, str]) -> list[ChangedFunction]:
     """The functions that the hunks lie in.
 
     A file in which no function is found at all is named by its lines alone.
     """
-    found: dict[Changed, None] = {}
+    found: dict[ChangedFunction, None] = {}
     for hunk in hunks:
         spans = functions_in(sources.get(hunk.path, ""))
         touched = [span for span in spans if span.first <= hunk.last and hunk.first <= span.last]
         for span in touched:
-            found[Changed(hunk.path, *span)] = None
+            found[ChangedFunction(hunk.path, *span)] = None
         if not spans:
-            found[Changed(hunk.path, "", hunk.first, hunk.last)] = None
+            found[ChangedFunction(hunk.path, "", hunk.first, hunk.last)] = None
     return list(found)

@@ -30,7 +30,7 @@ class Function(NamedTuple):
         return f"{self.path}:{self.signature}:{self.line}"
 
 
-class Changed(NamedTuple):
+class ChangedFunction(NamedTuple):
     """A function that a commit touches: its name as the source has it, and its lines."""
 
     path: str
@@ -70,7 +70,7 @@ class CoverageMap:
             both[function] = both.get(function, frozenset()) | tests
         return CoverageMap(self.commit, both)
 
-    def reaching(self, changed: Sequence[Changed]) -> list[str]:
+    def tests_reaching(self, changed: Sequence[ChangedFunction]) -> list[str]:
         """The tests that reach any of these functions, the rarest first.
 
         Rare is a test for which few others stand in: one that reaches a changed function
@@ -84,7 +84,7 @@ class CoverageMap:
                     rank[test] = min(rank.get(test, len(tests)), len(tests))
         return sorted(rank, key=lambda test: (rank[test], test))
 
-    def _find(self, changed: Changed) -> list[Function]:
+    def _find(self, changed: ChangedFunction) -> list[Function]:
         here = [f for f in self.functions if f.path == changed.path]
         named = [f for f in here if same_name(f.signature, changed.name)]
         if named:
@@ -95,7 +95,7 @@ class CoverageMap:
         return _by_lines(here, changed)
 
 
-def _by_lines(here: Iterable[Function], changed: Changed) -> list[Function]:
+def _by_lines(here: Iterable[Function], changed: ChangedFunction) -> list[Function]:
     """Those that began within the lines, and the last that began before them."""
     ordered = sorted(here, key=lambda function: function.line)
     inside = [f for f in ordered if changed.first <= f.line <= changed.last]

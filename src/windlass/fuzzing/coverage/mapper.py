@@ -16,7 +16,7 @@ from typing import Final
 from windlass.domain.errors import InvalidInput, WindlassError
 from windlass.fuzzing.coverage.coverage_map import CoverageMap, Function
 from windlass.fuzzing.coverage.reports import llvm_names, reached_by_gcov, reached_by_llvm
-from windlass.fuzzing.processes.runner import Bounds, run, tail
+from windlass.fuzzing.processes.runner import Limits, run, tail
 from windlass.ports.clock import Clock
 
 TOOL_SECONDS: Final = 600
@@ -47,8 +47,8 @@ class Mapper:
     build: CoverageBuild
     scratch: Path
     clock: Clock
-    bounds: Bounds
-    told: Callable[[int, str], None] = lambda *_: None
+    limits: Limits
+    on_test_done: Callable[[int, str], None] = lambda *_: None
 
     async def run_all(self, commit: str, tests: Sequence[MappedTest], cores: int) -> CoverageMap:
         """The map of all tests; `cores` of them run at a time."""
@@ -67,7 +67,7 @@ class Mapper:
                 except WindlassError as error:
                     trouble = f"{test.name}: {error}"
                 done += 1
-                self.told(done, trouble)
+                self.on_test_done(done, trouble)
 
         await asyncio.gather(*(work() for _ in range(max(cores, 1))))
         return CoverageMap(commit, {f: frozenset(names) for f, names in reached.items()})
@@ -78,12 +78,12 @@ class Mapper:
         try:
             env = {**os.environ, **self._variables(folder)}
             ended = await run(
-                test.argv, cwd=folder, log=folder / "log", bounds=self.bounds, clock=self.clock,
+                test.argv, cwd=folder, log=folder / "log", limits=self.limits, clock=self.clock,
                 env=env,
             )  # fmt: skip
             found = await self._read(folder)
             if not found:
-                raise WindlassError(f"wrote no coverage; it {ended.describe(self.bounds)}")
+                raise WindlassError(f"wrote no coverage; it {ended.describe(self.limits)}")
             return found
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -140,10 +140,10 @@ class Mapper:
             raise InvalidInput("coverage tool", f"{argv[0]} to be installed", "none")
         output, errors = folder / "tool.log", folder / "tool.errors"
         output.unlink(missing_ok=True)
-        bounds = Bounds(TOOL_SECONDS * 1000, output=0)
+        limits = Limits(TOOL_SECONDS * 1000, output=0)
         ended = await run(
-            argv, cwd=folder, log=output, errors=errors, bounds=bounds, clock=self.clock
+            argv, cwd=folder, log=output, errors=errors, limits=limits, clock=self.clock
         )
-        if not ended.fine:
-            raise WindlassError(f"{argv[0]} {ended.describe(bounds)}: {tail(errors, 500).strip()}")
+        if not ended.ok:
+            raise WindlassError(f"{argv[0]} {ended.describe(limits)}: {tail(errors, 500).strip()}")
         return output.read_bytes()

@@ -77,7 +77,7 @@ class Campaign:
     budget_ms: int
     cores: int
     until_bug: bool = False
-    told: Callable[[Statistics], None] = lambda _: None
+    on_progress: Callable[[Statistics], None] = lambda _: None
 
 
 class Engine(Protocol):
@@ -87,7 +87,7 @@ class Engine(Protocol):
         """Fuzz until the budget is spent; what broke the build is copied to `crashes`."""
         ...
 
-    async def judge(self, path: Path) -> Verdict:
+    async def classify(self, path: Path) -> Verdict:
         """Run one input."""
         ...
 
@@ -117,7 +117,7 @@ def make_engine(name: str, target: Target) -> Engine:
     raise InvalidInput("engine.name", f"one of {', '.join(engine_names())}", name)
 
 
-def options_of(target: Target, kind: type[T]) -> T:
+def parse_options(target: Target, kind: type[T]) -> T:
     """The options of an engine, checked against what it knows."""
     given = {name: value for name, value in target.options.items() if name != "name"}
     try:
@@ -126,7 +126,7 @@ def options_of(target: Target, kind: type[T]) -> T:
         raise InvalidInput("engine", f"options that fit ({error})", given) from None
 
 
-def filled(argv: list[str], target: Target, **values: str) -> list[str]:
+def fill_placeholders(argv: list[str], target: Target, **values: str) -> list[str]:
     """A command with its `{binaries}`, `{input}` … put in; other braces stay as they are."""
     known = {"binaries": str(target.binaries), **values}
     return [_fill(word, known) for word in argv]
@@ -138,7 +138,7 @@ def _fill(word: str, known: Mapping[str, str]) -> str:
     return word
 
 
-def program_of(target: Target, name: str) -> Path:
+def find_binary(target: Target, name: str) -> Path:
     """A binary of the build; raises when the build did not bring it."""
     path = target.binaries / name
     if not path.is_file():

@@ -19,12 +19,12 @@ from windlass.fuzzing.engines.engine import (
     Statistics,
     Target,
     Verdict,
-    options_of,
-    program_of,
+    find_binary,
+    parse_options,
 )
-from windlass.fuzzing.engines.scratch import Workbench, last_words
 from windlass.fuzzing.engines.signature import title_of
-from windlass.fuzzing.processes.runner import MIB, Bounds, Ended
+from windlass.fuzzing.engines.tool_runner import ToolRunner, last_line
+from windlass.fuzzing.processes.runner import MIB, ExitStatus, Limits
 
 SLACK_MS: Final = 30_000  # the driver ends by itself; this is for one that does not
 LOG: Final = 16 * MIB  # a target that crashes all the time writes far more in a long run
@@ -46,18 +46,18 @@ class LibFuzzerEngine:
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._options = options_of(target, LibFuzzerOptions)
-        self._binary = program_of(target, self._options.binary)
-        self._bench = Workbench(target)
+        self._options = parse_options(target, LibFuzzerOptions)
+        self._binary = find_binary(target, self._options.binary)
+        self._tools = ToolRunner(target)
 
     def command(self, path: Path) -> list[str]:
         return [str(self._binary), str(path)]
 
-    async def judge(self, path: Path) -> Verdict:
+    async def classify(self, path: Path) -> Verdict:
         ended, output = await self._run(
             [*self._guards(), "-runs=1", str(path)], self._target.input_timeout_ms + 5_000
         )
-        if ended.fine:
+        if ended.ok:
             return Verdict("fine", output=output)
         if ended.reason == "timeout" or ended.code == TIMEOUT_CODE:
             return Verdict("timeout", output=output)
@@ -67,7 +67,7 @@ class LibFuzzerEngine:
 
     async def fuzz(self, campaign: Campaign) -> Statistics:
         """In fork mode; the inputs to begin with are read from a folder of their own."""
-        seeds = self._bench.folder("seeds")
+        seeds = self._tools.folder("seeds")
         for number, path in enumerate(campaign.seeds):
             shutil.copyfile(path, seeds / f"{number:06d}-{path.name}")
         before = len(os.listdir(campaign.corpus))
@@ -81,22 +81,24 @@ class LibFuzzerEngine:
         ]  # fmt: skip
         count = Statistics()
 
-        def heard(said: str) -> None:
+        def on_output(said: str) -> None:
             nonlocal count
             newer = _statistics(said)
             if newer.executions > count.executions:
                 count = newer
-                campaign.told(count)
+                campaign.on_progress(count)
 
         memory = self._target.memory * (campaign.cores + 2)
-        bounds = Bounds(seconds * 1000 + SLACK_MS, memory=memory, output=LOG, rolling=True)
-        ended, output = await self._bench.run([str(self._binary), *flags], bounds, heard=heard)
-        heard(output)
+        limits = Limits(seconds * 1000 + SLACK_MS, memory=memory, output=LOG, rolling=True)
+        ended, output = await self._tools.run(
+            [str(self._binary), *flags], limits, on_output=on_output
+        )
+        on_output(output)
         count.seconds = ended.took_ms / 1000
         count.new_inputs = max(len(os.listdir(campaign.corpus)) - before, 0)
         if count.executions == 0:
-            raise EngineFailed(f"{self._options.binary} did not fuzz: {last_words(output)}")
-        campaign.told(count)
+            raise EngineFailed(f"{self._options.binary} did not fuzz: {last_line(output)}")
+        campaign.on_progress(count)
         return count
 
     async def shrink(self, path: Path, into: Path, budget_ms: int) -> bool:
@@ -112,7 +114,7 @@ class LibFuzzerEngine:
     async def prune(self, corpus: Path, into: Path, budget_ms: int) -> bool:
         """By `-merge`, which keeps what adds coverage, the smallest first."""
         ended, _ = await self._run(["-merge=1", *self._guards(), str(into), str(corpus)], budget_ms)
-        return ended.fine
+        return ended.ok
 
     def _guards(self) -> list[str]:
         timeout = max(self._target.input_timeout_ms // 1000, 1)
@@ -123,9 +125,9 @@ class LibFuzzerEngine:
         given = [f"-dict={self._target.binaries / words}"] if words else []
         return [*given, *self._options.flags]
 
-    async def _run(self, flags: Sequence[str], timeout_ms: int) -> tuple[Ended, str]:
-        bounds = Bounds(timeout_ms, memory=self._target.memory * 2)
-        return await self._bench.run([str(self._binary), *flags], bounds)
+    async def _run(self, flags: Sequence[str], timeout_ms: int) -> tuple[ExitStatus, str]:
+        limits = Limits(timeout_ms, memory=self._target.memory * 2)
+        return await self._tools.run([str(self._binary), *flags], limits)
 
 
 def _statistics(output: str) -> Statistics:

@@ -9,7 +9,7 @@ import hashlib
 import re
 from typing import Final
 
-from windlass.fuzzing.processes.runner import Ended, signal_name
+from windlass.fuzzing.processes.runner import ExitStatus, signal_name
 
 FRAMES: Final = 3
 KEY_LENGTH: Final = 16
@@ -47,7 +47,7 @@ def key_of(title: str) -> str:
     return hashlib.sha256(title.encode()).hexdigest()[:KEY_LENGTH]
 
 
-def title_of(output: str, ended: Ended) -> str:
+def title_of(output: str, ended: ExitStatus) -> str:
     """One line that stays the same for the same bug."""
     for describe in (_sanitizer, _undefined, _assertion, _thrown):
         if (title := describe(output)) is not None:
@@ -55,7 +55,7 @@ def title_of(output: str, ended: Ended) -> str:
     return _plain(output, ended)[:TITLE_LENGTH]
 
 
-def crashed(ended: Ended) -> bool:
+def crashed(ended: ExitStatus) -> bool:
     """Whether a signal ended the program, told by itself or by a shell around it."""
     return signal_of(ended.code) is not None
 
@@ -67,7 +67,7 @@ def signal_of(code: int) -> int | None:
     return code - SHELL_SIGNALS if SHELL_SIGNALS < code < SHELL_SIGNALS + 32 else None
 
 
-def steady(text: str) -> str:
+def normalise(text: str) -> str:
     """A line without addresses, folders and numbers."""
     for pattern, instead in _VARYING:
         text = pattern.sub(instead, text)
@@ -95,7 +95,7 @@ def _function(frame: str) -> str:
 
 def _undefined(output: str) -> str | None:
     found = _UNDEFINED.search(output)
-    return None if found is None else f"{_file(found[1])}: {steady(found[2])}"
+    return None if found is None else f"{_file(found[1])}: {normalise(found[2])}"
 
 
 def _assertion(output: str) -> str | None:
@@ -114,15 +114,15 @@ def _thrown(output: str) -> str | None:
     found = _THROWN.search(output)
     if found is None:
         return None
-    return f"uncaught {found[1]}" + (f": {steady(found[2])}" if found[2] else "")
+    return f"uncaught {found[1]}" + (f": {normalise(found[2])}" if found[2] else "")
 
 
-def _plain(output: str, ended: Ended) -> str:
+def _plain(output: str, ended: ExitStatus) -> str:
     """Without anything better: how it ended, and the last it said."""
     number = signal_of(ended.code)
     how = f"exit code {ended.code}" if number is None else signal_name(number)
     said = [line for line in output.splitlines() if line.strip()]
-    return f"{how}: {steady(said[-1])}" if said else how
+    return f"{how}: {normalise(said[-1])}" if said else how
 
 
 def _file(path: str) -> str:

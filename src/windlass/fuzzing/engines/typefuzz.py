@@ -24,12 +24,12 @@ from windlass.fuzzing.engines.engine import (
     Statistics,
     Target,
     Verdict,
-    filled,
-    options_of,
+    fill_placeholders,
+    parse_options,
 )
-from windlass.fuzzing.engines.scratch import Workbench, files_in, last_words, together
 from windlass.fuzzing.engines.signature import crashed, title_of
-from windlass.fuzzing.processes.runner import Bounds
+from windlass.fuzzing.engines.tool_runner import ToolRunner, files_in, last_line, run_concurrently
+from windlass.fuzzing.processes.runner import Limits
 
 CVC5: Final = f"{sys.executable} {Path(__file__).with_name('cvc5_program.py')}"
 SHORTEST_MS: Final = 1_000  # a start for less than this is not worth it
@@ -63,24 +63,24 @@ class TypefuzzEngine:
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._options = options_of(target, TypefuzzOptions)
-        self._bench = Workbench(target)
+        self._options = parse_options(target, TypefuzzOptions)
+        self._tools = ToolRunner(target)
         if len(self._options.solvers) < 2:
             expected = "two or more command lines, to compare"
             raise InvalidInput("engine.solvers", expected, self._options.solvers)
         z3 = shutil.which("z3", path=_beside_python()) or "z3"
-        self._solvers = filled(self._options.solvers, target, cvc5=CVC5, z3=z3)
+        self._solvers = fill_placeholders(self._options.solvers, target, cvc5=CVC5, z3=z3)
 
     def command(self, path: Path) -> list[str]:
         joined = "; ".join(f"{solver} {path}" for solver in self._solvers)
         return ["sh", "-c", joined]
 
-    async def judge(self, path: Path) -> Verdict:
+    async def classify(self, path: Path) -> Verdict:
         """A crash of any solver, or two that answer differently (not by `unknown`)."""
         said: list[str] = []
         answers: list[list[str]] = []
         for solver in self._solvers:
-            ended, output = await self._bench.run([*solver.split(), str(path)], self._bounds())
+            ended, output = await self._tools.run([*solver.split(), str(path)], self._limits())
             said.append(f"$ {solver}\n{output}")
             if ended.reason != "exited":
                 kind: Kind = "memory" if ended.reason == "memory" else "timeout"
@@ -111,7 +111,7 @@ class TypefuzzEngine:
         count = Statistics()
         began = self._target.clock.now_ms()
         deadline = began + campaign.budget_ms
-        await together(
+        await run_concurrently(
             self._fuzz_until(deadline, seeds, campaign, count) for _ in range(campaign.cores)
         )
         count.seconds = (self._target.clock.now_ms() - began) / 1000
@@ -134,7 +134,7 @@ class TypefuzzEngine:
             seed = seeds.popleft()
             if await self._fuzz_seed(seed, left, campaign, count):
                 seeds.append(seed)
-            campaign.told(count)
+            campaign.on_progress(count)
             if campaign.until_bug and count.bugs:
                 return
 
@@ -142,9 +142,9 @@ class TypefuzzEngine:
         self, seed: Path, left_ms: int, campaign: Campaign, count: Statistics
     ) -> bool:
         """Whether the seed is of any use."""
-        folder = self._bench.folder("typefuzz")
-        bounds = Bounds(left_ms, memory=self._target.memory * 2, grace_ms=1_000)
-        ended, output = await self._bench.run(self._typefuzz_argv(folder, seed), bounds)
+        folder = self._tools.folder("typefuzz")
+        limits = Limits(left_ms, memory=self._target.memory * 2, grace_ms=1_000)
+        ended, output = await self._tools.run(self._typefuzz_argv(folder, seed), limits)
         bugs = _collect(folder / "bugs", campaign.crashes)
         shutil.rmtree(folder, ignore_errors=True)
         calls = self._calls(output, bugs)
@@ -155,14 +155,14 @@ class TypefuzzEngine:
         if ended.code in FAILED:
             raise EngineFailed(f"typefuzz ended with {ended.code}: {output[-500:].strip()}")
         if ended.code == BAD_SEED or not calls:
-            count.note = f"{seed.name} is of no use to typefuzz: {last_words(output)}"
+            count.note = f"{seed.name} is of no use to typefuzz: {last_line(output)}"
             return False
         return True
 
     def _calls(self, output: str, bugs: int) -> int:
         """At least so many: it tells them every two seconds only, and seeds in the end."""
-        told = [*map(int, _CALLS.findall(output)), *map(int, _VALID.findall(output))]
-        return max([*told, bugs * len(self._solvers)])
+        reported = [*map(int, _CALLS.findall(output)), *map(int, _VALID.findall(output))]
+        return max([*reported, bugs * len(self._solvers)])
 
     def _typefuzz_argv(self, folder: Path, seed: Path) -> list[str]:
         program = self._options.program or shutil.which("typefuzz", path=_beside_python())
@@ -180,16 +180,16 @@ class TypefuzzEngine:
 
     def _seeds(self, campaign: Campaign) -> list[Path]:
         """Under names that it takes for formulas, the most telling first."""
-        folder = self._bench.folder("seeds")
+        folder = self._tools.folder("seeds")
         named = []
         for number, path in enumerate([*campaign.seeds, *files_in(campaign.corpus)]):
             named.append(folder / f"{number:05d}-{path.stem}.smt2")
             shutil.copyfile(path, named[-1])
         return named
 
-    def _bounds(self) -> Bounds:
+    def _limits(self) -> Limits:
         memory = self._target.memory
-        return Bounds(self._target.input_timeout_ms, memory=memory, address_space=memory)
+        return Limits(self._target.input_timeout_ms, memory=memory, address_space=memory)
 
 
 def _name_of(solver: str) -> str:

@@ -4,14 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from windlass.fuzzing.builds.fetch import Builds
+from windlass.fuzzing.builds.build_cache import BuildCache
 from windlass.fuzzing.engines.engine import Engine, Verdict
 from windlass.fuzzing.sources.mirror import Mirror
 
 TRIES: Final = 5
 
 
-class Reproduced(NamedTuple):
+class Reproduction(NamedTuple):
     """How often an input failed in the same way, and what the program said the last time."""
 
     shown: int
@@ -26,23 +26,23 @@ class Origin(NamedTuple):
     last_good: str | None
 
 
-async def reproduce(engine: Engine, path: Path, title: str, tries: int = TRIES) -> Reproduced:
+async def reproduce(engine: Engine, path: Path, title: str, tries: int = TRIES) -> Reproduction:
     """Run an input several times; another failure than the titled one does not count."""
     shown = 0
     last = None
     for _ in range(tries):
-        verdict = await engine.judge(path)
+        verdict = await engine.classify(path)
         if verdict.kind == "bug" and verdict.title == title:
             shown += 1
             last = verdict
-    return Reproduced(shown, tries, last)
+    return Reproduction(shown, tries, last)
 
 
-class Judge:
+class Bisector:
     """Asks builds of other commits about an input."""
 
     def __init__(
-        self, builds: Builds, mirror: Mirror, engine_for: Callable[[Path], Engine], tries: int
+        self, builds: BuildCache, mirror: Mirror, engine_for: Callable[[Path], Engine], tries: int
     ) -> None:
         self._builds = builds
         self._mirror = mirror
@@ -62,7 +62,7 @@ class Judge:
 
         The build right before is asked first: mostly it is good, and the search is over.
         """
-        line = [c for c in await self.line_to(commit) if c != commit]
+        line = [c for c in await self.built_ancestors(commit) if c != commit]
         first_bad = commit
         last_good: str | None = None
         asked = len(line) - 1
@@ -79,7 +79,7 @@ class Judge:
             asked = len(line) // 2
         return Origin(first_bad, last_good)
 
-    async def line_to(self, commit: str) -> list[str]:
+    async def built_ancestors(self, commit: str) -> list[str]:
         """The built commits that lead to this one, oldest first."""
         known = await self._mirror.in_order(await self._builds.commits())
         return [c for c in known if await self._mirror.is_ancestor(c, commit)]

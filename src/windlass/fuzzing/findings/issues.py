@@ -15,7 +15,7 @@ import msgspec
 from windlass.domain.errors import InvalidInput, NotFound
 from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.report import render
-from windlass.fuzzing.findings.store import Shelf
+from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.sources.github_api import GitHub
 from windlass.ports.clock import Clock
 
@@ -44,7 +44,7 @@ def issue_options(given: Mapping[str, Any]) -> IssueOptions | None:
         raise InvalidInput("issues", f"options that fit ({error})", dict(given)) from None
 
 
-class IssueDesk:
+class IssueTracker:
     """Files findings with one project."""
 
     def __init__(self, options: IssueOptions, solver: str, clock: Clock) -> None:
@@ -53,7 +53,7 @@ class IssueDesk:
         token = os.environ.get(options.token)
         self._api = GitHub(options.api, options.project, token, clock)
 
-    def waits(self, finding: Finding) -> bool:
+    def needs_update(self, finding: Finding) -> bool:
         """Whether there is something to say of it: a new bug, one that is gone, or back."""
         if finding.state == "closed":
             return bool(finding.issue) and not finding.issue_closed
@@ -61,9 +61,9 @@ class IssueDesk:
             return finding.issue_closed
         return self._options.old or finding.last_good is not None
 
-    async def settle(self, shelf: Shelf, finding: Finding) -> Finding:
+    async def sync(self, store: FindingStore, finding: Finding) -> Finding:
         """File an open finding; close the issue of a closed one, open it if that came back."""
-        if not self.waits(finding):
+        if not self.needs_update(finding):
             return finding
         if finding.issue:
             closed = finding.state == "closed"
@@ -72,22 +72,22 @@ class IssueDesk:
             await self._api.patch(self._api.path("issues", number), {"state": state})
             said: dict[str, Any] = {"issue_closed": closed}
         else:
-            said = {"issue": await self._file(finding, shelf.location(finding))}
-        return await shelf.update(
+            said = {"issue": await self._file(finding, store.location(finding))}
+        return await store.update(
             finding.key, lambda known: msgspec.structs.replace(known or finding, **said)
         )
 
-    async def settle_all(self, shelf: Shelf, told: Callable[[str], None]) -> list[Finding]:
+    async def sync_all(self, store: FindingStore, notify: Callable[[str], None]) -> list[Finding]:
         """All that wait, also those of earlier runs whose project did not answer.
 
         An issue that somebody removed is passed over, for the others' sake.
         """
         settled = []
-        for finding in [f async for f in shelf.all(told) if self.waits(f)]:
+        for finding in [f async for f in store.all(notify) if self.needs_update(f)]:
             try:
-                settled.append(await self.settle(shelf, finding))
+                settled.append(await self.sync(store, finding))
             except NotFound as error:
-                told(f"{finding.key}: {error}")
+                notify(f"{finding.key}: {error}")
         return settled
 
     async def close(self) -> None:

@@ -12,13 +12,13 @@ MOST_TRIES: Final = 2_000
 FEW_BYTES: Final = 512  # beyond it, single bytes are not worth their runs
 _WORDS: Final = re.compile(rb"[A-Za-z_][\w.-]*|\d+|\s+|[^\w\s]")
 
-Shows = Callable[[bytes], Awaitable[bool]]
+StillFails = Callable[[bytes], Awaitable[bool]]
 """Whether an input still shows the bug. It answers False, too, once the time is over."""
 
 
-async def minimise(data: bytes, shows: Shows, tries: int = MOST_TRIES) -> bytes:
+async def minimise(data: bytes, still_fails: StillFails, tries: int = MOST_TRIES) -> bytes:
     """The smallest input found; `data` itself must show the bug."""
-    counted = _Bounded(shows, tries)
+    counted = _CountedCheck(still_fails, tries)
     while True:
         before = len(data)
         for split in (_lines, _brackets, _words, _bytes):
@@ -28,11 +28,11 @@ async def minimise(data: bytes, shows: Shows, tries: int = MOST_TRIES) -> bytes:
             return data
 
 
-class _Bounded:
+class _CountedCheck:
     """Counts runs, and remembers what was asked already."""
 
-    def __init__(self, shows: Shows, tries: int) -> None:
-        self._shows = shows
+    def __init__(self, still_fails: StillFails, tries: int) -> None:
+        self._still_fails = still_fails
         self._known: dict[bytes, bool] = {}
         self.left = tries
 
@@ -41,16 +41,16 @@ class _Bounded:
             if self.left <= 0:
                 return False
             self.left -= 1
-            self._known[data] = await self._shows(data)
+            self._known[data] = await self._still_fails(data)
         return self._known[data]
 
 
-async def reduce_pieces(pieces: Sequence[bytes], shows: Shows) -> bytes:
+async def reduce_pieces(pieces: Sequence[bytes], still_fails: StillFails) -> bytes:
     """Leave out ever smaller runs of pieces, as long as the bug stays."""
     kept = list(pieces)
     size = max(len(kept) // 2, 1)
     while kept:
-        shorter = await _leave_out(kept, size, shows)
+        shorter = await _leave_out(kept, size, still_fails)
         if len(shorter) == len(kept) and size == 1:
             break
         size = max(min(size, len(shorter)) // 2, 1) if len(shorter) == len(kept) else size
@@ -58,26 +58,26 @@ async def reduce_pieces(pieces: Sequence[bytes], shows: Shows) -> bytes:
     return b"".join(kept)
 
 
-async def _leave_out(pieces: list[bytes], size: int, shows: Shows) -> list[bytes]:
+async def _leave_out(pieces: list[bytes], size: int, still_fails: StillFails) -> list[bytes]:
     """One pass from the end, where most of what can go stands."""
     start = max(len(pieces) - size, 0)
     while True:
         candidate = pieces[:start] + pieces[start + size :]
-        if len(candidate) < len(pieces) and await shows(b"".join(candidate)):
+        if len(candidate) < len(pieces) and await still_fails(b"".join(candidate)):
             pieces = candidate
         if start == 0:
             return pieces
         start = max(start - size, 0)
 
 
-async def _hoist(data: bytes, shows: Shows) -> bytes:
+async def _hoist(data: bytes, still_fails: StillFails) -> bytes:
     """Put an inner term in the place of the one around it, from the outside in."""
     start = data.find(b"(")
     while start >= 0:
         end = _end_of(data, start)
         for inner in _terms(data[start + 1 : end]):
             candidate = data[:start] + inner + data[end + 1 :]
-            if await shows(candidate):
+            if await still_fails(candidate):
                 data = candidate
                 break
         else:

@@ -5,7 +5,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from windlass.fuzzing.state.documents import Codec, Unreadable, Version
+from windlass.fuzzing.state.documents import Codec, MalformedFile, Version
 
 State = Literal["open", "closed"]
 SHOWN: Final = 20  # commits in which a bug was seen that are remembered
@@ -86,7 +86,7 @@ def excerpt_of(data: bytes) -> str:
     return text if all(c.isprintable() or c in "\n\t" for c in text) else ""
 
 
-def closed(known: Finding, commit: str, now_ms: int) -> Finding:
+def mark_closed(known: Finding, commit: str, now_ms: int) -> Finding:
     """It is gone in this commit."""
     if known.state == "closed":
         return known
@@ -99,7 +99,7 @@ def _decode(body: bytes, _: Mapping[str, str]) -> tuple[Finding | None, Version]
         version = msgspec.convert(fields.pop("version", {}), Version)
         return msgspec.convert(fields, Finding), version
     except msgspec.MsgspecError as error:
-        raise Unreadable(str(error)) from None
+        raise MalformedFile(str(error)) from None
 
 
 def _encode(finding: Finding | None, version: Version) -> tuple[bytes, dict[str, str]]:

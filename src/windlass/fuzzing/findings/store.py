@@ -10,39 +10,39 @@ from windlass.domain.errors import InvalidInput, NotFound
 from windlass.fuzzing.buckets.layout import findings_prefix
 from windlass.fuzzing.findings.record import FINDING, Finding
 from windlass.fuzzing.findings.report import render
-from windlass.fuzzing.state.pipeline import Board
-from windlass.fuzzing.state.state_file import Chain, Misshapen
+from windlass.fuzzing.state.pipeline import Pipeline
+from windlass.fuzzing.state.state_file import StateFile, UnreadableState
 
 SHORT: Final = 16
 AT_ONCE: Final = 16  # records that are read side by side
 
 
-class Shelf:
+class FindingStore:
     """The findings of one solver. Several fuzzers may put the same bug there at once."""
 
-    def __init__(self, board: Board) -> None:
-        self._board = board
-        self._prefix = findings_prefix(board.solver)
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+        self._prefix = findings_prefix(pipeline.solver)
 
     async def keys(self) -> list[str]:
         """The findings there are."""
-        found = [item.key async for item in self._board.bucket.list(self._prefix)]
+        found = [item.key async for item in self._pipeline.bucket.list(self._prefix)]
         return [key.split("/")[-2] for key in found if key.endswith(f"/{FINDING.file}")]
 
-    async def all(self, told: Callable[[str], None]) -> AsyncIterator[Finding]:
+    async def all(self, notify: Callable[[str], None]) -> AsyncIterator[Finding]:
         """Every finding; of one that cannot be read it is `told`, and the others go on."""
         keys = await self.keys()
         for start in range(0, len(keys), AT_ONCE):
-            some = [self._read(key, told) for key in keys[start : start + AT_ONCE]]
+            some = [self._read(key, notify) for key in keys[start : start + AT_ONCE]]
             for finding in await asyncio.gather(*some):
                 if finding is not None:
                     yield finding
 
-    async def _read(self, key: str, told: Callable[[str], None]) -> Finding | None:
+    async def _read(self, key: str, notify: Callable[[str], None]) -> Finding | None:
         try:
-            return await self._chain(key).read()
-        except Misshapen as error:
-            told(str(error))
+            return await self._record_file(key).read()
+        except UnreadableState as error:
+            notify(str(error))
             return None
 
     async def get(self, key: str) -> Finding:
@@ -50,37 +50,40 @@ class Shelf:
         fitting = [known for known in await self.keys() if known.startswith(key)]
         if len(fitting) > 1:
             raise InvalidInput("finding", f"more of its key: {len(fitting)} begin so", key)
-        if len(fitting) != 1 or (finding := await self._chain(fitting[0]).read()) is None:
+        if len(fitting) != 1 or (finding := await self._record_file(fitting[0]).read()) is None:
             raise NotFound("finding", key)
         return finding
 
     async def put_input(self, key: str, data: bytes, suffix: str) -> str:
         """Keep an input; its name, to be written into the record."""
         name = f"input-{hashlib.sha256(data).hexdigest()[:SHORT]}{suffix}"
-        await self._board.bucket.put(f"{self._prefix}/{key}/{name}", data)
+        await self._pipeline.bucket.put(f"{self._prefix}/{key}/{name}", data)
         return name
 
     async def fetch_input(self, finding: Finding, path: Path) -> bool:
         """The input of a finding in a file; False if somebody removed it."""
-        return await self._board.bucket.download(self.location(finding), path)
+        return await self._pipeline.bucket.download(self.location(finding), path)
 
     async def update(self, key: str, change: Callable[[Finding | None], Finding]) -> Finding:
         """Write a record and the report that follows from it; an input it leaves goes."""
-        written = await self._chain(key).update(change)
+        written = await self._record_file(key).update(change)
         finding = written.value
         assert finding is not None
-        page = render(finding, self._board.solver, self.location(finding))
-        await self._board.bucket.put(f"{self._prefix}/{key}/report.md", page.encode())
+        page = render(finding, self._pipeline.solver, self.location(finding))
+        await self._pipeline.bucket.put(f"{self._prefix}/{key}/report.md", page.encode())
         before = written.before
         if written.applied and before is not None and before.input != finding.input:
-            await self._board.bucket.delete([self.location(before)])
+            await self._pipeline.bucket.delete([self.location(before)])
         return finding
 
     def location(self, finding: Finding) -> str:
         """The key of the input in the bucket."""
         return f"{self._prefix}/{finding.key}/{finding.input}"
 
-    def _chain(self, key: str) -> Chain[Finding | None]:
-        return Chain(
-            self._board.bucket, f"{self._prefix}/{key}/{FINDING.file}", FINDING, self._board.around
+    def _record_file(self, key: str) -> StateFile[Finding | None]:
+        return StateFile(
+            self._pipeline.bucket,
+            f"{self._prefix}/{key}/{FINDING.file}",
+            FINDING,
+            self._pipeline.runtime,
         )

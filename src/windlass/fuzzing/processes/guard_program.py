@@ -9,17 +9,19 @@ import signal
 import sys
 from typing import Final
 
-GRACE: Final = 20  # looks during which programs may end by themselves, such as to free memory
-LOOKS: Final = 200
+GRACE_ROUNDS: Final = (
+    20  # looks during which programs may end by themselves, such as to free memory
+)
+ROUNDS: Final = 200
 PAUSE_S: Final = 0.1
 
 
-def carriers(mark: bytes) -> list[int]:
+def marked_processes(mark: bytes) -> list[int]:
     """The live processes in whose environment the mark stands."""
-    return [int(name) for name in os.listdir("/proc") if name.isdigit() and _carries(name, mark)]
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and _has_mark(name, mark)]
 
 
-def _carries(name: str, mark: bytes) -> bool:
+def _has_mark(name: str, mark: bytes) -> bool:
     try:
         with open(f"/proc/{name}/environ", "rb") as file:
             return mark in file.read().split(b"\0")
@@ -27,15 +29,15 @@ def _carries(name: str, mark: bytes) -> bool:
         return False  # it has ended, or is somebody else's
 
 
-def end_all(mark: bytes) -> None:
+def kill_marked(mark: bytes) -> None:
     """Ask, and then make them; looked at again until nobody is left who could start another."""
-    for look in range(LOOKS):
-        found = carriers(mark)
+    for round_number in range(ROUNDS):
+        found = marked_processes(mark)
         if not found:
             return
         for pid in found:
             try:
-                os.kill(pid, signal.SIGTERM if look < GRACE else signal.SIGKILL)
+                os.kill(pid, signal.SIGTERM if round_number < GRACE_ROUNDS else signal.SIGKILL)
             except ProcessLookupError:
                 continue
         signal.sigtimedwait((), PAUSE_S)
@@ -49,7 +51,7 @@ def main() -> None:
     os.chdir("/")
     while os.read(sys.stdin.fileno(), 1):
         continue
-    end_all(sys.argv[1].encode())
+    kill_marked(sys.argv[1].encode())
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from windlass.fuzzing.processes import guard_program
 VARIABLE: Final = "WINDLASS_FUZZ_GUARD"
 
 
-def guarded(env: Mapping[str, str] | None = None) -> dict[str, str]:
+def guarded_environment(env: Mapping[str, str] | None = None) -> dict[str, str]:
     """An environment for a program, by default our own, with the mark of this process."""
     return {**(os.environ if env is None else env), VARIABLE: _start(os.getpid())}
 

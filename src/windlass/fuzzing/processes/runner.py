@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from windlass.domain.errors import InvalidInput
-from windlass.fuzzing.processes.process_guard import guarded
+from windlass.fuzzing.processes.process_guard import guarded_environment
 from windlass.ports.clock import Clock
 
-LOOK_MS: Final = 100
+POLL_MS: Final = 100
 MIB: Final = 1024 * 1024
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 
@@ -27,7 +27,7 @@ Reason = Literal["exited", "timeout", "memory", "output"]
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class Limits:
     """How much a program may take.
 
     `memory` bounds what it and its descendants hold together, by looking at them;
@@ -45,7 +45,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ExitStatus:
     """How a program ended; `code` is minus the signal's number where one ended it."""
 
     code: int
@@ -53,17 +53,17 @@ class Ended:
     took_ms: int
 
     @property
-    def fine(self) -> bool:
+    def ok(self) -> bool:
         return self.reason == "exited" and self.code == 0
 
-    def describe(self, bounds: Bounds) -> str:
+    def describe(self, limits: Limits) -> str:
         """In a few words, for logs and errors."""
         if self.reason == "timeout":
-            return f"ran longer than {bounds.timeout_ms / 1000:g} s and was ended"
+            return f"ran longer than {limits.timeout_ms / 1000:g} s and was ended"
         if self.reason == "memory":
-            return f"used more than {bounds.memory // MIB} MiB of memory and was ended"
+            return f"used more than {limits.memory // MIB} MiB of memory and was ended"
         if self.reason == "output":
-            return f"wrote more than {bounds.output // MIB} MiB of output and was ended"
+            return f"wrote more than {limits.output // MIB} MiB of output and was ended"
         if self.code < 0:
             return f"was ended by {signal_name(-self.code)}"
         return f"ended with code {self.code}"
@@ -82,12 +82,12 @@ async def run(
     *,
     cwd: Path,
     log: Path,
-    bounds: Bounds,
+    limits: Limits,
     clock: Clock,
     env: Mapping[str, str] | None = None,
     errors: Path | None = None,
-    looked: Callable[[], None] = lambda: None,
-) -> Ended:
+    on_poll: Callable[[], None] = lambda: None,
+) -> ExitStatus:
     """Run a program to its end, or to the bound it meets.
 
     Its output goes to `log`; what it says of errors as well, unless they have a file. `looked`
@@ -95,21 +95,23 @@ async def run(
     """
     began = clock.now_ms()
     process = await _start(argv, cwd, (log, errors or log), env)
-    _limit(process.pid, bounds.address_space)
+    _set_rlimits(process.pid, limits.address_space)
     waiter = asyncio.ensure_future(process.wait())
     reason: Reason = "exited"
     try:
-        left = bounds.timeout_ms
+        left = limits.timeout_ms
         while not waiter.done():
-            if left < bounds.timeout_ms and (crossed := _crossed(process.pid, left, log, bounds)):
-                reason = crossed
+            if left < limits.timeout_ms and (
+                exceeded := _limit_exceeded(process.pid, left, log, limits)
+            ):
+                reason = exceeded
                 break
-            looked()
-            await _pass(waiter, min(left, LOOK_MS), clock)
-            left = began + bounds.timeout_ms - clock.now_ms()
+            on_poll()
+            await _wait(waiter, min(left, POLL_MS), clock)
+            left = began + limits.timeout_ms - clock.now_ms()
     finally:
-        await _end_all(process.pid, waiter, bounds.grace_ms, clock)
-    return Ended(waiter.result(), reason, clock.now_ms() - began)
+        await _kill_tree(process.pid, waiter, limits.grace_ms, clock)
+    return ExitStatus(waiter.result(), reason, clock.now_ms() - began)
 
 
 def tail(log: Path, limit: int = 64 * 1024) -> str:
@@ -126,15 +128,15 @@ async def _start(
     with logs[0].open("ab") as output, logs[1].open("ab") as errors:
         try:
             return await asyncio.create_subprocess_exec(
-                *argv, cwd=cwd, env=guarded(env), stdin=asyncio.subprocess.DEVNULL, stdout=output,
-                stderr=errors, process_group=0,
+                *argv, cwd=cwd, env=guarded_environment(env), stdin=asyncio.subprocess.DEVNULL,
+                stdout=output, stderr=errors, process_group=0,
             )  # fmt: skip
         except OSError as error:
             expected = f"a program that can be started ({error.strerror})"
             raise InvalidInput("command", expected, argv[0]) from None
 
 
-def _limit(pid: int, address_space: int) -> None:
+def _set_rlimits(pid: int, address_space: int) -> None:
     """From outside, right after the start: between fork and exec other threads' locks lurk."""
     try:
         resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
@@ -144,19 +146,22 @@ def _limit(pid: int, address_space: int) -> None:
         pass  # it has ended already
 
 
-def _crossed(pid: int, left_ms: int, log: Path, bounds: Bounds) -> Reason | None:
+def _limit_exceeded(pid: int, left_ms: int, log: Path, limits: Limits) -> Reason | None:
     if left_ms <= 0:
         return "timeout"
-    if bounds.output and log.stat().st_size > bounds.output:
-        if not bounds.rolling:
+    if limits.output and log.stat().st_size > limits.output:
+        if not limits.rolling:
             return "output"
         os.truncate(log, 0)  # it is written to at its end, wherever that is
-    if bounds.memory and sum(_resident(member) for member in family(pid)) > bounds.memory:
+    if (
+        limits.memory
+        and sum(_resident_bytes(member) for member in process_tree(pid)) > limits.memory
+    ):
         return "memory"
     return None
 
 
-async def _pass(waiter: asyncio.Future[int], duration_ms: int, clock: Clock) -> None:
+async def _wait(waiter: asyncio.Future[int], duration_ms: int, clock: Clock) -> None:
     """Let time pass, but not beyond the end of the program."""
     timer = asyncio.ensure_future(clock.sleep_ms(duration_ms))
     both: set[asyncio.Future[Any]] = {waiter, timer}
@@ -166,15 +171,15 @@ async def _pass(waiter: asyncio.Future[int], duration_ms: int, clock: Clock) -> 
         timer.cancel()
 
 
-async def _end_all(pid: int, waiter: asyncio.Future[int], grace_ms: int, clock: Clock) -> None:
+async def _kill_tree(pid: int, waiter: asyncio.Future[int], grace_ms: int, clock: Clock) -> None:
     """Ask the whole family to end, and make it end; also what a program left running."""
     if waiter.done():
         _signal_group(pid, signal.SIGKILL)
         return
-    members = {pid, *family(pid)}
+    members = {pid, *process_tree(pid)}
     _signal(members, signal.SIGTERM)
-    await _pass(waiter, grace_ms, clock)
-    _signal(members.union(family(pid)) - ({pid} if waiter.done() else set()), signal.SIGKILL)
+    await _wait(waiter, grace_ms, clock)
+    _signal(members.union(process_tree(pid)) - ({pid} if waiter.done() else set()), signal.SIGKILL)
     _signal_group(pid, signal.SIGKILL)
     await waiter
 
@@ -194,7 +199,7 @@ def _signal_group(pid: int, number: int) -> None:
         pass
 
 
-def family(pid: int) -> list[int]:
+def process_tree(pid: int) -> list[int]:
     """The live members of a process's group, and all that descend from it."""
     parents: dict[int, list[int]] = {}
     found = []
@@ -223,7 +228,7 @@ def _all_processes() -> Iterator[tuple[int, int, int]]:
             yield int(name), int(fields[1]), int(fields[2])
 
 
-def _resident(pid: int) -> int:
+def _resident_bytes(pid: int) -> int:
     try:
         return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * _PAGE
     except (OSError, IndexError):

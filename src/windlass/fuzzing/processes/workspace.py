@@ -26,7 +26,7 @@ def default_root() -> Path:
 
 
 @contextmanager
-def workplace(root: Path, solver: str, role: str) -> Iterator[Path]:
+def workspace(root: Path, solver: str, role: str) -> Iterator[Path]:
     """The first folder below `root` that nobody works in."""
     for number in range(1, MOST + 1):
         folder = root.absolute() / solver / f"{role}-{number}"

@@ -15,17 +15,17 @@ import msgspec
 
 from windlass.domain.errors import InvalidInput, NotFound, WindlassError
 from windlass.fuzzing.buckets.layout import KINDS, Kind, build_key, build_log_key
-from windlass.fuzzing.builds.make import BuildFailed, Workshop
+from windlass.fuzzing.builds.build_runner import BuildFailed, BuildRunner
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.processes.runner import tail
 from windlass.fuzzing.roles.build_steps import BuildSteps
 from windlass.fuzzing.sources.mirror import GitFailed, Mirror
 from windlass.fuzzing.state.lease_keeper import LEASE_MS, while_held
-from windlass.fuzzing.state.leases import Held
-from windlass.fuzzing.state.pipeline import Board
+from windlass.fuzzing.state.leases import HeldLease
+from windlass.fuzzing.state.pipeline import Pipeline
 
 LOG_KEPT: Final = 4 * 1024 * 1024
-SAID: Final = 2_000  # characters of a log that an error shows
+OUTPUT_CHARS: Final = 2_000  # characters of a log that an error shows
 
 
 class BuildReport(msgspec.Struct, kw_only=True):
@@ -44,14 +44,14 @@ class Builder:
     """One run for one commit."""
 
     solver: Solver
-    board: Board
+    pipeline: Pipeline
     work: Path
-    told: Callable[[str], None] = lambda _: None
+    notify: Callable[[str], None] = lambda _: None
     lease_ms: int = LEASE_MS
 
     async def run_once(self, commit: str | None = None) -> BuildReport:
         """Build the next commit of the queue, or this one."""
-        steps = BuildSteps(self.board, self.solver.build.tries)
+        steps = BuildSteps(self.pipeline, self.solver.build.tries)
         mirror = Mirror(self.solver.repository, self.work / "mirror.git")
         if commit is not None:
             await mirror.fetch()
@@ -65,15 +65,15 @@ class Builder:
         report.given_up = list(took.given_up)
         return report
 
-    async def _build(self, steps: BuildSteps, held: Held, mirror: Mirror) -> BuildReport:
-        began = self.board.now_ms()
+    async def _build(self, steps: BuildSteps, held: HeldLease, mirror: Mirror) -> BuildReport:
+        began = self.pipeline.now_ms()
         log = self.work / "build.log"
         self.work.mkdir(parents=True, exist_ok=True)
         log.write_bytes(b"")
         making = self._make(held.commit, mirror, log)
         why = ""
         try:
-            await while_held(steps, held, self.lease_ms, self.board.around.clock, making)
+            await while_held(steps, held, self.lease_ms, self.pipeline.runtime.clock, making)
         except (BuildFailed, GitFailed, InvalidInput, NotFound) as error:
             why = str(error)
         except BaseException:
@@ -83,7 +83,8 @@ class Builder:
         await self._finish(steps, held, log, why)
         return BuildReport(
             outcome="failed" if why else "built", commit=held.commit, why=why,
-            took_ms=self.board.now_ms() - began, log=build_log_key(self.solver.name, held.commit),
+            took_ms=self.pipeline.now_ms() - began,
+            log=build_log_key(self.solver.name, held.commit),
         )  # fmt: skip
 
     async def make(self, commit: str, kinds: Sequence[Kind]) -> None:
@@ -97,25 +98,25 @@ class Builder:
             await self._make(full, mirror, log, kinds)
         except BuildFailed as error:
             await self._keep_log(full, log, str(error))
-            raise WindlassError(f"{error}; it said: {tail(log, SAID).strip()}") from None
+            raise WindlassError(f"{error}; it said: {tail(log, OUTPUT_CHARS).strip()}") from None
 
     async def _make(
         self, commit: str, mirror: Mirror, log: Path, kinds: Sequence[Kind] = KINDS
     ) -> None:
         """Both builds, then both uploads: one without the other is of no use."""
         await mirror.fetch()
-        workshop = Workshop(self.solver, mirror, self.work, self.board.around.clock)
+        runner = BuildRunner(self.solver, mirror, self.work, self.pipeline.runtime.clock)
         archives = {}
         for kind in kinds:
-            self.told(f"{commit[:12]}: {kind} build")
-            archives[kind] = await workshop.build(commit, kind, log)
+            self.notify(f"{commit[:12]}: {kind} build")
+            archives[kind] = await runner.build(commit, kind, log)
         for kind, archive in archives.items():
-            self.told(f"{commit[:12]}: uploading the {kind} build")
-            await self.board.bucket.put(build_key(self.solver.name, kind, commit), archive)
+            self.notify(f"{commit[:12]}: uploading the {kind} build")
+            await self.pipeline.bucket.put(build_key(self.solver.name, kind, commit), archive)
             archive.unlink()
         shutil.rmtree(self.work / "checkout", ignore_errors=True)
 
-    async def _finish(self, steps: BuildSteps, held: Held, log: Path, why: str) -> None:
+    async def _finish(self, steps: BuildSteps, held: HeldLease, log: Path, why: str) -> None:
         """The log first: a commit in `failed` without one could not be explained."""
         await self._keep_log(held.commit, log, why)
         if why:
@@ -126,4 +127,4 @@ class Builder:
     async def _keep_log(self, commit: str, log: Path, why: str) -> None:
         said = tail(log, LOG_KEPT) + (f"\n{why}\n" if why else "")
         key = build_log_key(self.solver.name, commit)
-        await self.board.bucket.put(key, said.encode(errors="replace"))
+        await self.pipeline.bucket.put(key, said.encode(errors="replace"))

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from windlass.domain.errors import Conflict
-from windlass.fuzzing.buckets.bucket import Busy, Changed, Unclear
+from windlass.fuzzing.buckets.bucket import ConcurrentWrite, OutcomeUnknown, PreconditionFailed
 from windlass.fuzzing.buckets.layout import corpus_prefix
 from windlass.fuzzing.engines.engine import Engine
-from windlass.fuzzing.state.pipeline import Board
+from windlass.fuzzing.state.pipeline import Pipeline
 
 FILE: Final = "corpus.tar.gz"
 RETRIES: Final = 5
@@ -30,7 +30,7 @@ NAME_LENGTH: Final = 32
 Inputs = Mapping[str, bytes]
 
 
-class Merged(NamedTuple):
+class MergeResult(NamedTuple):
     """How many inputs there are now, and how many of them are new."""
 
     inputs: int
@@ -40,9 +40,9 @@ class Merged(NamedTuple):
 class Corpus:
     """The corpus of one solver."""
 
-    def __init__(self, board: Board) -> None:
-        self._board = board
-        self._key = f"{corpus_prefix(board.solver)}/{FILE}"
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+        self._key = f"{corpus_prefix(pipeline.solver)}/{FILE}"
 
     async def fetch(self, folder: Path) -> frozenset[str]:
         """All inputs as files; their names."""
@@ -55,7 +55,7 @@ class Corpus:
         """How many inputs there are."""
         return len((await self._read())[0])
 
-    async def merge(self, folder: Path, fetched: frozenset[str] = frozenset()) -> Merged:
+    async def merge(self, folder: Path, fetched: frozenset[str] = frozenset()) -> MergeResult:
         """Add the inputs of a folder to what is there now, each content once.
 
         Those that were `fetched` and are no longer in the folder were pruned, and go.
@@ -63,23 +63,23 @@ class Corpus:
         ours = {name_of(data): data for data in _contents(folder)}
         for turn in range(RETRIES):
             if turn:
-                spread = 0.5 + self._board.around.chance.fraction()
-                await self._board.around.clock.sleep_ms(int(PAUSE_MS * 2**turn * spread))
+                spread = 0.5 + self._pipeline.runtime.chance.fraction()
+                await self._pipeline.runtime.clock.sleep_ms(int(PAUSE_MS * 2**turn * spread))
             theirs, etag = await self._read()
             pruned = fetched - ours.keys()
             both = bounded({n: d for n, d in {**theirs, **ours}.items() if n not in pruned})
             added = len(both.keys() - theirs.keys())
             if both.keys() == theirs.keys():
-                return Merged(len(both), 0)
+                return MergeResult(len(both), 0)
             try:
-                await self._board.bucket.put_if(self._key, _pack(both), expected=etag)
-            except (Changed, Busy, Unclear):
+                await self._pipeline.bucket.put_if(self._key, _pack(both), expected=etag)
+            except (PreconditionFailed, ConcurrentWrite, OutcomeUnknown):
                 continue
-            return Merged(len(both), added)
+            return MergeResult(len(both), added)
         raise Conflict("contended", f"others wrote {self._key} each time; nothing was changed")
 
     async def _read(self) -> tuple[Inputs, str | None]:
-        stored = await self._board.bucket.get(self._key)
+        stored = await self._pipeline.bucket.get(self._key)
         return ({}, None) if stored is None else (_unpack(stored.body), stored.etag)
 
 

@@ -15,15 +15,15 @@ from windlass.domain.errors import InvalidInput, WindlassError
 from windlass.domain.quantities import parse_duration_ms
 from windlass.fuzzing.buckets.layout import coverage_key
 from windlass.fuzzing.builds.archive import unpack
-from windlass.fuzzing.builds.fetch import Builds, LocalBuild
-from windlass.fuzzing.builds.make import BuildFailed, Workshop
+from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
+from windlass.fuzzing.builds.build_runner import BuildFailed, BuildRunner
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.coverage.coverage_map import CoverageMap, decode, encode
 from windlass.fuzzing.coverage.mapper import CoverageBuild, MappedTest, Mapper
-from windlass.fuzzing.processes.runner import Bounds, tail
-from windlass.fuzzing.roles.seed_selection import tests_in
+from windlass.fuzzing.processes.runner import Limits, tail
+from windlass.fuzzing.roles.seed_selection import find_tests
 from windlass.fuzzing.sources.mirror import Mirror
-from windlass.fuzzing.state.pipeline import Board
+from windlass.fuzzing.state.pipeline import Pipeline
 
 TROUBLES: Final = 20  # tests without coverage that are named in the report
 
@@ -71,10 +71,10 @@ class CoverageRole:
     """One run; `told` hears what is going on, `counted` how many tests are done."""
 
     solver: Solver
-    board: Board
+    pipeline: Pipeline
     work: Path
-    told: Callable[[str], None] = lambda _: None
-    counted: Callable[[int, int], None] = lambda *_: None
+    notify: Callable[[str], None] = lambda _: None
+    on_progress: Callable[[int, int], None] = lambda *_: None
     cores: int = 1
 
     async def run_once(
@@ -84,26 +84,26 @@ class CoverageRole:
         options = coverage_options(self.solver)
         mirror = Mirror(self.solver.repository, self.work / "mirror.git")
         await mirror.fetch()
-        builds = Builds(self.board, self.work / "builds")
+        builds = BuildCache(self.pipeline, self.work / "builds")
         commit = await self._commit(mirror, builds, commit)
         build = await builds.fetch(commit, "coverage") or await self._make(mirror, commit)
         mapper = self._mapper(build, options)
         tests = _commands(await self._tests(mirror, commit, shard), options, build.folder)
         troubles: list[str] = []
 
-        def told(done: int, trouble: str) -> None:
-            self.counted(done, len(tests))
+        def on_test_done(done: int, trouble: str) -> None:
+            self.on_progress(done, len(tests))
             if trouble:
                 troubles.append(trouble)
 
-        mapper.told = told
-        self.told(f"{commit[:12]}: mapping {len(tests)} tests")
+        mapper.on_test_done = on_test_done
+        self.notify(f"{commit[:12]}: mapping {len(tests)} tests")
         found = await mapper.run_all(commit, tests, self.cores)
         if not found.functions:
             raise WindlassError(f"no test reached anything: {'; '.join(troubles[:3])}")
         return await self._write(found, len(tests), shard, troubles)
 
-    async def foresee(
+    async def plan(
         self, commit: str | None = None, shard: tuple[int, int] = (1, 1)
     ) -> CoveragePlan:
         """What `run_once` would do, without a build and without running a test."""
@@ -111,20 +111,20 @@ class CoverageRole:
         mirror = Mirror(self.solver.repository, self.work / "mirror.git")
         await mirror.fetch()
         named = commit is not None
-        commit = await self._commit(mirror, Builds(self.board, self.work / "builds"), commit)
+        commit = await self._commit(mirror, BuildCache(self.pipeline, self.work / "builds"), commit)
         key = coverage_key(self.solver.name)
         own = [self._shard_key(commit, *shard)] if shard[1] > 1 else []
         return CoveragePlan(
             commit=commit,
             why="it was named" if named else "the newest with a coverage build in the bucket",
-            in_bucket=await self.board.has_build(commit, ("coverage",)),
+            in_bucket=await self.pipeline.has_build(commit, ("coverage",)),
             tests=len(await self._tests(mirror, commit, shard)),
             shard=f"{shard[0]}/{shard[1]}", cores=self.cores,
             timeout_ms=parse_duration_ms(options.timeout, "coverage.timeout"),
-            replaces_map=await self.board.bucket.exists(key), writes=[*own, key],
+            replaces_map=await self.pipeline.bucket.exists(key), writes=[*own, key],
         )  # fmt: skip
 
-    async def _commit(self, mirror: Mirror, builds: Builds, commit: str | None) -> str:
+    async def _commit(self, mirror: Mirror, builds: BuildCache, commit: str | None) -> str:
         """The newest commit with a coverage build, or the one that was named."""
         if commit is None:
             known = await mirror.in_order(await builds.commits("coverage"))
@@ -141,18 +141,18 @@ class CoverageRole:
         """The tests of a commit that belong to this part."""
         sources = self.work / "checkout" / "tests"
         await mirror.checkout(commit, sources)
-        found = list(tests_in(sources, self.solver.tests).items())[shard[0] - 1 :: shard[1]]
+        found = list(find_tests(sources, self.solver.tests).items())[shard[0] - 1 :: shard[1]]
         if not found:
             raise InvalidInput("tests", "patterns that find files", list(self.solver.tests))
         return dict(found)
 
     async def _make(self, mirror: Mirror, commit: str) -> LocalBuild:
-        self.told(f"{commit[:12]}: coverage build")
-        workshop = Workshop(self.solver, mirror, self.work, self.board.around.clock)
+        self.notify(f"{commit[:12]}: coverage build")
+        runner = BuildRunner(self.solver, mirror, self.work, self.pipeline.runtime.clock)
         log = self.work / "build.log"
         log.write_bytes(b"")
         try:
-            archive = await workshop.build(commit, "coverage", log)
+            archive = await runner.build(commit, "coverage", log)
         except BuildFailed as error:
             raise WindlassError(f"{error}; it said: {tail(log, 2_000)}") from None
         folder = self.work / "builds" / "made"
@@ -162,8 +162,8 @@ class CoverageRole:
         binary = options.binary or self.solver.binaries[0]
         timeout = parse_duration_ms(options.timeout, "coverage.timeout")
         return Mapper(
-            CoverageBuild(build.folder, Path(build.facts.root), binary), self.work / "mapping",
-            self.board.around.clock, Bounds(timeout, memory=self.solver.memory_bytes),
+            CoverageBuild(build.folder, Path(build.metadata.root), binary), self.work / "mapping",
+            self.pipeline.runtime.clock, Limits(timeout, memory=self.solver.memory_bytes),
         )  # fmt: skip
 
     async def _write(
@@ -174,7 +174,7 @@ class CoverageRole:
         if shard[1] > 1:
             merged, missing = await self._merge_shards(found, shard)
         if merged is not None:
-            await self.board.bucket.put(coverage_key(self.solver.name), encode(merged))
+            await self.pipeline.bucket.put(coverage_key(self.solver.name), encode(merged))
         return CoverageReport(
             commit=found.commit, tests=tests, functions=len((merged or found).functions),
             merged=merged is not None, missing=missing, troubles=troubles[:TROUBLES],
@@ -185,10 +185,10 @@ class CoverageRole:
     ) -> tuple[CoverageMap | None, list[str]]:
         """Keep this shard; once all are there, all of them as one."""
         number, count = shard
-        await self.board.bucket.put(self._shard_key(found.commit, number, count), encode(found))
+        await self.pipeline.bucket.put(self._shard_key(found.commit, number, count), encode(found))
         missing = []
         for other in range(1, count + 1):
-            stored = await self.board.bucket.get(self._shard_key(found.commit, other, count))
+            stored = await self.pipeline.bucket.get(self._shard_key(found.commit, other, count))
             if stored is None:
                 missing.append(f"{other}/{count}")
             else:

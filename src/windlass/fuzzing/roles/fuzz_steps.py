@@ -5,20 +5,20 @@ from typing import Final, NamedTuple
 from windlass.fuzzing.buckets.layout import check_commit
 from windlass.fuzzing.state import rules
 from windlass.fuzzing.state.documents import Schedule
-from windlass.fuzzing.state.leases import Held, LeaseDesk
-from windlass.fuzzing.state.pipeline import Board
+from windlass.fuzzing.state.leases import HeldLease, LeaseStore
+from windlass.fuzzing.state.pipeline import Pipeline
 
 LOOKS: Final = 8
 
 
-class Selected(NamedTuple):
+class SelectResult(NamedTuple):
     """What `select` found; `removed` are commits whose binaries are gone."""
 
-    held: Held | None
+    held: HeldLease | None
     removed: tuple[str, ...] = ()
 
 
-class Counted(NamedTuple):
+class CountResult(NamedTuple):
     """What `increment` did: the new count, or None if the commit left the schedule."""
 
     applied: bool
@@ -28,64 +28,64 @@ class Counted(NamedTuple):
 class FuzzSteps:
     """What a fuzzer does to the state; fuzzing itself happens between the steps."""
 
-    def __init__(self, board: Board) -> None:
-        self._board = board
-        self._desk = LeaseDesk(board.leases, "fuzz", board.holder)
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+        self._leases = LeaseStore(pipeline.leases, "fuzz", pipeline.holder)
 
-    async def select(self, length_ms: int, commit: str | None = None) -> Selected:
+    async def select(self, length_ms: int, commit: str | None = None) -> SelectResult:
         """Lease the least fuzzed commit that nobody fuzzes and whose binary exists, or this one."""
         removed: list[str] = []
         looks = LOOKS
         while looks:
-            order = rules.fuzzing_order(await self._board.schedule.read())
+            order = rules.fuzzing_order(await self._pipeline.schedule.read())
             wanted = [c for c in order if commit in (None, c)]
-            token = self._board.around.nonce()
-            now_ms = self._board.now_ms()
-            held = await self._desk.take_first(wanted, token, now_ms, length_ms, standing=order)
+            token = self._pipeline.runtime.nonce()
+            now_ms = self._pipeline.now_ms()
+            held = await self._leases.take_first(wanted, token, now_ms, length_ms, waiting=order)
             if held is None:
                 break
-            if not await self._board.has_build(held.commit, ("production",)):
+            if not await self._pipeline.has_build(held.commit, ("production",)):
                 await self._remove(held.commit)
                 removed.append(held.commit)
-            elif _holds(await self._board.schedule.read(), held.commit):
-                return Selected(held, tuple(removed))
+            elif _holds(await self._pipeline.schedule.read(), held.commit):
+                return SelectResult(held, tuple(removed))
             else:
                 looks -= 1  # others were done with it just now
-            await self._desk.release(held.commit, held.token)
-        return Selected(None, tuple(removed))
+            await self._leases.release(held.commit, held.token)
+        return SelectResult(None, tuple(removed))
 
     async def add(self, commit: str) -> bool:
         """Put a commit into the schedule, as never fuzzed, because a person asks for it."""
         checked = check_commit(commit)
-        update = self._board.schedule.update
+        update = self._pipeline.schedule.update
         return (await update(lambda schedule: rules.add_by_hand(schedule, checked))).applied
 
-    async def renew(self, held: Held, length_ms: int) -> Held:
+    async def renew(self, held: HeldLease, length_ms: int) -> HeldLease:
         """Go on fuzzing."""
-        return await self._desk.renew(held, self._board.now_ms(), length_ms)
+        return await self._leases.renew(held, self._pipeline.now_ms(), length_ms)
 
-    async def increment(self, commit: str, token: str | None = None) -> Counted:
+    async def increment(self, commit: str, token: str | None = None) -> CountResult:
         """The commit was fuzzed: count it, apply the removal rule, give the lease back."""
         checked = check_commit(commit)
         if token is not None:
-            await self._desk.check(checked, token, self._board.now_ms())
-        written = await self._board.schedule.update(
+            await self._leases.check(checked, token, self._pipeline.now_ms())
+        written = await self._pipeline.schedule.update(
             lambda schedule: rules.count_fuzzing(schedule, checked)
         )
-        await self._desk.release(checked, token)
+        await self._leases.release(checked, token)
         counts = {entry.hash: entry.fuzz_count for entry in written.value}
-        return Counted(written.applied, counts.get(checked))
+        return CountResult(written.applied, counts.get(checked))
 
-    async def release(self, held: Held) -> None:
+    async def release(self, held: HeldLease) -> None:
         """The run failed to fuzz: give the commit back, uncounted."""
-        await self.give_back(held.commit, held.token)
+        await self.release_by_name(held.commit, held.token)
 
-    async def give_back(self, commit: str, token: str | None) -> bool:
+    async def release_by_name(self, commit: str, token: str | None) -> bool:
         """The same by name; without a token, whosever it is. False if it was not held."""
-        return await self._desk.release(check_commit(commit), token)
+        return await self._leases.release(check_commit(commit), token)
 
     async def _remove(self, commit: str) -> None:
-        await self._board.schedule.update(
+        await self._pipeline.schedule.update(
             lambda schedule: rules.drop_from_schedule(schedule, (commit,))
         )
 

@@ -16,7 +16,7 @@ import msgspec
 
 from windlass.domain.errors import Conflict, InvalidInput, NotFound, WindlassError
 from windlass.fuzzing.buckets.layout import statistics_prefix
-from windlass.fuzzing.builds.fetch import Builds, LocalBuild
+from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.engines.engine import (
     Campaign,
@@ -27,19 +27,19 @@ from windlass.fuzzing.engines.engine import (
     Verdict,
     make_engine,
 )
-from windlass.fuzzing.findings.bisect import Judge
-from windlass.fuzzing.findings.issues import IssueDesk, issue_options
+from windlass.fuzzing.findings.bisect import Bisector
+from windlass.fuzzing.findings.issues import IssueTracker, issue_options
 from windlass.fuzzing.findings.record import Finding
-from windlass.fuzzing.findings.store import Shelf
+from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.findings.triage import Triage
 from windlass.fuzzing.processes.disk_space import report_disk_full
 from windlass.fuzzing.roles.corpus import Corpus, prune
 from windlass.fuzzing.roles.fuzz_steps import FuzzSteps
-from windlass.fuzzing.roles.seed_selection import Chooser, Chosen
+from windlass.fuzzing.roles.seed_selection import SeedSelection, SeedSelector
 from windlass.fuzzing.sources.mirror import Mirror
 from windlass.fuzzing.state.lease_keeper import LEASE_MS, while_held
-from windlass.fuzzing.state.leases import Held
-from windlass.fuzzing.state.pipeline import Board
+from windlass.fuzzing.state.leases import HeldLease
+from windlass.fuzzing.state.pipeline import Pipeline
 
 RESERVE: Final = 10  # one part in so many of the budget is for looking into failures
 MOST_RESERVED_MS: Final = 10 * 60_000
@@ -71,19 +71,19 @@ class Fuzzer:
     """One run for one commit; `told` hears what is going on, `counted` how far it is."""
 
     solver: Solver
-    board: Board
+    pipeline: Pipeline
     work: Path
-    told: Callable[[str], None] = lambda _: None
-    counted: Callable[[Statistics], None] = lambda _: None
+    notify: Callable[[str], None] = lambda _: None
+    on_progress: Callable[[Statistics], None] = lambda _: None
     lease_ms: int = LEASE_MS
     budget_ms: int = 0
     until_bug: bool = False
 
     async def run_once(self, commit: str | None = None) -> FuzzReport:
         """Fuzz the least fuzzed commit, or this one."""
-        steps = FuzzSteps(self.board)
+        steps = FuzzSteps(self.pipeline)
         if commit is not None:
-            commit = await self.known(commit)
+            commit = await self.resolve_built(commit)
             await steps.add(commit)
         selected = await steps.select(self.lease_ms, commit)
         removed = list(selected.removed)
@@ -94,12 +94,12 @@ class Fuzzer:
         report.removed = removed
         return report
 
-    async def known(self, commit: str) -> str:
+    async def resolve_built(self, commit: str) -> str:
         """The full name of a commit that a person named, if it can be fuzzed at all."""
         mirror = self._mirror()
         await mirror.fetch()
         full = await mirror.require(commit)
-        if not await self.board.has_build(full, ("production",)):
+        if not await self.pipeline.has_build(full, ("production",)):
             command = f"windlass fuzz builder {self.solver.name} --commit {full}"
             raise InvalidInput("commit", f"one whose binary exists ({command} makes it)", full)
         return full
@@ -109,8 +109,8 @@ class Fuzzer:
             return f"somebody else fuzzes {commit}"
         return "no commit of the schedule is free and has a binary"
 
-    async def _fuzz(self, steps: FuzzSteps, held: Held) -> FuzzReport:
-        clock = self.board.around.clock
+    async def _fuzz(self, steps: FuzzSteps, held: HeldLease) -> FuzzReport:
+        clock = self.pipeline.runtime.clock
         try:
             report = await while_held(steps, held, self.lease_ms, clock, self.campaign(held.commit))
         except BaseException:
@@ -126,77 +126,79 @@ class Fuzzer:
             return await self._campaign(commit)
 
     async def _campaign(self, commit: str) -> FuzzReport:
-        began = self.board.now_ms()
+        began = self.pipeline.now_ms()
         session = await self._set_up(commit)
         budget = self.budget_ms or self.solver.budget_ms
         deadline = began + budget
-        setup_ms = self.board.now_ms() - began
+        setup_ms = self.pipeline.now_ms() - began
         left = max(budget - setup_ms - reserved_of(budget), LEAST_MS)
         statistics = await self._run_engine(session, left)
         report = FuzzReport(
-            outcome="fuzzed", commit=commit, tests=len(session.chosen.tests),
-            chosen_by=session.chosen.why, setup_ms=setup_ms, statistics=statistics,
+            outcome="fuzzed", commit=commit, tests=len(session.selection.tests),
+            chosen_by=session.selection.why, setup_ms=setup_ms, statistics=statistics,
         )  # fmt: skip
-        await self._look_into(session, commit, report, deadline)
-        await self._keep(session, report)
+        await self._triage_failures(session, commit, report, deadline)
+        await self._save_results(session, report)
         return report
 
-    async def judge(self, commit: str, path: Path) -> Verdict:
+    async def classify(self, commit: str, path: Path) -> Verdict:
         """What the build of a commit makes of one input."""
-        build = await Builds(self.board, _fresh(self.work / "builds")).fetch(commit)
+        build = await BuildCache(self.pipeline, _fresh(self.work / "builds")).fetch(commit)
         if build is None:
             raise NotFound("build of commit", commit)
-        return await self._engine(build.folder).judge(path)
+        return await self._engine(build.folder).classify(path)
 
     async def recheck(self, commit: str) -> list[Finding]:
         """Close what the build of this commit no longer shows."""
-        full = await self.known(commit)
-        builds = Builds(self.board, _fresh(self.work / "builds"))
+        full = await self.resolve_built(commit)
+        builds = BuildCache(self.pipeline, _fresh(self.work / "builds"))
         build = await builds.fetch(full)
         assert build is not None  # it was there a moment ago
         engine = self._engine(build.folder)
-        triage = self._triage(engine, build, builds, self.board.now_ms())
+        triage = self._triage(engine, build, builds, self.pipeline.now_ms())
         return await triage.recheck(full)
 
     async def _set_up(self, commit: str) -> "Session":
         """Sources for the tests, the build, the corpus, and the engine over them."""
-        self.told(f"{commit[:12]}: setting up")
+        self.notify(f"{commit[:12]}: setting up")
         mirror = self._mirror()
         await mirror.fetch()
         sources = self.work / "checkout"
         await mirror.checkout(commit, sources)
-        builds = Builds(self.board, _fresh(self.work / "builds"))
+        builds = BuildCache(self.pipeline, _fresh(self.work / "builds"))
         build = await builds.fetch(commit)
         if build is None:
             raise EngineFailed(f"the binary of {commit} has gone since it was selected")
-        chosen = await Chooser(self.solver, self.board, self.told).choose(mirror, commit, sources)
-        self.told(f"{commit[:12]}: {len(chosen.tests)} tests ({chosen.why})")
+        selection = await SeedSelector(self.solver, self.pipeline, self.notify).select(
+            mirror, commit, sources
+        )
+        self.notify(f"{commit[:12]}: {len(selection.tests)} tests ({selection.why})")
         corpus = _fresh(self.work / "corpus")
-        fetched = await Corpus(self.board).fetch(corpus)
+        fetched = await Corpus(self.pipeline).fetch(corpus)
         engine = self._engine(build.folder)
         crashes = _fresh(self.work / "crashes")
-        return Session(engine, build, builds, chosen, corpus, crashes, fetched)
+        return Session(engine, build, builds, selection, corpus, crashes, fetched)
 
     def _engine(self, binaries: Path) -> Engine:
-        around = self.board.around
-        scratch = _fresh(self.work / "scratch" / around.nonce())
+        runtime = self.pipeline.runtime
+        scratch = _fresh(self.work / "scratch" / runtime.nonce())
         target = Target(
-            binaries, self.solver.engine, scratch, around.clock, around.chance,
+            binaries, self.solver.engine, scratch, runtime.clock, runtime.chance,
             self.solver.input_timeout_ms, memory_of(self.solver),
         )  # fmt: skip
         return make_engine(str(self.solver.engine["name"]), target)
 
     async def _run_engine(self, session: "Session", left_ms: int) -> Statistics:
         campaign = Campaign(
-            session.chosen.tests, session.corpus, session.crashes, left_ms, cores_of(self.solver),
-            self.until_bug, self.counted,
+            session.selection.tests, session.corpus, session.crashes, left_ms,
+            cores_of(self.solver), self.until_bug, self.on_progress,
         )  # fmt: skip
         statistics = await session.engine.fuzz(campaign)
         if statistics.executions == 0:
             raise EngineFailed("nothing was executed; the run does not count")
         return statistics
 
-    async def _look_into(
+    async def _triage_failures(
         self, session: "Session", commit: str, report: FuzzReport, deadline_ms: int
     ) -> None:
         triage = self._triage(session.engine, session.build, session.builds, deadline_ms)
@@ -204,42 +206,43 @@ class Fuzzer:
         gone = await triage.recheck(commit)
         report.findings = [finding.key for finding in found]
         report.closed = [finding.key for finding in gone]
-        await self._tell_project(triage.shelf, report)
+        await self._sync_issues(triage.store, report)
 
     def _triage(
-        self, engine: Engine, build: LocalBuild, builds: Builds, deadline_ms: int
+        self, engine: Engine, build: LocalBuild, builds: BuildCache, deadline_ms: int
     ) -> Triage:
-        judge = Judge(builds, self._mirror(), self._engine, tries=TRIES)
+        bisector = Bisector(builds, self._mirror(), self._engine, tries=TRIES)
         return Triage(
-            engine, str(self.solver.engine["name"]), build.folder, judge, Shelf(self.board),
-            _fresh(self.work / "triage"), self.board.around.clock, deadline_ms, self.told,
+            engine, str(self.solver.engine["name"]), build.folder, bisector,
+            FindingStore(self.pipeline), _fresh(self.work / "triage"), self.pipeline.runtime.clock,
+            deadline_ms, self.notify,
         )  # fmt: skip
 
-    async def _tell_project(self, shelf: Shelf, report: FuzzReport) -> None:
+    async def _sync_issues(self, store: FindingStore, report: FuzzReport) -> None:
         """A project that does not answer costs nothing but its issues: the next run files them."""
         options = issue_options(self.solver.issues)
         if options is None:
             return
-        desk = IssueDesk(options, self.solver.name, self.board.around.clock)
+        tracker = IssueTracker(options, self.solver.name, self.pipeline.runtime.clock)
         try:
-            settled = await desk.settle_all(shelf, self.told)
+            settled = await tracker.sync_all(store, self.notify)
             report.issues = [finding.issue for finding in settled]
         except WindlassError as error:
-            self.told(f"issues could not be filed: {error}")
+            self.notify(f"issues could not be filed: {error}")
         finally:
-            await desk.close()
+            await tracker.close()
 
-    async def _keep(self, session: "Session", report: FuzzReport) -> None:
+    async def _save_results(self, session: "Session", report: FuzzReport) -> None:
         """The corpus, and what this run did; without the former it was a run all the same."""
         await prune(session.engine, session.corpus, self.work / "scratch", PRUNE_MS)
         try:
-            merged = await Corpus(self.board).merge(session.corpus, session.fetched)
+            merged = await Corpus(self.pipeline).merge(session.corpus, session.fetched)
             report.corpus = merged.inputs
         except Conflict as error:
-            self.told(f"the corpus stays as it was: {error}")
-        name = f"{self.board.now_ms()}-{self.board.around.nonce()}.json"
+            self.notify(f"the corpus stays as it was: {error}")
+        name = f"{self.pipeline.now_ms()}-{self.pipeline.runtime.nonce()}.json"
         key = f"{statistics_prefix(self.solver.name)}/{name}"
-        await self.board.bucket.put(key, msgspec.json.encode(report))
+        await self.pipeline.bucket.put(key, msgspec.json.encode(report))
 
     def _mirror(self) -> Mirror:
         return Mirror(self.solver.repository, self.work / "mirror.git")
@@ -254,8 +257,8 @@ class Session:
 
     engine: Engine
     build: LocalBuild
-    builds: Builds
-    chosen: Chosen
+    builds: BuildCache
+    selection: SeedSelection
     corpus: Path
     crashes: Path
     fetched: frozenset[str]

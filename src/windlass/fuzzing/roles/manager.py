@@ -11,16 +11,16 @@ from typing import Final
 import msgspec
 
 from windlass.fuzzing.buckets.layout import BUILDS_KEPT_MS, builds_prefix, check_commit
-from windlass.fuzzing.config.solver_file import Commits as Settings
-from windlass.fuzzing.sources.commits import Commit, Commits, History
+from windlass.fuzzing.config.solver_file import CommitSettings
+from windlass.fuzzing.sources.commits import Commit, CommitSource, History
 from windlass.fuzzing.state import rules
 from windlass.fuzzing.state.documents import Schedule, State
-from windlass.fuzzing.state.pipeline import Board
+from windlass.fuzzing.state.pipeline import Pipeline
 
 DAY_MS: Final = 86_400_000
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class ManagerReport(msgspec.Struct, frozen=True, kw_only=True):
     """What a run did; lists of commits, oldest first."""
 
     head: str = ""
@@ -37,24 +37,24 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 class Manager:
     """What the manager of one solver does."""
 
-    def __init__(self, board: Board, commits: Commits, settings: Settings) -> None:
-        self._board = board
+    def __init__(self, pipeline: Pipeline, commits: CommitSource, settings: CommitSettings) -> None:
+        self._pipeline = pipeline
         self._commits = commits
         self._settings = settings
 
-    async def run_once(self) -> Report:
+    async def run_once(self) -> ManagerReport:
         """Look for commits, move what is built, keep the size, and only then note how far."""
-        state = await self._board.state.read()
-        now_ms = self._board.now_ms()
+        state = await self._pipeline.state.read()
+        now_ms = self._pipeline.now_ms()
         history = await self._commits.since(state.last_checked_commit, self._settings.fresh)
         taken, passed = self._within(history, state, now_ms)
         queued = await self._queue(taken)
         scheduled, dropped, made_room = await self._schedule()
-        swept = await self._board.bucket.sweep(
-            builds_prefix(self._board.solver), BUILDS_KEPT_MS, now_ms
+        swept = await self._pipeline.bucket.delete_expired(
+            builds_prefix(self._pipeline.solver), BUILDS_KEPT_MS, now_ms
         )
         await self._note(state, history.head, now_ms)
-        return Report(
+        return ManagerReport(
             head=history.head, fresh=history.fresh, looked_at=len(taken),
             passed_over=tuple(commit.hash for commit in passed), queued=queued,
             scheduled=scheduled, dropped=dropped, made_room=made_room, swept=swept,
@@ -64,7 +64,9 @@ class Manager:
         """Put a commit into the queue because a person asks for it; its full hash, and whether
         it was not there before. What it changes is not looked at."""
         name = await self._commits.resolve(check_commit(commit))
-        written = await self._board.queue.update(lambda queue: rules.enqueue_by_hand(queue, name))
+        written = await self._pipeline.queue.update(
+            lambda queue: rules.enqueue_by_hand(queue, name)
+        )
         return name, written.applied
 
     def _within(
@@ -94,16 +96,16 @@ class Manager:
         ]
         if not wanted:
             return ()
-        written = await self._board.queue.update(lambda queue: rules.enqueue_new(queue, wanted))
+        written = await self._pipeline.queue.update(lambda queue: rules.enqueue_new(queue, wanted))
         before = frozenset(written.before.queue)
         return tuple(c for c in wanted if c in written.value.queue and c not in before)
 
     async def _schedule(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
         """What was scheduled, dropped for want of binaries, and made room."""
-        ready, gone = await self._sorted((await self._board.queue.read()).built)
-        _, missing = await self._sorted(e.hash for e in await self._board.schedule.read())
+        ready, gone = await self._sorted((await self._pipeline.queue.read()).built)
+        _, missing = await self._sorted(e.hash for e in await self._pipeline.schedule.read())
         # Looked at once more: another manager may have moved some in the meantime.
-        built = (await self._board.queue.read()).built
+        built = (await self._pipeline.queue.read()).built
         ready = [commit for commit in ready if commit in built]
 
         def change(schedule: Schedule) -> Schedule:
@@ -112,10 +114,10 @@ class Manager:
                 schedule = rules.add_to_schedule(schedule, commit)
             return schedule
 
-        written = await self._board.schedule.update(change)
+        written = await self._pipeline.schedule.update(change)
         if ready or gone:
             done = (*ready, *gone)
-            await self._board.queue.update(lambda queue: rules.take_from_built(queue, done))
+            await self._pipeline.queue.update(lambda queue: rules.take_from_built(queue, done))
         before = {entry.hash for entry in written.before}
         after = {entry.hash for entry in written.value}
         made_room = tuple(
@@ -129,7 +131,7 @@ class Manager:
         there: list[str] = []
         gone: list[str] = []
         for commit in commits:
-            (there if await self._board.has_build(commit) else gone).append(commit)
+            (there if await self._pipeline.has_build(commit) else gone).append(commit)
         return there, gone
 
     async def _note(self, began: State, head: str, now_ms: int) -> None:
@@ -140,7 +142,7 @@ class Manager:
                 return state
             return state._replace(last_checked_commit=head, checked_at_ms=now_ms)
 
-        await self._board.state.update(change)
+        await self._pipeline.state.update(change)
 
 
 def start_of_day(ms: int) -> int:

@@ -12,7 +12,7 @@ from typing import Final, Literal
 import msgspec
 
 from windlass.domain.moments import format_moment
-from windlass.fuzzing.buckets.dry_run import DryBucket
+from windlass.fuzzing.buckets.dry_run import DryRunBucket
 from windlass.fuzzing.buckets.layout import (
     KINDS,
     Kind,
@@ -23,23 +23,23 @@ from windlass.fuzzing.buckets.layout import (
     statistics_prefix,
 )
 from windlass.fuzzing.config.solver_file import Solver
-from windlass.fuzzing.findings.store import Shelf
+from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.roles.build_steps import BuildSteps
 from windlass.fuzzing.roles.corpus import Corpus
 from windlass.fuzzing.roles.fuzz_steps import FuzzSteps
 from windlass.fuzzing.roles.fuzzer import Fuzzer, cores_of, memory_of, reserved_of
-from windlass.fuzzing.roles.seed_selection import Chooser, Chosen
+from windlass.fuzzing.roles.seed_selection import SeedSelection, SeedSelector
 from windlass.fuzzing.sources.mirror import Mirror
 from windlass.fuzzing.state.documents import Lease, Schedule
 from windlass.fuzzing.state.lease_keeper import LEASE_MS
-from windlass.fuzzing.state.leases import Held, is_live
-from windlass.fuzzing.state.pipeline import Board
+from windlass.fuzzing.state.leases import HeldLease, is_live
+from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.fuzzing.state.rules import MINIMUM, fuzzing_order
 
 NAMED: Final = 5  # tests that a plan names
 
 
-class Passed(msgspec.Struct, kw_only=True):
+class HeldByOther(msgspec.Struct, kw_only=True):
     """A commit that comes first and is passed over, because somebody works on it."""
 
     commit: str
@@ -53,7 +53,7 @@ class BuildPlan(msgspec.Struct, kw_only=True):
     outcome: Literal["would build", "nothing"]
     commit: str | None = None
     why: str
-    passed_over: list[Passed] = []
+    passed_over: list[HeldByOther] = []
     given_up: list[str] = []
     lease_ms: int = LEASE_MS
     attempt: int = 0
@@ -74,7 +74,7 @@ class FuzzPlan(msgspec.Struct, kw_only=True):
     outcome: Literal["would fuzz", "nothing"]
     commit: str | None = None
     why: str
-    passed_over: list[Passed] = []
+    passed_over: list[HeldByOther] = []
     removed: list[str] = []
     lease_ms: int = LEASE_MS
     in_bucket: dict[Kind, bool] = {}
@@ -97,40 +97,41 @@ class FuzzPlan(msgspec.Struct, kw_only=True):
 
 
 @dataclass(slots=True)
-class Foresight:
+class Planner:
     """Plans for one solver; of this machine it uses a working folder, as a run does."""
 
     solver: Solver
-    board: Board
+    pipeline: Pipeline
     work: Path
-    told: Callable[[str], None] = lambda _: None
+    notify: Callable[[str], None] = lambda _: None
 
     async def build(self, commit: str | None = None) -> BuildPlan:
         """What the builder would do."""
-        dry, board = self._apart()
-        steps = BuildSteps(board, self.solver.build.tries)
+        dry, pipeline = self._apart()
+        steps = BuildSteps(pipeline, self.solver.build.tries)
         mirror = self._mirror()
         if commit is not None:
             await mirror.fetch()
             commit = await mirror.require(commit)
             await steps.add(commit)
-        queue = (await board.queue.read()).queue
-        leases = (await board.leases.read()).build
+        queue = (await pipeline.queue.read()).queue
+        leases = (await pipeline.leases.read()).build
         took = await steps.take(LEASE_MS, commit)
         wanted = [c for c in queue if commit in (None, c)]
         plan = BuildPlan(
             outcome="nothing", why=_why_not_built(commit, bool(wanted)),
-            given_up=list(took.given_up), passed_over=self._passed(wanted, leases, took.held),
+            given_up=list(took.given_up),
+            passed_over=self._held_by_others(wanted, leases, took.held),
         )  # fmt: skip
         if took.held is not None:
-            await self._fill_build(plan, board, steps, took.held)
+            await self._fill_build(plan, pipeline, steps, took.held)
             given = "it was named" if commit else f"the first of {len(queue)} in the queue"
             plan.why = given + ("" if commit else _that("nobody builds", plan.passed_over))
         plan.writes = dry.written
         return plan
 
     async def _fill_build(
-        self, plan: BuildPlan, board: Board, steps: BuildSteps, held: Held
+        self, plan: BuildPlan, pipeline: Pipeline, steps: BuildSteps, held: HeldLease
     ) -> None:
         """As if both builds had been made."""
         build = self.solver.build
@@ -138,61 +139,70 @@ class Foresight:
         plan.attempt, plan.attempts = held.tries, build.tries
         plan.commands = {"production": build.production, "coverage": build.coverage}
         plan.timeout_ms = build.timeout_ms
-        plan.in_bucket = await _in_bucket(board, held.commit)
+        plan.in_bucket = await _in_bucket(pipeline, held.commit)
         for kind in KINDS:
-            await board.bucket.put(build_key(board.solver, kind, held.commit), b"")
-        await board.bucket.put(build_log_key(board.solver, held.commit), b"")
+            await pipeline.bucket.put(build_key(pipeline.solver, kind, held.commit), b"")
+        await pipeline.bucket.put(build_log_key(pipeline.solver, held.commit), b"")
         await steps.mark_built(held.commit, held.token)
 
     async def fuzz(self, commit: str | None = None, budget_ms: int = 0) -> FuzzPlan:
         """What the fuzzer would do."""
-        dry, board = self._apart()
-        steps = FuzzSteps(board)
+        dry, pipeline = self._apart()
+        steps = FuzzSteps(pipeline)
         if commit is not None:
-            commit = await Fuzzer(self.solver, board, self.work, self.told).known(commit)
+            commit = await Fuzzer(self.solver, pipeline, self.work, self.notify).resolve_built(
+                commit
+            )
             await steps.add(commit)
-        order = fuzzing_order(await board.schedule.read())
-        leases = (await board.leases.read()).fuzz
+        order = fuzzing_order(await pipeline.schedule.read())
+        leases = (await pipeline.leases.read()).fuzz
         selected = await steps.select(LEASE_MS, commit)
         wanted = [c for c in order if commit in (None, c) and c not in selected.removed]
         plan = FuzzPlan(
             outcome="nothing", why=_why_not_fuzzed(commit, bool(wanted)),
-            removed=list(selected.removed), passed_over=self._passed(wanted, leases, selected.held),
+            removed=list(selected.removed),
+            passed_over=self._held_by_others(wanted, leases, selected.held),
         )  # fmt: skip
         if selected.held is not None:
-            await self._fill_fuzz(plan, board, steps, selected.held)
+            await self._fill_fuzz(plan, pipeline, steps, selected.held)
             plan.budget_ms = budget_ms or self.solver.budget_ms
             plan.reserved_ms = reserved_of(plan.budget_ms)
             plan.why = "it was named" if commit else _why_chosen(plan)
         plan.writes = dry.written + ([] if selected.held is None else self._more_writes())
         return plan
 
-    async def _fill_fuzz(self, plan: FuzzPlan, board: Board, steps: FuzzSteps, held: Held) -> None:
+    async def _fill_fuzz(
+        self, plan: FuzzPlan, pipeline: Pipeline, steps: FuzzSteps, held: HeldLease
+    ) -> None:
         """As if it had been fuzzed."""
         plan.outcome, plan.commit = "would fuzz", held.commit
         plan.engine = str(self.solver.engine["name"])
-        plan.in_bucket = await _in_bucket(board, held.commit)
-        plan.corpus = await Corpus(board).size()
+        plan.in_bucket = await _in_bucket(pipeline, held.commit)
+        plan.corpus = await Corpus(pipeline).size()
         plan.cores, plan.memory = cores_of(self.solver), memory_of(self.solver)
         plan.input_timeout_ms = self.solver.input_timeout_ms
         plan.issues = str(self.solver.issues.get("project", ""))
-        known = Shelf(board).all(self.told)
+        known = FindingStore(pipeline).all(self.notify)
         plan.rechecks = len([f async for f in known if f.state == "open"])
-        chosen, names = await self._choose(board, held.commit)
-        plan.tests, plan.chosen_by, plan.first_tests = len(chosen.tests), chosen.why, names
-        before = await board.schedule.read()
+        selection, names = await self._select_tests(pipeline, held.commit)
+        plan.tests, plan.chosen_by, plan.first_tests = len(selection.tests), selection.why, names
+        before = await pipeline.schedule.read()
         plan.fuzz_count = next(e.fuzz_count for e in before if e.hash == held.commit)
         counted = await steps.increment(held.commit, held.token)
         plan.fuzz_count_after = counted.fuzz_count
         plan.rule = _rule(before, held.commit)
 
-    async def _choose(self, board: Board, commit: str) -> tuple[Chosen, list[str]]:
+    async def _select_tests(
+        self, pipeline: Pipeline, commit: str
+    ) -> tuple[SeedSelection, list[str]]:
         mirror = self._mirror()
         await mirror.fetch()
         sources = self.work / "checkout"
         await mirror.checkout(commit, sources)
-        chosen = await Chooser(self.solver, board, self.told).choose(mirror, commit, sources)
-        return chosen, [p.relative_to(sources).as_posix() for p in chosen.tests[:NAMED]]
+        selection = await SeedSelector(self.solver, pipeline, self.notify).select(
+            mirror, commit, sources
+        )
+        return selection, [p.relative_to(sources).as_posix() for p in selection.tests[:NAMED]]
 
     def _more_writes(self) -> list[str]:
         """What depends on what is found: whole folders, for the names are not known yet."""
@@ -200,32 +210,32 @@ class Foresight:
         folders = (corpus_prefix(name), statistics_prefix(name), findings_prefix(name))
         return [f"{folder}/" for folder in folders]
 
-    def _passed(
-        self, wanted: list[str], leases: Mapping[str, Lease], held: Held | None
-    ) -> list[Passed]:
+    def _held_by_others(
+        self, wanted: list[str], leases: Mapping[str, Lease], held: HeldLease | None
+    ) -> list[HeldByOther]:
         """Those before the one that was taken that are somebody else's."""
-        now_ms = self.board.now_ms()
+        now_ms = self.pipeline.now_ms()
         before = wanted if held is None else wanted[: wanted.index(held.commit)]
         return [
-            Passed(commit=c, holder=leases[c].holder, until=format_moment(leases[c].until_ms))
+            HeldByOther(commit=c, holder=leases[c].holder, until=format_moment(leases[c].until_ms))
             for c in before
             if is_live(leases.get(c), now_ms)
         ]
 
-    def _apart(self) -> tuple[DryBucket, Board]:
+    def _apart(self) -> tuple[DryRunBucket, Pipeline]:
         """The same state, on a bucket that keeps writes to itself, whatever ours does."""
-        dry = DryBucket(self.board.bucket)
-        return dry, Board(dry, self.board.solver, self.board.around, self.board.holder)
+        dry = DryRunBucket(self.pipeline.bucket)
+        return dry, Pipeline(dry, self.pipeline.solver, self.pipeline.runtime, self.pipeline.holder)
 
     def _mirror(self) -> Mirror:
         return Mirror(self.solver.repository, self.work / "mirror.git")
 
 
-async def _in_bucket(board: Board, commit: str) -> dict[Kind, bool]:
-    return {kind: await board.has_build(commit, (kind,)) for kind in KINDS}
+async def _in_bucket(pipeline: Pipeline, commit: str) -> dict[Kind, bool]:
+    return {kind: await pipeline.has_build(commit, (kind,)) for kind in KINDS}
 
 
-def _that(nobody: str, passed_over: list[Passed]) -> str:
+def _that(nobody: str, passed_over: list[HeldByOther]) -> str:
     return f" that {nobody}" if passed_over else ""
 
 

@@ -6,20 +6,20 @@ import msgspec
 
 from windlass.domain.moments import format_moment
 from windlass.fuzzing.buckets.layout import coverage_key
-from windlass.fuzzing.findings.store import Shelf
+from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.state.documents import Lease
 from windlass.fuzzing.state.leases import is_live
-from windlass.fuzzing.state.pipeline import Board
+from windlass.fuzzing.state.pipeline import Pipeline
 
 
-class Scheduled(msgspec.Struct, frozen=True, kw_only=True):
+class ScheduledCommit(msgspec.Struct, frozen=True, kw_only=True):
     """One commit of the schedule."""
 
     hash: str
     fuzz_count: int
 
 
-class AtWork(msgspec.Struct, frozen=True, kw_only=True):
+class ActiveLease(msgspec.Struct, frozen=True, kw_only=True):
     """Somebody on a commit."""
 
     commit: str
@@ -29,7 +29,7 @@ class AtWork(msgspec.Struct, frozen=True, kw_only=True):
     tries: int
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class FindingSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One finding in a line."""
 
     key: str
@@ -38,7 +38,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     introduced_by: str | None
 
 
-class Overview(msgspec.Struct, frozen=True, kw_only=True):
+class PipelineStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The state of one solver; lists in their own order. `unreadable` names findings that are."""
 
     solver: str
@@ -48,40 +48,40 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     queue: tuple[str, ...]
     built: tuple[str, ...]
     failed: tuple[str, ...]
-    schedule: list[Scheduled]
-    at_work: list[AtWork]
-    findings: list[Found]
+    schedule: list[ScheduledCommit]
+    at_work: list[ActiveLease]
+    findings: list[FindingSummary]
     unreadable: list[str]
     coverage_mapped_at: str | None
     coverage_bytes: int
 
 
-async def look_at(board: Board) -> Overview:
+async def read_status(pipeline: Pipeline) -> PipelineStatus:
     """Read everything once."""
-    state = await board.state.read()
-    queue = await board.queue.read()
-    schedule = await board.schedule.read()
-    leases = await board.leases.read()
-    key = coverage_key(board.solver)
+    state = await pipeline.state.read()
+    queue = await pipeline.queue.read()
+    schedule = await pipeline.schedule.read()
+    leases = await pipeline.leases.read()
+    key = coverage_key(pipeline.solver)
     folder = key.rpartition("/")[0]
     unreadable: list[str] = []
-    mapped = [item async for item in board.bucket.list(folder) if item.key == key]
-    return Overview(
-        solver=board.solver,
-        bucket=board.bucket.name,
+    mapped = [item async for item in pipeline.bucket.list(folder) if item.key == key]
+    return PipelineStatus(
+        solver=pipeline.solver,
+        bucket=pipeline.bucket.name,
         last_checked_commit=state.last_checked_commit,
         checked_at=format_moment(state.checked_at_ms) if state.checked_at_ms else None,
         queue=queue.queue,
         built=queue.built,
         failed=queue.failed,
-        schedule=[Scheduled(hash=e.hash, fuzz_count=e.fuzz_count) for e in schedule],
+        schedule=[ScheduledCommit(hash=e.hash, fuzz_count=e.fuzz_count) for e in schedule],
         at_work=[
-            *_at_work("build", leases.build, board.now_ms()),
-            *_at_work("fuzz", leases.fuzz, board.now_ms()),
+            *_at_work("build", leases.build, pipeline.now_ms()),
+            *_at_work("fuzz", leases.fuzz, pipeline.now_ms()),
         ],
         findings=[
-            Found(key=f.key, title=f.title, state=f.state, introduced_by=f.introduced_by)
-            async for f in Shelf(board).all(unreadable.append)
+            FindingSummary(key=f.key, title=f.title, state=f.state, introduced_by=f.introduced_by)
+            async for f in FindingStore(pipeline).all(unreadable.append)
         ],
         unreadable=unreadable,
         coverage_mapped_at=format_moment(mapped[0].modified_ms) if mapped else None,
@@ -89,9 +89,9 @@ async def look_at(board: Board) -> Overview:
     )
 
 
-def _at_work(work: str, leases: Mapping[str, Lease], now_ms: int) -> list[AtWork]:
+def _at_work(work: str, leases: Mapping[str, Lease], now_ms: int) -> list[ActiveLease]:
     return [
-        AtWork(
+        ActiveLease(
             commit=commit, work=work, holder=lease.holder, until=format_moment(lease.until_ms),
             tries=lease.tries,
         )

@@ -24,7 +24,7 @@ class History(NamedTuple):
     last_ms: int | None = None
 
 
-class Commits(Protocol):
+class CommitSource(Protocol):
     """The commits of one branch by first parents: what was merged counts as its merge."""
 
     async def since(self, last: str | None, newest: int) -> History:

@@ -7,8 +7,8 @@ from windlass.fuzzing.sources.commits import LEFT_LAST, NO_LAST, UNKNOWN_LAST, C
 from windlass.fuzzing.sources.mirror import GitFailed, Mirror
 
 
-class GitCommits:
-    """`Commits` of a branch, by git."""
+class GitCommitSource:
+    """`CommitSource` of a branch, by git."""
 
     def __init__(self, mirror: Mirror, branch: str, repository: str) -> None:
         self._mirror = mirror

@@ -23,7 +23,7 @@ _NEXT: Final = re.compile(r'<([^>]+)>;\s*rel="next"')
 _PROJECT: Final = re.compile(r"([\w.-]+)/([\w.-]+?)(?:\.git)?/?\Z")
 
 
-class Answered(NamedTuple):
+class Response(NamedTuple):
     """What came back."""
 
     status: int
@@ -86,43 +86,45 @@ class GitHub:
         sign = "&" if "?" in path else "?"
         url: str | None = f"{path}{sign}per_page={PER_PAGE}"
         while url is not None:
-            answered = await self.request("GET", url)
-            yield answered.json()
-            linked = _NEXT.search(answered.headers.get("link", ""))
+            response = await self.request("GET", url)
+            yield response.json()
+            linked = _NEXT.search(response.headers.get("link", ""))
             url = linked[1] if linked else None
 
     async def close(self) -> None:
         if self._session is not None:
             await self._session.close()
 
-    async def request(self, method: str, path: str, body: bytes | None = None) -> Answered:
+    async def request(self, method: str, path: str, body: bytes | None = None) -> Response:
         """Ask until there is an answer that counts."""
-        url = self._own(urljoin(f"{self._base}/", path) if "://" in path else self._base + path)
+        url = self._check_host(
+            urljoin(f"{self._base}/", path) if "://" in path else self._base + path
+        )
         troubles = hops = 0
         while True:
-            answered = await self._try(method, url, body, last=troubles >= RETRIES)
-            if answered is None or answered.status >= 500:
-                if answered is not None and (troubles >= RETRIES or body is not None):
-                    raise self._said(answered, url)
+            response = await self._send(method, url, body, last=troubles >= RETRIES)
+            if response is None or response.status >= 500:
+                if response is not None and (troubles >= RETRIES or body is not None):
+                    raise self._error(response, url)
                 troubles += 1
                 await self._wait(1_000 * 2 ** (troubles - 1), "the server is in trouble")
-            elif answered.status in (301, 302, 307, 308) and hops < HOPS:
+            elif response.status in (301, 302, 307, 308) and hops < HOPS:
                 hops += 1
-                url = self._own(urljoin(url, answered.headers.get("location", "")))
-            elif (pause := self._pause_ms(answered)) is not None:
-                await self._wait(pause, self._message(answered))
-            elif answered.status >= 300:
-                raise self._said(answered, url)
+                url = self._check_host(urljoin(url, response.headers.get("location", "")))
+            elif (pause := self._pause_ms(response)) is not None:
+                await self._wait(pause, self._message(response))
+            elif response.status >= 300:
+                raise self._error(response, url)
             else:
-                return answered
+                return response
 
-    def _own(self, url: str) -> str:
+    def _check_host(self, url: str) -> str:
         """The token goes to this server alone, wherever links and redirects point."""
         if urlsplit(url)[:2] != urlsplit(self._base)[:2]:
             raise WindlassError(f"expected links to stay at {self._base}, got one to {url}")
         return url
 
-    async def _try(self, method: str, url: str, body: bytes | None, last: bool) -> Answered | None:
+    async def _send(self, method: str, url: str, body: bytes | None, last: bool) -> Response | None:
         headers = {"Accept": "application/vnd.github+json", "User-Agent": "windlass"}
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
@@ -135,25 +137,25 @@ class GitHub:
                 method, url, data=body, headers=headers, allow_redirects=False
             ) as response:
                 named = {name.lower(): value for name, value in response.headers.items()}
-                return Answered(response.status, named, await response.read())
+                return Response(response.status, named, await response.read())
         except (aiohttp.ClientError, TimeoutError) as error:
             if last or body is not None:
                 why = str(error) or type(error).__name__
                 raise Unreachable(f"no answer from {self._base}: {why}; try again later") from error
             return None
 
-    def _pause_ms(self, answered: Answered) -> int | None:
+    def _pause_ms(self, response: Response) -> int | None:
         """How long to wait where the server says that there were too many requests."""
-        if answered.status not in (403, 429):
+        if response.status not in (403, 429):
             return None
-        after = answered.headers.get("retry-after", "")
+        after = response.headers.get("retry-after", "")
         if after.isdigit():
             return int(after) * 1000
-        if answered.headers.get("x-ratelimit-remaining") == "0":
-            reset = answered.headers.get("x-ratelimit-reset", "0")
+        if response.headers.get("x-ratelimit-remaining") == "0":
+            reset = response.headers.get("x-ratelimit-reset", "0")
             at_ms = int(reset) * 1000 if reset.isdigit() else 0
             return max(at_ms - self._clock.now_ms(), 1_000)
-        return 60_000 if answered.status == 429 else None
+        return 60_000 if response.status == 429 else None
 
     async def _wait(self, pause_ms: int, why: str) -> None:
         if pause_ms > self._patience_ms:
@@ -166,18 +168,18 @@ class GitHub:
         self._patience_ms -= pause_ms
         await self._clock.sleep_ms(pause_ms)
 
-    def _message(self, answered: Answered) -> str:
+    def _message(self, response: Response) -> str:
         try:
-            return str(msgspec.json.decode(answered.content)["message"])
+            return str(msgspec.json.decode(response.content)["message"])
         except (msgspec.MsgspecError, KeyError, TypeError):
-            return f"status {answered.status}"
+            return f"status {response.status}"
 
-    def _said(self, answered: Answered, url: str) -> WindlassError:
+    def _error(self, response: Response, url: str) -> WindlassError:
         path = url.removeprefix(self._base)
-        if answered.status in (404, 410, 422):
+        if response.status in (404, 410, 422):
             return NotFound("path at GitHub", path)
-        hint = "; check GITHUB_TOKEN" if answered.status in (401, 403) else ""
-        said = self._message(answered)
+        hint = "; check GITHUB_TOKEN" if response.status in (401, 403) else ""
+        said = self._message(response)
         return Conflict(
-            "github_refused", f"GitHub answered {answered.status} to {path}: {said}{hint}"
+            "github_refused", f"GitHub answered {response.status} to {path}: {said}{hint}"
         )

@@ -9,8 +9,8 @@ from windlass.fuzzing.sources.commits import LEFT_LAST, NO_LAST, UNKNOWN_LAST, C
 from windlass.fuzzing.sources.github_api import GitHub
 
 
-class GitHubCommits:
-    """`Commits` of a branch, by the API."""
+class GitHubCommitSource:
+    """`CommitSource` of a branch, by the API."""
 
     def __init__(self, api: GitHub, branch: str) -> None:
         self._api = api

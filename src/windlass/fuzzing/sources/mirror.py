@@ -14,9 +14,9 @@ from typing import Final
 
 from windlass.domain.errors import NotFound, Unreachable, WindlassError
 from windlass.fuzzing.coverage.changes import Hunk, changed_functions, hunks_of
-from windlass.fuzzing.coverage.coverage_map import Changed
+from windlass.fuzzing.coverage.coverage_map import ChangedFunction
 from windlass.fuzzing.processes.disk_space import DiskFull
-from windlass.fuzzing.processes.process_guard import guarded
+from windlass.fuzzing.processes.process_guard import guarded_environment
 
 FULL: Final = "No space left on device"
 # Nobody is there to type a password, and hooks or settings of a user have no say here.
@@ -125,7 +125,7 @@ class Mirror:
             return False
         return True
 
-    async def changed(self, commit: str) -> list[Changed]:
+    async def changed(self, commit: str) -> list[ChangedFunction]:
         """The functions that a commit touches against its first parent."""
         before = await self.parent(commit) or await self._empty_tree()
         diff = await _git(
@@ -159,7 +159,7 @@ async def _git(folder: Path | None, *words: str | Path) -> str:
     where = [] if folder is None else ["-C", str(folder)]
     process = await asyncio.create_subprocess_exec(
         "git", *where, *(str(word) for word in words),
-        env=guarded({**os.environ, **_ENVIRONMENT}), stdin=asyncio.subprocess.DEVNULL,
+        env=guarded_environment({**os.environ, **_ENVIRONMENT}), stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     said, complained = await process.communicate()

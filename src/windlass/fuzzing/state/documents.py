@@ -87,7 +87,7 @@ class Leases(NamedTuple):
     rest: Mapping[str, Any] = {}
 
 
-class Unreadable(ValueError):
+class MalformedFile(ValueError):
     """A file that is not in its shape; says where."""
 
 
@@ -106,13 +106,13 @@ def parse(body: bytes) -> Any:
     try:
         return msgspec.json.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise Unreadable(f"it is no JSON: {error}") from None
+        raise MalformedFile(f"it is no JSON: {error}") from None
 
 
 def _fields(body: bytes) -> dict[str, Any]:
     value = parse(body)
     if not isinstance(value, dict):
-        raise Unreadable("expected an object")
+        raise MalformedFile("expected an object")
     return value
 
 
@@ -121,15 +121,15 @@ def _version(fields: dict[str, Any]) -> Version:
     try:
         return msgspec.convert(fields.pop("version", {}), Version)
     except msgspec.ValidationError as error:
-        raise Unreadable(f"version: {error}") from None
+        raise MalformedFile(f"version: {error}") from None
 
 
 def _commits(fields: dict[str, Any], name: str) -> tuple[str, ...]:
     value = fields.pop(name, [])
     if not isinstance(value, list) or not all(map(is_commit, value)):
-        raise Unreadable(f"expected {name} to be a list of commits")
+        raise MalformedFile(f"expected {name} to be a list of commits")
     if len(set(value)) != len(value):
-        raise Unreadable(f"expected {name} to hold each commit once")
+        raise MalformedFile(f"expected {name} to hold each commit once")
     return tuple(value)
 
 
@@ -139,9 +139,9 @@ def _read_state(body: bytes, _: Mapping[str, str]) -> tuple[State, Version]:
     last = fields.pop("last_checked_commit", None) or None
     at = fields.pop("checked_at_ms", 0)
     if last is not None and not is_commit(last):
-        raise Unreadable("expected last_checked_commit to be a commit")
+        raise MalformedFile("expected last_checked_commit to be a commit")
     if isinstance(at, bool) or not isinstance(at, int) or at < 0:
-        raise Unreadable("expected checked_at_ms to be milliseconds since 1970")
+        raise MalformedFile("expected checked_at_ms to be milliseconds since 1970")
     return State(last, at, fields), version
 
 
@@ -159,7 +159,7 @@ def _read_queue(body: bytes, _: Mapping[str, str]) -> tuple[BuildQueue, Version]
     found = BuildQueue(queue, built, failed, seen, fields)
     places = (*found.queue, *found.built, *found.failed)
     if len(set(places)) != len(places):
-        raise Unreadable("expected each commit to stand in one of queue, built and failed")
+        raise MalformedFile("expected each commit to stand in one of queue, built and failed")
     return found, version
 
 
@@ -179,10 +179,10 @@ def _object(
 def _read_schedule(body: bytes, attributes: Mapping[str, str]) -> tuple[Schedule, Version]:
     items = parse(body)
     if not isinstance(items, list):
-        raise Unreadable("expected an array")
+        raise MalformedFile("expected an array")
     entries = tuple(_entry(item) for item in items)
     if len({entry.hash for entry in entries}) != len(entries):
-        raise Unreadable("expected each commit once")
+        raise MalformedFile("expected each commit once")
     version = _version_of_attributes(attributes)
     # A copy may have lost its attributes; the number behind the array goes along with it.
     seq = max(version.seq, _seq_behind(body))
@@ -191,10 +191,10 @@ def _read_schedule(body: bytes, attributes: Mapping[str, str]) -> tuple[Schedule
 
 def _entry(item: object) -> Entry:
     if not isinstance(item, dict) or not is_commit(item.get("hash")):
-        raise Unreadable('expected entries such as {"hash": "…", "fuzz_count": 0}')
+        raise MalformedFile('expected entries such as {"hash": "…", "fuzz_count": 0}')
     count = item.get("fuzz_count", 0)
     if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-        raise Unreadable(f"expected fuzz_count of {item['hash']} to be a number from 0")
+        raise MalformedFile(f"expected fuzz_count of {item['hash']} to be a number from 0")
     rest = {name: value for name, value in item.items() if name not in ("hash", "fuzz_count")}
     return Entry(item["hash"], count, rest)
 
@@ -231,7 +231,7 @@ def _version_of_attributes(attributes: Mapping[str, str]) -> Version:
     known = {name.lower(): value for name, value in attributes.items()}
     seq = known.get("windlass-seq", "0")
     if not (seq.isascii() and seq.isdigit()):
-        raise Unreadable("expected its attribute windlass-seq to be a number")
+        raise MalformedFile("expected its attribute windlass-seq to be a number")
     recent = tuple(one for one in known.get("windlass-recent", "").split(",") if one)
     return Version(int(seq), known.get("windlass-nonce", ""), recent)
 
@@ -243,7 +243,7 @@ def _read_leases(body: bytes, _: Mapping[str, str]) -> tuple[Leases, Version]:
         build = msgspec.convert(fields.pop("build", {}), dict[str, Lease])
         fuzz = msgspec.convert(fields.pop("fuzz", {}), dict[str, Lease])
     except msgspec.ValidationError as error:
-        raise Unreadable(str(error)) from None
+        raise MalformedFile(str(error)) from None
     return Leases(build, fuzz, fields), version
 
 

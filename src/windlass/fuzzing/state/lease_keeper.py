@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final, Protocol, TypeVar
 
 from windlass.domain.errors import Conflict, WindlassError
-from windlass.fuzzing.state.leases import Held
+from windlass.fuzzing.state.leases import HeldLease
 from windlass.ports.clock import Clock
 
 T = TypeVar("T")
@@ -13,15 +13,15 @@ T = TypeVar("T")
 LEASE_MS: Final = 15 * 60_000
 
 
-class Renews(Protocol):
+class LeaseRenewer(Protocol):
     """Steps that can hold on to a commit."""
 
-    async def renew(self, held: Held, length_ms: int) -> Held: ...
+    async def renew(self, held: HeldLease, length_ms: int) -> HeldLease: ...
 
 
 async def while_held(
-    steps: Renews,
-    held: Held,
+    steps: LeaseRenewer,
+    held: HeldLease,
     length_ms: int,
     clock: Clock,
     work: Coroutine[Any, Any, T],
@@ -46,7 +46,7 @@ async def while_held(
 
 
 async def _renew(
-    steps: Renews, held: Held, length_ms: int, sleep_ms: Callable[[int], Awaitable[None]]
+    steps: LeaseRenewer, held: HeldLease, length_ms: int, sleep_ms: Callable[[int], Awaitable[None]]
 ) -> None:
     """Until it is lost; three renewals in the life of a lease."""
     while True:

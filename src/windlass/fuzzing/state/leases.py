@@ -11,14 +11,14 @@ from typing import Final, Literal, NamedTuple
 
 from windlass.domain.errors import Conflict
 from windlass.fuzzing.state.documents import Lease, Leases
-from windlass.fuzzing.state.state_file import Chain
+from windlass.fuzzing.state.state_file import StateFile
 
 Work = Literal["build", "fuzz"]
 
 BUILD_TRIES: Final = 3
 
 
-class Held(NamedTuple):
+class HeldLease(NamedTuple):
     """A commit that is ours until its time."""
 
     commit: str
@@ -27,11 +27,11 @@ class Held(NamedTuple):
     tries: int
 
 
-class LeaseDesk:
+class LeaseStore:
     """Leases of one kind of work."""
 
-    def __init__(self, chain: Chain[Leases], work: Work, holder: str) -> None:
-        self._chain = chain
+    def __init__(self, state_file: StateFile[Leases], work: Work, holder: str) -> None:
+        self._state_file = state_file
         self._work = work
         self._holder = holder
 
@@ -42,17 +42,17 @@ class LeaseDesk:
         now_ms: int,
         length_ms: int,
         *,
-        standing: Sequence[str],
-    ) -> Held | None:
+        waiting: Sequence[str],
+    ) -> HeldLease | None:
         """Lease the first of these commits that nobody holds.
 
-        `standing` are all that wait: of others, leases that ran out are forgotten.
+        `waiting` are all that wait: of others, leases that ran out are forgotten.
         """
         if not commits:
             return None
 
         def change(leases: Leases) -> Leases:
-            table = _without_ended(self._of(leases), standing, now_ms)
+            table = _without_ended(self._of(leases), waiting, now_ms)
             chosen = next((c for c in commits if not is_live(table.get(c), now_ms)), None)
             if chosen is None:
                 return leases
@@ -60,11 +60,11 @@ class LeaseDesk:
             lease = Lease(self._holder, token, now_ms + length_ms, tries)
             return self._with(leases, {**table, chosen: lease})
 
-        table = self._of((await self._chain.update(change)).value)
+        table = self._of((await self._state_file.update(change)).value)
         ours = next(((c, lease) for c, lease in table.items() if lease.token == token), None)
-        return None if ours is None else Held(ours[0], token, ours[1].until_ms, ours[1].tries)
+        return None if ours is None else HeldLease(ours[0], token, ours[1].until_ms, ours[1].tries)
 
-    async def renew(self, held: Held, now_ms: int, length_ms: int) -> Held:
+    async def renew(self, held: HeldLease, now_ms: int, length_ms: int) -> HeldLease:
         """Hold on to a commit; raises `Conflict` if it was given to somebody else."""
 
         def change(leases: Leases) -> Leases:
@@ -74,13 +74,13 @@ class LeaseDesk:
             lease = Lease(self._holder, held.token, now_ms + length_ms, held.tries)
             return self._with(leases, {**table, held.commit: lease})
 
-        table = self._of((await self._chain.update(change)).value)
+        table = self._of((await self._state_file.update(change)).value)
         self._refuse_unless_ours(table, held.commit, held.token)
         return held._replace(until_ms=now_ms + length_ms)
 
     async def check(self, commit: str, token: str | None, now_ms: int) -> None:
         """Raise `Conflict` if somebody else holds a commit; without a token, if anybody does."""
-        table = self._of(await self._chain.read())
+        table = self._of(await self._state_file.read())
         if token is not None:
             self._refuse_unless_ours(table, commit, token)
         elif is_live(table.get(commit), now_ms):
@@ -95,11 +95,11 @@ class LeaseDesk:
                 return leases
             return self._with(leases, {c: lease for c, lease in table.items() if c != commit})
 
-        return (await self._chain.update(change)).applied
+        return (await self._state_file.update(change)).applied
 
     async def all(self) -> Mapping[str, Lease]:
         """What is given out, and what was and never came back."""
-        return self._of(await self._chain.read())
+        return self._of(await self._state_file.read())
 
     def _of(self, leases: Leases) -> Mapping[str, Lease]:
         return leases.build if self._work == "build" else leases.fuzz
@@ -134,8 +134,8 @@ def _is_ours(lease: Lease | None, token: str) -> bool:
 
 
 def _without_ended(
-    table: Mapping[str, Lease], standing: Sequence[str], now_ms: int
+    table: Mapping[str, Lease], waiting: Sequence[str], now_ms: int
 ) -> Mapping[str, Lease]:
     """Forget leases that ran out on commits which wait no longer, and how often they were tried."""
-    waiting = frozenset(standing)
-    return {c: lease for c, lease in table.items() if c in waiting or is_live(lease, now_ms)}
+    queued = frozenset(waiting)
+    return {c: lease for c, lease in table.items() if c in queued or is_live(lease, now_ms)}

@@ -8,10 +8,10 @@ from windlass.clock import RealChance, RealClock, RealSecrets
 from windlass.domain.errors import InvalidInput
 from windlass.fuzzing.buckets.bucket import Bucket
 from windlass.fuzzing.buckets.directory import DirectoryBucket
-from windlass.fuzzing.buckets.dry_run import DryBucket
+from windlass.fuzzing.buckets.dry_run import DryRunBucket
 from windlass.fuzzing.buckets.probe import probe
-from windlass.fuzzing.state.pipeline import Board
-from windlass.fuzzing.state.state_file import Around
+from windlass.fuzzing.state.pipeline import Pipeline
+from windlass.fuzzing.state.state_file import Runtime
 
 
 def open_bucket(url: str, *, make: bool = True) -> Bucket:
@@ -31,31 +31,31 @@ def open_bucket(url: str, *, make: bool = True) -> Bucket:
     raise InvalidInput("bucket", "s3://bucket/prefix, file:///directory or a path", url)
 
 
-def real_around() -> Around:
+def real_runtime() -> Runtime:
     """The time and chance of this machine."""
-    return Around(RealClock(), RealChance(), RealSecrets())
+    return Runtime(RealClock(), RealChance(), RealSecrets())
 
 
-def own_name() -> str:
+def holder_name() -> str:
     """Who holds a lease, for people: machine, process, and the job if it is one."""
     job = os.environ.get("WINDLASS_JOB") or os.environ.get("GITHUB_RUN_ID")
     host = f"{os.uname().nodename}:{os.getpid()}"
     return f"{host} (job {job})" if job else host
 
 
-async def open_board(
+async def open_pipeline(
     url: str,
     solver: str,
-    around: Around | None = None,
+    runtime: Runtime | None = None,
     *,
     dry_run: bool = False,
     reading: bool = False,
-) -> Board:
+) -> Pipeline:
     """The state of a solver in a bucket that keeps its conditions; for `reading` it need not."""
-    around = around or real_around()
+    runtime = runtime or real_runtime()
     bucket = open_bucket(url, make=not (dry_run or reading))
     if dry_run:
-        bucket = DryBucket(bucket)
+        bucket = DryRunBucket(bucket)
     if not reading:
-        await probe(bucket, solver, around.nonce)
-    return Board(bucket, solver, around, own_name())
+        await probe(bucket, solver, runtime.nonce)
+    return Pipeline(bucket, solver, runtime, holder_name())

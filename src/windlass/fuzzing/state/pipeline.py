@@ -14,26 +14,32 @@ from windlass.fuzzing.state.documents import (
     Schedule,
     State,
 )
-from windlass.fuzzing.state.state_file import Around, Chain
+from windlass.fuzzing.state.state_file import Runtime, StateFile
 
 
-class Board:
+class Pipeline:
     """The state of one solver in a bucket, for whoever takes a step."""
 
-    def __init__(self, bucket: Bucket, solver: str, around: Around, holder: str) -> None:
+    def __init__(self, bucket: Bucket, solver: str, runtime: Runtime, holder: str) -> None:
         self.bucket = bucket
         self.solver = solver
-        self.around = around
+        self.runtime = runtime
         self.holder = holder
-        self.state: Chain[State] = Chain(bucket, state_key(solver, STATE.file), STATE, around)
-        self.queue: Chain[BuildQueue] = Chain(bucket, state_key(solver, QUEUE.file), QUEUE, around)
-        self.schedule: Chain[Schedule] = Chain(
-            bucket, state_key(solver, SCHEDULE.file), SCHEDULE, around
+        self.state: StateFile[State] = StateFile(
+            bucket, state_key(solver, STATE.file), STATE, runtime
         )
-        self.leases: Chain[Leases] = Chain(bucket, state_key(solver, LEASES.file), LEASES, around)
+        self.queue: StateFile[BuildQueue] = StateFile(
+            bucket, state_key(solver, QUEUE.file), QUEUE, runtime
+        )
+        self.schedule: StateFile[Schedule] = StateFile(
+            bucket, state_key(solver, SCHEDULE.file), SCHEDULE, runtime
+        )
+        self.leases: StateFile[Leases] = StateFile(
+            bucket, state_key(solver, LEASES.file), LEASES, runtime
+        )
 
     def now_ms(self) -> int:
-        return self.around.clock.now_ms()
+        return self.runtime.clock.now_ms()
 
     async def has_build(self, commit: str, kinds: Iterable[Kind] = KINDS) -> bool:
         """Whether the binaries of a commit are there, by default of both kinds."""

@@ -11,8 +11,14 @@ from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from windlass.domain.errors import Conflict, WindlassError
-from windlass.fuzzing.buckets.bucket import Bucket, Busy, Changed, Stored, Unclear
-from windlass.fuzzing.state.documents import Codec, Unreadable, Version
+from windlass.fuzzing.buckets.bucket import (
+    Bucket,
+    ConcurrentWrite,
+    OutcomeUnknown,
+    PreconditionFailed,
+    Stored,
+)
+from windlass.fuzzing.state.documents import Codec, MalformedFile, Version
 from windlass.ports.clock import Chance, Clock, Secrets
 
 T = TypeVar("T")
@@ -21,7 +27,7 @@ RETRIES: Final = 3
 PAUSE_MS: Final = 100
 
 
-class Misshapen(WindlassError):
+class UnreadableState(WindlassError):
     """A state file that cannot be read: it stays as it is, with a copy beside it."""
 
     code = "state_unreadable"
@@ -42,7 +48,7 @@ class Misshapen(WindlassError):
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class Runtime:
     """What is needed besides a bucket: time, jitter, and nonces nobody else makes."""
 
     clock: Clock
@@ -54,7 +60,7 @@ class Around:
         return "".join(c for c in self.secrets.secret() if c.isalnum())[:16]
 
 
-class Written(NamedTuple, Generic[T]):
+class UpdateResult(NamedTuple, Generic[T]):
     """What stands in the file now, and what stood there when it was written.
 
     `applied` is False if nothing had to be changed.
@@ -71,14 +77,14 @@ class _Read(NamedTuple, Generic[T]):
     etag: str | None
 
 
-class Chain(Generic[T]):
+class StateFile(Generic[T]):
     """One state file."""
 
-    def __init__(self, bucket: Bucket, key: str, codec: Codec[T], around: Around) -> None:
+    def __init__(self, bucket: Bucket, key: str, codec: Codec[T], runtime: Runtime) -> None:
         self._bucket = bucket
         self.key = key
         self._codec = codec
-        self._around = around
+        self._runtime = runtime
 
     async def read(self) -> T:
         """What the file says; that of an empty one if there is none."""
@@ -88,20 +94,20 @@ class Chain(Generic[T]):
         """Which write is the newest."""
         return (await self._read()).version
 
-    async def update(self, change: Callable[[T], T]) -> Written[T]:
+    async def update(self, change: Callable[[T], T]) -> UpdateResult[T]:
         """Write what `change` makes of the file; it may be asked several times."""
-        nonce = self._around.nonce()
+        nonce = self._runtime.nonce()
         before = await self._read()
         for turn in range(RETRIES + 1):
             wanted = change(before.value)
             if wanted == before.value:
-                return Written(before.value, False, before.value)
+                return UpdateResult(before.value, False, before.value)
             if await self._write(before, wanted, nonce):
-                return Written(wanted, True, before.value)
+                return UpdateResult(wanted, True, before.value)
             await self._pause(turn)
             now = await self._read()
             if now.version.includes(nonce):
-                return Written(now.value, True, before.value)
+                return UpdateResult(now.value, True, before.value)
             before = now
         raise Conflict(
             "contended",
@@ -113,13 +119,13 @@ class Chain(Generic[T]):
         body, attributes = self._codec.encode(wanted, read.version.next(nonce))
         try:
             await self._bucket.put_if(self.key, body, expected=read.etag, attributes=attributes)
-        except (Changed, Busy, Unclear):
+        except (PreconditionFailed, ConcurrentWrite, OutcomeUnknown):
             return False
         return True
 
     async def _pause(self, turn: int) -> None:
-        spread = 0.5 + self._around.chance.fraction()
-        await self._around.clock.sleep_ms(int(PAUSE_MS * 2**turn * spread))
+        spread = 0.5 + self._runtime.chance.fraction()
+        await self._runtime.clock.sleep_ms(int(PAUSE_MS * 2**turn * spread))
 
     async def _read(self) -> _Read[T]:
         stored = await self._bucket.get(self.key)
@@ -127,9 +133,9 @@ class Chain(Generic[T]):
             return _Read(self._codec.empty, Version(), None)
         try:
             value, version = self._codec.decode(stored.body, stored.attributes)
-        except Unreadable as error:
+        except MalformedFile as error:
             copy = await self._keep_aside(stored)
-            raise Misshapen(self._bucket.name, self.key, str(error), copy) from None
+            raise UnreadableState(self._bucket.name, self.key, str(error), copy) from None
         return _Read(value, version, stored.etag)
 
     async def _keep_aside(self, stored: Stored) -> str:

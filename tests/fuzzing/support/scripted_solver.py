@@ -12,8 +12,8 @@ from windlass.fuzzing.config.solver_file import Solver, parse_solver
 from windlass.fuzzing.roles.builder import Builder, BuildReport
 from windlass.fuzzing.roles.fuzzer import Fuzzer, FuzzReport
 from windlass.fuzzing.state import rules
-from windlass.fuzzing.state.pipeline import Board
-from windlass.fuzzing.state.state_file import Around
+from windlass.fuzzing.state.pipeline import Pipeline
+from windlass.fuzzing.state.state_file import Runtime
 
 BUILD = "#!/bin/sh\nset -e\nmkdir -p build\ncp solver.sh build/solver\nchmod +x build/solver\n"
 FINE = "#!/bin/sh\ncat $1 >/dev/null\necho fine\n"
@@ -65,9 +65,9 @@ class World:
         self.repository = self.folder / "repository"
         self.repository.mkdir(parents=True)
         self.git("init", "--quiet", "--initial-branch=main")
-        around = Around(self.clock, RealChance(), RealSecrets())
+        runtime = Runtime(self.clock, RealChance(), RealSecrets())
         self.bucket = DirectoryBucket(self.folder / "bucket")
-        self.board = Board(self.bucket, "scripted", around, "test")
+        self.pipeline = Pipeline(self.bucket, "scripted", runtime, "test")
 
     @property
     def description(self) -> str:
@@ -107,25 +107,25 @@ class World:
         return self.git("rev-parse", "HEAD")
 
     async def enqueue(self, *commits: str) -> None:
-        await self.board.queue.update(lambda queue: rules.enqueue_new(queue, commits))
+        await self.pipeline.queue.update(lambda queue: rules.enqueue_new(queue, commits))
 
     async def build(self, **options: Any) -> BuildReport:
         """One run of a builder."""
-        return await Builder(self.solver, self.board, self.work("builder")).run_once(**options)
+        return await Builder(self.solver, self.pipeline, self.work("builder")).run_once(**options)
 
     async def build_and_schedule(self, *commits: str) -> None:
         """As builder and manager would."""
         await self.enqueue(*commits)
         for commit in commits:
             assert (await self.build()).outcome == "built"
-            await self.board.schedule.update(
+            await self.pipeline.schedule.update(
                 lambda schedule, c=commit: rules.add_to_schedule(schedule, c)  # type: ignore[misc]
             )
-        await self.board.queue.update(lambda queue: rules.take_from_built(queue, queue.built))
+        await self.pipeline.queue.update(lambda queue: rules.take_from_built(queue, queue.built))
 
     async def fuzz(self, commit: str | None = None, **options: Any) -> FuzzReport:
         """One run of a fuzzer."""
-        working = Fuzzer(self.solver, self.board, self.work("fuzzer"), **options)
+        working = Fuzzer(self.solver, self.pipeline, self.work("fuzzer"), **options)
         return await working.run_once(commit)
 
     def work(self, role: str) -> Path:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from windlass.fuzzing.buckets.layout import Kind
-from windlass.fuzzing.builds.archive import BuildFacts, pack
+from windlass.fuzzing.builds.archive import BuildMetadata, pack
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.processes.disk_space import DiskFull, report_disk_full
-from windlass.fuzzing.processes.runner import Bounds, run
+from windlass.fuzzing.processes.runner import Limits, run
 from windlass.fuzzing.sources.mirror import Mirror
 from windlass.ports.clock import Clock
 
@@ -23,7 +23,7 @@ class BuildFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Workshop:
+class BuildRunner:
     """Where builds of a solver are made on this machine."""
 
     solver: Solver
@@ -40,23 +40,23 @@ class Workshop:
         await self._run_script(commit, kind, sources, log)
         archive = self.folder / "archives" / f"{commit}-{kind}.tar.gz"
         archive.parent.mkdir(parents=True, exist_ok=True)
-        facts = BuildFacts(
+        metadata = BuildMetadata(
             commit=commit, kind=kind, root=str(sources), built_at_ms=self.clock.now_ms()
         )
-        pack(sources, self.solver.binaries, facts, archive)
+        pack(sources, self.solver.binaries, metadata, archive)
         return archive
 
     async def _run_script(self, commit: str, kind: Kind, sources: Path, log: Path) -> None:
         build = self.solver.build
         argv = build.production if kind == "production" else build.coverage
-        bounds = Bounds(build.timeout_ms, memory=build.memory_bytes, output=0)
+        limits = Limits(build.timeout_ms, memory=build.memory_bytes, output=0)
         ended = await run(
-            argv, cwd=sources, log=log, bounds=bounds, clock=self.clock,
+            argv, cwd=sources, log=log, limits=limits, clock=self.clock,
             env=self._environment(commit, kind),
         )  # fmt: skip
-        if ended.fine:
+        if ended.ok:
             return
-        how = f"the {kind} build {ended.describe(bounds)}"
+        how = f"the {kind} build {ended.describe(limits)}"
         if shutil.disk_usage(self.folder).free < LEAST_SPACE:
             raise DiskFull(f"{how}, and no room is left at {self.folder}: free some there")
         raise BuildFailed(how)

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windlass.fuzzing.buckets.layout import Kind, build_key, builds_prefix
-from windlass.fuzzing.builds.archive import BuildFacts, unpack
+from windlass.fuzzing.builds.archive import BuildMetadata, unpack
 from windlass.fuzzing.processes.disk_space import report_disk_full
-from windlass.fuzzing.state.pipeline import Board
+from windlass.fuzzing.state.pipeline import Pipeline
 
 ENDING = ".tar.gz"
 
@@ -16,39 +16,39 @@ class LocalBuild(NamedTuple):
     """An unpacked build."""
 
     folder: Path
-    facts: BuildFacts
+    metadata: BuildMetadata
 
 
-class Builds:
+class BuildCache:
     """The builds of one solver; what was fetched once is not fetched again in this run."""
 
-    def __init__(self, board: Board, folder: Path) -> None:
-        self._board = board
+    def __init__(self, pipeline: Pipeline, folder: Path) -> None:
+        self._pipeline = pipeline
         self._folder = folder
-        self._here: dict[tuple[Kind, str], LocalBuild] = {}
+        self._fetched: dict[tuple[Kind, str], LocalBuild] = {}
 
     async def commits(self, kind: Kind = "production") -> list[str]:
         """The commits of which a build of this kind is there."""
-        prefix = f"{builds_prefix(self._board.solver)}/{kind}"
-        found = [item.key async for item in self._board.bucket.list(prefix)]
+        prefix = f"{builds_prefix(self._pipeline.solver)}/{kind}"
+        found = [item.key async for item in self._pipeline.bucket.list(prefix)]
         names = [key.rpartition("/")[2] for key in found]
         return [name.removesuffix(ENDING) for name in names if name.endswith(ENDING)]
 
     async def fetch(self, commit: str, kind: Kind = "production") -> LocalBuild | None:
         """A build, unpacked; None if it is gone."""
-        if (kind, commit) in self._here:
-            return self._here[kind, commit]
+        if (kind, commit) in self._fetched:
+            return self._fetched[kind, commit]
         target = self._folder / kind / commit
         shutil.rmtree(target, ignore_errors=True)
         target.parent.mkdir(parents=True, exist_ok=True)
         archive = target.with_name(f"{commit}{ENDING}")
         with report_disk_full(self._folder):
-            if not await self._board.bucket.download(
-                build_key(self._board.solver, kind, commit), archive
+            if not await self._pipeline.bucket.download(
+                build_key(self._pipeline.solver, kind, commit), archive
             ):
                 return None
         try:
-            self._here[kind, commit] = LocalBuild(target, unpack(archive, target))
+            self._fetched[kind, commit] = LocalBuild(target, unpack(archive, target))
         finally:
             archive.unlink(missing_ok=True)
-        return self._here[kind, commit]
+        return self._fetched[kind, commit]

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from windlass.fuzzing.engines.engine import Target
-from windlass.fuzzing.processes.runner import Bounds, Ended, run, tail
+from windlass.fuzzing.processes.runner import ExitStatus, Limits, run, tail
 
-HEARD_MS: Final = 1_000
+OUTPUT_EVERY_MS: Final = 1_000
 
 
-class Workbench:
+class ToolRunner:
     """The scratch folder of one engine, shared by all that it runs at the same time."""
 
     def __init__(self, target: Target) -> None:
@@ -34,10 +34,10 @@ class Workbench:
     async def run(
         self,
         argv: Sequence[str],
-        bounds: Bounds,
+        limits: Limits,
         variables: Mapping[str, str] | None = None,
-        heard: Callable[[str], None] | None = None,
-    ) -> tuple[Ended, str]:
+        on_output: Callable[[str], None] | None = None,
+    ) -> tuple[ExitStatus, str]:
         """Run a program in a folder that goes with it; how it ended, and the last it said.
 
         `heard` gets what it said last every few seconds, for programs that run for hours.
@@ -48,22 +48,22 @@ class Workbench:
         clock = self._target.clock
         last = clock.now_ms()
 
-        def looked() -> None:
+        def on_poll() -> None:
             nonlocal last
-            if heard is not None and clock.now_ms() - last >= HEARD_MS:
+            if on_output is not None and clock.now_ms() - last >= OUTPUT_EVERY_MS:
                 last = clock.now_ms()
-                heard(tail(log))
+                on_output(tail(log))
 
         try:
             ended = await run(
-                argv, cwd=folder, log=log, bounds=bounds, clock=clock, env=env, looked=looked
+                argv, cwd=folder, log=log, limits=limits, clock=clock, env=env, on_poll=on_poll
             )
             return ended, tail(log)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-async def together(works: Iterable[Coroutine[Any, Any, None]]) -> None:
+async def run_concurrently(works: Iterable[Coroutine[Any, Any, None]]) -> None:
     """Do all of it at the same time; the first that fails ends the others and is raised."""
     try:
         async with asyncio.TaskGroup() as group:
@@ -73,7 +73,7 @@ async def together(works: Iterable[Coroutine[Any, Any, None]]) -> None:
         raise failed.exceptions[0] from None
 
 
-def last_words(output: str) -> str:
+def last_line(output: str) -> str:
     """The last line a program said, for an error."""
     lines = [line for line in output.splitlines() if line.strip()]
     return lines[-1].strip() if lines else "it said nothing"
