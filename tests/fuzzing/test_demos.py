@@ -1,4 +1,4 @@
-"""Both demos, with tiny budgets: what a newcomer runs first works from the start to the end."""
+"""Both demos run from start to end, with tiny budgets."""
 
 import shutil
 
@@ -15,7 +15,7 @@ def test_demo_fuzz_finds_the_bug_names_the_commit_and_sees_it_closed(
     fuzz_demo.run("3s")
     said = capsys.readouterr().out
     assert "Fold constants before the search" in said
-    assert "done: found, dated, reported, mended, closed" in said
+    assert "done: found, bisected, reported, fixed, closed" in said
 
 
 def test_demo_typefuzz_calls_both_solvers_and_catches_a_lie(

@@ -26,7 +26,7 @@ DESCRIPTION = {
 
 
 class Fuzz:
-    """A solver's file, its repository and its bucket in one folder."""
+    """A solver file, its repository and its bucket in one folder."""
 
     def __init__(self, folder: Path, program: Program) -> None:
         self.folder = folder
@@ -50,7 +50,7 @@ class Fuzz:
         )  # fmt: skip
 
     async def beside(self, *words: str, **variables: str) -> tuple[int, str]:
-        """The same beside a server of this loop; exit code and all that was said."""
+        """Runs a command while this loop runs a server; returns exit code and output."""
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "windlass", "fuzz", *words, cwd=self.folder,
             env=self.program.environment | self.places | variables,
@@ -110,7 +110,7 @@ def test_beginnings_that_several_commits_share_are_refused() -> None:
         "cd56",
         None,
     )
-    with pytest.raises(InvalidInput, match="2 begin so"):
+    with pytest.raises(InvalidInput, match="2 match"):
         unique_match(known, "ab", "commit")
 
 

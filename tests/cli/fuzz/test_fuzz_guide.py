@@ -1,4 +1,4 @@
-"""The commands of the guide to fuzzing run, on the files it shows, one block after another."""
+"""Runs the commands of the fuzzing guide on the files it shows, block by block."""
 
 from pathlib import Path
 

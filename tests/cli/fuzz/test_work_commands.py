@@ -1,4 +1,4 @@
-"""The commands of the roles that work, as people and scripts type them."""
+"""The commands that run a role, as people and scripts type them."""
 
 import signal
 from pathlib import Path
@@ -20,13 +20,13 @@ def test_the_way_of_a_commit_from_the_queue_to_a_closed_finding(tmp_path: Path) 
     bad = world.commit("bad", solver_sh=BROKEN)
     fuzz = Commands(world)
     run(world.enqueue(good, bad))
-    code, said, notify = fuzz.run("builder", "scripted")
+    code, said, complained = fuzz.run("builder", "scripted")
     assert (code, said.startswith(f"{good}: built in ")) == (0, True)
-    assert "production build" in notify, "progress goes to standard error"
+    assert "production build" in complained, "progress goes to standard error"
     assert fuzz.ask("builder", "scripted", "--dry-run")["commit"] == bad
     assert fuzz.ask("builder", "scripted")["outcome"] == "built"
     code, said, _ = fuzz.run("builder", "scripted")
-    assert (code, said) == (0, "nothing waits in the queue\n")
+    assert (code, said) == (0, "the queue is empty\n")
     report = fuzz.ask("fuzzer", "scripted", "--commit", bad, "--budget", "2m", "--until-bug")
     (key,) = report["findings"]
     assert key in fuzz.run("findings", "scripted")[1]
@@ -58,35 +58,35 @@ def test_a_failed_build_is_told_by_the_exit_code(tmp_path: Path) -> None:
     run(world.enqueue(commit))
     fuzz = Commands(world)
     code, said, _ = fuzz.run("builder", "scripted")
-    assert (code, "ended with code 9" in said) == (1, True)
+    assert (code, "exited with code 9" in said) == (1, True)
     assert f"windlass fuzz builder log scripted {commit}" in said
     code, said, _ = fuzz.run("builder", "log", "scripted", commit[:8])
-    assert (code, "oh no" in said, "ended with code 9" in said) == (0, True, True)
+    assert (code, "oh no" in said, "exited with code 9" in said) == (0, True, True)
     assert fuzz.run("builder", "log", "scripted", "0123456789")[0] == 4
-    code, _, notify = fuzz.run("builder", "make", "scripted", commit[:10])
-    assert (code, "oh no" in notify) == (5, True)
+    code, _, complained = fuzz.run("builder", "make", "scripted", commit[:10])
+    assert (code, "oh no" in complained) == (5, True)
     assert world.objects("build-logs") == [f"solvers/scripted/build-logs/{commit}.log"]
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("words", "code", "complaint"),
     [
         (["builder", "scripted", "--commit", "0123456789"], 4, "commit 0123456789"),
         (["fuzzer", "scripted", "--commit", "0123456789"], 4, "commit 0123456789"),
         (["fuzzer", "scripted", "--budget", "soon"], 2, "budget"),
         (["coverage", "scripted", "--shard", "3/2"], 2, "2/4"),
-        (["coverage", "scripted"], 2, "builder makes one"),
+        (["coverage", "scripted"], 2, "run the builder"),
         (["findings", "show", "scripted", "ffff"], 4, "finding ffff"),
-        (["findings", "file", "scripted"], 2, "a project"),
+        (["findings", "file", "scripted"], 2, "issues.project"),
         (["findings", "recheck", "scripted", "0123456789"], 4, "commit 0123456789"),
     ],
 )
-def test_mistakes_are_named(tmp_path: Path, words: list[str], code: int, notify: str) -> None:
+def test_mistakes_are_named(tmp_path: Path, words: list[str], code: int, complaint: str) -> None:
     world = World(tmp_path)
     run(world.build_and_schedule(world.commit("one")))
     run(world.bucket.delete([key for key in world.objects("builds") if "/coverage/" in key]))
     ended, _, complained = Commands(world).run(*words)
-    assert (ended, notify in complained) == (code, True), complained
+    assert (ended, complaint in complained) == (code, True), complained
 
 
 def test_everything_in_a_row(tmp_path: Path) -> None:
@@ -94,8 +94,8 @@ def test_everything_in_a_row(tmp_path: Path) -> None:
     world.commit("good")
     bad = world.commit("bad", solver_sh=BROKEN)
     fuzz = Commands(world)
-    code, said, notify = fuzz.run("run", "scripted", "--rounds", "1", "--budget", "1s")
-    assert (code, "from 1 test," in said, "no coverage map" in notify) == (0, True, True)
+    code, said, complained = fuzz.run("run", "scripted", "--rounds", "1", "--budget", "1s")
+    assert (code, "from 1 test," in said, "no coverage map" in complained) == (0, True, True)
     reports = fuzz.ask("run", "scripted", "--rounds", "50", "--budget", "3s", "--until-bug")
     assert reports[-1]["findings"]
     (finding,) = fuzz.ask("findings", "scripted")
@@ -113,8 +113,8 @@ def test_a_stopped_fuzzer_gives_the_commit_back_uncounted(tmp_path: Path) -> Non
 
     run(until("the fuzzer runs its target", begun, 60))
     fuzzer.send_signal(signal.SIGTERM)
-    _, notify = fuzzer.communicate(timeout=60)
-    assert (fuzzer.returncode, "given back" in notify) == (5, True)
+    _, complained = fuzzer.communicate(timeout=60)
+    assert (fuzzer.returncode, "released" in complained) == (5, True)
     assert [entry.fuzz_count for entry in run(world.pipeline.schedule.read())] == [0]
     assert not run(world.pipeline.leases.read()).fuzz
 
@@ -126,8 +126,10 @@ def test_a_fuzzer_without_room_says_so_and_the_next_one_goes_on(tmp_path: Path) 
     fuzz = Commands(world)
     assert fuzz.ask("fuzzer", "campaign", "scripted", commit, "--budget", "1s")
     size = (tmp_path / "bucket" / world.objects("builds")[-1]).stat().st_size
-    code, _, notify = fuzz.run("fuzzer", "scripted", "--budget", "1s", largest_file=size - 1)
-    assert (code, "Traceback" in notify, "room" in notify) == (5, False, True), notify
+    code, _, complained = fuzz.run("fuzzer", "scripted", "--budget", "1s", largest_file=size - 1)
+    assert (code, "Traceback" in complained, "disk space" in complained) == (5, False, True), (
+        complained
+    )
     assert [entry.fuzz_count for entry in run(world.pipeline.schedule.read())] == [0]
     assert fuzz.ask("fuzzer", "scripted", "--budget", "1s")["fuzz_count"] == 1
 

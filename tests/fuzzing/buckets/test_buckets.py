@@ -1,4 +1,4 @@
-"""What a bucket must do, on a directory and on a real S3 server."""
+"""The bucket protocol, on a directory and on a real S3 server."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -64,7 +64,7 @@ def test_attributes_come_back_with_the_body_they_were_written_with(rig: Rig) -> 
 
 
 def test_equal_bodies_have_equal_etags(rig: Rig) -> None:
-    """Which is why a version needs a sequence number in its body."""
+    """This is why a version needs a sequence number in its body."""
 
     async def work(bucket: Bucket) -> None:
         first = await bucket.put_if("a.json", b"A", expected=None)
@@ -108,7 +108,7 @@ def test_both_keep_their_conditions(rig: Rig) -> None:
 
 
 class Careless(DirectoryBucket):
-    """A server that does not look at conditions."""
+    """A server that ignores conditions."""
 
     async def put_if(
         self,

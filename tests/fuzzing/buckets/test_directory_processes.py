@@ -1,4 +1,4 @@
-"""Several processes on one directory, and one on a disk that is full."""
+"""Several processes on one directory, and one on a full disk."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Builds go after seven days: the rule of a bucket, beside the rules that others set."""
+"""The lifecycle rule that expires builds, next to rules that others have set."""
 
 from collections.abc import Iterator
 from typing import Any

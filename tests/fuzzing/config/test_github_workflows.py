@@ -1,4 +1,4 @@
-"""The workflow files for GitHub Actions, played: every `run:` of them, job after job."""
+"""The GitHub Actions workflows: runs every `run:` of them, job after job."""
 
 import itertools
 from pathlib import Path
@@ -47,7 +47,7 @@ _numbers = itertools.count(1)
 
 
 class Project:
-    """A repository at GitHub, with the workflow files of its solver."""
+    """A repository on GitHub, with the workflow files of its solver."""
 
     def __init__(self, folder: Path, server: S3Server) -> None:
         self.repository = Repository(folder / "repository")

@@ -1,4 +1,4 @@
-"""The coverage map: right for real compilers, and of use although the code has moved on."""
+"""The coverage map: correct with real compilers, and still usable after the code has changed."""
 
 import shutil
 import subprocess
@@ -55,7 +55,7 @@ COMPILERS = {
 
 
 def names(found: CoverageMap) -> dict[str, list[str]]:
-    """Functions of the solver's own by their last names."""
+    """Returns the last part of the names of the solver's own functions."""
     return {
         function.signature.partition("(")[0].split("::")[-1]: sorted(tests)
         for function, tests in found.functions.items()
@@ -105,7 +105,7 @@ def test_a_test_without_coverage_is_told_and_the_others_are_mapped(tmp_path: Pat
 
 
 def a_map(**functions: set[str]) -> CoverageMap:
-    """Functions of a.cpp, ten lines each, in the order given."""
+    """Returns a map of functions in a.cpp, ten lines each, in the given order."""
     places = enumerate(functions.items())
     return CoverageMap(
         COMMIT,

@@ -1,4 +1,4 @@
-"""libFuzzer and AFL++ from new commits to a dated finding, with every role, on a real S3 server."""
+"""libFuzzer and AFL++ from new commits to a bisected finding, with every role, on a real server."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +53,7 @@ TESTS = {"tests/a.txt": "n123", "tests/b.txt": "words!"}
 
 @dataclass(frozen=True)
 class Kind:
-    """An engine: how it is described, and how its two builds are made."""
+    """An engine: its settings, and how to make its two builds."""
 
     engine: str
     production: str
@@ -92,7 +92,7 @@ cores: 1
 
 
 class PipelineWorld(World):
-    """A world around a target in C, with its state on a server."""
+    """A world for a target in C, with its state on a server."""
 
     def use(self, kind: Kind, bucket: S3Bucket) -> None:
         self.kind = kind

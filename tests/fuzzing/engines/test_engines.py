@@ -1,4 +1,4 @@
-"""Engines: what they make of inputs, and that each of them finds what is there to be found."""
+"""Engines: how they classify inputs, and that each of them finds a bug."""
 
 import os
 import shutil
@@ -58,7 +58,7 @@ int main(int count, char **words) {
 
 
 class Bench:
-    """A folder with a build, and campaigns over it."""
+    """A folder with a build, and campaigns on it."""
 
     def __init__(self, folder: Path, memory_mib: int = 512, timeout_ms: int = 5_000) -> None:
         self.folder = folder
@@ -254,7 +254,7 @@ def test_libfuzzer_tells_how_far_it_is_while_it_runs(tmp_path: Path) -> None:
 def test_a_binary_that_the_build_did_not_bring_is_named(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.script("other", "exit 0")
-    with pytest.raises(InvalidInput, match=r"a file of the build \(other\)"):
+    with pytest.raises(InvalidInput, match=r"no file target \(files: other\)"):
         bench.engine("libfuzzer", binary="target")
 
 
@@ -330,7 +330,7 @@ def test_a_seed_that_typefuzz_cannot_read_spoils_no_run(tmp_path: Path) -> None:
 
 
 def test_one_solver_is_not_enough_to_compare(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="two or more"):
+    with pytest.raises(InvalidInput, match="at least two"):
         Bench(tmp_path).engine("typefuzz", solvers=["z3"])
 
 

@@ -1,4 +1,4 @@
-"""The same bug has the same title whatever varies around it; another bug has another."""
+"""Inputs that show the same bug get the same title; another bug gets another title."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""docs/guides/fuzzing-findings.md: its options are accepted, its commands are there."""
+"""docs/guides/fuzzing-findings.md: its options are valid and its commands exist."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "guides" / "fuzzing-findings.md").r
 
 
 def described() -> dict[str, Any]:
-    """All the YAML of the page as one description."""
+    """Returns all YAML of the page as one document."""
     blocks = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     return {key: value for block in blocks for key, value in yaml.safe_load(block).items()}
 

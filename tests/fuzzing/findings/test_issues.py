@@ -1,4 +1,4 @@
-"""Findings as issues: filed once whatever happens, closed with the finding."""
+"""Findings as issues: each is filed once whatever happens, and closed with the finding."""
 
 import re
 from collections.abc import AsyncIterator
@@ -20,7 +20,7 @@ PAGE = 2
 
 
 class Tracker:
-    """Issues of one project, on loopback; the next answers may be taken away."""
+    """The issues of one project, on loopback; can lose answers."""
 
     def __init__(self) -> None:
         self.issues: list[dict[str, Any]] = []
@@ -153,9 +153,9 @@ def test_the_fuzzer_files_and_closes_and_survives_a_refusal(tmp_path: Path) -> N
             await world.build_and_schedule(good, bad)
             server.refuse = 401
             said: list[str] = []
-            report = await world.fuzz(bad, until_bug=True, budget_ms=120_000, messages=said.append)
+            report = await world.fuzz(bad, until_bug=True, budget_ms=120_000, notify=said.append)
             assert (report.fuzz_count, report.issues) == (1, [])
-            assert any("issues could not be filed" in line for line in said)
+            assert any("could not update issues" in line for line in said)
             server.refuse = 0
             # It is filed by the next run, whether that meets the bug again or not.
             report = await world.fuzz(good, budget_ms=1_000)

@@ -1,4 +1,4 @@
-"""Inputs become small, and still show what they showed."""
+"""Minimised inputs are small and still show the bug."""
 
 import pytest
 

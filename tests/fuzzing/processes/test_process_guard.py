@@ -1,4 +1,4 @@
-"""What a builder or fuzzer runs ends with it, also when it is killed and can end nothing."""
+"""The programs of a builder or fuzzer end with it, even if it is killed."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ NAMES = ("self", "child", "away")
 
 
 async def written_pids(mark: Path) -> list[int]:
-    """The processes, once all of them have said who they are."""
+    """Returns the processes once all of them have written their pids."""
 
     def said(name: str) -> str:
         file = mark.with_name(f"{mark.name}.{name}")

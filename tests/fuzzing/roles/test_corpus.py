@@ -1,4 +1,4 @@
-"""The corpus: what several fuzzers add at once is all there, once, and bounded."""
+"""The corpus: inputs that several fuzzers add at once are all kept, once, up to a limit."""
 
 import asyncio
 from pathlib import Path
@@ -88,7 +88,7 @@ def test_the_engine_decides_what_is_pruned_where_it_can(tmp_path: Path) -> None:
 
 
 class Blind:
-    """An engine that cannot tell."""
+    """An engine that cannot prune."""
 
     async def prune(self, corpus: Path, into: Path, budget_ms: int) -> bool:
         return False

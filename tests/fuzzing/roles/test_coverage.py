@@ -1,4 +1,4 @@
-"""The mapper as a role: from a build in the bucket, or one of its own, in parts or whole."""
+"""The coverage role: with a build from the bucket or its own, in shards or whole."""
 
 import shutil
 from pathlib import Path
@@ -91,7 +91,7 @@ def test_the_last_part_merges_all(tmp_path: Path) -> None:
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     world = World(tmp_path)
     commit = world.commit("one", **{**FILES, "build.sh": "#!/bin/sh\necho no way; exit 3\n"})
-    with pytest.raises(InvalidInput, match="builder makes one"):
+    with pytest.raises(InvalidInput, match="run the builder"):
         run(map_tests(world))
     with pytest.raises(NotFound):
         run(map_tests(world, commit="0123456789"))
@@ -103,6 +103,6 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
 def test_a_build_without_coverage_makes_no_map(tmp_path: Path) -> None:
     world = World(tmp_path)
     commit = world.commit("one")  # a script, which no compiler ever saw
-    with pytest.raises(WindlassError, match="no test reached anything"):
+    with pytest.raises(WindlassError, match="no test wrote any coverage"):
         run(map_tests(world, commit=commit))
     assert the_map(world) is None

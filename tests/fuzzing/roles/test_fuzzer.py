@@ -1,4 +1,4 @@
-"""The fuzzer: what it finds is kept once, small, dated and watched; what failed does not count."""
+"""The fuzzer: stores each bug once, small and bisected, and does not count failed runs."""
 
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ def counts(world: World) -> dict[str, int]:
     return {entry.hash: entry.fuzz_count for entry in run(world.pipeline.schedule.read())}
 
 
-async def loop(world: World, commit: str) -> FuzzReport:
+async def fuzz_until_bug(world: World, commit: str) -> FuzzReport:
     return await world.fuzz(commit, until_bug=True, budget_ms=SLOW_MS)
 
 
@@ -51,7 +51,7 @@ def test_a_bug_is_found_reported_and_counted(tmp_path: Path) -> None:
     good = world.commit("good")
     bad = world.commit("bad", solver_sh=BROKEN)
     run(world.build_and_schedule(good, bad))
-    report = run(loop(world, bad))
+    report = run(fuzz_until_bug(world, bad))
     assert (report.outcome, report.fuzz_count, counts(world)) == ("fuzzed", 1, {good: 0, bad: 1})
     (finding,) = run(findings_of(world))
     assert (finding.title, finding.introduced_by, finding.last_good) == (TITLE, bad, good)
@@ -84,7 +84,7 @@ def test_an_old_bug_is_not_blamed_on_the_commit_that_was_fuzzed(tmp_path: Path) 
     bad = world.commit("bad", solver_sh=BROKEN)
     later = [world.commit(f"later {n}") for n in range(3)]
     run(world.build_and_schedule(good, bad, *later))
-    run(loop(world, later[-1]))
+    run(fuzz_until_bug(world, later[-1]))
     (finding,) = run(findings_of(world))
     assert (finding.introduced_by, finding.last_good, finding.old) == (bad, good, True)
     assert finding.found_in == later[-1]
@@ -95,7 +95,7 @@ def test_a_bug_in_all_builds_names_nobody(tmp_path: Path) -> None:
     first = world.commit("bad", solver_sh=BROKEN)
     second = world.commit("still bad")
     run(world.build_and_schedule(first, second))
-    run(loop(world, second))
+    run(fuzz_until_bug(world, second))
     (finding,) = run(findings_of(world))
     assert (finding.introduced_by, finding.last_good) == (first, None)
 
@@ -107,8 +107,8 @@ def test_the_same_bug_is_one_finding_and_closed_when_mended_and_open_when_back(
     bad = world.commit("bad", solver_sh=BROKEN)
     again = world.commit("again")
     run(world.build_and_schedule(bad, again))
-    run(loop(world, bad))
-    run(loop(world, again))
+    run(fuzz_until_bug(world, bad))
+    run(fuzz_until_bug(world, again))
     (finding,) = run(findings_of(world))
     assert (finding.times, finding.seen_in) == (2, [bad, again])
     mended = world.commit("mended", solver_sh=FINE)
@@ -119,7 +119,7 @@ def test_the_same_bug_is_one_finding_and_closed_when_mended_and_open_when_back(
     assert (finding.state, finding.closed_in) == ("closed", mended)
     back = world.commit("back", solver_sh=BROKEN)
     run(world.build_and_schedule(back))
-    run(loop(world, back))
+    run(fuzz_until_bug(world, back))
     (finding,) = run(findings_of(world))
     assert (finding.state, finding.reopened, finding.closed_in) == ("open", 1, None)
 
@@ -128,7 +128,7 @@ def test_a_failure_that_is_not_seen_again_is_no_finding(tmp_path: Path) -> None:
     world = World(tmp_path, cores=1)
     commit = world.commit("flaky", solver_sh=FLAKY.format(mark=tmp_path / "mark"))
     run(world.build_and_schedule(commit))
-    report = run(loop(world, commit))
+    report = run(fuzz_until_bug(world, commit))
     assert (report.findings, report.fuzz_count) == ([], 1)
     assert report.statistics is not None
     assert report.statistics.bugs == 1
@@ -150,7 +150,7 @@ def test_a_run_that_failed_to_fuzz_does_not_count(tmp_path: Path) -> None:
     world.git("commit", "--quiet", "--message", "none")
     commit = world.git("rev-parse", "HEAD")
     run(world.build_and_schedule(commit))
-    with pytest.raises(EngineFailed, match="expected tests"):
+    with pytest.raises(EngineFailed, match="no tests"):
         run(world.fuzz(budget_ms=1_000))
     assert counts(world) == {commit: 0}
     assert not run(world.pipeline.leases.read()).fuzz
@@ -190,7 +190,7 @@ def test_tests_that_reach_the_change_come_first(tmp_path: Path) -> None:
     found = CoverageMap("a" * 40, reached)
     run(world.bucket.put(coverage_key("scripted"), encode(found)))
     report = run(world.fuzz(budget_ms=1_000))
-    assert (report.tests, report.chosen_by) == (1, "1 of 2 reach what changed")
+    assert (report.tests, report.chosen_by) == (1, "1 of 2 reach the changes")
 
 
 def test_a_damaged_map_means_all_tests(tmp_path: Path) -> None:
@@ -200,8 +200,8 @@ def test_a_damaged_map_means_all_tests(tmp_path: Path) -> None:
     run(world.bucket.put(coverage_key("scripted"), b"no map"))
     said: list[str] = []
     report = run(world.fuzz(budget_ms=1_000, notify=said.append))
-    assert (report.tests, report.chosen_by) == (1, "all, for there is no coverage map")
-    assert any("of no use" in line for line in said)
+    assert (report.tests, report.chosen_by) == (1, "all, as there is no coverage map")
+    assert any("ignoring the coverage map" in line for line in said)
 
 
 def test_an_unknown_engine_is_named_with_those_that_are_known(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_a_finding_that_cannot_be_read_stops_no_run(tmp_path: Path) -> None:
     bad = world.commit("bad", solver_sh=BROKEN)
     later = world.commit("later")
     run(world.build_and_schedule(bad, later))
-    (key,) = run(loop(world, bad)).findings
+    (key,) = run(fuzz_until_bug(world, bad)).findings
     record = tmp_path / f"bucket/solvers/scripted/findings/{key}/finding.json"
     record.write_text("{ edited by hand")
     messages: list[str] = []
@@ -233,7 +233,7 @@ def test_a_finding_that_cannot_be_read_stops_no_run(tmp_path: Path) -> None:
 
 
 class Crowded(ForwardingBucket):
-    """Somebody is always faster in writing the corpus."""
+    """A bucket where another writer always updates the corpus first."""
 
     async def put_if(self, key: str, *words: Any, **options: Any) -> Stored:
         if "/corpus/" in key:
@@ -249,5 +249,5 @@ def test_a_corpus_that_cannot_be_written_costs_no_run(tmp_path: Path) -> None:
     messages: list[str] = []
     report = run(world.fuzz(budget_ms=1_500, notify=messages.append))
     assert (report.outcome, report.fuzz_count) == ("fuzzed", 1)
-    assert any("the corpus stays as it was" in line for line in messages)
+    assert any("the corpus was not updated" in line for line in messages)
     assert len(world.objects("statistics")) == 1

@@ -1,4 +1,4 @@
-"""The manager over real repositories: what it finds, moves, drops and notes, and in which order."""
+"""The manager on real repositories: what it finds, moves and drops, and in which order."""
 
 import shutil
 import subprocess

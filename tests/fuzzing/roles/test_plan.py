@@ -1,4 +1,4 @@
-"""`--dry-run`: everything that would be done is told, and not a byte is written."""
+"""`--dry-run` shows everything that would happen, and writes nothing."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ HOUR_MS = 3_600_000
 
 
 def files_of(folder: Path) -> dict[str, bytes | None]:
-    """Every file and folder, with what is in it."""
+    """Returns every file and folder with its content."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None
         for path in folder.rglob("*")
@@ -29,7 +29,7 @@ def files_of(folder: Path) -> dict[str, bytes | None]:
 
 
 async def objects_of(bucket: Bucket) -> dict[str, bytes]:
-    """Every object below `solvers`, with what is in it."""
+    """Returns every object below `solvers` with its content."""
     found = {}
     async for item in bucket.list("solvers"):
         stored = await bucket.get(item.key)
@@ -42,7 +42,7 @@ def planner(world: World) -> Planner:
 
 
 def someone(world: World) -> Pipeline:
-    """Another machine on the same bucket."""
+    """Returns another machine's view of the same bucket."""
     return Pipeline(world.bucket, "scripted", world.pipeline.runtime, "somebody else")
 
 
@@ -121,7 +121,7 @@ def test_what_the_builder_would_do_is_what_it_does(tmp_path: Path) -> None:
     run(BuildSteps(someone(world)).take(HOUR_MS, held))
     plan = run(planner(world).build())
     assert (plan.outcome, plan.commit) == ("would build", next_one)
-    assert plan.why == "the first of 3 in the queue that nobody builds"
+    assert plan.why == "the first of 3 in the queue that is free"
     assert [(p.commit, p.holder) for p in plan.passed_over] == [(held, "somebody else")]
     assert (plan.given_up, plan.attempt, plan.attempts) == ([crashed], 1, 3)
     assert plan.in_bucket == {"production": False, "coverage": False}
@@ -135,13 +135,13 @@ def test_what_the_builder_would_do_is_what_it_does(tmp_path: Path) -> None:
 
 def test_why_nothing_would_be_built(tmp_path: Path) -> None:
     world = World(tmp_path)
-    assert run(planner(world).build()).why == "nothing waits in the queue"
+    assert run(planner(world).build()).why == "the queue is empty"
     commit = world.commit("one")
     run(world.enqueue(commit))
     run(BuildSteps(someone(world)).take(HOUR_MS))
     plan = run(planner(world).build())
     assert (plan.outcome, plan.commit) == ("nothing", None)
-    assert plan.why == "somebody builds each commit of the queue"
+    assert plan.why == "every commit in the queue is being built"
     assert plan.writes == []
 
 
@@ -153,10 +153,10 @@ def test_what_the_fuzzer_would_do_is_what_it_does(tmp_path: Path) -> None:
     run(FuzzSteps(someone(world)).select(HOUR_MS, held))
     plan = run(planner(world).fuzz(budget_ms=2_000))
     assert (plan.outcome, plan.commit, plan.removed) == ("would fuzz", chosen, [gone])
-    assert "the least fuzzed that nobody fuzzes (never so far)" in plan.why
+    assert "the least fuzzed that is free (never so far)" in plan.why
     assert [p.commit for p in plan.passed_over] == [held]
     assert (plan.tests, plan.first_tests) == (1, ["tests/a.txt"])
-    assert plan.chosen_by == "all, for there is no coverage map"
+    assert plan.chosen_by == "all, as there is no coverage map"
     assert (plan.budget_ms, plan.reserved_ms, plan.cores) == (2_000, 200, 2)
     before = run(objects_of(world.bucket))
     report = run(world.fuzz(budget_ms=2_000))
@@ -171,9 +171,13 @@ def test_what_the_fuzzer_would_do_is_what_it_does(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("counts", "after", "rule"),
     [
-        ((0, 1, 1, 1), 1, "the schedule has 4, and nothing goes from 4 or fewer"),
-        ((0, 1, 1, 1, 1), None, "the schedule has 5, more than 4, and none was fuzzed twice"),
-        ((0, 1, 1, 2, 1), 1, "was fuzzed more than once"),
+        ((0, 1, 1, 1), 1, "the schedule has 4 commits, which is not more than 4"),
+        (
+            (0, 1, 1, 1, 1),
+            None,
+            "5 commits, more than 4, and none was fuzzed twice",
+        ),
+        ((0, 1, 1, 2, 1), 1, "was fuzzed twice"),
     ],
 )
 def test_the_removal_rule_is_told(
@@ -199,4 +203,4 @@ def test_why_nothing_would_be_fuzzed(tmp_path: Path) -> None:
     run(world.build_and_schedule(commit))
     run(FuzzSteps(someone(world)).select(HOUR_MS))
     plan = run(planner(world).fuzz())
-    assert (plan.outcome, plan.why) == ("nothing", "somebody fuzzes each commit of the schedule")
+    assert (plan.outcome, plan.why) == ("nothing", "every commit in the schedule is being fuzzed")

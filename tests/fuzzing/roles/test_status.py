@@ -27,7 +27,7 @@ TITLE = "heap-buffer-overflow in " + "::".join(["a_namespace"] * 12)
 
 
 async def fill(world: World) -> None:
-    """Something at every station."""
+    """Puts something into every stage."""
     other = Pipeline(world.bucket, "scripted", world.pipeline.runtime, HOLDER)
     await world.pipeline.queue.update(lambda _: BuildQueue(tuple(QUEUED), (), (FAILED,)))
     await world.pipeline.schedule.update(lambda _: (Entry(OLD, 3), Entry(NEW, 0)))
@@ -46,7 +46,7 @@ async def fill(world: World) -> None:
 
 
 def on_a_terminal(fuzz: Commands, *words: str) -> list[str]:
-    """What a terminal of 80 columns is sent, without colours."""
+    """Returns the output on a terminal of 80 columns, without colours."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "windlass", "fuzz", *words], cwd=fuzz.world.folder,
@@ -81,7 +81,8 @@ def test_a_busy_pipeline_fits_a_terminal_and_is_whole_in_a_pipe(tmp_path: Path) 
         f"          {' '.join(commit[:12] for commit in QUEUED[1:6])}\n",
         "          and 2 more\n",
         f"failed    {FAILED[:12]}\n",
-        "windlass fuzz builder log scripted COMMIT says why",
+        "windlass fuzz builder log scripted COMMIT shows why\n",
+        "windlass fuzz queue retry scripted COMMIT builds it again\n",
         f"schedule  {OLD[:12]}  ███ 3\n",
         f"          {NEW[:12]}  never fuzzed  being fuzzed by {HOLDER}, ",
         f"findings  {'1' * 12}  {TITLE}  since {OLD[:12]}\n",

@@ -1,4 +1,4 @@
-"""Steps of builders and fuzzers: who gets which commit, and what becomes of the dead."""
+"""The steps of builders and fuzzers: who gets which commit, and what happens if one dies."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ HOUR_MS = 3_600_000
 
 
 class Stepped(Rig):
-    """A queue and a schedule, and several who step."""
+    """A queue and a schedule, and several workers."""
 
     def builder(self, name: str = "one", tries: int = 3) -> BuildSteps:
         return BuildSteps(self.another_pipeline(name), tries)
@@ -124,7 +124,7 @@ def test_a_commit_is_built_only_once_both_binaries_are_there(rig: Stepped) -> No
     held = rig.run(rig.builder().take(HOUR_MS)).held
     assert held is not None
     rig.run(rig.bucket.put(build_key("toy", "production", "c1"), b"binary"))
-    with pytest.raises(Conflict, match="both binaries"):
+    with pytest.raises(Conflict, match="a binary of"):
         rig.run(rig.builder().mark_built("c1", held.token))
     assert rig.queue().queue == ("c1",)
     rig.run(rig.bucket.put(build_key("toy", "coverage", "c1"), b"binary"))
@@ -168,7 +168,7 @@ def test_a_renewed_lease_is_not_given_away(rig: Stepped) -> None:
 
 
 def test_a_commit_that_others_finished_meanwhile_is_not_taken(rig: Stepped) -> None:
-    """The queue was read, then another builder finished, and only then the lease was taken."""
+    """The queue was read, then another builder finished, and then the lease was taken."""
     rig.put_queue("c1", "c2")
     rig.upload("c1")
 

@@ -1,4 +1,4 @@
-"""New commits by the API of GitHub: pages, rate limits, refusals, moved and forced branches."""
+"""New commits through the GitHub API: paging, rate limits, refusals, moved and forced branches."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Asked:
-    """A repository, the API before it, and who asks."""
+    """A repository, the API in front of it, and a client."""
 
     def __init__(self, repository: Repository) -> None:
         self.repository = repository
@@ -206,7 +206,7 @@ def test_the_token_goes_nowhere_else(asked: Asked) -> None:
         asked.server.script = [(302, {"Location": "http://127.0.0.1:9/elsewhere"})]
         return await commits.since(None, 1)
 
-    with pytest.raises(WindlassError, match="stay at"):
+    with pytest.raises(WindlassError, match="refused to follow"):
         asked.ask(question)
 
 

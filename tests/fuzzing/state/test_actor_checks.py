@@ -1,4 +1,4 @@
-"""The checks of the actors' test catch what they are there for: a bug is planted for each."""
+"""The checks of the actor tests catch what they should: each is run with a planted bug."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 
 def no_conditions(patch: pytest.MonkeyPatch) -> None:
-    """The server writes whatever comes."""
+    """Plants a server that ignores conditions."""
     refusing = DryRunBucket.put_if
 
     async def put_if(
@@ -30,17 +30,17 @@ def no_conditions(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_nonces(patch: pytest.MonkeyPatch) -> None:
-    """A write whose answer was lost is taken for a conflict, and done again."""
+    """Plants writes that are repeated although they were applied and only the answer was lost."""
     patch.setattr(Version, "includes", lambda *_: False)
 
 
 def no_leases(patch: pytest.MonkeyPatch) -> None:
-    """Whoever asks gets the first commit."""
+    """Plants leases that do not exclude anyone."""
     patch.setattr(leases, "is_live", lambda *_: False)
 
 
 def no_second_look(patch: pytest.MonkeyPatch) -> None:
-    """A commit that was queued once may be queued again."""
+    """Plants a queue that accepts a commit a second time."""
 
     def enqueue(state: BuildQueue, commits: Any) -> BuildQueue:
         known = {*state.queue, *state.built, *state.failed}
@@ -51,7 +51,7 @@ def no_second_look(patch: pytest.MonkeyPatch) -> None:
 
 
 def checked_too_early(patch: pytest.MonkeyPatch) -> None:
-    """How far the manager has looked is noted before anything is queued."""
+    """Plants a manager that records its progress before it queues anything."""
     queueing = manager.Manager._queue
 
     async def queue(self: manager.Manager, commits: Any) -> Any:
@@ -65,7 +65,7 @@ def checked_too_early(patch: pytest.MonkeyPatch) -> None:
 
 
 def left_the_queue_when_taken(patch: pytest.MonkeyPatch) -> None:
-    """A commit leaves the queue when its build begins; if that dies, nobody knows of it."""
+    """Plants a builder that removes a commit from the queue when its build starts."""
     taking = build_steps.BuildSteps.take
 
     async def take(self: build_steps.BuildSteps, *words: Any) -> Any:
@@ -81,7 +81,7 @@ def left_the_queue_when_taken(patch: pytest.MonkeyPatch) -> None:
 
 
 def caught(check: Callable[[ActorRun], None]) -> bool:
-    """Whether one of a few worlds does not pass the check, or comes to a halt."""
+    """Returns whether one of a few runs fails the check."""
     for seed in SEEDS:
         try:
             check(ActorRun(seed))

@@ -60,7 +60,7 @@ def test_what_was_fuzzed_is_counted_once(ended: ActorRun) -> None:
 
 
 class FastClock:
-    """The real clock of a loop, so many times as fast."""
+    """The loop's real clock, many times faster."""
 
     SPEED = 100
 
@@ -82,7 +82,7 @@ def test_the_same_holds_on_a_real_server(s3_server: S3Server) -> None:
         bucket = S3Bucket("actors", **s3_server.options())
         world = World(bucket, FastClock(), seed=4)
         await world.run(REAL_STEPS)
-        await world.sync()
+        await world.wind_down()
         return world
 
     journal = asyncio.run(work()).journal

@@ -1,4 +1,4 @@
-"""A lease is held while its holder works, and lost work stops."""
+"""A lease is renewed while the work runs, and the work stops if the lease is lost."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -16,7 +16,7 @@ LENGTH_MS = 30
 
 
 class Steps:
-    """Renewals that go as `outcomes` say, one after another; then all is well."""
+    """Renewals with these outcomes, one after another; then all succeed."""
 
     def __init__(self, *outcomes: Exception) -> None:
         self._outcomes = list(outcomes)
@@ -76,9 +76,9 @@ def test_work_on_a_lost_commit_is_stopped() -> None:
                 stopped.append(True)
             return "never"
 
-        await hold(Steps(Conflict("lease_lost", "somebody else has it")), work)
+        await hold(Steps(Conflict("lease_lost", "another worker has it")), work)
 
-    with pytest.raises(Conflict, match="somebody else"):
+    with pytest.raises(Conflict, match="another worker"):
         run(main())
     assert stopped == [True]
 

@@ -1,4 +1,4 @@
-"""Each rule of the pipeline as it was described: what moves where, and what goes."""
+"""The rules of the pipeline: which commits move where, and which are removed."""
 
 import pytest
 
@@ -20,7 +20,7 @@ from windlass.fuzzing.state.rules import (
 
 
 def schedule(*counts: int) -> Schedule:
-    """Commits c0, c1 … with these counts."""
+    """Returns commits c0, c1 … with these counts."""
     return tuple(Entry(f"c{place}", count) for place, count in enumerate(counts))
 
 

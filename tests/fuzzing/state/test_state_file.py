@@ -1,4 +1,4 @@
-"""One state file under many writers: refusals, lost answers, spent tries, files out of shape."""
+"""One state file with many writers: refusals, lost answers, too many retries, malformed files."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -48,7 +48,7 @@ def schedules(commit: str) -> Callable[[Schedule], Schedule]:
 
 
 async def overwriting(rig: Rig, key: str) -> None:
-    """A step that would replace what stands in a file."""
+    """Returns a step that would replace the content of a file."""
     if key == QUEUE:
         await rig.pipeline.queue.update(lambda _: BuildQueue())
     else:
@@ -91,7 +91,7 @@ def test_each_write_follows_from_the_one_before(each: Rig) -> None:
 
 
 def test_a_content_that_comes_back_is_another_version(each: Rig) -> None:
-    """Otherwise a writer that has seen the first one could overwrite the third."""
+    """Otherwise a writer that read the first version could overwrite the third."""
 
     async def work() -> None:
         await each.pipeline.schedule.update(lambda _: (Entry("a"),))
@@ -109,7 +109,7 @@ def test_a_content_that_comes_back_is_another_version(each: Rig) -> None:
 
 
 def test_a_schedule_whose_attributes_were_lost_goes_on_counting(each: Rig) -> None:
-    """As when somebody copied the bucket with a tool that knows bodies alone."""
+    """As after copying the bucket with a tool that ignores attributes."""
 
     async def work() -> int:
         for commit in ("c1", "c2", "c3"):
@@ -156,7 +156,7 @@ def test_a_write_whose_answer_was_lost_is_recognised(rig: Rig) -> None:
 
 
 def test_it_is_recognised_among_those_that_others_wrote_after_it(rig: Rig) -> None:
-    """Counting twice what was fuzzed once would be the harm."""
+    """Otherwise one run would be counted twice."""
     rig.run(rig.pipeline.schedule.update(schedules("c1")))
 
     async def later() -> None:

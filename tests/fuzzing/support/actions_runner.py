@@ -1,4 +1,4 @@
-"""A runner of GitHub Actions, as far as our files need one: steps, outputs, conditions."""
+"""A GitHub Actions runner with the features that our files use: steps, outputs, conditions."""
 
 import json
 import os
@@ -19,9 +19,9 @@ PRETEND = '#!/bin/sh\necho "$(basename $0) $*" >> {log}\n'
 
 
 class Runner:
-    """Plays the jobs of a workflow file one after another, each in a checkout of its own.
+    """Runs the jobs of a workflow file one after another, each in its own checkout.
 
-    What is installed from elsewhere is only noted down: Windlass is here already.
+    Actions and installations are only recorded: Windlass is already installed.
     """
 
     def __init__(self, folder: Path, repository: Path, server: S3Server, bucket: str) -> None:
@@ -43,7 +43,7 @@ class Runner:
         }  # fmt: skip
 
     def windlass(self, *words: str) -> str:
-        """A person at the top of the repository."""
+        """Runs a command as a person at the top of the repository."""
         done = subprocess.run(
             ["windlass", "fuzz", *words], cwd=self.repository, env=self._machine | self.secrets,
             capture_output=True, text=True, timeout=LONGEST_S, check=False,
@@ -52,15 +52,15 @@ class Runner:
         return done.stdout
 
     def status(self) -> Any:
-        """The state of the pipeline."""
+        """Returns the state of the pipeline."""
         return json.loads(self.windlass("status", "toy", "--bucket", self.bucket, "--json"))
 
     def break_next(self, job: str, command: str) -> None:
-        """The last step of a job runs this instead."""
+        """Replaces the last step of a job."""
         self._broken[job] = command
 
     def play(self, file: str, commit: str = "") -> dict[str, str]:
-        """Run a file; how each of its jobs ended."""
+        """Runs a file and returns how each job ended."""
         workflow = yaml.load((self.repository / file).read_text(), Loader=yaml.BaseLoader)
         values = {f"secrets.{name}": value for name, value in self.secrets.items()}
         values |= {"inputs.commit": commit, "github.token": "made-here"}
@@ -123,7 +123,7 @@ def _filled(text: str, values: dict[str, str]) -> str:
 
 
 def _holds(condition: str, values: dict[str, str]) -> bool:
-    """Conditions as they are written there: comparisons, joined by ||."""
+    """Evaluates a condition: comparisons joined by ||."""
     plain = condition.removeprefix("always() && ").strip("()")
     found = []
     for comparison in plain.split(" || "):

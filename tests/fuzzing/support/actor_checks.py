@@ -1,4 +1,4 @@
-"""What must hold after any number of actors have worked on one bucket, by what was written."""
+"""Invariants of the state after any number of actors have worked on one bucket."""
 
 import json
 from collections import Counter
@@ -11,7 +11,7 @@ from windlass.fuzzing.state.documents import LEASES, QUEUE, SCHEDULE, STATE, Cod
 
 
 def check_one_chain(journal: Journal) -> None:
-    """S21: each write follows from exactly one, the one before it."""
+    """S21: each write follows from exactly one other, the one before it."""
     for codec in (STATE, QUEUE, SCHEDULE, LEASES):
         written = journal.versions[state_key("toy", codec.file)]
         versions = [codec.decode(stored.body, stored.attributes)[1] for stored in written]
@@ -24,14 +24,14 @@ def check_one_chain(journal: Journal) -> None:
 
 
 def in_order(journal: Journal, codec: Codec[Any]) -> list[Any]:
-    """The documents of a file, as they followed each other."""
+    """Returns the documents of a file in the order in which they were written."""
     written = journal.versions.get(state_key("toy", codec.file), [])
     read = [(codec.decode(s.body, s.attributes)[1].seq, json.loads(s.body)) for s in written]
     return [document for _, document in sorted(read, key=lambda one: one[0])]
 
 
 def check_apart(spells: Sequence[Spell]) -> None:
-    """No two actors on one commit at the same time."""
+    """Checks that no two actors work on one commit at the same time."""
     last: dict[str, Spell] = {}
     for spell in sorted(spells, key=lambda spell: spell.began):
         before = last.get(spell.commit)
@@ -40,7 +40,7 @@ def check_apart(spells: Sequence[Spell]) -> None:
 
 
 def completions(journal: Journal) -> Counter[str]:
-    """How often each commit came to `built`, by the versions of the file."""
+    """Returns how often each commit entered `built`, from the versions of the file."""
     moved: Counter[str] = Counter()
     before: set[str] = set()
     for document in in_order(journal, QUEUE):
@@ -51,9 +51,9 @@ def completions(journal: Journal) -> Counter[str]:
 
 
 def countings(journal: Journal) -> Counter[str]:
-    """How often each commit was counted as fuzzed, by the versions of the schedule.
+    """Returns how often each commit was counted as fuzzed, from the versions of the schedule.
 
-    One that goes while nothing comes went because it was counted; else it made room.
+    A commit that leaves while none is added left because it was counted; else it made room.
     """
     counted: Counter[str] = Counter()
     before: dict[str, int] = {}
@@ -68,7 +68,7 @@ def countings(journal: Journal) -> Counter[str]:
 
 
 def check_completed_once(journal: Journal) -> None:
-    """No commit is built twice to completion, and no completion that was told is lost."""
+    """Checks that no build completes twice, and that no acknowledged completion is lost."""
     moved = completions(journal)
     assert max(moved.values()) == 1, moved.most_common(1)
     lost = [commit for commit, count in journal.marked.items() if count > moved[commit]]
@@ -76,7 +76,7 @@ def check_completed_once(journal: Journal) -> None:
 
 
 def check_counted_once(journal: Journal) -> None:
-    """What was fuzzed is counted at most once, and what was told to be counted is."""
+    """Checks that each run is counted at most once, and every acknowledged one is counted."""
     counted = countings(journal)
     twice = [commit for commit, count in counted.items() if count > journal.finished[commit]]
     assert twice == []
@@ -85,7 +85,7 @@ def check_counted_once(journal: Journal) -> None:
 
 
 def check_none_lost(journal: Journal, code: Sequence[str], pending: set[str]) -> None:
-    """Each commit with code that a manager has looked at stands somewhere, or was fuzzed."""
+    """Checks that each commit with code that a manager saw is in a file, or was fuzzed."""
     fuzzed = {commit for commit, count in countings(journal).items() if count}
     # The newest ones came after the last look of a manager.
     newest = max(pending | fuzzed, key=lambda commit: int(commit[1:]))

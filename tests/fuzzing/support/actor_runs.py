@@ -1,4 +1,4 @@
-"""A world of actors, run to its end on virtual time."""
+"""Runs a world of actors to its end, on virtual time."""
 
 from tests.fuzzing.support.actors import Nothing, World
 from windlass.fuzzing.buckets.dry_run import DryRunBucket
@@ -10,14 +10,14 @@ STEPS = 1_000
 
 
 class ActorRun:
-    """A world after its thousand steps, and what stands in its files."""
+    """A world after its thousand steps, and the content of its files."""
 
     def __init__(self, seed: int) -> None:
         loop = VirtualLoop(lambda _: None)
         try:
             self.world = World(DryRunBucket(Nothing()), VirtualClock(loop), seed)
             loop.run_until_complete(self.world.run(STEPS))
-            loop.run_until_complete(self.world.sync())
+            loop.run_until_complete(self.world.wind_down())
             pipeline = self.world.pipeline()
             self.queue: BuildQueue = loop.run_until_complete(pipeline.queue.read())
             self.schedule: Schedule = loop.run_until_complete(pipeline.schedule.read())
@@ -30,6 +30,6 @@ class ActorRun:
 
     @property
     def pending(self) -> set[str]:
-        """The commits that are somewhere in the files."""
+        """Returns the commits that are in any of the files."""
         queue = self.queue
         return {*queue.queue, *queue.built, *queue.failed, *(e.hash for e in self.schedule)}

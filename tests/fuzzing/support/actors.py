@@ -1,4 +1,4 @@
-"""Managers, builders and fuzzers at once on one bucket that answers badly; time is virtual."""
+"""Managers, builders and fuzzers at the same time on one faulty bucket; time is virtual."""
 
 import asyncio
 import random
@@ -32,11 +32,11 @@ LEASE_MS = 60_000
 
 
 class Crash(BaseException):
-    """The machine of an actor is gone in the middle of a step."""
+    """The machine of an actor fails in the middle of a step."""
 
 
 class Nothing(ForwardingBucket):
-    """What a new bucket holds."""
+    """An empty bucket."""
 
     def __init__(self) -> None:
         super().__init__(self)
@@ -54,7 +54,7 @@ class Nothing(ForwardingBucket):
 
 @dataclass
 class Journal:
-    """What really happened, in its order."""
+    """What really happened, in order."""
 
     versions: dict[str, list[Stored]] = field(default_factory=dict)
     faults: Counter[str] = field(default_factory=Counter)
@@ -67,7 +67,7 @@ class Journal:
 
 
 class Spell(NamedTuple):
-    """An actor on a commit, as long as its lease allowed it."""
+    """An actor's work on a commit, as long as its lease allowed it."""
 
     commit: str
     began: int
@@ -75,7 +75,7 @@ class Spell(NamedTuple):
 
 
 class Troubled(ForwardingBucket):
-    """Every call takes a while; one in `odds` conditional writes goes wrong in some way."""
+    """A bucket where every call is slow, and one in `odds` conditional writes fails in some way."""
 
     def __init__(
         self, inner: Bucket, chance: random.Random, clock: Clock, journal: Journal, odds: int
@@ -140,7 +140,7 @@ class Troubled(ForwardingBucket):
 class Line:
     """A branch that grows with time: a commit every few seconds, every third without code.
 
-    Some look at it for so long that others have finished what they find.
+    Some calls take so long that others have already finished the commits they return.
     """
 
     EVERY_MS = 5_000
@@ -173,11 +173,11 @@ class Line:
         return commit
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing."""
 
 
 class World:
-    """Sixteen actors until so many steps were taken."""
+    """Sixteen actors that run until a number of steps were taken."""
 
     def __init__(self, bucket: Bucket, clock: Clock, seed: int) -> None:
         self.chance = random.Random(seed)
@@ -187,21 +187,21 @@ class World:
         self.bucket = Troubled(bucket, self.chance, clock, self.journal, odds=12)
         self._secrets = random.Random(seed + 1)
         self._runtime = Runtime(clock, SeededChance(self.chance), self)
-        self._boards = 0
+        self._pipelines = 0
 
     def secret(self) -> str:
         return f"{self._secrets.getrandbits(96):024x}"
 
     def pipeline(self) -> Pipeline:
-        self._boards += 1
-        return Pipeline(self.bucket, "toy", self._runtime, f"actor {self._boards}")
+        self._pipelines += 1
+        return Pipeline(self.bucket, "toy", self._runtime, f"actor {self._pipelines}")
 
     async def run(self, steps: int) -> None:
         roles = [self.manage] * 4 + [self.build] * 6 + [self.fuzz] * 6
         await asyncio.gather(*(self._act(role, steps) for role in roles))
 
-    async def sync(self) -> None:
-        """Faults stop, leases run out, and everybody takes some more turns, one by one."""
+    async def wind_down(self) -> None:
+        """Stops the faults, lets leases expire, and runs some more turns, one by one."""
         self.bucket.odds = 0
         for _ in range(3):
             await self.clock.sleep_ms(2 * LEASE_MS)

@@ -1,4 +1,4 @@
-"""`windlass fuzz` as people and scripts type it, in a world of a test."""
+"""Runs `windlass fuzz` as a program, in the world of a test."""
 
 import json
 import os

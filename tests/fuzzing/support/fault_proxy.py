@@ -1,4 +1,4 @@
-"""An HTTP proxy before a real S3 server that answers as servers in trouble do."""
+"""An HTTP proxy in front of a real S3 server that can answer with faults."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,10 +11,10 @@ from tests.fuzzing.support.http_server import serving
 
 
 class FaultProxy:
-    """Conditional writes meet the faults of `script`, one each; all else passes.
+    """Gives conditional writes the faults of `script`, one each, and forwards everything else.
 
-    409 and 412 are answered without asking the server; "lost" asks it and closes the
-    connection instead of answering; 503 is a server that has no time.
+    409 and 412 are answered without asking the server; "lost" asks it and then closes the
+    connection without an answer; 503 means an overloaded server.
     """
 
     def __init__(self, target: str) -> None:

@@ -1,4 +1,4 @@
-"""The part of GitHub's API that the manager asks, on loopback, over a real git repository."""
+"""The part of the GitHub API that the manager uses, on loopback, over a real git repository."""
 
 import json
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ PROJECT = "owner/solver"
 
 
 class GitHubServer:
-    """Answers from a repository; `script` are answers to give first, (status, headers) each."""
+    """Answers from a repository; `script` lists answers to give first, each (status, headers)."""
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository

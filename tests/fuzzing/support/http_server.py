@@ -1,4 +1,4 @@
-"""A server of the test's own loop, on a free port of loopback."""
+"""An HTTP server on the test's own loop, on a free port of loopback."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -12,7 +12,7 @@ LARGEST = 64 * 1024 * 1024
 async def serving(
     handle: Callable[[web.Request], Awaitable[web.StreamResponse]],
 ) -> AsyncIterator[str]:
-    """Every request goes to `handle`; the address."""
+    """Sends every request to `handle`, and yields the address."""
     app = web.Application(client_max_size=LARGEST)
     app.router.add_route("*", "/{path:.*}", handle)
     runner = web.AppRunner(app, access_log=None)

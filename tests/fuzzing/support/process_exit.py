@@ -1,4 +1,4 @@
-"""Wait until processes that are not ours have ended."""
+"""Waits until processes of others have ended."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ PATIENCE_S = 60
 
 
 def gone(pid: int) -> bool:
-    """Whether a process has ended; one that nobody has asked for its end yet has, too."""
+    """Returns whether a process has ended; a zombie has."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -17,7 +17,7 @@ def gone(pid: int) -> bool:
 
 
 async def until_gone(*pids: int) -> None:
-    """Return once all of them have ended."""
+    """Returns once all of the processes have ended."""
 
     async def check() -> bool:
         return all(map(gone, pids))

@@ -1,4 +1,4 @@
-"""A git repository of a test: commits with dates of its own, branches, merges, force pushes."""
+"""A git repository for tests: commits with given dates, branches, merges, force pushes."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ START_S = 1_700_000_000
 
 
 class Repository:
-    """A repository with one branch, `main`; each commit is made a minute after the last."""
+    """A repository with one branch, `main`; each commit is a minute later than the last."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -29,7 +29,7 @@ class Repository:
         return done.stdout.strip()
 
     def commit(self, *paths: str, at_s: int | None = None) -> str:
-        """Change these files; the new commit."""
+        """Changes these files and returns the new commit."""
         self.now_s = self.now_s + 60 if at_s is None else at_s
         for path in paths:
             file = self.folder / path
@@ -44,7 +44,7 @@ class Repository:
         return self.commit()
 
     def merge(self, *paths: str) -> tuple[str, str]:
-        """A side branch with one commit, merged; that commit and the merge."""
+        """Merges a side branch with one commit; returns that commit and the merge."""
         self.git("checkout", "--quiet", "-b", f"side-{self.now_s}")
         inner = self.commit(*paths)
         self.git("checkout", "--quiet", "main")

@@ -1,4 +1,4 @@
-"""A pipeline's state under a clock of the test's own, and buckets that misbehave on request."""
+"""A pipeline's state with a clock that tests set, and buckets that misbehave on request."""
 
 import asyncio
 import itertools
@@ -38,7 +38,7 @@ class FixedJitter:
 
 
 class CountingNonces:
-    """Nonces that are different and can be told apart."""
+    """Nonces that count up."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
@@ -61,7 +61,7 @@ def open_bucket(kind: str, request: pytest.FixtureRequest, folder: Path) -> Buck
 
 
 class ForwardingBucket:
-    """A bucket that passes everything on; tests override what is to go wrong."""
+    """A bucket that forwards every call; tests override what is to fail."""
 
     persistent = True
 
@@ -109,17 +109,17 @@ class ForwardingBucket:
 
 
 class LostAnswer:
-    """A write that is applied; its answer gets lost, and others write before one looks."""
+    """A write that is applied but whose answer gets lost; others write before the next read."""
 
     def __init__(self, *then: Callable[[], Awaitable[Any]]) -> None:
         self.then = then
 
 
 class Scripted(ForwardingBucket):
-    """Conditional writes meet these misfortunes, one after another, and then none.
+    """A bucket whose conditional writes meet these faults, one after another, and then none.
 
-    `Lost` is written and raises `Unclear`, "unsent" only raises it; an exception is raised
-    instead of writing; a function runs before, such as another writer that is faster.
+    `LostAnswer` writes and raises `OutcomeUnknown`, "unsent" only raises it; an exception is
+    raised instead of writing; a function runs first, such as a faster writer.
     """
 
     def __init__(self, inner: Bucket, *misfortunes: Any) -> None:
@@ -153,7 +153,7 @@ class Scripted(ForwardingBucket):
 
 
 class Rig:
-    """A board on a bucket, and the loop its steps run on."""
+    """A pipeline on a bucket, and the loop on which its steps run."""
 
     def __init__(self, bucket: Bucket, kind: str = "directory") -> None:
         self.kind = kind
@@ -170,13 +170,13 @@ class Rig:
         return self._runner.run(work)
 
     def upload(self, *commits: str) -> None:
-        """Both binaries of these commits are there."""
+        """Uploads both binaries of these commits."""
         for commit in commits:
             for kind in KINDS:
                 self.run(self.bucket.put(build_key("toy", kind, commit), b"binary"))
 
     def lose(self, *commits: str) -> None:
-        """Their binaries are gone."""
+        """Deletes the binaries of these commits."""
         keys = [build_key("toy", kind, commit) for commit in commits for kind in KINDS]
         self.run(self.bucket.delete(keys))
 

@@ -1,4 +1,4 @@
-"""A solver that is a shell script, so that it is built in no time, and a world around it."""
+"""A solver that is a shell script, so that it builds quickly, and a world for it."""
 
 import os
 import subprocess
@@ -41,7 +41,7 @@ cores: {cores}
 
 
 class ShiftedClock(RealClock):
-    """The real one, some time ahead: so leases run out without waiting for them."""
+    """The real clock, some time ahead, so that leases expire without waiting."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class ShiftedClock(RealClock):
 
 @dataclass
 class World:
-    """A repository, a bucket in a directory, and what works on them."""
+    """A repository, a bucket in a directory, and the roles that work on them."""
 
     folder: Path
     more: str = ""
@@ -92,7 +92,7 @@ class World:
         return done.stdout.strip()
 
     def commit(self, message: str, **files: str) -> str:
-        """A commit with these files; a script's name ends in _sh."""
+        """Makes a commit with these files; the name of a script ends in _sh."""
         base = {"build.sh": BUILD, "solver.sh": FINE, "tests/a.txt": TEST}
         changed = {name.replace("_sh", ".sh"): text for name, text in files.items()}
         for name, text in {**base, **changed}.items():
@@ -110,11 +110,11 @@ class World:
         await self.pipeline.queue.update(lambda queue: rules.enqueue_new(queue, commits))
 
     async def build(self, **options: Any) -> BuildReport:
-        """One run of a builder."""
+        """Runs a builder once."""
         return await Builder(self.solver, self.pipeline, self.work("builder")).run_once(**options)
 
     async def build_and_schedule(self, *commits: str) -> None:
-        """As builder and manager would."""
+        """Builds and schedules commits, as builder and manager would."""
         await self.enqueue(*commits)
         for commit in commits:
             assert (await self.build()).outcome == "built"
@@ -124,7 +124,7 @@ class World:
         await self.pipeline.queue.update(lambda queue: rules.take_from_built(queue, queue.built))
 
     async def fuzz(self, commit: str | None = None, **options: Any) -> FuzzReport:
-        """One run of a fuzzer."""
+        """Runs a fuzzer once."""
         working = Fuzzer(self.solver, self.pipeline, self.work("fuzzer"), **options)
         return await working.run_once(commit)
 
@@ -134,7 +134,7 @@ class World:
         return folder
 
     def objects(self, prefix: str) -> list[str]:
-        """The keys below a prefix."""
+        """Returns the keys below a prefix."""
         root = self.folder / "bucket"
         found = (root / "solvers" / "scripted" / prefix).rglob("*")
         return sorted(path.relative_to(root).as_posix() for path in found if path.is_file())

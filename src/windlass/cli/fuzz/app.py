@@ -1,4 +1,4 @@
-"""The commands of `windlass fuzz` as groups, and the options that they share."""
+"""The command groups of `windlass fuzz`, and the options that they share."""
 
 import asyncio
 import os
@@ -23,8 +23,8 @@ LOCATION: Final = Group("Location", sort_key=5)
 BUCKET_VARIABLE: Final = "WINDLASS_FUZZ_BUCKET"
 
 fuzz = App(name="fuzz", help="Fuzz the commits of a solver: find, build, fuzz, report.")
-builder = App(name="builder", help="Build commits of the queue.")
-fuzzer = App(name="fuzzer", help="Fuzz commits of the schedule.")
+builder = App(name="builder", help="Build queued commits.")
+fuzzer = App(name="fuzzer", help="Fuzz scheduled commits.")
 queue = App(name="queue", help="Add, remove and retry commits by hand.")
 for part in (builder, fuzzer, queue):
     fuzz.command(part)
@@ -33,33 +33,35 @@ SolverName = Annotated[
     str,
     Parameter(
         allow_leading_hyphen=True,
-        help="The solver's file, the name of one in this folder or in solvers/, or - to read it "
-        "from standard input.",
+        help="The solver file, its name if it is in this folder or in solvers/, or - for standard "
+        "input.",
     ),
 ]
-CommitName = Annotated[str, Parameter(help="The hash of a commit, or its beginning.")]
+CommitName = Annotated[str, Parameter(help="The hash of a commit, or a prefix of it.")]
 DryRun = Annotated[
     bool,
-    Parameter(name="--dry-run", show_default=False, help="Show what would be done; write nothing."),
+    Parameter(name="--dry-run", show_default=False, help="Show what would happen; write nothing."),
 ]
 Token = Annotated[
     str | None,
-    Parameter(help="What `next` or `select` told with the commit. Default: whoever holds it."),
+    Parameter(
+        help="The token that `next` or `select` printed. Default: ignore who holds the lease."
+    ),
 ]
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Location:
-    """Where the pipeline keeps its state, and where it works."""
+    """Where the pipeline stores its state, and where it works on this machine."""
 
     bucket: Annotated[
         str | None,
         Parameter(
             group=LOCATION,
             metavar="URL",
-            help="s3://BUCKET/PREFIX or a directory. Default: WINDLASS_FUZZ_BUCKET, else what "
-            "the solver's file names, else `fuzzing` in the data directory.",
+            help="s3://BUCKET/PREFIX or a directory. Default: WINDLASS_FUZZ_BUCKET, else the "
+            "solver file's bucket, else `fuzzing` in the data directory.",
         ),
     ] = None
     work: Annotated[
@@ -67,25 +69,25 @@ class Location:
         Parameter(
             group=LOCATION,
             metavar="DIR",
-            help="Where repositories and builds are kept between runs. Default: "
-            "WINDLASS_FUZZ_WORK, else a folder of your cache.",
+            help="Folder for repositories and builds, reused between runs. Default: "
+            "WINDLASS_FUZZ_WORK, else a folder in your cache.",
         ),
     ] = None
 
     def bucket_of(self, solver: Solver) -> str:
-        """The address of the bucket."""
+        """Returns the URL of the bucket."""
         named = self.bucket or os.environ.get(BUCKET_VARIABLE) or solver.bucket
         return named or str(data_directory() / "fuzzing")
 
     def work_root(self) -> Path:
-        """The folder that all solvers share."""
+        """Returns the work folder that all solvers share."""
         return self.work or default_root()
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class StepOptions(Location):
-    """The place of a step, whether it is only shown, and for whom."""
+    """The options of a single step: its location, `--dry-run` and `--json`."""
 
     dry_run: DryRun = False
     json: Json = False
@@ -96,7 +98,7 @@ DEFAULT_OPTIONS: Final = StepOptions()
 
 
 class FuzzContext(NamedTuple):
-    """A solver, its state, and where this machine works."""
+    """A solver, its state, and the work folder on this machine."""
 
     solver: Solver
     pipeline: Pipeline
@@ -107,7 +109,7 @@ class FuzzContext(NamedTuple):
 async def open_context(
     name: str, location: Location, *, dry_run: bool = False, reading: bool = False
 ) -> AsyncIterator[FuzzContext]:
-    """Everything a step needs; closed in the end."""
+    """Opens everything that a step needs, and closes it at the end."""
     solver = load_named(name)
     url = location.bucket_of(solver)
     pipeline = await open_pipeline(url, solver.name, dry_run=dry_run, reading=reading)
@@ -125,7 +127,7 @@ def run_step(
     dry_run: bool = False,
     reading: bool = False,
 ) -> T:
-    """Open a solver's state, take a step, close it; `reading` changes nothing."""
+    """Opens a solver's state, runs a step and closes the state; `reading` changes nothing."""
 
     async def work() -> T:
         async with open_context(name, location, dry_run=dry_run, reading=reading) as context:
@@ -135,12 +137,12 @@ def run_step(
 
 
 def warn(text: str) -> None:
-    """Something that a person should know of and that stops nothing, on standard error."""
+    """Prints a warning on standard error."""
     errors.print(text, style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
 def set_workflow_outputs(**outputs: str) -> None:
-    """Outputs of a step of GitHub Actions, where this is one."""
+    """Sets the outputs of a GitHub Actions step, if this runs in one."""
     file = os.environ.get("GITHUB_OUTPUT")
     if file:
         with Path(file).open("a") as output:

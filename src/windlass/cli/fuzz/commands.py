@@ -1,4 +1,4 @@
-"""`windlass fuzz`: all of its commands."""
+"""Registers all commands of `windlass fuzz`."""
 
 from windlass.cli.fuzz import findings as fuzz_findings
 from windlass.cli.fuzz import manager as fuzz_manager
@@ -11,5 +11,5 @@ from windlass.cli.fuzz.app import fuzz
 
 __all__ = ["fuzz"]
 
-# Importing them is what gives `fuzz` its commands.
+# Importing these modules registers their commands.
 PARTS = (fuzz_setup, fuzz_manager, fuzz_work, fuzz_steps, fuzz_queue, fuzz_findings, fuzz_status)

@@ -1,4 +1,4 @@
-"""`windlass fuzz findings`: what was found, and whether it is still context."""
+"""`windlass fuzz findings`: lists, shows, reproduces, rechecks and files findings."""
 
 import shutil
 from collections.abc import Callable
@@ -20,7 +20,8 @@ from windlass.cli.fuzz.app import (
 from windlass.cli.fuzz.progress import Progress
 from windlass.cli.fuzz.roles import stop_on_sigterm
 from windlass.cli.output import FAILED, Json, print_json, print_table, say
-from windlass.domain.errors import InvalidInput, NotFound
+from windlass.domain.errors import NotFound
+from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.findings.issues import IssueTracker, issue_options
 from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.report import input_name, render
@@ -29,9 +30,9 @@ from windlass.fuzzing.processes.workspace import workspace
 from windlass.fuzzing.roles.fuzzer import Fuzzer
 
 SHORT = 12
-FindingKey = Annotated[str, Parameter(help="The key of a finding, or its beginning.")]
+FindingKey = Annotated[str, Parameter(help="The key of a finding, or a prefix of it.")]
 
-findings = App(name="findings", help="Look at findings, reproduce, check and file them.")
+findings = App(name="findings", help="List, show, reproduce, recheck and file findings.")
 fuzz.command(findings)
 
 
@@ -41,11 +42,11 @@ def list_findings(
     solver: SolverName,
     /,
     *,
-    all: Annotated[bool, Parameter(show_default=False, help="Closed ones too.")] = False,  # noqa: A002
+    all: Annotated[bool, Parameter(show_default=False, help="Include closed findings.")] = False,  # noqa: A002
     location: Location = DEFAULT_LOCATION,
     json: Json = False,
 ) -> None:
-    """List what was found."""
+    """List findings."""
 
     async def step(context: FuzzContext) -> list[Finding]:
         return [
@@ -61,7 +62,7 @@ def list_findings(
          f.times, f"{f.size} bytes", f.issue)
         for f in found
     ]  # fmt: skip
-    columns = ("finding", "state", "title", "introduced by", "met", "input", "issue")
+    columns = ("finding", "state", "title", "introduced by", "seen", "input", "issue")
     print_table(columns, rows, "no findings")
 
 
@@ -95,15 +96,16 @@ def reproduce(
     /,
     *,
     commit: Annotated[
-        str | None, Parameter(help="With the build of this commit. Default: where it was found.")
+        str | None,
+        Parameter(help="Use the build of this commit. Default: the one it was found in."),
     ] = None,
-    input: Annotated[  # noqa: A002 - it reads as it is typed
-        Path | None, Parameter(help="Copy the input to this file, or into this folder.")
+    input: Annotated[  # noqa: A002 - the name of the flag
+        Path | None, Parameter(help="Copy the input to this file or folder.")
     ] = None,
     location: Location = DEFAULT_LOCATION,
     json: Json = False,
 ) -> None:
-    """Run a finding's input once more; exits with 1 if it does not show the bug."""
+    """Run a finding's input again; exit with 1 if it no longer shows the bug."""
 
     async def step(context: FuzzContext) -> dict[str, Any]:
         with workspace(context.work, context.solver.name, "findings") as folder:
@@ -123,14 +125,14 @@ def reproduce(
 @findings.command
 def recheck(
     solver: SolverName,
-    commit: Annotated[str, Parameter(help="A commit whose binary exists.")],
+    commit: Annotated[str, Parameter(help="A commit that has a binary.")],
     /,
     *,
     location: Location = DEFAULT_LOCATION,
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Run all open findings with the build of a later commit; close those that are gone."""
+    """Run all open findings with the build of a later commit, and close those that are fixed."""
 
     async def step(context: FuzzContext) -> list[Finding]:
         progress = Progress(context.pipeline.runtime.clock, json)
@@ -139,22 +141,22 @@ def recheck(
             return await stop_on_sigterm(working.recheck(commit))
 
     gone = run_step(solver, location, step, dry_run=dry_run)
-    _print_each(gone, json, lambda f: f"gone: {f.key} {f.title}", "nothing is gone")
+    _print_each(gone, json, lambda f: f"fixed: {f.key} {f.title}", "no finding is fixed")
 
 
 @findings.command(name="file")
 def file_issues(
     solver: SolverName, /, *, location: Location = DEFAULT_LOCATION, json: Json = False
 ) -> None:
-    """File an issue for each open finding that has none, as the solver's file says.
+    """File an issue for each open finding that has none, as set in the solver file.
 
-    Issues of findings that are gone, or have come back, are closed and opened.
+    Also closes the issues of fixed findings, and reopens those of findings that came back.
     """
 
     async def step(context: FuzzContext) -> list[Finding]:
         options = issue_options(context.solver.issues)
         if options is None:
-            raise InvalidInput("issues", "a project in the solver's file", "nothing")
+            raise InvalidSetting("issues", "the solver file has no `issues`: set issues.project")
         store = FindingStore(context.pipeline)
         tracker = IssueTracker(options, context.solver.name, context.pipeline.runtime.clock)
         try:

@@ -1,4 +1,4 @@
-"""`windlass fuzz manager`: look for commits, keep the queue and the schedule."""
+"""`windlass fuzz manager`: finds new commits, and updates the queue and the schedule."""
 
 from typing import Annotated
 
@@ -28,13 +28,13 @@ def manager(
     *,
     commit: Annotated[
         str | None,
-        Parameter(help="Put this commit into the build queue, whatever it changes; do no more."),
+        Parameter(help="Only add this commit to the build queue, whatever it changes."),
     ] = None,
     location: Location = DEFAULT_LOCATION,
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Queue new commits, schedule built ones, keep the size of the schedule."""
+    """Queue new commits, schedule built ones, and limit the size of the schedule."""
 
     async def step(context: FuzzContext) -> ManagerReport:
         runtime = context.pipeline.runtime
@@ -64,14 +64,14 @@ def _lines(report: ManagerReport) -> list[str]:
     if report.fresh:
         lines.append(f"start from the newest {report.looked_at}: {report.fresh}")
     for said, commits in (
-        ("pass over, too old", report.passed_over),
+        ("skip, too old", report.passed_over),
         ("queue", report.queued),
         ("schedule", report.scheduled),
         ("drop, binaries are gone", report.dropped),
-        ("make room", report.made_room),
+        ("remove to make room", report.made_room),
     ):
         if commits:
             lines.append(f"{said}: {' '.join(commit[:SHORT] for commit in commits)}")
     if report.swept:
-        lines.append(f"remove {report.swept} builds older than 7 days")
+        lines.append(f"delete {report.swept} builds older than 7 days")
     return lines or ["nothing to do"]

@@ -1,4 +1,4 @@
-"""What `windlass fuzz` says while it works: lines, and a moving one on a terminal."""
+"""Progress of a running command: log lines, and a live status line on a terminal."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,11 +11,11 @@ from windlass.domain.quantities import format_duration
 from windlass.fuzzing.engines.engine import Statistics
 from windlass.ports.clock import Clock
 
-EVERY_MS: Final = 60_000  # between lines where nothing can move
+EVERY_MS: Final = 60_000  # between lines if there is no terminal
 
 
 class Progress:
-    """Tells people, on standard error, so that what is printed stays for programs."""
+    """Prints progress on standard error; standard output is for results."""
 
     def __init__(self, clock: Clock, quiet: bool) -> None:
         self._clock = clock
@@ -24,12 +24,12 @@ class Progress:
         self._status: Status | None = None
 
     def notify(self, text: str) -> None:
-        """Something new has begun."""
+        """Prints a message."""
         if not self._quiet:
             errors.print(text, style="dim", markup=False, highlight=False, soft_wrap=True)
 
     def fuzzing_progress(self, statistics: Statistics) -> None:
-        """How far the fuzzing is."""
+        """Shows the statistics of a campaign."""
         spent = self._clock.now_ms() - self._began
         rate = statistics.executions * 1000 // max(spent, 1)
         self._move(
@@ -38,12 +38,12 @@ class Progress:
         )
 
     def mapping_progress(self, done: int, total: int) -> None:
-        """How far the mapping is."""
+        """Shows how many tests are mapped."""
         self._move(f"{done} of {total} tests")
 
     @contextmanager
     def live(self) -> Iterator[None]:
-        """Show a line that moves, where there is a terminal; its time begins now."""
+        """Shows a live status line if there is a terminal, and starts its clock."""
         self._began = self._said = self._clock.now_ms()
         if self._quiet or not errors.is_terminal:
             yield

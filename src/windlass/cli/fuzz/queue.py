@@ -1,4 +1,4 @@
-"""`windlass fuzz queue`: commits that a person adds, removes or puts back."""
+"""`windlass fuzz queue`: adds, removes and retries commits by hand."""
 
 from windlass.cli.fuzz.app import (
     DEFAULT_OPTIONS,
@@ -21,7 +21,7 @@ def add(
     *,
     options: StepOptions = DEFAULT_OPTIONS,
 ) -> None:
-    """Put a commit into the build queue, whatever it changes; out of `failed` if it is context."""
+    """Add a commit to the build queue, whatever it changes, and even if its build failed before."""
 
     async def step(context: FuzzContext) -> bool:
         return await build_steps(context).add(await resolve_commit(context, commit))
@@ -37,7 +37,7 @@ def remove(
     *,
     options: StepOptions = DEFAULT_OPTIONS,
 ) -> None:
-    """Take a commit out of the build queue, `built`, `failed` and the schedule."""
+    """Remove a commit from the build queue, `built`, `failed` and the schedule."""
 
     async def step(context: FuzzContext) -> bool:
         name = await resolve_in_state(context, commit)
@@ -60,7 +60,7 @@ def retry(
     *,
     options: StepOptions = DEFAULT_OPTIONS,
 ) -> None:
-    """Put a failed commit back into the build queue."""
+    """Move a failed commit back to the build queue."""
 
     async def step(context: FuzzContext) -> bool:
         name = await resolve_in_state(context, commit)

@@ -1,4 +1,4 @@
-"""What runs of builder and fuzzer did, in words."""
+"""Prints the reports of builders and fuzzers."""
 
 from windlass.cli.fuzz.app import set_workflow_outputs
 from windlass.cli.output import print_json, say
@@ -8,7 +8,7 @@ from windlass.fuzzing.roles.fuzzer import FuzzReport
 
 
 def say_built(report: BuildReport, solver: str) -> None:
-    """How a build ended."""
+    """Prints how a build ended."""
     for commit in report.given_up:
         say(f"{commit} failed: its builds crashed too often")
     name = f"{report.commit}: " if report.commit else ""
@@ -16,13 +16,13 @@ def say_built(report: BuildReport, solver: str) -> None:
         say(f"{name}built in {format_duration(report.took_ms)}")
     elif report.outcome == "failed":
         say(f"{name}failed: {report.why}")
-        say(f"  its log: windlass fuzz builder log {solver} {report.commit}")
+        say(f"  log: windlass fuzz builder log {solver} {report.commit}")
     else:
         say(f"{name}{report.why}")
 
 
 def print_fuzzed(report: FuzzReport, solver: str, json: bool) -> None:
-    """What a run of the fuzzer did, for whoever asked."""
+    """Prints the report of a fuzzer's run, as text or JSON."""
     set_workflow_outputs(commit=report.commit or "", outcome=report.outcome)
     if json:
         print_json(report)
@@ -31,7 +31,7 @@ def print_fuzzed(report: FuzzReport, solver: str, json: bool) -> None:
 
 
 def say_fuzzed(report: FuzzReport, solver: str) -> None:
-    """The same in words, with what to type next."""
+    """Prints the report as text, with the commands to run next."""
     for commit in report.removed:
         say(f"{commit} left the schedule: its binary is gone")
     count = report.statistics
@@ -46,11 +46,11 @@ def say_fuzzed(report: FuzzReport, solver: str) -> None:
     for key in report.findings:
         say(f"  found {key}: windlass fuzz findings show {solver} {key}")
     for key in report.closed:
-        say(f"  gone {key}")
+        say(f"  fixed {key}")
     for address in report.issues:
         say(f"  issue {address}")
 
 
 def count_of(number: int, thing: str) -> str:
-    """One thing, two things."""
+    """Returns "1 test" or "2 tests"."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

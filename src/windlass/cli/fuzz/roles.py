@@ -1,4 +1,4 @@
-"""The roles that work: builder, fuzzer, coverage mapper, and all of them in a row."""
+"""The commands that run a role: builder, fuzzer, coverage, and `run` for all of them."""
 
 import asyncio
 import signal
@@ -40,11 +40,12 @@ from windlass.fuzzing.roles.plan import BuildPlan, FuzzPlan, Planner
 
 T = TypeVar("T")
 
-RELEASED: Final = "the commit was given back"
+RELEASED: Final = "the commit was released"
 
-Commit = Annotated[str | None, Parameter(help="Take this commit. Default: the next one.")]
+Commit = Annotated[str | None, Parameter(help="Use this commit. Default: the next one.")]
 Budget = Annotated[
-    str | None, Parameter(help="How long to fuzz, setting up included. Default: the solver's own.")
+    str | None,
+    Parameter(help="How long to fuzz, including setup. Default: the solver file's budget."),
 ]
 UntilBug = Annotated[
     bool, Parameter(name="--until-bug", show_default=False, help="Stop at the first bug.")
@@ -61,7 +62,7 @@ def build(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Build the next commit of the queue: both binaries, uploaded, then marked as built."""
+    """Build the next commit in the queue: make and upload both binaries, mark it as built."""
 
     async def step(context: FuzzContext) -> BuildReport:
         progress = Progress(context.pipeline.runtime.clock, json)
@@ -98,7 +99,7 @@ def make_build(
     location: Location = DEFAULT_LOCATION,
     json: Json = False,
 ) -> None:
-    """Build and upload one commit that `next` told, without a change of the queue.
+    """Build and upload a commit that `next` returned, without changing the queue.
 
     Parameters
     ----------
@@ -132,7 +133,7 @@ def fuzz_next(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Fuzz the least fuzzed commit, file what is found, and count it."""
+    """Fuzz the least fuzzed commit, file what is found, and count the run."""
 
     async def step(context: FuzzContext) -> FuzzReport:
         return await _fuzz(context, commit, budget, until_bug, json, counted=True)
@@ -160,7 +161,7 @@ def campaign(
     location: Location = DEFAULT_LOCATION,
     json: Json = False,
 ) -> None:
-    """Fuzz one commit that `select` told, without a change of the schedule."""
+    """Fuzz a commit that `select` returned, without changing the schedule."""
 
     async def step(context: FuzzContext) -> FuzzReport:
         return await _fuzz(context, commit, budget, until_bug, json, counted=False)
@@ -175,13 +176,13 @@ def coverage(
     *,
     commit: Commit = None,
     shard: Annotated[
-        str, Parameter(help="Map a part of the tests, such as 2/4; the last part merges all.")
+        str, Parameter(help="Map a part of the tests, such as 2/4; the last part merges all parts.")
     ] = "1/1",
     location: Location = DEFAULT_LOCATION,
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Map which tests reach which functions, from the newest coverage build."""
+    """Map which tests reach which functions, with the newest coverage build."""
 
     part = parse_shard(shard)
 
@@ -213,7 +214,7 @@ def coverage(
     for trouble in report.troubles:
         say(f"  without coverage: {trouble}")
     if report.missing:
-        say(f"  the map waits for the parts {', '.join(report.missing)}")
+        say(f"  the map still needs the parts {', '.join(report.missing)}")
 
 
 @fuzz.command(name="run")
@@ -227,7 +228,7 @@ def run_all(
     location: Location = DEFAULT_LOCATION,
     json: Flag = False,
 ) -> None:
-    """Do everything here, one after another: manager, builds, coverage map, fuzzing."""
+    """Run everything here, one after another: manager, builds, coverage map, fuzzing."""
     from windlass.cli.fuzz.run_all import run_everything
 
     def fuzzed(report: FuzzReport) -> None:
@@ -246,8 +247,10 @@ def run_all(
         print_json(reports)
 
 
-async def stop_on_sigterm(work: Coroutine[Any, Any, T], left: str = "nothing was marked") -> T:
-    """Let SIGTERM end the work in order: its programs are ended, and it is told what is `left`."""
+async def stop_on_sigterm(
+    work: Coroutine[Any, Any, T], left: str = "the state was not changed"
+) -> T:
+    """Runs `work` and cancels it on SIGTERM; the error then says what is `left`."""
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
     stopped = False
@@ -284,7 +287,7 @@ async def _fuzz(
 
 
 def _budget_ms(budget: str | None) -> int:
-    """0 stands for the solver's own."""
+    """Returns 0 for the solver's own budget."""
     return 0 if budget is None else parse_duration_ms(budget, "budget")
 
 

@@ -1,4 +1,4 @@
-"""`windlass fuzz run`: every role in turn, on this machine and in this process."""
+"""`windlass fuzz run`: runs every role in turn, in this process."""
 
 from collections.abc import Callable
 
@@ -23,10 +23,10 @@ async def run_everything(
     until_bug: bool,
     fuzzed: Callable[[FuzzReport], None],
 ) -> list[FuzzReport]:
-    """Look for commits, build all that wait, map coverage if there is no map, then fuzz.
+    """Finds commits, builds all queued ones, maps coverage if there is no map, then fuzzes.
 
-    Without a map all tests are fuzzed from, so one that cannot be made stops nothing. `fuzzed`
-    hears of each run when it ends.
+    A coverage map that cannot be made stops nothing: fuzzing then starts from all tests.
+    `fuzzed` is called after each run.
     """
     await manage(context, progress)
     await build_all(context, progress)
@@ -47,7 +47,7 @@ async def run_everything(
 
 
 async def manage(context: FuzzContext, progress: Progress) -> None:
-    """One run of the manager."""
+    """Runs the manager once."""
     with workspace(context.work, context.solver.name, "manager") as folder:
         commits = open_commit_source(context.solver, folder, context.pipeline.runtime)
         try:
@@ -59,7 +59,7 @@ async def manage(context: FuzzContext, progress: Progress) -> None:
 
 
 async def build_all(context: FuzzContext, progress: Progress) -> None:
-    """Builders, until the queue is empty."""
+    """Runs the builder until the queue is empty."""
     with workspace(context.work, context.solver.name, "builder") as folder:
         working = Builder(context.solver, context.pipeline, folder, progress.notify)
         while (report := await working.run_once()).outcome != "nothing":
@@ -68,7 +68,7 @@ async def build_all(context: FuzzContext, progress: Progress) -> None:
 
 
 async def map_coverage(context: FuzzContext, progress: Progress) -> None:
-    """One run of the mapper."""
+    """Runs the coverage role once."""
     with workspace(context.work, context.solver.name, "coverage") as folder, progress.live():
         working = CoverageRole(
             context.solver, context.pipeline, folder, progress.notify, progress.mapping_progress,
@@ -82,7 +82,7 @@ async def map_coverage(context: FuzzContext, progress: Progress) -> None:
 async def fuzz_one(
     context: FuzzContext, progress: Progress, budget_ms: int, until_bug: bool
 ) -> FuzzReport:
-    """One run of the fuzzer."""
+    """Runs the fuzzer once."""
     with workspace(context.work, context.solver.name, "fuzzer") as folder, progress.live():
         working = Fuzzer(
             context.solver, context.pipeline, folder, progress.notify, progress.fuzzing_progress,

@@ -1,4 +1,4 @@
-"""Commands that set a pipeline up: in a bucket, on a fleet, at GitHub."""
+"""Commands that set up a pipeline: in a bucket, on a fleet, on GitHub Actions."""
 
 import shlex
 from pathlib import Path
@@ -15,12 +15,12 @@ from windlass.cli.fuzz.app import (
     run_step,
 )
 from windlass.cli.output import Flag, Json, print_json, say
-from windlass.domain.errors import InvalidInput
 from windlass.fuzzing.buckets.expiry import DAYS, set_expiry_rule
 from windlass.fuzzing.buckets.layout import builds_prefix
 from windlass.fuzzing.config.fleet_schedules import WorkerCommand, schedules_of
 from windlass.fuzzing.config.github_workflows import workflows_of
 from windlass.fuzzing.config.solver_file import find_solver, load_named
+from windlass.fuzzing.errors import InvalidSetting
 from windlass.wire.schedules import SchedulePut
 from windlass.wire.workers import Changed
 
@@ -29,7 +29,7 @@ from windlass.wire.workers import Changed
 def init(
     solver: SolverName, /, *, location: Location = DEFAULT_LOCATION, json: Json = False
 ) -> None:
-    """Check the solver's file and its bucket, and let builds there go after seven days."""
+    """Check the solver file and its bucket, and let builds expire after seven days."""
     described = load_named(solver)
     url = location.bucket_of(described)
     parts = urlsplit(url)
@@ -46,7 +46,7 @@ def init(
         return
     say(f"{described.name} keeps its state in {name}")
     who = "by its lifecycle rule" if parts.scheme == "s3" else "by the manager"
-    say(f"{builds_prefix(described.name)}: removed after {DAYS} days, {who}")
+    say(f"{builds_prefix(described.name)}: removed after {DAYS} days {who}")
 
 
 @fuzz.command
@@ -67,11 +67,11 @@ def install(
     Parameters
     ----------
     remove
-        Take the schedules away instead.
+        Remove the schedules instead.
     program
-        How workers call this program.
+        The command that starts windlass on the workers.
     namespace
-        Where the jobs run. Default: the token's own.
+        Where the jobs run. Default: the token's namespace.
     """
     described = load_named(solver)
     work = None if location.work is None else str(location.work.absolute())
@@ -107,17 +107,17 @@ def workflows(
     location: Location = DEFAULT_LOCATION,
     json: Json = False,
 ) -> None:
-    """Write workflows of GitHub Actions that run the pipeline.
+    """Write GitHub Actions workflows that run the pipeline.
 
     Parameters
     ----------
     output
-        The folder to write to; files that are there already are replaced.
+        The folder to write to; existing files are replaced.
     """
     file = find_solver(solver)
     if file.is_absolute() or ".." in file.parts:
-        expected = "below the folder where the repository begins: run this there"
-        raise InvalidInput("solver", expected, str(file))
+        message = f"{file} is outside this folder; run this in the top folder of the repository"
+        raise InvalidSetting("solver", message, str(file))
     described = load_named(solver)
     path = shlex.quote(file.as_posix())
     made = workflows_of(described, location.bucket_of(described), path)
@@ -132,6 +132,6 @@ def workflows(
 
 
 def _for_all(bucket: str) -> str:
-    """A directory by its whole path, for jobs start elsewhere."""
+    """Makes a directory's path absolute: jobs start in other folders."""
     parts = urlsplit(bucket)
     return bucket if parts.scheme else str(Path(bucket).absolute())

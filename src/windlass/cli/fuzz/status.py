@@ -1,6 +1,6 @@
-"""`windlass fuzz status`: the pipeline of a solver as a picture.
+"""`windlass fuzz status`: shows the state of a solver's pipeline.
 
-First the way of commits through it, with a number at each station; then what stands context.
+First a diagram of the stages with the number of commits in each, then the commits themselves.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,8 +22,8 @@ from windlass.domain.quantities import format_duration, format_size
 from windlass.fuzzing.roles.status import ActiveLease, PipelineStatus, read_status
 
 SHORT = 12
-SHOWN = 10  # commits, or findings, of a list
-A_LINE = 5  # commits that fit side by side into 80 columns
+SHOWN = 10  # commits or findings per list
+PER_LINE = 5  # commits that fit into 80 columns
 BAR = "█"
 WIDEST = 24
 MARGIN = 10
@@ -33,7 +33,7 @@ MARGIN = 10
 def status(
     solver: SolverName, /, *, location: Location = DEFAULT_LOCATION, json: Json = False
 ) -> None:
-    """Show queue, built and failed commits, the schedule with its counts, findings, coverage."""
+    """Show queued, built, failed and scheduled commits, findings and coverage."""
 
     async def step(context: FuzzContext) -> tuple[PipelineStatus, int]:
         return await read_status(context.pipeline), context.pipeline.now_ms()
@@ -48,7 +48,7 @@ def status(
         if console.is_terminal:
             console.print(line, no_wrap=True, overflow="ellipsis")
         else:
-            console.print(line, soft_wrap=True)  # whatever reads a pipe copes with long lines
+            console.print(line, soft_wrap=True)  # programs that read a pipe cope with long lines
 
 
 def _lines(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
@@ -66,7 +66,7 @@ def _lines(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
 
 
 def _flow_diagram(found: PipelineStatus) -> Iterator[Text]:
-    """The stations and how many are there; what is good is green, what is bad is red."""
+    """Draws the stages and how many commits are in each."""
     bugs = sum(finding.state == "open" for finding in found.findings)
     queue = _stage("queue", len(found.queue), "yellow")
     first = Text.assemble(
@@ -84,7 +84,7 @@ def _stage(name: str, count: int, style: str) -> Text:
 
 
 def _waiting(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
-    """The commits of the queue, of `built` and of `failed`; those at work on lines of their own."""
+    """Lists queued, built and failed commits; those being built get their own lines."""
     builders = {one.commit: one for one in found.at_work if one.work == "build"}
     for name, commits, style in (
         ("queue", found.queue, "yellow"),
@@ -98,12 +98,14 @@ def _waiting(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
         ]
         yield from _block(name, [*lines, *_grid([c for c in commits if c not in builders], style)])
     if found.failed:
-        hint = f"windlass fuzz builder log {found.solver} COMMIT says why, queue retry tries again"
-        yield _row("", Text(hint, style="dim"))
+        log = f"windlass fuzz builder log {found.solver} COMMIT shows why"
+        retry = f"windlass fuzz queue retry {found.solver} COMMIT builds it again"
+        yield _row("", Text(log, style="dim"))
+        yield _row("", Text(retry, style="dim"))
 
 
 def _scheduled(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
-    """The schedule, oldest first: how often each was fuzzed, and who is at it."""
+    """Lists the schedule, oldest first: how often each commit was fuzzed, and by whom now."""
     fuzzers = {one.commit: one for one in found.at_work if one.work == "fuzz"}
     lines = []
     for entry in found.schedule:
@@ -127,7 +129,7 @@ def _findings(found: PipelineStatus) -> Iterator[Text]:
 
 
 def _block(name: str, lines: Sequence[Text]) -> Iterator[Text]:
-    """Lines under one name; none, and nothing is said."""
+    """Prints lines under one heading; nothing if there are none."""
     for number, line in enumerate(lines):
         yield _row("" if number else name, line)
 
@@ -138,7 +140,7 @@ def _row(name: str, content: str | Text) -> Text:
 
 def _grid(commits: Sequence[str], style: str) -> list[Text]:
     shown = [commit[:SHORT] for commit in commits[:SHOWN]]
-    rows = [shown[start : start + A_LINE] for start in range(0, len(shown), A_LINE)]
+    rows = [shown[start : start + PER_LINE] for start in range(0, len(shown), PER_LINE)]
     return [*(Text(" ".join(row), style=style) for row in rows), *_more(len(commits))]
 
 
@@ -149,7 +151,7 @@ def _more(count: int) -> list[Text]:
 def _working(one: ActiveLease, doing: str, now_ms: int) -> Text:
     left = format_duration((parse_moment(one.until, "until") - now_ms) // 1000 * 1000)
     again = f", try {one.tries}" if one.tries > 1 else ""
-    return Text(f"being {doing} by {one.holder}, {left} left at most{again}", style="cyan")
+    return Text(f"being {doing} by {one.holder}, at most {left} left{again}", style="cyan")
 
 
 def _coverage(found: PipelineStatus, now_ms: int) -> str:

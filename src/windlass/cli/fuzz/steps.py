@@ -1,4 +1,4 @@
-"""The single steps of builders and fuzzers, for those who put a pipeline together themselves."""
+"""The single steps of builders and fuzzers, for pipelines that others put together."""
 
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Annotated, Any
@@ -21,10 +21,11 @@ from windlass.cli.fuzz.app import (
     warn,
 )
 from windlass.cli.output import errors, print_json, say
-from windlass.domain.errors import InvalidInput, NotFound
+from windlass.domain.errors import NotFound
 from windlass.domain.moments import format_moment
 from windlass.domain.quantities import parse_duration_ms
 from windlass.fuzzing.buckets.layout import build_log_key, check_commit
+from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.processes.workspace import workspace
 from windlass.fuzzing.roles.build_steps import BuildSteps
 from windlass.fuzzing.roles.fuzz_steps import FuzzSteps
@@ -32,11 +33,11 @@ from windlass.fuzzing.sources.open import open_commit_source
 from windlass.fuzzing.state.leases import HeldLease
 
 Commit = Annotated[
-    str | None, Parameter(help="Add this commit by hand and take it. Default: the next one.")
+    str | None, Parameter(help="Add this commit and take it. Default: the next one.")
 ]
 Lease = Annotated[
     str | None,
-    Parameter(help="How long the commit is held, such as 2h. Default: what the work may take."),
+    Parameter(help="How long to hold the commit, such as 2h. Default: the longest possible run."),
 ]
 
 
@@ -76,7 +77,7 @@ def mark_built(
     token: Token = None,
     options: StepOptions = DEFAULT_OPTIONS,
 ) -> None:
-    """Both binaries are uploaded: move a commit from the queue to `built`."""
+    """Move a commit from the queue to `built`, after both binaries were uploaded."""
 
     async def step(context: FuzzContext) -> bool:
         return await build_steps(context).mark_built(await resolve_in_state(context, commit), token)
@@ -93,7 +94,7 @@ def mark_failed(
     token: Token = None,
     options: StepOptions = DEFAULT_OPTIONS,
 ) -> None:
-    """A build failed: move a commit from the queue to `failed`."""
+    """Move a commit from the queue to `failed`, after its build failed."""
 
     async def step(context: FuzzContext) -> bool:
         return await build_steps(context).mark_failed(
@@ -107,7 +108,7 @@ def mark_failed(
 def log(
     solver: SolverName, commit: CommitName, /, *, location: Location = DEFAULT_LOCATION
 ) -> None:
-    """Print what the builds of a commit said; the beginning of its hash is enough."""
+    """Print the build log of a commit; a prefix of its hash is enough."""
     name = check_commit(commit)
 
     async def step(context: FuzzContext) -> str:
@@ -158,7 +159,7 @@ def increment(
     token: Token = None,
     options: StepOptions = DEFAULT_OPTIONS,
 ) -> None:
-    """A commit was fuzzed: count it, and let it go if it has been fuzzed enough."""
+    """Count that a commit was fuzzed, and remove it from the schedule if that is enough."""
 
     async def step(context: FuzzContext) -> Any:
         return await FuzzSteps(context.pipeline).increment(
@@ -186,7 +187,7 @@ def release(
     token: Token = None,
     options: StepOptions = DEFAULT_OPTIONS,
 ) -> None:
-    """A run failed to fuzz: give its commit back, uncounted."""
+    """Release a commit that was not fuzzed, without counting it."""
 
     async def step(context: FuzzContext) -> bool:
         return await FuzzSteps(context.pipeline).release_by_name(
@@ -197,7 +198,7 @@ def release(
 
 
 async def resolve_commit(context: FuzzContext, commit: str) -> str:
-    """The full hash of a commit that a person names; refused if the repository has none such."""
+    """Returns the full hash of a commit that a person named; raises if it does not exist."""
     check_commit(commit)
     with workspace(context.work, context.solver.name, "manager") as folder:
         commits = open_commit_source(context.solver, folder, context.pipeline.runtime)
@@ -208,7 +209,7 @@ async def resolve_commit(context: FuzzContext, commit: str) -> str:
 
 
 async def resolve_in_state(context: FuzzContext, commit: str) -> str:
-    """The full hash of a commit in the state that begins so, as `status` shows it; else itself."""
+    """Returns the full hash of a commit in the state from a prefix, or the prefix itself."""
     check_commit(commit)
     queue = await context.pipeline.queue.read()
     scheduled = [entry.hash for entry in await context.pipeline.schedule.read()]
@@ -217,15 +218,16 @@ async def resolve_in_state(context: FuzzContext, commit: str) -> str:
 
 
 def unique_match(known: Iterable[str], beginning: str, what: str) -> str | None:
-    """The only one that begins so; None if there is none, refused if there are several."""
+    """Returns the only name with this prefix, or None; raises if there are several."""
     fitting = [name for name in known if name.startswith(beginning)]
     if len(fitting) > 1:
-        raise InvalidInput(what, f"more of it: {len(fitting)} begin so", beginning)
+        message = f"{len(fitting)} match {what} {beginning}; type more of it"
+        raise InvalidSetting(what, message, beginning)
     return fitting[0] if fitting else None
 
 
 def build_steps(context: FuzzContext) -> BuildSteps:
-    """The steps of a builder of this solver."""
+    """Returns the steps of a builder of this solver."""
     return BuildSteps(context.pipeline, context.solver.build.tries)
 
 
@@ -234,7 +236,7 @@ def _length(lease: str | None, usual_ms: int) -> int:
 
 
 def _print_held(held: HeldLease | None, nothing: str, options: StepOptions) -> None:
-    """The commit; its token too, unless it was only looked for and nobody holds it."""
+    """Prints the commit, and its token unless this is a dry run."""
     token = "" if held is None or options.dry_run else held.token
     if not options.dry_run:
         set_workflow_outputs(commit=held.commit if held else "", token=token)
@@ -252,13 +254,13 @@ def _print_held(held: HeldLease | None, nothing: str, options: StepOptions) -> N
     else:
         say(held.commit)
         if options.dry_run:
-            warn("it would be taken; nothing was written")
+            warn("this commit would be taken; nothing was written")
 
 
 def run_and_report(
     solver: str, options: StepOptions, step: Callable[[FuzzContext], Coroutine[Any, Any, bool]]
 ) -> None:
-    """Take a step, and tell whether it changed something, or would."""
+    """Runs a step and prints whether it changed something, or would."""
     applied = run_step(solver, options, step, dry_run=options.dry_run)
     if options.json:
         print_json(

@@ -1,8 +1,8 @@
-"""Where a pipeline keeps everything: objects under keys, and writes that hold a condition.
+"""The bucket protocol: objects under keys, with conditional writes.
 
-Several machines work on one bucket and know nothing of each other, so what they change is
-written only where it is still what they have read. Three things may come of such a write
-besides success; they are ordinary, and `chain.py` knows what to do about each.
+Several machines share a bucket without knowing of each other. They therefore replace an object
+only if it is still the version they read. Besides success, such a write has three outcomes;
+`state/state_file.py` handles each of them.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 
 class Stored(NamedTuple):
-    """One object as it was read; `etag` names this content, not this moment."""
+    """An object as it was read. The ETag identifies its content, not a moment in time."""
 
     body: bytes
     etag: str
@@ -19,7 +19,7 @@ class Stored(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """One object in a list."""
+    """One object in a listing."""
 
     key: str
     size: int
@@ -27,32 +27,32 @@ class Listed(NamedTuple):
 
 
 class PreconditionFailed(Exception):
-    """Nothing was written: the object is not the expected one any more (412)."""
+    """Nothing was written: the object is no longer the expected version (HTTP 412)."""
 
 
 class ConcurrentWrite(Exception):
-    """Nothing was written: the server has another write to this key under way (409)."""
+    """Nothing was written: the server is handling another write to this key (HTTP 409)."""
 
 
 class OutcomeUnknown(Exception):
-    """No answer came back: it may have been written or not."""
+    """No answer arrived: the write may or may not have been applied."""
 
 
 class Bucket(Protocol):
-    """Objects of one bucket, below a prefix of it, or of one directory."""
+    """The objects below a prefix of one bucket, or below one directory."""
 
     @property
     def name(self) -> str:
-        """How people know it, for messages."""
+        """Returns the name to show in messages."""
         ...
 
     @property
     def persistent(self) -> bool:
-        """Whether writes stay; False for a dry run."""
+        """Returns False for a dry run, whose writes are discarded."""
         ...
 
     async def get(self, key: str) -> Stored | None:
-        """The object with its attributes, or None."""
+        """Returns the object with its attributes, or None."""
         ...
 
     async def put_if(
@@ -63,32 +63,32 @@ class Bucket(Protocol):
         expected: str | None,
         attributes: Mapping[str, str] | None = None,
     ) -> Stored:
-        """Write if the object still has this ETag, or with None if there is still no object.
+        """Writes if the object still has this ETag, or with None if it still does not exist.
 
-        Raises `PreconditionFailed`, `Busy` or `Unclear`.
+        Raises `PreconditionFailed`, `ConcurrentWrite` or `OutcomeUnknown`.
         """
         ...
 
     async def put(self, key: str, source: Path | bytes) -> None:
-        """Write an object whatever was there before; it appears whole or not at all."""
+        """Writes an object unconditionally. Readers see all of it or nothing."""
         ...
 
     async def download(self, key: str, path: Path) -> bool:
-        """Copy an object into a file; False, and no file, if there is none."""
+        """Copies an object to a file. Returns False, and creates no file, if there is none."""
         ...
 
     async def exists(self, key: str) -> bool: ...
 
     async def delete(self, keys: Sequence[str]) -> None:
-        """Remove objects; those that are gone already are passed over."""
+        """Deletes objects and ignores those that no longer exist."""
         ...
 
     def list(self, prefix: str) -> AsyncIterator[Listed]:
-        """The objects below a folder, ascending by key."""
+        """Lists the objects below a folder, in ascending order of their keys."""
         ...
 
     async def delete_expired(self, prefix: str, older_than_ms: int, now_ms: int) -> int:
-        """Remove what is older, where nothing else does so; how many objects that were."""
+        """Deletes old objects if nothing else does so, and returns how many it deleted."""
         ...
 
     async def close(self) -> None: ...

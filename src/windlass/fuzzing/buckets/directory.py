@@ -1,9 +1,9 @@
-"""A plain directory as a bucket: for one machine, or for several on a shared file system.
+"""A bucket in a plain directory, for one machine or several on a shared file system.
 
-An object is a file of the same name, so people can read it. A write takes the directory's
-lock, compares, writes a temporary file, flushes it and renames it: nobody meets half of one.
-Attributes stand in a file of their own, by the content they belong to, and are written before
-the content: whichever of the two a crash leaves behind, they fit.
+Each object is a file of the same name, so that people can read it. A write locks the
+directory, compares, writes a temporary file, flushes it and renames it, so that no reader sees
+a partial object. Attributes are stored in a separate file, keyed by the content they belong
+to, and written before the content. Whatever a crash leaves behind is therefore consistent.
 """
 
 import asyncio
@@ -25,14 +25,14 @@ from windlass.fuzzing.buckets.bucket import Listed, PreconditionFailed, Stored
 
 T = TypeVar("T")
 
-INTERNAL: Final = ".windlass"  # the folder of the lock, attributes and temporary files
-KEPT: Final = 4  # contents whose attributes are remembered, for each object
+INTERNAL: Final = ".windlass"  # folder of the lock, attributes and temporary files
+KEPT: Final = 4  # versions of each object whose attributes we keep
 
 
 class DirectoryBucket:
-    """`Bucket` below one directory, which only its owner can enter.
+    """A `Bucket` below one directory that only its owner can enter.
 
-    Without `make` it is only read from: a directory that is not there is empty, and stays away.
+    With `make=False` it is read-only: a missing directory counts as empty and is not created.
     """
 
     persistent = True
@@ -134,7 +134,7 @@ class DirectoryBucket:
             yield found
 
     async def delete_expired(self, prefix: str, older_than_ms: int, now_ms: int) -> int:
-        """What a bucket's lifecycle rule does; what crashes left half written goes as well."""
+        """Does what the lifecycle rule does on S3, and deletes temporary files left by crashes."""
         border = now_ms - older_than_ms
         await self._run(lambda: self._delete_temporary(border))
         old = [found.key async for found in self.list(prefix) if found.modified_ms < border]
@@ -142,7 +142,7 @@ class DirectoryBucket:
         return len(old)
 
     async def close(self) -> None:
-        """Nothing is kept open."""
+        """Does nothing: no file stays open."""
 
     async def _run(self, work: Callable[[], T]) -> T:
         try:
@@ -160,11 +160,11 @@ class DirectoryBucket:
     def _locked(self, how: int) -> Iterator[None]:
         lock = self._internal / "lock"
         if how == fcntl.LOCK_SH and not lock.exists():
-            yield  # nobody has ever written here
+            yield  # nothing was ever written here
             return
         with lock.open("ab") as file:
             fcntl.flock(file, how)
-            yield  # closing it lets go
+            yield  # closing the file releases the lock
 
     def _read(self, key: str, path: Path) -> Stored | None:
         try:
@@ -220,7 +220,7 @@ class DirectoryBucket:
 
 
 def etag_of(body: bytes) -> str:
-    """Named by its content, as servers do."""
+    """Returns a digest of the content, as servers do."""
     return hashlib.sha256(body).hexdigest()
 
 

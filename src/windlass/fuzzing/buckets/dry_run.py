@@ -1,4 +1,4 @@
-"""A bucket for `--dry-run`: reads what is there, keeps what is written to itself."""
+"""A bucket for `--dry-run`: reads the real objects and keeps all writes in memory."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ from windlass.fuzzing.buckets.directory import etag_of
 
 
 class DryRunBucket:
-    """`Bucket` whose writes end with the process."""
+    """A `Bucket` whose writes are discarded when the process ends."""
 
     persistent = False
 
@@ -22,7 +22,7 @@ class DryRunBucket:
 
     @property
     def written(self) -> list[str]:
-        """The keys that would have been written or removed, in the order of their first time."""
+        """Returns the keys that would have been written or deleted, in order of first use."""
         return list(self._written)
 
     async def get(self, key: str) -> Stored | None:
@@ -70,7 +70,7 @@ class DryRunBucket:
                 yield found
 
     async def delete_expired(self, prefix: str, older_than_ms: int, now_ms: int) -> int:
-        """Nothing goes in a dry run."""
+        """Deletes nothing in a dry run."""
         del prefix, older_than_ms, now_ms
         return 0
 

@@ -1,20 +1,21 @@
-"""The rule of a bucket that removes builds after seven days, beside the rules of others."""
+"""The lifecycle rule that deletes builds after seven days, added to the bucket's other rules."""
 
 import os
 from typing import Any, Final
 
-from windlass.domain.errors import InvalidInput, StoreUnavailable, WindlassError
+from windlass.domain.errors import StoreUnavailable, WindlassError
 from windlass.fuzzing.buckets.layout import BUILDS_KEPT_MS, builds_prefix
+from windlass.fuzzing.errors import InvalidSetting
 
 DAYS: Final = BUILDS_KEPT_MS // 86_400_000
-# Besides the rules, for all of them at once; what is not said again is forgotten.
-_ALSO_SAID: Final = ("TransitionDefaultMinimumObjectSize",)
+# Settings of the whole configuration, which S3 drops unless we send them again.
+_KEPT_SETTINGS: Final = ("TransitionDefaultMinimumObjectSize",)
 _NONE_YET: Final = ("NoSuchLifecycleConfiguration",)
 _NO_BUCKET: Final = ("NoSuchBucket", "404", "NotFound")
 
 
 def rule_for(solver: str, prefix: str = "") -> dict[str, Any]:
-    """The rule for a solver's builds; `prefix` is that of the pipeline in the bucket."""
+    """Returns the rule for a solver's builds; `prefix` is the pipeline's prefix in the bucket."""
     folder = "/".join(part for part in (prefix, builds_prefix(solver)) if part)
     return {
         "ID": f"windlass-fuzz-{solver}",
@@ -25,12 +26,12 @@ def rule_for(solver: str, prefix: str = "") -> dict[str, Any]:
 
 
 def merge_rules(rules: list[dict[str, Any]], own: dict[str, Any]) -> list[dict[str, Any]]:
-    """All rules of others as they are, and ours once."""
+    """Returns the other rules unchanged, and ours exactly once."""
     return [*(_with_filter(rule) for rule in rules if rule.get("ID") != own["ID"]), own]
 
 
 def _with_filter(rule: dict[str, Any]) -> dict[str, Any]:
-    """Old rules name their prefix outside of a filter; S3 refuses to see both forms together."""
+    """Moves the prefix of an old-style rule into a filter: S3 refuses a mix of both forms."""
     if "Filter" in rule or "Prefix" not in rule:
         return rule
     rest = {name: value for name, value in rule.items() if name != "Prefix"}
@@ -38,15 +39,18 @@ def _with_filter(rule: dict[str, Any]) -> dict[str, Any]:
 
 
 def set_expiry_rule(bucket: str, solver: str, prefix: str = "") -> bool:
-    """Put the rule into force; makes the bucket if there is none. False: it was in force."""
+    """Sets the rule, creating the bucket if needed; returns False if it was already set."""
     try:
         import boto3
         from botocore.exceptions import BotoCoreError, ClientError
 
         from windlass.blobs.s3 import endpoint_of_environment
     except ImportError:
-        expected = "one whose rules can be set: pip install 'windlass[fuzz]'"
-        raise InvalidInput("bucket", expected, f"s3://{bucket}") from None
+        raise InvalidSetting(
+            "bucket",
+            f"cannot set the expiry rule of s3://{bucket}: boto3 is not installed; run "
+            "pip install 'windlass[fuzz]'",
+        ) from None
     own = rule_for(solver, prefix)
     try:
         client = boto3.client(
@@ -61,7 +65,7 @@ def set_expiry_rule(bucket: str, solver: str, prefix: str = "") -> bool:
         client.put_bucket_lifecycle_configuration(
             Bucket=bucket,
             LifecycleConfiguration={"Rules": merge_rules(before["Rules"], own)},
-            **{name: before[name] for name in _ALSO_SAID if name in before},
+            **{name: before[name] for name in _KEPT_SETTINGS if name in before},
         )
     except (BotoCoreError, ClientError) as error:
         raise _failed(bucket, error) from error
@@ -75,8 +79,8 @@ def _ensure_bucket(client: Any, bucket: str, refused: type[Exception]) -> None:
         if _code(error) not in _NO_BUCKET:
             raise
         region = client.meta.region_name
-        far = {"CreateBucketConfiguration": {"LocationConstraint": region}}
-        client.create_bucket(Bucket=bucket, **({} if region in (None, "us-east-1") else far))
+        located = {"CreateBucketConfiguration": {"LocationConstraint": region}}
+        client.create_bucket(Bucket=bucket, **({} if region in (None, "us-east-1") else located))
 
 
 def _rules(client: Any, bucket: str, refused: type[Exception]) -> dict[str, Any]:
@@ -94,5 +98,7 @@ def _code(error: Any) -> str:
 
 
 def _failed(bucket: str, error: Exception) -> WindlassError:
-    said = " ".join(str(error).split())
-    return StoreUnavailable(f"cannot set the rule of bucket {bucket}: {said}", outcome_unknown=True)
+    reason = " ".join(str(error).split())
+    return StoreUnavailable(
+        f"cannot set the expiry rule of bucket {bucket}: {reason}", outcome_unknown=True
+    )

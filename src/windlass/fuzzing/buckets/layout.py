@@ -1,4 +1,4 @@
-"""Where things of a solver stand in the bucket."""
+"""The keys of a solver's objects in the bucket."""
 
 import re
 from collections.abc import Sequence
@@ -16,21 +16,21 @@ _COMMIT: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}\Z")
 
 
 def check_name(name: str, field: str = "name") -> str:
-    """The name of a solver, which becomes a part of keys."""
+    """Checks the name of a solver, which becomes part of keys."""
     if not _NAME.match(name):
-        raise InvalidInput(field, "letters, digits, - _ and ., at most 64 of them", name)
+        raise InvalidInput(field, "at most 64 letters, digits, '-', '_' and '.'", name)
     return name
 
 
 def is_commit(text: object) -> bool:
-    """Whether this may stand in a state file as a commit."""
+    """Returns whether a value is acceptable as a commit in a state file."""
     return isinstance(text, str) and bool(_COMMIT.match(text))
 
 
 def check_commit(commit: str) -> str:
-    """The hash of a commit as it was given by a person."""
+    """Checks a commit hash that a person entered."""
     if not is_commit(commit):
-        raise InvalidInput("commit", "the hash of a commit", commit)
+        raise InvalidInput("commit", "a commit hash", commit)
     return commit
 
 
@@ -39,7 +39,7 @@ def solver_prefix(solver: str) -> str:
 
 
 def state_key(solver: str, name: str) -> str:
-    """One of state.json, build-queue.json, fuzzing-schedule.json, leases.json."""
+    """Returns the key of state.json, build-queue.json, fuzzing-schedule.json or leases.json."""
     return f"{solver_prefix(solver)}/fuzzing-state/{name}"
 
 
@@ -48,17 +48,17 @@ def builds_prefix(solver: str) -> str:
 
 
 def build_key(solver: str, kind: Kind, commit: str) -> str:
-    """The binaries of a commit, as one archive."""
+    """Returns the key of the archive with a commit's binaries."""
     return f"{builds_prefix(solver)}/{kind}/{check_commit(commit)}.tar.gz"
 
 
 def build_log_key(solver: str, commit: str) -> str:
-    """What the build of a commit said; not below `builds`, so that it outlives them."""
+    """Returns the key of a commit's build log. It is not below `builds`, so it outlives them."""
     return f"{solver_prefix(solver)}/build-logs/{check_commit(commit)}.log"
 
 
 def coverage_key(solver: str) -> str:
-    """The newest coverage map."""
+    """Returns the key of the newest coverage map."""
     return f"{solver_prefix(solver)}/coverage/map.json.gz"
 
 

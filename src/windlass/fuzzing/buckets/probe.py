@@ -1,4 +1,4 @@
-"""Does the server keep its conditions? One that ignores them must not be shared."""
+"""Checks that the server honours conditional writes. One that ignores them must not be shared."""
 
 from collections.abc import Callable
 from typing import Final
@@ -16,10 +16,10 @@ TRIES: Final = 3
 
 
 async def probe(bucket: Bucket, solver: str, nonce: Callable[[], str]) -> None:
-    """Write where it must be refused; raises `Conflict` if it is not.
+    """Makes writes that must be refused; raises `Conflict` if the server accepts them.
 
-    A server in trouble tells nothing about conditions: what is unclear is left to the first
-    write that matters.
+    A server in trouble says nothing about conditions, so an unknown outcome ends the probe;
+    the first real write will show.
     """
     if not bucket.persistent:
         return
@@ -29,43 +29,43 @@ async def probe(bucket: Bucket, solver: str, nonce: Callable[[], str]) -> None:
             await _try(bucket, key)
             return
         except (PreconditionFailed, ConcurrentWrite):
-            continue  # nobody else knows this key, so once may be bad luck
+            continue  # no other process uses this key, so one refusal may be a coincidence
         except OutcomeUnknown:
             return
         finally:
             await bucket.delete([key])
     raise Conflict(
         "conditions_refused",
-        f"expected {bucket.name} to write a new object under a condition, but it refused "
-        f"{TRIES} times; use a server with conditional writes, or a directory",
+        f"{bucket.name} refused {TRIES} conditional writes of new objects; use a server that "
+        "supports conditional writes, or a directory",
     )
 
 
 async def _try(bucket: Bucket, key: str) -> None:
     made = await bucket.put_if(key, b"1", expected=None)
-    await _refused(bucket, key, None, "If-None-Match")
+    await _expect_refusal(bucket, key, None, "If-None-Match")
     changed = await bucket.put_if(key, b"2", expected=made.etag)
-    await _refused(bucket, key, made.etag, "If-Match")
-    _tell_apart(made.etag, changed.etag, bucket.name)
+    await _expect_refusal(bucket, key, made.etag, "If-Match")
+    _check_etags(made.etag, changed.etag, bucket.name)
 
 
-async def _refused(bucket: Bucket, key: str, expected: str | None, header: str) -> None:
+async def _expect_refusal(bucket: Bucket, key: str, expected: str | None, header: str) -> None:
     try:
         await bucket.put_if(key, b"3", expected=expected)
     except (PreconditionFailed, ConcurrentWrite):
         return
     raise Conflict(
         "conditions_ignored",
-        f"expected {bucket.name} to refuse a write whose {header} does not hold, but it was "
-        "carried out: two runs would overwrite each other; use a server that honours "
-        "conditional writes, or a directory",
+        f"{bucket.name} ignores {header}: it accepted a write that it had to refuse, so two "
+        "runs would overwrite each other's state; use a server that supports conditional "
+        "writes, or a directory",
     )
 
 
-def _tell_apart(first: str, second: str, name: str) -> None:
+def _check_etags(first: str, second: str, name: str) -> None:
     if not first or first == second:
         raise Conflict(
             "etags_missing",
-            f"expected {name} to give an ETag of its own to each content, got {first!r} twice; "
-            "use a server that honours conditional writes, or a directory",
+            f"{name} returned the same ETag ({first!r}) for two different contents; use a "
+            "server that supports conditional writes, or a directory",
         )

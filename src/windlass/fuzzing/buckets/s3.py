@@ -1,4 +1,4 @@
-"""A bucket of S3, or of what speaks like it."""
+"""A bucket on S3, or on a server with the same API."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import timedelta
@@ -25,11 +25,11 @@ CHUNK: Final = 1024 * 1024
 
 
 class S3Bucket:
-    """`Bucket` in one bucket, below a prefix of it.
+    """A `Bucket` below a prefix of one S3 bucket.
 
-    Whatever `options` leaves out (keys, region, endpoint) is taken from the environment
-    variables that other programs use for S3. Two clients look at it: what is written under a
-    condition is sent once, for the library's own second try would meet its first one.
+    Settings missing from `options` (credentials, region, endpoint) come from the usual AWS
+    environment variables. Conditional writes use a second client without retries: a retry by
+    the library could fail on the condition because its first attempt had succeeded.
     """
 
     persistent = True
@@ -76,7 +76,7 @@ class S3Bucket:
         except PreconditionError:
             raise PreconditionFailed(key) from None
         except AlreadyExistsError:
-            # Said of a 412 to "only if absent" and of every 409; a look at it tells which.
+            # The library raises this for a 412 to "only if absent" and for every 409.
             raise (PreconditionFailed if expected is None else ConcurrentWrite)(key) from None
         except FileNotFoundError:
             raise PreconditionFailed(key) from None
@@ -120,16 +120,16 @@ class S3Bucket:
             yield Listed(found.key, found.size, found.modified_ms)
 
     async def delete_expired(self, prefix: str, older_than_ms: int, now_ms: int) -> int:
-        """The bucket's lifecycle rule does it (`fuzz init`)."""
+        """Does nothing: the bucket's lifecycle rule deletes old builds (`fuzz init` sets it)."""
         del prefix, older_than_ms, now_ms
         return 0
 
     async def close(self) -> None:
-        """Connections end with the object."""
+        """Does nothing: connections close with the object."""
 
 
 def _outcome_unknown(error: BaseError, key: str, where: str) -> Exception:
-    """What was refused for good is an error; of all else nobody knows whether it was done."""
+    """Tells a permanent refusal from a failure after which the write may have been applied."""
     name = type(error).__name__
     if name in ("PermissionDeniedError", "UnauthenticatedError", "NotSupportedError"):
         return from_bucket(error, where)

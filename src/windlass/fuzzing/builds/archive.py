@@ -1,4 +1,4 @@
-"""Builds as single objects: the files a build is made of, packed with where they came from."""
+"""Packs the files of a build and their metadata into one archive, and unpacks it."""
 
 import os
 import tarfile
@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput
+from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.processes.disk_space import report_disk_full
 
 ABOUT: Final = "windlass-build.json"
@@ -16,7 +16,7 @@ COVERAGE_NOTES: Final = "**/*.gcno"
 
 
 class BuildMetadata(msgspec.Struct, kw_only=True):
-    """What a build tells of itself: `root` is the folder its sources lay in."""
+    """Describes a build; `root` is the folder in which its sources were."""
 
     commit: str
     kind: str
@@ -25,16 +25,16 @@ class BuildMetadata(msgspec.Struct, kw_only=True):
 
 
 def pack(root: Path, patterns: Sequence[str], metadata: BuildMetadata, archive: Path) -> int:
-    """Pack the files of a build that the patterns name; how many they are.
+    """Packs the files that match the patterns, and returns how many there are.
 
-    Each pattern must find something: a build that ended well and made nothing has failed.
+    Every pattern must match a file: a build that succeeds without output has failed.
     """
     files: dict[Path, None] = {}
     for pattern in patterns:
         found = sorted(path for path in root.glob(pattern) if path.is_file())
         if not found:
-            expected = f"made by the {metadata.kind} build"
-            raise InvalidInput(f"binaries {pattern}", expected, "nothing of that name")
+            message = f"the {metadata.kind} build made no file that matches {pattern} (binaries)"
+            raise InvalidSetting("binaries", message, pattern)
         files.update(dict.fromkeys(found))
     if metadata.kind == "coverage":
         files.update(dict.fromkeys(sorted(root.glob(COVERAGE_NOTES))))
@@ -49,7 +49,7 @@ def pack(root: Path, patterns: Sequence[str], metadata: BuildMetadata, archive: 
 
 
 def unpack(archive: Path, folder: Path) -> BuildMetadata:
-    """The files of a build in `folder`, and what it tells of itself."""
+    """Unpacks a build into `folder` and returns its metadata."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with report_disk_full(folder), tarfile.open(archive, "r:gz") as packed:
@@ -60,12 +60,13 @@ def unpack(archive: Path, folder: Path) -> BuildMetadata:
                     os.chmod(folder / member.name, 0o755)
         return msgspec.json.decode((folder / ABOUT).read_bytes(), type=BuildMetadata)
     except (tarfile.TarError, EOFError, FileNotFoundError, msgspec.MsgspecError) as error:
-        raise InvalidInput("build", "an archive made by the builder", str(error)) from None
+        raise InvalidSetting("build", f"cannot unpack the build: {error}") from None
 
 
 def _check(member: tarfile.TarInfo, archive: Path) -> None:
-    """Nothing may land outside of the folder: archives come from a bucket that others write."""
+    """Refuses entries outside the folder: others can write to the bucket."""
     path = Path(member.name)
     inside = not path.is_absolute() and ".." not in path.parts
     if not inside or not (member.isfile() or member.isdir()):
-        raise InvalidInput(f"build {archive.name}", "plain files below its folder", member.name)
+        message = f"refused to unpack {member.name} from {archive.name}: it is not a plain file"
+        raise InvalidSetting("build", f"{message} below the folder", member.name)

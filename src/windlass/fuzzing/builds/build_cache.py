@@ -1,4 +1,4 @@
-"""Builds that are in the bucket, and copies of them on this machine."""
+"""The builds in the bucket, and local copies of them."""
 
 import shutil
 from pathlib import Path
@@ -20,7 +20,7 @@ class LocalBuild(NamedTuple):
 
 
 class BuildCache:
-    """The builds of one solver; what was fetched once is not fetched again in this run."""
+    """The builds of one solver; fetches each of them at most once per run."""
 
     def __init__(self, pipeline: Pipeline, folder: Path) -> None:
         self._pipeline = pipeline
@@ -28,14 +28,14 @@ class BuildCache:
         self._fetched: dict[tuple[Kind, str], LocalBuild] = {}
 
     async def commits(self, kind: Kind = "production") -> list[str]:
-        """The commits of which a build of this kind is there."""
+        """Returns the commits that have a build of this kind."""
         prefix = f"{builds_prefix(self._pipeline.solver)}/{kind}"
         found = [item.key async for item in self._pipeline.bucket.list(prefix)]
         names = [key.rpartition("/")[2] for key in found]
         return [name.removesuffix(ENDING) for name in names if name.endswith(ENDING)]
 
     async def fetch(self, commit: str, kind: Kind = "production") -> LocalBuild | None:
-        """A build, unpacked; None if it is gone."""
+        """Returns an unpacked build, or None if it is gone."""
         if (kind, commit) in self._fetched:
             return self._fetched[kind, commit]
         target = self._folder / kind / commit

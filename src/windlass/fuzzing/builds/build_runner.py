@@ -1,4 +1,4 @@
-"""One build of one commit, by the solver's own script: sources in, an archive out."""
+"""Makes one build of a commit with the solver's own script and packs the result."""
 
 import os
 import shutil
@@ -19,12 +19,12 @@ LEAST_SPACE: Final = 16 * 1024 * 1024
 
 
 class BuildFailed(Exception):
-    """The script did not make what it should; says how it ended."""
+    """The build script failed; the message says how."""
 
 
 @dataclass(frozen=True, slots=True)
 class BuildRunner:
-    """Where builds of a solver are made on this machine."""
+    """Makes the builds of a solver on this machine."""
 
     solver: Solver
     mirror: Mirror
@@ -32,7 +32,7 @@ class BuildRunner:
     clock: Clock
 
     async def build(self, commit: str, kind: Kind, log: Path) -> Path:
-        """The archive of one build; what its script said is appended to `log`."""
+        """Makes a build and returns its archive; appends the script's output to `log`."""
         sources = self.folder / "checkout" / kind
         with report_disk_full(self.folder):
             await self.mirror.checkout(commit, sources)
@@ -58,7 +58,7 @@ class BuildRunner:
             return
         how = f"the {kind} build {ended.describe(limits)}"
         if shutil.disk_usage(self.folder).free < LEAST_SPACE:
-            raise DiskFull(f"{how}, and no room is left at {self.folder}: free some there")
+            raise DiskFull(f"{how}, and no disk space is left at {self.folder}; free some")
         raise BuildFailed(how)
 
     def _environment(self, commit: str, kind: Kind) -> Mapping[str, str]:

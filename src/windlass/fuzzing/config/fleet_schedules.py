@@ -1,7 +1,6 @@
 """The pipeline as schedules of a fleet: each role is a job that runs `windlass fuzz …`.
 
-A job carries the solver's whole description to its worker, on standard input, so that no
-file has to be there.
+A job carries the whole solver file on standard input, so that workers need no copy of it.
 """
 
 from typing import Final, Literal, NamedTuple
@@ -26,7 +25,7 @@ class NamedSchedule(NamedTuple):
 
 
 class WorkerCommand(NamedTuple):
-    """How workers call the program, and where it finds what."""
+    """How workers call the program: the bucket, the work folder and the program's name."""
 
     bucket: str
     work: str | None = None
@@ -34,7 +33,7 @@ class WorkerCommand(NamedTuple):
 
 
 def schedules_of(solver: Solver, start: WorkerCommand) -> list[NamedSchedule]:
-    """The four schedules of a solver; leases keep builders and fuzzers that overlap apart."""
+    """Returns the four schedules of a solver; leases keep overlapping runs apart."""
     return [
         NamedSchedule(
             f"fuzz-{solver.name}-{role}",
@@ -51,7 +50,7 @@ def schedules_of(solver: Solver, start: WorkerCommand) -> list[NamedSchedule]:
 
 
 def job_of(solver: Solver, role: Role, start: WorkerCommand) -> JobRequest:
-    """The job of a role, as it would be submitted."""
+    """Returns the job of a role, as it would be submitted."""
     place = solver.role_settings(role)
     argv = [start.program, "fuzz", role, STANDARD_INPUT, "--bucket", start.bucket]
     if start.work is not None:
@@ -73,7 +72,7 @@ def job_of(solver: Solver, role: Role, start: WorkerCommand) -> JobRequest:
 
 
 def timeout_ms(solver: Solver, role: Role) -> int:
-    """How long a role's run may take, with something over for setting up and triage."""
+    """Returns how long a run of a role may take, with a margin for setup and triage."""
     if role == "manager":
         return MANAGER_MS
     if role == "builder":
@@ -88,7 +87,7 @@ def _overlap(role: Role) -> Literal["skip", "allow"]:
 
 
 def _requires(solver: Solver, role: Role) -> list[str]:
-    """All but a manager that asks GitHub work on a copy of the repository."""
+    """Returns the worker requirement: git, except for a manager that uses the GitHub API."""
     return [] if role == "manager" and solver.commits.source == "github" else [GIT]
 
 

@@ -1,6 +1,6 @@
-"""The pipeline as workflows of GitHub Actions: the same cron lines, the same steps.
+"""The pipeline as GitHub Actions workflows, with the same cron lines and the same steps.
 
-Each role is a file. A commit may be given when one is started by hand.
+Each role is a file. A run that is started by hand can name a commit.
 """
 
 from typing import Any, Final, NamedTuple
@@ -13,26 +13,26 @@ from windlass.fuzzing.config.fleet_schedules import timeout_ms
 from windlass.fuzzing.config.solver_file import ROLES, Role, Solver
 
 MINUTE_MS: Final = 60_000
-HOSTED_MS: Final = 345 * MINUTE_MS  # of the 360 minutes that GitHub gives a job of its own
+HOSTED_MS: Final = 345 * MINUTE_MS  # of the 360 minutes that GitHub's runners give a job
 HOSTED: Final = ("ubuntu-", "windows-", "macos-")
 STEP_MINUTES: Final = 15
-NEEDS: Final = {"typefuzz": "fuzz,typefuzz"}  # extras, by engine; all others need no more
+EXTRAS: Final = {"typefuzz": "fuzz,typefuzz"}  # by engine; the others need only `fuzz`
 PACKAGES: Final = {"afl": "sudo apt-get update -qq && sudo apt-get install -qq -y afl++"}
-GIVEN: Final = '${COMMIT:+--commit "$COMMIT"}'
-FOUND: Final = "steps.take.outputs"
+COMMIT_FLAG: Final = '${COMMIT:+--commit "$COMMIT"}'
+TAKE_OUTPUTS: Final = "steps.take.outputs"
 
 
 def workflows_of(solver: Solver, bucket: str, path: str) -> dict[str, str]:
-    """Names and contents of the files; `path` is where the solver's file is in the repository."""
+    """Returns file names and contents; `path` is the solver file's path in the repository."""
     if not bucket.startswith("s3://"):
-        expected = "s3://BUCKET/PREFIX, which the runners of GitHub can reach"
+        expected = "s3://BUCKET/PREFIX, which GitHub's runners can reach"
         raise InvalidInput("bucket", expected, bucket)
     writer = _Writer(solver, bucket, path)
     return {f"fuzz-{solver.name}-{role}.yml": writer.file(role) for role in ROLES}
 
 
 class _Writer:
-    """The files of one solver."""
+    """Writes the files of one solver."""
 
     def __init__(self, solver: Solver, bucket: str, path: str) -> None:
         self._solver = solver
@@ -47,7 +47,7 @@ class _Writer:
                 "workflow_dispatch": {
                     "inputs": {
                         "commit": {
-                            "description": "Take this commit",
+                            "description": "Use this commit",
                             "required": False,
                             "default": "",
                             "type": "string",
@@ -78,7 +78,7 @@ class _Writer:
         return env | dict(place.env) | secrets
 
     def _permissions(self, role: Role) -> dict[str, str]:
-        """What the runs' own token may do: only fuzzers file issues, if anybody does."""
+        """Returns what the run's token may do: only fuzzers may file issues."""
         files = role == "fuzzer" and bool(self._solver.issues)
         return {"contents": "read"} | ({"issues": "write"} if files else {})
 
@@ -88,8 +88,8 @@ class _Writer:
         if role == "fuzzer":
             return self._fuzzer()
         minutes = timeout_ms(self._solver, role) // MINUTE_MS
-        command = f"windlass fuzz {role} {self._path} {GIVEN}"
-        title = "Map coverage" if role == "coverage" else "Look for commits, keep the schedule"
+        command = f"windlass fuzz {role} {self._path} {COMMIT_FLAG}"
+        title = "Map coverage" if role == "coverage" else "Find commits, update the schedule"
         return {
             role: self._job(
                 role, minutes, Step(title, command, _from_inputs()), works=role == "coverage"
@@ -97,9 +97,9 @@ class _Writer:
         }
 
     def _builder(self) -> dict[str, Any]:
-        """Both builds at once, and then one of two ends."""
+        """Runs both builds in parallel, then marks the commit as built or failed."""
         minutes = self._solver.build.timeout_ms // MINUTE_MS + STEP_MINUTES
-        # A build that was cancelled is neither: its lease runs out and it is begun again.
+        # A cancelled build is neither built nor failed: its lease expires and it starts again.
         failed = (
             "needs.build-production.result == 'failure' || needs.build-coverage.result == 'failure'"
         )
@@ -112,9 +112,9 @@ class _Writer:
                 condition="needs.next.outputs.commit != ''",
             )  # fmt: skip
         both = ["next", "build-production", "build-coverage"]
-        jobs["mark-as-built"] = self._mark("builder mark-built", both, "From queue to built")
+        jobs["mark-as-built"] = self._mark("builder mark-built", both, "Mark as built")
         jobs["mark-as-failed"] = self._mark(
-            "builder mark-failed", both, "From queue to failed", f"always() && ({failed})"
+            "builder mark-failed", both, "Mark as failed", f"always() && ({failed})"
         )
         return jobs
 
@@ -133,26 +133,26 @@ class _Writer:
                 condition="needs.select.outputs.commit != ''", works=True,
             ),
             "update-fuzz-count": self._mark(
-                "fuzzer increment", both, "Count it, manage the schedule's size"
+                "fuzzer increment", both, "Count the run, update the schedule"
             ),
             "give-back": self._mark(
-                "fuzzer release", both, "Give the commit back, uncounted",
+                "fuzzer release", both, "Release the commit, uncounted",
                 "always() && (needs.fuzz.result == 'failure' || needs.fuzz.result == 'cancelled')",
             ),
         }  # fmt: skip
 
     def _take(self, role: Role, step: str) -> dict[str, Any]:
-        """The job that finds out which commit the others are about."""
-        command = f"windlass fuzz {role} {step} {self._path} {GIVEN}"
-        title = "The next commit to build" if step == "next" else "The least fuzzed commit"
+        """Returns the job that chooses the commit for the other jobs."""
+        command = f"windlass fuzz {role} {step} {self._path} {COMMIT_FLAG}"
+        title = "Take the next commit" if step == "next" else "Select the least fuzzed commit"
         job = self._job(role, STEP_MINUTES, Step(title, command, _from_inputs(), "take"))
-        job["outputs"] = {name: f"${{{{ {FOUND}.{name} }}}}" for name in ("commit", "token")}
+        job["outputs"] = {name: f"${{{{ {TAKE_OUTPUTS}.{name} }}}}" for name in ("commit", "token")}
         return job
 
     def _mark(
         self, command: str, needs: list[str], title: str, condition: str | None = None
     ) -> dict[str, Any]:
-        """A job about the commit that the first of `needs` took."""
+        """Returns a job about the commit that the first job of `needs` chose."""
         words = f'windlass fuzz {command} {self._path} "$COMMIT" --token="$TOKEN"'
         role: Role = "builder" if command.startswith("builder") else "fuzzer"
         step = Step(title, words, _from_needs(needs[0]))
@@ -162,7 +162,7 @@ class _Writer:
         self, role: Role, minutes: int, step: "Step", *,
         needs: list[str] | None = None, condition: str | None = None, works: bool = False,
     ) -> dict[str, Any]:  # fmt: skip
-        """A job with one step of ours; one that `works` also needs what builds and targets do."""
+        """Returns a job with one step of ours; `works` adds the setup for builds and targets."""
         job: dict[str, Any] = {"needs": [*needs]} if needs else {}
         if condition:
             job["if"] = f"${{{{ {condition} }}}}"
@@ -174,26 +174,26 @@ class _Writer:
         }
 
     def _checkout(self) -> dict[str, Any]:
-        """With its whole history where it is the solver's repository itself."""
+        """Fetches the whole history if the workflow lives in the solver's own repository."""
         own = "://" not in self._solver.repository and "@" not in self._solver.repository
         return {"uses": "actions/checkout@v4"} | ({"with": {"fetch-depth": 0}} if own else {})
 
     def _install(self) -> list[dict[str, Any]]:
-        extras = NEEDS.get(str(self._solver.engine["name"]), "fuzz")
+        extras = EXTRAS.get(str(self._solver.engine["name"]), "fuzz")
         return [
             {"uses": "actions/setup-python@v5", "with": {"python-version": "3.12"}},
             {"name": "Install Windlass", "run": f"pip install 'windlass[{extras}]'"},
         ]
 
     def _set_up(self, role: Role) -> list[dict[str, Any]]:
-        """Packages that an engine needs, and what the solver's file asks for."""
+        """Installs the engine's packages and runs the solver file's `setup` lines."""
         packages = PACKAGES.get(str(self._solver.engine["name"]))
         lines = [*([packages] if packages else []), *self._solver.role_settings(role).setup]
         return [{"name": "Set up", "run": "\n".join(lines)}] if lines else []
 
 
 class Step(NamedTuple):
-    """A step that runs a command of ours, with what it is told through variables."""
+    """A step that runs one of our commands; its inputs arrive in environment variables."""
 
     title: str
     command: str
@@ -206,7 +206,7 @@ class Step(NamedTuple):
 
 
 def _from_inputs() -> dict[str, str]:
-    """Through a variable, so that what a person typed is never part of a command."""
+    """Passes the commit through a variable, so that user input never becomes part of a command."""
     return {"COMMIT": "${{ inputs.commit }}"}
 
 

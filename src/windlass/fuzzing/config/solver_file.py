@@ -1,14 +1,14 @@
-"""A solver's description: one small file, YAML or TOML, that says all the pipeline has to know.
+"""The solver file: a small YAML or TOML file with everything the pipeline needs to know.
 
 ```yaml
 name: toy
-repository: /srv/toy.git        # an address or a path that git understands
+repository: /srv/toy.git        # a URL or path for git
 branch: main
-bucket: s3://fuzzing            # default: a directory of this machine
+bucket: s3://fuzzing            # default: a directory on this machine
 build:
   production: [./build.sh, production]
   coverage: [./build.sh, coverage]
-binaries: [toy]                 # made by the build, named from the top of the repository
+binaries: [toy]                 # what the build makes, relative to the repository
 tests: ['tests/*.txt']
 engine: {name: command, argv: ['{binaries}/toy', '{input}']}
 budget: 6h
@@ -28,7 +28,10 @@ from windlass.domain.clauses import parse_clause
 from windlass.domain.cron import Cron
 from windlass.domain.errors import InvalidInput
 from windlass.domain.quantities import parse_duration_ms, parse_size
+from windlass.domain.suggest import did_you_mean
 from windlass.fuzzing.buckets.layout import check_name
+from windlass.fuzzing.config.settings import convert_settings
+from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.state.rules import EXTENSIONS
 
 Role = Literal["manager", "builder", "fuzzer", "coverage"]
@@ -47,12 +50,12 @@ ROLES: Final[tuple[Role, ...]] = ("manager", "builder", "fuzzer", "coverage")
 
 
 class CommitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where new commits are looked for, and which of them count.
+    """Where the manager looks for new commits, and which of them count.
 
-    `source` git asks the repository itself, github the API at `api` (for `project`,
-    OWNER/NAME, by default taken from the repository's address). `window` today passes over
-    commits from before the day of the last look and the one before it; all takes every one.
-    `fresh` is how many of the newest are looked at when there is nothing to go on from.
+    `source: git` reads the repository itself; `github` uses the API at `api`, for `project`
+    (OWNER/NAME, by default from the repository's URL). `window: today` skips commits older
+    than the day before the last check; `all` takes every commit. `fresh` is how many of the
+    newest commits to take when there is no last checked commit to continue from.
     """
 
     source: Literal["git", "github"] = "git"
@@ -64,9 +67,9 @@ class CommitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class BuildSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How both binaries are built: one command each, an argv; `timeout` is for each of them.
+    """How to build both binaries: one command (argv) each; `timeout` applies to each of them.
 
-    A build that crashes with its builder is begun again, at most `tries` times in all.
+    A build whose builder crashes is started again, at most `tries` times in all.
     """
 
     production: tuple[str, ...]
@@ -86,10 +89,10 @@ class BuildSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class RoleSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the jobs of a role ask of the fleet, and when they run.
+    """When the jobs of a role run, and what they need from the fleet.
 
-    `runs_on` and `setup` are for GitHub Actions: the runner, and lines of shell that prepare it
-    for builds and targets. `secrets` are the fleet's, or those of the project there.
+    `runs_on` and `setup` are for GitHub Actions: the runner, and shell lines that prepare it
+    for builds and targets. `secrets` are names of the fleet's or the GitHub project's secrets.
     """
 
     cron: str = ""
@@ -103,7 +106,7 @@ class RoleSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class Solver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One solver. `budget` is how long a fuzzer's run takes, setting up included."""
+    """One solver. `budget` is how long a fuzzer's run takes, including setup."""
 
     name: str
     repository: str
@@ -135,20 +138,20 @@ class Solver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return parse_size(self.memory, "memory")
 
     def role_settings(self, role: Role) -> RoleSettings:
-        """Where a role runs; its cron line is the usual one unless another is given."""
-        place = self.roles.get(role, RoleSettings())
-        return place if place.cron else msgspec.structs.replace(place, cron=CRON[role])
+        """Returns the settings of a role, with the default cron line if the file gives none."""
+        settings = self.roles.get(role, RoleSettings())
+        return settings if settings.cron else msgspec.structs.replace(settings, cron=CRON[role])
 
 
 def load_named(name: str) -> Solver:
-    """The solver of a file, of a name, or of standard input."""
+    """Loads a solver from a file, by name, or from standard input."""
     if name == STANDARD_INPUT:
         return parse_solver(sys.stdin.buffer.read(LONGEST), Path("standard input"))
     return load_solver(find_solver(name))
 
 
 def find_solver(name_or_path: str) -> Path:
-    """A file, or the name of one in this folder or in `solvers/`."""
+    """Finds a solver file by path, or by name in this folder or in `solvers/`."""
     path = Path(name_or_path)
     if path.suffix in SUFFIXES:
         return path
@@ -159,13 +162,22 @@ def find_solver(name_or_path: str) -> Path:
         if (file := Path(folder, name_or_path + suffix)).is_file()
     ]
     if not found:
-        expected = "a solver's file, or the name of one in this folder or in solvers/"
-        raise InvalidInput("solver", f"{expected} (.yaml, .toml)", name_or_path)
+        known = sorted({file.stem for folder in FOLDERS for file in _solver_files(folder)})
+        raise InvalidSetting(
+            "solver",
+            f"solver {name_or_path} does not exist: there is no {name_or_path}.yaml or .toml in "
+            f"this folder or in solvers/{did_you_mean(name_or_path, known)}",
+            name_or_path,
+        )
     return found[0]
 
 
+def _solver_files(folder: str) -> list[Path]:
+    return [file for suffix in SUFFIXES for file in Path(folder).glob(f"*{suffix}")]
+
+
 def load_solver(path: Path) -> Solver:
-    """The solver that a file describes; a relative repository is seen from the file."""
+    """Loads a solver file; a relative repository path is relative to the file."""
     solver = parse_solver(_content(path), path)
     repository = path.parent / solver.repository
     if not _is_address(solver.repository) and repository.exists():
@@ -174,17 +186,15 @@ def load_solver(path: Path) -> Solver:
 
 
 def parse_solver(content: bytes, path: Path) -> Solver:
-    """The same from what a file holds; every mistake is named with its field."""
+    """Parses the content of a solver file; errors name the key that is wrong."""
     try:
         text = content.decode()
         data = tomllib.loads(text) if path.suffix == ".toml" else yaml.safe_load(text)
     except (UnicodeDecodeError, yaml.YAMLError, ValueError, RecursionError) as error:
         kind = "TOML" if path.suffix == ".toml" else "YAML"
-        raise InvalidInput(str(path), kind, " ".join(str(error).split())) from None
-    try:
-        solver = msgspec.convert(data, Solver)
-    except msgspec.ValidationError as error:
-        raise InvalidInput(str(path), "the description of a solver", str(error)) from None
+        problem = " ".join(str(error).split())
+        raise InvalidSetting(str(path), f"{path} is not valid {kind}: {problem}") from None
+    solver = convert_settings(data, Solver, str(path))
     _check(solver)
     return solver
 
@@ -194,7 +204,8 @@ def _content(path: Path) -> bytes:
         with path.open("rb") as file:
             content = file.read(LONGEST + 1)
     except OSError as error:
-        raise InvalidInput("solver", f"a readable file ({error.strerror})", str(path)) from None
+        message = f"cannot read {path}: {error.strerror}"
+        raise InvalidSetting("solver", message, str(path)) from None
     if len(content) > LONGEST:
         raise InvalidInput("solver", f"a file of at most {LONGEST} bytes", str(path))
     return content
@@ -207,7 +218,7 @@ def _is_address(repository: str) -> bool:
 def _check(solver: Solver) -> None:
     check_name(solver.name)
     if not solver.repository or solver.repository.startswith("-"):
-        raise InvalidInput("repository", "an address or a path", solver.repository)
+        raise InvalidInput("repository", "a URL or a path", solver.repository)
     if not solver.branch or solver.branch.startswith("-"):
         raise InvalidInput("branch", "the name of a branch", solver.branch)
     for field, command in (
@@ -216,7 +227,7 @@ def _check(solver: Solver) -> None:
         ("binaries", solver.binaries),
     ):
         if not command:
-            raise InvalidInput(field, "a list that is not empty", list(command))
+            raise InvalidInput(field, "a non-empty list", list(command))
     if not isinstance(solver.engine.get("name"), str):
         raise InvalidInput("engine.name", "the name of an engine", solver.engine.get("name"))
     for least, field, number in (
@@ -227,22 +238,22 @@ def _check(solver: Solver) -> None:
         if number < least:
             raise InvalidInput(field, f"at least {least}", number)
     for wrong in (e for e in solver.commits.extensions if not e.startswith(".")):
-        raise InvalidInput("commits.extensions", "extensions such as .cpp", wrong)
+        raise InvalidInput("commits.extensions", "file extensions such as .cpp", wrong)
     _check_quantities(solver)
 
 
 def _check_quantities(solver: Solver) -> None:
-    """Reading them once is checking them."""
+    """Parses all durations, sizes, cron lines and requirements, to check them."""
     for field, value in (
         ("budget", solver.budget_ms),
         ("input_timeout", solver.input_timeout_ms),
         ("build.timeout", solver.build.timeout_ms),
     ):
         if value == 0:
-            raise InvalidInput(field, "more than nothing", 0)
+            raise InvalidInput(field, "more than 0", 0)
     _ = solver.memory_bytes, solver.build.memory_bytes
     for role in ROLES:
-        place = solver.role_settings(role)
-        Cron(place.cron, field=f"roles.{role}.")
-        for clause in place.requires:
+        settings = solver.role_settings(role)
+        Cron(settings.cron, field=f"roles.{role}.")
+        for clause in settings.requires:
             parse_clause(clause, f"roles.{role}.requires")

@@ -1,4 +1,4 @@
-"""Which functions a commit touches, from its diff and the sources after it."""
+"""Finds the functions that a commit changes, from its diff and the new sources."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ _HUNK: Final = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
 
 
 class Hunk(NamedTuple):
-    """Lines of a file after the commit; a pure deletion is the two lines around it."""
+    """Changed lines of a file after the commit; for a pure deletion, the two lines around it."""
 
     path: str
     first: int
@@ -20,7 +20,7 @@ class Hunk(NamedTuple):
 
 
 def hunks_of(diff: str) -> list[Hunk]:
-    """The places that a diff without context (`-U0`) names."""
+    """Parses the hunks of a diff without context (`-U0`)."""
     path = ""
     found = []
     for line in diff.splitlines():
@@ -34,9 +34,9 @@ def hunks_of(diff: str) -> list[Hunk]:
 
 
 def changed_functions(hunks: Iterable[Hunk], sources: Mapping[str, str]) -> list[ChangedFunction]:
-    """The functions that the hunks lie in.
+    """Returns the functions that contain the hunks.
 
-    A file in which no function is found at all is named by its lines alone.
+    A file without any function is represented by its changed lines.
     """
     found: dict[ChangedFunction, None] = {}
     for hunk in hunks:

@@ -1,8 +1,7 @@
-"""The map: `path:signature:line` of a function, and the tests that reach it.
+"""The coverage map: `path:signature:line` of a function, and the tests that reach it.
 
-Lines move with every commit, signatures seldom. So a function is looked for by path and
-signature first, then by signature in another file (it was moved), then by the lines of its
-file (it was renamed).
+Lines move with every commit, signatures rarely do. A function is therefore looked up by path
+and signature, then by signature in another file (it was moved), then by line (it was renamed).
 """
 
 import gzip
@@ -13,7 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput
+from windlass.fuzzing.errors import InvalidSetting
 
 VERSION: Final = 1
 _TEMPLATE: Final = re.compile(r"<[^<>]*>")
@@ -27,11 +26,12 @@ class Function(NamedTuple):
     line: int
 
     def key(self) -> str:
+        """Returns the key in the stored map."""
         return f"{self.path}:{self.signature}:{self.line}"
 
 
 class ChangedFunction(NamedTuple):
-    """A function that a commit touches: its name as the source has it, and its lines."""
+    """A function that a commit changes: its name in the source, and its lines."""
 
     path: str
     name: str
@@ -40,7 +40,7 @@ class ChangedFunction(NamedTuple):
 
 
 class _Stored(msgspec.Struct, kw_only=True):
-    """As it is written: names of tests once, functions with the numbers of their tests."""
+    """The stored form: each test name once, and per function the numbers of its tests."""
 
     version: int = VERSION
     commit: str
@@ -57,24 +57,23 @@ class CoverageMap:
 
     @property
     def tests(self) -> list[str]:
-        """All tests that reach anything."""
+        """Returns all tests that reach any function."""
         return sorted({test for tests in self.functions.values() for test in tests})
 
     def merged(self, other: "CoverageMap") -> "CoverageMap":
-        """With what another shard has seen of the same commit."""
+        """Returns this map combined with another shard of the same commit."""
         if other.commit != self.commit:
-            expected = f"a shard of commit {self.commit}"
-            raise InvalidInput("coverage shard", expected, other.commit)
+            message = f"cannot merge coverage shards of {self.commit} and {other.commit}"
+            raise InvalidSetting("coverage shard", message, other.commit)
         both = dict(self.functions)
         for function, tests in other.functions.items():
             both[function] = both.get(function, frozenset()) | tests
         return CoverageMap(self.commit, both)
 
     def tests_reaching(self, changed: Sequence[ChangedFunction]) -> list[str]:
-        """The tests that reach any of these functions, the rarest first.
+        """Returns the tests that reach any of these functions, the rarest first.
 
-        Rare is a test for which few others stand in: one that reaches a changed function
-        which hardly any test reaches.
+        A test is rare if it reaches a changed function that few other tests reach.
         """
         rank: dict[str, int] = {}
         for one in changed:
@@ -96,7 +95,7 @@ class CoverageMap:
 
 
 def _by_lines(here: Iterable[Function], changed: ChangedFunction) -> list[Function]:
-    """Those that began within the lines, and the last that began before them."""
+    """Returns the functions that start within the lines, and the last one before them."""
     ordered = sorted(here, key=lambda function: function.line)
     inside = [f for f in ordered if changed.first <= f.line <= changed.last]
     before = [f for f in ordered if f.line < changed.first]
@@ -104,10 +103,10 @@ def _by_lines(here: Iterable[Function], changed: ChangedFunction) -> list[Functi
 
 
 def same_name(signature: str, name: str) -> bool:
-    """Whether a signature of the map is that of a function named so in the source.
+    """Returns whether a signature of the map belongs to the function that the source names.
 
-    The source may leave out namespaces, which stand around it, and the map leaves out
-    nothing: `ns::Parser::parse(std::string const&)` is `Parser::parse`.
+    The source may omit enclosing namespaces, the map never does:
+    `ns::Parser::parse(std::string const&)` matches `Parser::parse`.
     """
     full = plain_name(signature)
     wanted = plain_name(name)
@@ -115,7 +114,7 @@ def same_name(signature: str, name: str) -> bool:
 
 
 def plain_name(signature: str) -> str:
-    """A function's qualified name without parameters, template arguments and return type."""
+    """Returns the qualified name without parameters, template arguments and return type."""
     text = signature.replace("(anonymous namespace)::", "")
     while (shorter := _TEMPLATE.sub("", text)) != text:
         text = shorter
@@ -126,7 +125,7 @@ def plain_name(signature: str) -> str:
 
 
 def encode(found: CoverageMap) -> bytes:
-    """Compressed JSON, the same bytes for the same map."""
+    """Encodes a map as compressed JSON; equal maps give equal bytes."""
     tests = found.tests
     number = {test: n for n, test in enumerate(tests)}
     functions = {
@@ -138,13 +137,14 @@ def encode(found: CoverageMap) -> bytes:
 
 
 def decode(data: bytes) -> CoverageMap:
-    """What `encode` made; raises when it is something else."""
+    """Decodes a map; raises if the data is something else."""
     try:
         stored = msgspec.json.decode(gzip.decompress(data), type=_Stored)
     except (OSError, EOFError, msgspec.MsgspecError) as error:
-        raise InvalidInput("coverage map", "one written by the mapper", str(error)) from None
+        raise InvalidSetting("coverage map", f"cannot read the coverage map: {error}") from None
     if stored.version != VERSION:
-        raise InvalidInput("coverage map", f"one of version {VERSION}", stored.version)
+        message = f"cannot read a coverage map of version {stored.version}, only of {VERSION}"
+        raise InvalidSetting("coverage map", message, stored.version)
     functions = {
         _parse(key): frozenset(stored.tests[n] for n in numbers)
         for key, numbers in stored.functions.items()

@@ -1,7 +1,7 @@
-"""`afl`: targets built with `afl-cc` or `afl-clang-fast`, by `afl-fuzz` on every core.
+"""`afl`: fuzzes targets built with `afl-cc` or `afl-clang-fast`, one `afl-fuzz` per core.
 
-One main instance and a secondary one for each further core share a folder. What they
-leave there is read when they have ended.
+One main instance and a secondary instance per further core share a folder. Their results are
+collected when they have ended.
 """
 
 import asyncio
@@ -13,7 +13,6 @@ from typing import Final
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput
 from windlass.fuzzing.engines.engine import (
     Campaign,
     EngineFailed,
@@ -25,10 +24,11 @@ from windlass.fuzzing.engines.engine import (
 )
 from windlass.fuzzing.engines.signature import crashed, title_of
 from windlass.fuzzing.engines.tool_runner import ToolRunner, files_in, last_line
+from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.processes.runner import MIB, ExitStatus, Limits
 
 SLACK_MS: Final = 30_000
-# No screen, no questions about the machine's settings, no core of its own to sit on.
+# No user interface, no checks of the machine's settings, no CPU pinning.
 VARIABLES: Final = {
     "AFL_NO_UI": "1",
     "AFL_SKIP_CPUFREQ": "1",
@@ -42,9 +42,9 @@ UNTIL_BUG: Final = {"AFL_BENCH_UNTIL_CRASH": "1"}
 
 
 class AflOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """`argv` is the target, `@@` its input; `flags` go to afl-fuzz, such as `-x DICTIONARY`.
+    """`argv` is the target, with `@@` for its input; `flags` go to afl-fuzz.
 
-    `memory_bound: false` is for targets with sanitizers, which map more than they use.
+    Set `memory_bound: false` for targets with sanitizers, which map more memory than they use.
     """
 
     argv: list[str]
@@ -53,7 +53,7 @@ class AflOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class AflEngine:
-    """An engine over the programs of AFL++."""
+    """The engine for AFL++."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -112,7 +112,7 @@ class AflEngine:
         return ended.ok and into.exists() and into.stat().st_size < path.stat().st_size
 
     async def prune(self, corpus: Path, into: Path, budget_ms: int) -> bool:
-        """`afl-cmin` wants to make its folder itself."""
+        """Runs `afl-cmin`, which insists on creating its output folder."""
         made = self._target.scratch / "cmin"
         shutil.rmtree(made, ignore_errors=True)
         argv = ["afl-cmin", "-i", str(corpus), "-o", str(made), *self._limits(), "--"]
@@ -139,7 +139,7 @@ class AflEngine:
         ]  # fmt: skip
 
     def _seeds(self, campaign: Campaign) -> Path:
-        """Empty files are left out, for afl-fuzz refuses a folder of nothing else."""
+        """Copies the seeds without empty files: afl-fuzz refuses a folder with nothing else."""
         seeds = self._tools.folder("seeds")
         for path in [*campaign.seeds, *files_in(campaign.corpus)]:
             if path.stat().st_size:
@@ -157,12 +157,13 @@ class AflEngine:
         on_output: Callable[[str], None] | None = None,
     ) -> tuple[ExitStatus, str]:
         if argv[0].startswith("afl-") and shutil.which(argv[0]) is None:
-            raise InvalidInput("engine", "afl++ to be installed (its package is afl++)", argv[0])
+            message = f"{argv[0]} is not installed; install the package afl++"
+            raise InvalidSetting("engine", message, argv[0])
         return await self._tools.run(argv, limits, VARIABLES | dict(variables or {}), on_output)
 
 
 def _statistics(shared: Path) -> Statistics:
-    """The sum over all instances."""
+    """Returns the sum over all instances."""
     count = Statistics()
     for path in shared.glob("*/fuzzer_stats"):
         lines = (line.partition(":") for line in path.read_text().splitlines())
@@ -174,7 +175,7 @@ def _statistics(shared: Path) -> Statistics:
 
 
 def _collect(shared: Path, campaign: Campaign) -> int:
-    """Copy crashes and new inputs out of AFL's folders, each content once."""
+    """Copies crashes and new inputs out of AFL's folders, each content once."""
     for path in shared.glob("*/crashes/id*"):
         _copy(path, campaign.crashes, "crash-")
     return sum(_copy(path, campaign.corpus, "") for path in shared.glob("*/queue/id*"))

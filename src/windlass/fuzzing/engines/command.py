@@ -1,8 +1,8 @@
-"""`command`: any program that reads an input, with its exit codes mapped.
+"""`command`: fuzzes any program that reads a file, by its exit codes.
 
-Inputs come from a generator of the solver's own, or from changing tests and what was kept
-of earlier runs. Without coverage to go by, an input is kept when the program behaves in a
-way not seen before: another exit code, or other words in what it says.
+Inputs come from a generator that the solver provides, or from mutating tests and the corpus.
+There is no coverage feedback; an input is kept if the program behaves in a new way: another
+exit code, or different words in its output.
 """
 
 import hashlib
@@ -28,18 +28,18 @@ from windlass.fuzzing.engines.tool_runner import ToolRunner, files_in, last_line
 from windlass.fuzzing.processes.runner import ExitStatus, Limits
 
 MOST_KEPT: Final = 2_000
-BORROW_FROM: Final = 50  # other inputs that lend words to one
+BORROW_FROM: Final = 50  # other inputs from which a mutation may copy words
 PROGRESS_EVERY: Final = 25
-OUTPUT_CHARS: Final = 4_096  # characters of output by which behaviour is told apart
+OUTPUT_CHARS: Final = 4_096  # characters of output that we compare to detect new behaviour
 
 
 class CommandOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What the solver's description says of this engine.
+    """The options of this engine in the solver file.
 
-    `argv` is the program, `{input}` stands for the file and `{binaries}` for the build's
-    folder. `generate`, if given, writes `{output}` from `{test}` and the number `{seed}`.
-    What ends by a signal is a bug whatever the lists say; a code in no list is
-    `unsupported`. `sanitizer` leaves out the bound on address space.
+    `argv` is the program; `{input}` is replaced by the file and `{binaries}` by the build's
+    folder. `generate`, if given, writes `{output}` from `{test}` and the number `{seed}`. A
+    program killed by a signal is always a bug; an exit code in no list is `unsupported`.
+    `sanitizer` disables the limit on address space.
     """
 
     argv: list[str]
@@ -51,7 +51,7 @@ class CommandOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class CommandEngine:
-    """An engine for programs that know nothing of fuzzing."""
+    """The engine for programs that know nothing of fuzzing."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -67,12 +67,11 @@ class CommandEngine:
         return Verdict(kind, title_of(output, ended) if kind == "bug" else "", output)
 
     async def fuzz(self, campaign: Campaign) -> Statistics:
-        """As many loops as there are cores; they share what was kept."""
+        """Runs one loop per core; the loops share their pool of inputs."""
         pool = [path.read_bytes() for path in [*campaign.seeds, *files_in(campaign.corpus)]]
         if not pool:
             raise EngineFailed(
-                "expected tests or a corpus to begin with, got none; name tests in the "
-                "solver's description"
+                "there are no tests and no corpus to start from; set `tests` in the solver file"
             )
         loop = _FuzzLoop(self, campaign, pool, self._target)
         began = self._target.clock.now_ms()
@@ -82,15 +81,15 @@ class CommandEngine:
         return loop.statistics
 
     async def shrink(self, path: Path, into: Path, budget_ms: int) -> bool:  # noqa: ARG002
-        """It has no minimiser of its own."""
+        """Returns False: this engine has no minimiser."""
         return False
 
     async def prune(self, corpus: Path, into: Path, budget_ms: int) -> bool:  # noqa: ARG002
-        """It sees no coverage."""
+        """Returns False: this engine sees no coverage."""
         return False
 
     async def make(self, base: bytes, others: list[bytes]) -> Path:
-        """A new input, in a file of its own."""
+        """Writes a new input to a file and returns its path."""
         path = self._tools.path("input")
         if not self._options.generate:
             path.write_bytes(mutate(base, others, self._target.chance.fraction))
@@ -130,7 +129,7 @@ class CommandEngine:
 
 
 class _FuzzLoop:
-    """One campaign: the pool of inputs, what was seen, and the count."""
+    """One campaign: the pool of inputs, the behaviours seen, and the statistics."""
 
     def __init__(
         self, engine: CommandEngine, campaign: Campaign, pool: list[bytes], target: Target
@@ -144,7 +143,7 @@ class _FuzzLoop:
         self.statistics = Statistics()
 
     async def run_until(self, deadline_ms: int) -> None:
-        """Make an input, judge it, keep it or not, until the time is over."""
+        """Makes, runs and sorts inputs until the time is over."""
         while self._target.clock.now_ms() < deadline_ms and not self._enough():
             path = await self._engine.make(self._pick(), [self._pick() for _ in range(BORROW_FROM)])
             verdict = await self._engine.classify(path)
@@ -155,7 +154,7 @@ class _FuzzLoop:
         return self._campaign.until_bug and self.statistics.bugs > 0
 
     def _pick(self) -> bytes:
-        """Half of the time a test, the first ones (the rarest) more often than the last."""
+        """Picks a test half of the time, preferring the first (rarest) ones; else any input."""
         draw = self._target.chance.fraction
         tests = len(self._campaign.seeds)
         if tests and draw() < 0.5:
@@ -177,7 +176,7 @@ class _FuzzLoop:
             self._campaign.on_progress(count)
 
     def _keep_bug(self, path: Path, title: str) -> None:
-        """The first, and every smaller one, of each bug."""
+        """Keeps the first input of each bug, and then every smaller one."""
         size = path.stat().st_size
         if size < self._titles.get(title, size + 1):
             self._titles[title] = size

@@ -1,7 +1,6 @@
-"""`libfuzzer`: targets built with `clang -fsanitize=fuzzer`, by their own driver.
+"""`libfuzzer`: fuzzes targets built with `clang -fsanitize=fuzzer`, with their own driver.
 
-The driver forks as many times as there are cores, goes on after a crash, and bounds time
-and memory of each input by itself.
+The driver forks once per core, continues after a crash, and limits time and memory per input.
 """
 
 import os
@@ -26,15 +25,15 @@ from windlass.fuzzing.engines.signature import title_of
 from windlass.fuzzing.engines.tool_runner import ToolRunner, last_line
 from windlass.fuzzing.processes.runner import MIB, ExitStatus, Limits
 
-SLACK_MS: Final = 30_000  # the driver ends by itself; this is for one that does not
-LOG: Final = 16 * MIB  # a target that crashes all the time writes far more in a long run
+SLACK_MS: Final = 30_000  # how much longer than its time limit the driver may run
+LOG: Final = 16 * MIB  # a target that keeps crashing writes far more in a long run
 _STATUS: Final = re.compile(r"^#(\d+): cov: .* oom/timeout/crash: (\d+)/(\d+)/(\d+)", re.MULTILINE)
 TIMEOUT_CODE: Final = 70
 MEMORY_CODE: Final = 71
 
 
 class LibFuzzerOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """`binary` is the target among the build's files; `flags` go to it as they are."""
+    """`binary` is the target among the build's files; `flags` are passed to it unchanged."""
 
     binary: str
     flags: list[str] = []
@@ -42,7 +41,7 @@ class LibFuzzerOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True)
 
 
 class LibFuzzerEngine:
-    """An engine over libFuzzer's own command line."""
+    """The engine for libFuzzer targets."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -66,7 +65,7 @@ class LibFuzzerEngine:
         return Verdict("bug", title_of(output, ended), output)
 
     async def fuzz(self, campaign: Campaign) -> Statistics:
-        """In fork mode; the inputs to begin with are read from a folder of their own."""
+        """Runs the target in fork mode, with the seeds in a separate folder."""
         seeds = self._tools.folder("seeds")
         for number, path in enumerate(campaign.seeds):
             shutil.copyfile(path, seeds / f"{number:06d}-{path.name}")
@@ -81,9 +80,9 @@ class LibFuzzerEngine:
         ]  # fmt: skip
         count = Statistics()
 
-        def on_output(said: str) -> None:
+        def on_output(output: str) -> None:
             nonlocal count
-            newer = _statistics(said)
+            newer = _statistics(output)
             if newer.executions > count.executions:
                 count = newer
                 campaign.on_progress(count)
@@ -102,7 +101,7 @@ class LibFuzzerEngine:
         return count
 
     async def shrink(self, path: Path, into: Path, budget_ms: int) -> bool:
-        """By `-minimize_crash`, which shrinks by leaps and needs a bound in time."""
+        """Runs `-minimize_crash`, which needs a time limit."""
         seconds = max(budget_ms // 1000, 1)
         shutil.copyfile(path, into)
         flags = ["-minimize_crash=1", f"-max_total_time={seconds}", *self._guards()]
@@ -112,7 +111,7 @@ class LibFuzzerEngine:
         return into.stat().st_size < path.stat().st_size
 
     async def prune(self, corpus: Path, into: Path, budget_ms: int) -> bool:
-        """By `-merge`, which keeps what adds coverage, the smallest first."""
+        """Runs `-merge`, which keeps the smallest inputs that add coverage."""
         ended, _ = await self._run(["-merge=1", *self._guards(), str(into), str(corpus)], budget_ms)
         return ended.ok
 

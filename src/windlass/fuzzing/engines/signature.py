@@ -1,8 +1,8 @@
-"""What tells two bugs apart: the place and the kind of a failure, without what varies.
+"""Identifies a bug by the place and kind of the failure, without the parts that vary.
 
-Line numbers, addresses, temporary names and values differ between two inputs, and between
-two commits, that show the same bug. They are left out, so that the signature of a bug
-stays what it is while the code around it moves.
+Line numbers, addresses, temporary names and values differ between two inputs, or two commits,
+that show the same bug. The signature leaves them out, so that it stays the same while the code
+around the bug changes.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from windlass.fuzzing.processes.runner import ExitStatus, signal_name
 FRAMES: Final = 3
 KEY_LENGTH: Final = 16
 TITLE_LENGTH: Final = 200
-SHELL_SIGNALS: Final = 128  # a shell reports a signal as this plus its number
+SHELL_SIGNALS: Final = 128  # a shell reports a signal as this number plus the signal's
 
 _FRAME: Final = re.compile(r"^\s*#\d+ 0x[0-9a-f]+ in (.+?)(?: \(.*\)| [^ ]*)?$", re.MULTILINE)
 _SANITIZER: Final = re.compile(r"ERROR: (\w+Sanitizer|libFuzzer): ([\w-]+(?: [\w-]+)?)")
@@ -43,12 +43,12 @@ OUT_OF_MEMORY: Final = ("std::bad_alloc", "out of memory", "MemoryError", "Canno
 
 
 def key_of(title: str) -> str:
-    """The name under which a bug is kept."""
+    """Returns the key under which a bug is stored."""
     return hashlib.sha256(title.encode()).hexdigest()[:KEY_LENGTH]
 
 
 def title_of(output: str, ended: ExitStatus) -> str:
-    """One line that stays the same for the same bug."""
+    """Returns one line that is the same for all inputs that show the same bug."""
     for describe in (_sanitizer, _undefined, _assertion, _thrown):
         if (title := describe(output)) is not None:
             return title[:TITLE_LENGTH]
@@ -56,19 +56,19 @@ def title_of(output: str, ended: ExitStatus) -> str:
 
 
 def crashed(ended: ExitStatus) -> bool:
-    """Whether a signal ended the program, told by itself or by a shell around it."""
+    """Returns whether a signal ended the program, directly or reported by a shell."""
     return signal_of(ended.code) is not None
 
 
 def signal_of(code: int) -> int | None:
-    """The signal behind an exit code, if there is one."""
+    """Returns the signal that an exit code stands for, if any."""
     if code < 0:
         return -code
     return code - SHELL_SIGNALS if SHELL_SIGNALS < code < SHELL_SIGNALS + 32 else None
 
 
 def normalise(text: str) -> str:
-    """A line without addresses, folders and numbers."""
+    """Removes addresses, folders and numbers from a line."""
     for pattern, instead in _VARYING:
         text = pattern.sub(instead, text)
     return " ".join(text.split())
@@ -89,7 +89,7 @@ def _sanitizer(output: str) -> str | None:
 
 
 def _function(frame: str) -> str:
-    """A frame's function without its parameters, which templates make endless."""
+    """Returns the function of a stack frame without its (possibly endless) parameters."""
     return frame.partition("(")[0].strip() or frame
 
 
@@ -118,7 +118,7 @@ def _thrown(output: str) -> str | None:
 
 
 def _plain(output: str, ended: ExitStatus) -> str:
-    """Without anything better: how it ended, and the last it said."""
+    """Falls back to the exit status and the last line of output."""
     number = signal_of(ended.code)
     how = f"exit code {ended.code}" if number is None else signal_name(number)
     said = [line for line in output.splitlines() if line.strip()]

@@ -1,4 +1,4 @@
-"""Where an engine works: folders of its own, and programs run in them within bounds."""
+"""Runs an engine's programs within limits, in folders of its own."""
 
 import asyncio
 import os
@@ -14,19 +14,19 @@ OUTPUT_EVERY_MS: Final = 1_000
 
 
 class ToolRunner:
-    """The scratch folder of one engine, shared by all that it runs at the same time."""
+    """The scratch folder of one engine, shared by everything it runs at the same time."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
         self._number = 0
 
     def path(self, name: str) -> Path:
-        """A name that nobody has used."""
+        """Returns an unused path."""
         self._number += 1
         return self._target.scratch / f"{name}-{self._number}"
 
     def folder(self, name: str) -> Path:
-        """A new folder."""
+        """Creates a new folder."""
         folder = self.path(name)
         folder.mkdir()
         return folder
@@ -38,9 +38,9 @@ class ToolRunner:
         variables: Mapping[str, str] | None = None,
         on_output: Callable[[str], None] | None = None,
     ) -> tuple[ExitStatus, str]:
-        """Run a program in a folder that goes with it; how it ended, and the last it said.
+        """Runs a program in a temporary folder; returns its exit status and latest output.
 
-        `heard` gets what it said last every few seconds, for programs that run for hours.
+        `on_output` gets the latest output every second, for programs that run for hours.
         """
         folder = self.folder("run")
         log = folder / "log"
@@ -64,7 +64,7 @@ class ToolRunner:
 
 
 async def run_concurrently(works: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Do all of it at the same time; the first that fails ends the others and is raised."""
+    """Runs all coroutines at once; the first failure cancels the others and is raised."""
     try:
         async with asyncio.TaskGroup() as group:
             for work in works:
@@ -74,11 +74,11 @@ async def run_concurrently(works: Iterable[Coroutine[Any, Any, None]]) -> None:
 
 
 def last_line(output: str) -> str:
-    """The last line a program said, for an error."""
+    """Returns the last line of a program's output, for an error message."""
     lines = [line for line in output.splitlines() if line.strip()]
-    return lines[-1].strip() if lines else "it said nothing"
+    return lines[-1].strip() if lines else "it printed nothing"
 
 
 def files_in(folder: Path) -> list[Path]:
-    """The files of a folder, in order of their names."""
+    """Returns the files of a folder, sorted by name."""
     return sorted(path for path in folder.iterdir() if path.is_file())

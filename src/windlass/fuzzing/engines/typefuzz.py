@@ -1,8 +1,8 @@
-"""`typefuzz`: SMT formulas changed within their types, the answers of two solvers compared.
+"""`typefuzz`: mutates SMT formulas within their types and compares the answers of two solvers.
 
-The fuzzer itself comes from the package yinyang. It walks through its seeds once and
-gives up at one that it cannot read, so it is started with one seed after another until the
-budget is spent, on every core and in folders of its own.
+The fuzzer comes from the package yinyang. It goes through its seeds once and gives up at one
+it cannot read. We therefore start it with one seed after another until the budget is used up,
+on every core and in separate folders.
 """
 
 import hashlib
@@ -29,11 +29,12 @@ from windlass.fuzzing.engines.engine import (
 )
 from windlass.fuzzing.engines.signature import crashed, title_of
 from windlass.fuzzing.engines.tool_runner import ToolRunner, files_in, last_line, run_concurrently
+from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.processes.runner import Limits
 
 CVC5: Final = f"{sys.executable} {Path(__file__).with_name('cvc5_program.py')}"
-SHORTEST_MS: Final = 1_000  # a start for less than this is not worth it
-BAD_SEED: Final = 3  # it calls it an internal error, and it comes of what a seed holds
+SHORTEST_MS: Final = 1_000  # starting typefuzz for less time than this is not worth it
+BAD_SEED: Final = 3  # typefuzz calls this an internal error; the seed causes it
 FAILED: Final = (2, 4, 5)  # usage, a solver that cannot be run, disk full
 _CALLS: Final = re.compile(r"Performed (\d+) solver calls")
 _VALID: Final = re.compile(r"(\d+) valid")
@@ -47,10 +48,10 @@ _REFUSED: Final = ("(error ", "unsupported", "Parse Error", "Unimplemented")
 
 
 class TypefuzzOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """`solvers` are two or more command lines, to which a file's name is added.
+    """`solvers` are two or more command lines, to which a file name is appended.
 
-    `{binaries}` is the folder of the build, `{cvc5}` the one of cvc5's wheel, `{z3}` that of
-    z3's. `iterations` is how often each seed is changed before the next one.
+    `{binaries}` is the folder of the build; `{cvc5}` and `{z3}` are the programs from the
+    wheels. `iterations` is how often each seed is mutated before the next one.
     """
 
     solvers: list[str]
@@ -59,14 +60,14 @@ class TypefuzzOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class TypefuzzEngine:
-    """An engine for SMT solvers."""
+    """The engine for SMT solvers."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
         self._options = parse_options(target, TypefuzzOptions)
         self._tools = ToolRunner(target)
         if len(self._options.solvers) < 2:
-            expected = "two or more command lines, to compare"
+            expected = "at least two command lines"
             raise InvalidInput("engine.solvers", expected, self._options.solvers)
         z3 = shutil.which("z3", path=_beside_python()) or "z3"
         self._solvers = fill_placeholders(self._options.solvers, target, cvc5=CVC5, z3=z3)
@@ -76,7 +77,7 @@ class TypefuzzEngine:
         return ["sh", "-c", joined]
 
     async def classify(self, path: Path) -> Verdict:
-        """A crash of any solver, or two that answer differently (not by `unknown`)."""
+        """Reports a crash of any solver, or two different answers other than `unknown`."""
         said: list[str] = []
         answers: list[list[str]] = []
         for solver in self._solvers:
@@ -104,10 +105,10 @@ class TypefuzzEngine:
         return Verdict("fine", output=said)
 
     async def fuzz(self, campaign: Campaign) -> Statistics:
-        """Seeds are taken in turn, one for each start; one that it cannot read is let go."""
+        """Starts typefuzz with one seed at a time, in turn, and drops seeds that it cannot read."""
         seeds = deque(self._seeds(campaign))
         if not seeds:
-            raise EngineFailed("expected SMT-LIB files among the tests to begin with, got none")
+            raise EngineFailed("there are no SMT-LIB files among the tests to start from")
         count = Statistics()
         began = self._target.clock.now_ms()
         deadline = began + campaign.budget_ms
@@ -120,11 +121,11 @@ class TypefuzzEngine:
         return count
 
     async def shrink(self, path: Path, into: Path, budget_ms: int) -> bool:  # noqa: ARG002
-        """Delta debugging serves formulas well."""
+        """Returns False: our own delta debugging handles formulas well."""
         return False
 
     async def prune(self, corpus: Path, into: Path, budget_ms: int) -> bool:  # noqa: ARG002
-        """It sees no coverage."""
+        """Returns False: this engine sees no coverage."""
         return False
 
     async def _fuzz_until(
@@ -141,7 +142,7 @@ class TypefuzzEngine:
     async def _fuzz_seed(
         self, seed: Path, left_ms: int, campaign: Campaign, count: Statistics
     ) -> bool:
-        """Whether the seed is of any use."""
+        """Fuzzes one seed; returns whether the seed is usable."""
         folder = self._tools.folder("typefuzz")
         limits = Limits(left_ms, memory=self._target.memory * 2, grace_ms=1_000)
         ended, output = await self._tools.run(self._typefuzz_argv(folder, seed), limits)
@@ -153,21 +154,22 @@ class TypefuzzEngine:
         if ended.reason != "exited":
             return True
         if ended.code in FAILED:
-            raise EngineFailed(f"typefuzz ended with {ended.code}: {output[-500:].strip()}")
+            raise EngineFailed(f"typefuzz exited with code {ended.code}: {output[-500:].strip()}")
         if ended.code == BAD_SEED or not calls:
-            count.note = f"{seed.name} is of no use to typefuzz: {last_line(output)}"
+            count.note = f"typefuzz cannot use {seed.name}: {last_line(output)}"
             return False
         return True
 
     def _calls(self, output: str, bugs: int) -> int:
-        """At least so many: it tells them every two seconds only, and seeds in the end."""
+        """Returns a lower bound: typefuzz reports its calls only every two seconds."""
         reported = [*map(int, _CALLS.findall(output)), *map(int, _VALID.findall(output))]
         return max([*reported, bugs * len(self._solvers)])
 
     def _typefuzz_argv(self, folder: Path, seed: Path) -> list[str]:
         program = self._options.program or shutil.which("typefuzz", path=_beside_python())
         if program is None:
-            raise InvalidInput("engine", "yinyang, from pip install 'windlass[typefuzz]'", "none")
+            message = "typefuzz is not installed; run pip install 'windlass[typefuzz]'"
+            raise InvalidSetting("engine", message)
         timeout = max(self._target.input_timeout_ms // 1000, 1)
         places = ["-l", "logs", "-b", "bugs", "-s", "scratch"]
         argv = [program, "-i", str(self._options.iterations), "-t", str(timeout)]
@@ -179,7 +181,7 @@ class TypefuzzEngine:
                 ";".join(self._solvers), str(seed)]  # fmt: skip
 
     def _seeds(self, campaign: Campaign) -> list[Path]:
-        """Under names that it takes for formulas, the most telling first."""
+        """Copies the seeds under names that typefuzz accepts, the most relevant first."""
         folder = self._tools.folder("seeds")
         named = []
         for number, path in enumerate([*campaign.seeds, *files_in(campaign.corpus)]):
@@ -193,14 +195,14 @@ class TypefuzzEngine:
 
 
 def _name_of(solver: str) -> str:
-    """The program of a command line; a script rather than what runs it."""
+    """Returns the program of a command line; for a script, the script's name."""
     words = [Path(word) for word in solver.split()]
     scripts = [word.stem for word in words[:2] if word.suffix == ".py"]
     return scripts[0].removesuffix("_program") if scripts else words[0].name
 
 
 def _beside_python() -> str:
-    """Programs of the environment that runs this, and those of the PATH."""
+    """Returns a search path: the programs of this Python environment, then PATH."""
     return f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
 
 

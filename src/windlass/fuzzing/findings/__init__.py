@@ -1,4 +1,4 @@
-"""Findings: told apart, reproduced, minimised, bisected, stored, reported and filed.
+"""Findings: grouped, reproduced, minimised, bisected, stored, reported and filed.
 
 Only roles and the commands import it. It must not choose commits or hold leases.
 """

@@ -1,4 +1,4 @@
-"""The same input under several builds: does it still fail, since when, and no longer since when?"""
+"""Runs an input under builds of several commits, to find where a bug began or ended."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ TRIES: Final = 5
 
 
 class Reproduction(NamedTuple):
-    """How often an input failed in the same way, and what the program said the last time."""
+    """How often an input failed in the same way, and the last verdict."""
 
     shown: int
     tried: int
@@ -20,14 +20,14 @@ class Reproduction(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """The first bad build, and the last good one before it (None: all are bad)."""
+    """The first bad build, and the last good one before it (None if all are bad)."""
 
     first_bad: str | None
     last_good: str | None
 
 
 async def reproduce(engine: Engine, path: Path, title: str, tries: int = TRIES) -> Reproduction:
-    """Run an input several times; another failure than the titled one does not count."""
+    """Runs an input several times and counts the failures with this title."""
     shown = 0
     last = None
     for _ in range(tries):
@@ -39,7 +39,7 @@ async def reproduce(engine: Engine, path: Path, title: str, tries: int = TRIES) 
 
 
 class Bisector:
-    """Asks builds of other commits about an input."""
+    """Runs an input with the builds of other commits."""
 
     def __init__(
         self, builds: BuildCache, mirror: Mirror, engine_for: Callable[[Path], Engine], tries: int
@@ -50,7 +50,7 @@ class Bisector:
         self._tries = tries
 
     async def fails(self, commit: str, path: Path, title: str) -> bool | None:
-        """Whether the build of a commit shows the bug; None if there is no such build."""
+        """Returns whether the build of a commit shows the bug; None if there is no such build."""
         build = await self._builds.fetch(commit)
         if build is None:
             return None
@@ -58,9 +58,9 @@ class Bisector:
         return (await reproduce(engine, path, title, self._tries)).shown > 0
 
     async def origin(self, commit: str, path: Path, title: str) -> Origin:
-        """Between which builds the bug came in, by halving; `commit` is known to be bad.
+        """Bisects the builds before `commit`, which is known to be bad.
 
-        The build right before is asked first: mostly it is good, and the search is over.
+        The previous build is tried first: usually it is good, which ends the search.
         """
         line = [c for c in await self.built_ancestors(commit) if c != commit]
         first_bad = commit
@@ -80,14 +80,14 @@ class Bisector:
         return Origin(first_bad, last_good)
 
     async def built_ancestors(self, commit: str) -> list[str]:
-        """The built commits that lead to this one, oldest first."""
+        """Returns the ancestors of a commit that have a build, oldest first."""
         known = await self._mirror.in_order(await self._builds.commits())
         return [c for c in known if await self._mirror.is_ancestor(c, commit)]
 
     async def subject(self, commit: str) -> str:
-        """Who made a commit, when, and what it says."""
+        """Returns author, date and first line of a commit."""
         return await self._mirror.subject(commit)
 
     async def comes_after(self, commit: str, later: str) -> bool:
-        """Whether `later` builds upon `commit`."""
+        """Returns whether `later` is a descendant of `commit`."""
         return commit != later and await self._mirror.is_ancestor(commit, later)

@@ -1,8 +1,8 @@
-"""Findings as issues of a project, filed once each.
+"""Files findings as issues of a project, each at most once.
 
-An issue carries its finding's key in a line that people do not see. Before one is filed, the
-issues with our label are looked through for it, closed ones too: whoever filed it, and even if
-the answer was lost, there is never a second one.
+An issue contains its finding's key in an HTML comment. Before filing one, we search all issues
+with our label for that key, including closed ones. So there is never a second issue, even if
+another run filed the first or its answer got lost.
 """
 
 import os
@@ -12,7 +12,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput, NotFound
+from windlass.domain.errors import NotFound
+from windlass.fuzzing.config.settings import convert_settings
 from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.report import render
 from windlass.fuzzing.findings.store import FindingStore
@@ -21,10 +22,10 @@ from windlass.ports.clock import Clock
 
 
 class IssueOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What the description says under `issues`.
+    """The options under `issues` in the solver file.
 
-    `project` is OWNER/NAME; the token is taken from the environment variable `token`. Only
-    bugs that a commit brought in are filed, unless `old` is true.
+    `project` is OWNER/NAME; `token` names the environment variable with the token. Only bugs
+    with a known origin are filed, unless `old` is true.
     """
 
     project: str
@@ -35,17 +36,14 @@ class IssueOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 def issue_options(given: Mapping[str, Any]) -> IssueOptions | None:
-    """The options, or None where no issues are to be filed."""
+    """Returns the options, or None if no issues are to be filed."""
     if not given:
         return None
-    try:
-        return msgspec.convert(dict(given), IssueOptions)
-    except msgspec.ValidationError as error:
-        raise InvalidInput("issues", f"options that fit ({error})", dict(given)) from None
+    return convert_settings(dict(given), IssueOptions, "issues")
 
 
 class IssueTracker:
-    """Files findings with one project."""
+    """Files the findings of one solver with one project."""
 
     def __init__(self, options: IssueOptions, solver: str, clock: Clock) -> None:
         self._options = options
@@ -54,7 +52,7 @@ class IssueTracker:
         self._api = GitHub(options.api, options.project, token, clock)
 
     def needs_update(self, finding: Finding) -> bool:
-        """Whether there is something to say of it: a new bug, one that is gone, or back."""
+        """Returns whether an issue must be filed, closed or reopened."""
         if finding.state == "closed":
             return bool(finding.issue) and not finding.issue_closed
         if finding.issue:
@@ -62,7 +60,7 @@ class IssueTracker:
         return self._options.old or finding.last_good is not None
 
     async def sync(self, store: FindingStore, finding: Finding) -> Finding:
-        """File an open finding; close the issue of a closed one, open it if that came back."""
+        """Files an open finding, or closes or reopens its issue."""
         if not self.needs_update(finding):
             return finding
         if finding.issue:
@@ -78,9 +76,9 @@ class IssueTracker:
         )
 
     async def sync_all(self, store: FindingStore, notify: Callable[[str], None]) -> list[Finding]:
-        """All that wait, also those of earlier runs whose project did not answer.
+        """Updates all issues that need it, including those that earlier runs could not update.
 
-        An issue that somebody removed is passed over, for the others' sake.
+        An issue that someone deleted is reported and skipped.
         """
         settled = []
         for finding in [f async for f in store.all(notify) if self.needs_update(f)]:
@@ -91,11 +89,11 @@ class IssueTracker:
         return settled
 
     async def close(self) -> None:
-        """End the connections."""
+        """Closes the connections."""
         await self._api.close()
 
     async def _file(self, finding: Finding, location: str) -> str:
-        """The address of the finding's issue, filed now or before."""
+        """Returns the URL of the finding's issue, and files it if there is none yet."""
         mark = f"<!-- windlass finding {self._solver}/{finding.key} -->"
         label = quote(self._options.label, safe="")
         async for page in self._api.pages(f"{self._api.path('issues')}?state=all&labels={label}"):

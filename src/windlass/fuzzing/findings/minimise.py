@@ -1,7 +1,7 @@
-"""Make an input small while it still shows the same bug: delta debugging.
+"""Makes an input smaller while it still shows the same bug: delta debugging.
 
-Lines first, then what brackets hold together, then words, then bytes of what is short by
-then: each step is coarse enough to make the next one cheap.
+It removes lines first, then bracketed terms, then words, then bytes if the rest is short. Each
+step makes the next one cheaper.
 """
 
 import re
@@ -9,15 +9,15 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Final
 
 MOST_TRIES: Final = 2_000
-FEW_BYTES: Final = 512  # beyond it, single bytes are not worth their runs
+FEW_BYTES: Final = 512  # in longer inputs, removing single bytes takes too many runs
 _WORDS: Final = re.compile(rb"[A-Za-z_][\w.-]*|\d+|\s+|[^\w\s]")
 
 StillFails = Callable[[bytes], Awaitable[bool]]
-"""Whether an input still shows the bug. It answers False, too, once the time is over."""
+"""Returns whether an input still shows the bug; returns False once the time is over."""
 
 
 async def minimise(data: bytes, still_fails: StillFails, tries: int = MOST_TRIES) -> bytes:
-    """The smallest input found; `data` itself must show the bug."""
+    """Returns the smallest input found; `data` itself must show the bug."""
     counted = _CountedCheck(still_fails, tries)
     while True:
         before = len(data)
@@ -29,7 +29,7 @@ async def minimise(data: bytes, still_fails: StillFails, tries: int = MOST_TRIES
 
 
 class _CountedCheck:
-    """Counts runs, and remembers what was asked already."""
+    """Limits the number of runs, and remembers earlier answers."""
 
     def __init__(self, still_fails: StillFails, tries: int) -> None:
         self._still_fails = still_fails
@@ -46,7 +46,7 @@ class _CountedCheck:
 
 
 async def reduce_pieces(pieces: Sequence[bytes], still_fails: StillFails) -> bytes:
-    """Leave out ever smaller runs of pieces, as long as the bug stays."""
+    """Removes ever smaller groups of pieces as long as the bug stays."""
     kept = list(pieces)
     size = max(len(kept) // 2, 1)
     while kept:
@@ -59,7 +59,7 @@ async def reduce_pieces(pieces: Sequence[bytes], still_fails: StillFails) -> byt
 
 
 async def _leave_out(pieces: list[bytes], size: int, still_fails: StillFails) -> list[bytes]:
-    """One pass from the end, where most of what can go stands."""
+    """Makes one pass from the end, where most removable pieces are."""
     start = max(len(pieces) - size, 0)
     while True:
         candidate = pieces[:start] + pieces[start + size :]
@@ -71,7 +71,7 @@ async def _leave_out(pieces: list[bytes], size: int, still_fails: StillFails) ->
 
 
 async def _hoist(data: bytes, still_fails: StillFails) -> bytes:
-    """Put an inner term in the place of the one around it, from the outside in."""
+    """Replaces a term with one of its inner terms, from the outside in."""
     start = data.find(b"(")
     while start >= 0:
         end = _end_of(data, start)
@@ -86,7 +86,7 @@ async def _hoist(data: bytes, still_fails: StillFails) -> bytes:
 
 
 def _end_of(data: bytes, start: int) -> int:
-    """Where the bracket that opens at `start` is closed."""
+    """Returns the position of the bracket that closes the one at `start`."""
     depth = 0
     for place in range(start, len(data)):
         depth += {ord("("): 1, ord(")"): -1}.get(data[place], 0)
@@ -96,7 +96,7 @@ def _end_of(data: bytes, start: int) -> int:
 
 
 def _terms(data: bytes) -> Iterator[bytes]:
-    """The bracketed terms that stand side by side."""
+    """Yields the bracketed terms next to each other."""
     place = data.find(b"(")
     while place >= 0:
         end = _end_of(data, place)
@@ -117,12 +117,12 @@ def _bytes(data: bytes) -> list[bytes]:
 
 
 def _brackets(data: bytes) -> list[bytes]:
-    """What stands inside the outermost brackets, one level at a time: arguments of terms."""
+    """Splits by the terms inside the outermost brackets."""
     return list(_balanced(data)) if data.count(b"(") else [data]
 
 
 def _balanced(data: bytes) -> Iterator[bytes]:
-    """Pieces of depth 0 and 1 as they are, everything deeper as one piece each."""
+    """Yields pieces of depth 0 and 1 as they are, and each deeper term as one piece."""
     depth = start = 0
     for place, byte in enumerate(data):
         if byte == ord("("):

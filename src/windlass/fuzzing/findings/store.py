@@ -1,4 +1,4 @@
-"""Where findings are kept: a folder each, with the record, the input and the report."""
+"""The stored findings: one folder each, with the record, the input and the report."""
 
 import asyncio
 import hashlib
@@ -6,35 +6,36 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Final
 
-from windlass.domain.errors import InvalidInput, NotFound
+from windlass.domain.errors import NotFound
 from windlass.fuzzing.buckets.layout import findings_prefix
+from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.findings.record import FINDING, Finding
 from windlass.fuzzing.findings.report import render
 from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.fuzzing.state.state_file import StateFile, UnreadableState
 
 SHORT: Final = 16
-AT_ONCE: Final = 16  # records that are read side by side
+AT_ONCE: Final = 16  # records to read concurrently
 
 
 class FindingStore:
-    """The findings of one solver. Several fuzzers may put the same bug there at once."""
+    """The findings of one solver. Several fuzzers may write the same bug at the same time."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
         self._prefix = findings_prefix(pipeline.solver)
 
     async def keys(self) -> list[str]:
-        """The findings there are."""
+        """Returns the keys of all findings."""
         found = [item.key async for item in self._pipeline.bucket.list(self._prefix)]
         return [key.split("/")[-2] for key in found if key.endswith(f"/{FINDING.file}")]
 
     async def all(self, notify: Callable[[str], None]) -> AsyncIterator[Finding]:
-        """Every finding; of one that cannot be read it is `told`, and the others go on."""
+        """Yields every finding; reports those it cannot read to `notify` and continues."""
         keys = await self.keys()
         for start in range(0, len(keys), AT_ONCE):
-            some = [self._read(key, notify) for key in keys[start : start + AT_ONCE]]
-            for finding in await asyncio.gather(*some):
+            batch = [self._read(key, notify) for key in keys[start : start + AT_ONCE]]
+            for finding in await asyncio.gather(*batch):
                 if finding is not None:
                     yield finding
 
@@ -46,26 +47,27 @@ class FindingStore:
             return None
 
     async def get(self, key: str) -> Finding:
-        """One finding; the beginning of its key is enough if no other begins so."""
+        """Returns one finding by its key, or by a unique prefix of it."""
         fitting = [known for known in await self.keys() if known.startswith(key)]
         if len(fitting) > 1:
-            raise InvalidInput("finding", f"more of its key: {len(fitting)} begin so", key)
+            message = f"{len(fitting)} findings have a key that starts with {key}; type more of it"
+            raise InvalidSetting("finding", message, key)
         if len(fitting) != 1 or (finding := await self._record_file(fitting[0]).read()) is None:
             raise NotFound("finding", key)
         return finding
 
     async def put_input(self, key: str, data: bytes, suffix: str) -> str:
-        """Keep an input; its name, to be written into the record."""
+        """Stores an input and returns its name for the record."""
         name = f"input-{hashlib.sha256(data).hexdigest()[:SHORT]}{suffix}"
         await self._pipeline.bucket.put(f"{self._prefix}/{key}/{name}", data)
         return name
 
     async def fetch_input(self, finding: Finding, path: Path) -> bool:
-        """The input of a finding in a file; False if somebody removed it."""
+        """Copies the input of a finding to a file; returns False if it was deleted."""
         return await self._pipeline.bucket.download(self.location(finding), path)
 
     async def update(self, key: str, change: Callable[[Finding | None], Finding]) -> Finding:
-        """Write a record and the report that follows from it; an input it leaves goes."""
+        """Updates a record and its report, and deletes an input that is no longer used."""
         written = await self._record_file(key).update(change)
         finding = written.value
         assert finding is not None
@@ -77,7 +79,7 @@ class FindingStore:
         return finding
 
     def location(self, finding: Finding) -> str:
-        """The key of the input in the bucket."""
+        """Returns the key of the input in the bucket."""
         return f"{self._prefix}/{finding.key}/{finding.input}"
 
     def _record_file(self, key: str) -> StateFile[Finding | None]:

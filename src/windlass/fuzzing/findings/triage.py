@@ -1,4 +1,4 @@
-"""From files that broke a build to findings: told apart, reproduced, made small, dated."""
+"""Turns inputs that broke a build into findings: groups, reproduces, minimises and bisects them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,10 +17,11 @@ from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.state.state_file import UnreadableState
 from windlass.ports.clock import Clock
 
-MOST_LOOKED_AT: Final = 500
-SHRINK_MS: Final = 60_000  # for one finding, if there is time
-LEAST_SHRINK_MS: Final = 5_000  # and if there is none: a small input is worth that much
-SMALL: Final = 32  # bytes, which need no minimiser of an engine: libFuzzer's takes all its time
+MOST_FILES: Final = 500
+SHRINK_MS: Final = 60_000  # per finding, if there is time
+LEAST_SHRINK_MS: Final = 5_000  # per finding, even if the deadline has passed
+# Bytes. Smaller inputs skip the engine's minimiser: libFuzzer's always uses all its time.
+SMALL: Final = 32
 
 
 class Failure(NamedTuple):
@@ -33,7 +34,7 @@ class Failure(NamedTuple):
 
 @dataclass(slots=True)
 class Triage:
-    """What happens to the failures of one run; it ends by `deadline_ms`, or soon after."""
+    """Handles the failures of one run; ends at `deadline_ms` or soon after."""
 
     engine: Engine
     engine_name: str
@@ -47,10 +48,10 @@ class Triage:
     tries: int = 5
 
     async def run(self, crashes: Path, commit: str) -> list[Finding]:
-        """All failures of a folder, as findings of a commit."""
+        """Turns all failures in a folder into findings of a commit."""
         found = []
         for failure in await self._group_by_title(crashes):
-            self.notify(f"looking into {failure.title}")
+            self.notify(f"triaging {failure.title}")
             try:
                 finding = await self._file(failure, commit)
             except UnreadableState as error:
@@ -61,7 +62,7 @@ class Triage:
         return found
 
     async def recheck(self, commit: str) -> list[Finding]:
-        """Close open findings of earlier commits that this one no longer shows."""
+        """Closes open findings of earlier commits that this commit no longer shows."""
         still_open = [f async for f in self.store.all(self.notify) if f.state == "open"]
         gone = [f for f in still_open if await self._is_gone(f, commit)]
         return [await self._close(finding, commit) for finding in gone]
@@ -73,10 +74,10 @@ class Triage:
         )
 
     async def _group_by_title(self, crashes: Path) -> list[Failure]:
-        """One for each title, the smallest file of it."""
+        """Returns one failure per title, with its smallest input."""
         files = sorted((p for p in crashes.iterdir() if p.is_file()), key=_by_size)
         failure: dict[str, Failure] = {}
-        for path in files[:MOST_LOOKED_AT]:
+        for path in files[:MOST_FILES]:
             if self._late() and failure:
                 break
             verdict = await self.engine.classify(path)
@@ -87,14 +88,14 @@ class Triage:
     async def _file(self, failure: Failure, commit: str) -> Finding | None:
         again = await reproduce(self.engine, failure.path, failure.title, self.tries)
         if again.shown == 0:
-            self.notify(f"not seen again in {again.tried} runs, let go: {failure.title}")
+            self.notify(f"dropped, not reproduced in {again.tried} runs: {failure.title}")
             return None
         small = await self._shrink(failure)
         finding = await self._describe(failure, small, again, commit)
         return await self.store.update(finding.key, lambda known: seen_again(known, finding))
 
     async def _shrink(self, failure: Failure) -> Path:
-        """By the engine's own means, then by delta debugging, as far as time allows."""
+        """Minimises with the engine's own tool, then with delta debugging, as time allows."""
         left = self.deadline_ms - self.clock.now_ms()
         budget = max(min(left, SHRINK_MS), LEAST_SHRINK_MS)
         until = self.clock.now_ms() + budget
@@ -139,11 +140,11 @@ class Triage:
         return await self._find_origin(finding, small)
 
     async def _find_origin(self, finding: Finding, small: Path) -> Finding:
-        """Who brought it in; a finding without that is better than none."""
+        """Adds the origin if it can be found; a finding without one is better than none."""
         try:
             first, good = await self.bisector.origin(finding.found_in, small, finding.title)
         except WindlassError as error:
-            self.notify(f"its origin could not be found: {error}")
+            self.notify(f"could not find its origin: {error}")
             return finding
         subject = "" if first is None else await self.bisector.subject(first)
         return msgspec.structs.replace(
@@ -152,7 +153,7 @@ class Triage:
         )  # fmt: skip
 
     async def _is_gone(self, finding: Finding, commit: str) -> bool:
-        """Only a commit that builds upon the bad one can mend it."""
+        """Checks descendants of the bad commit only: no other commit can have fixed the bug."""
         if not await self.bisector.comes_after(finding.found_in, commit):
             return False
         path = self.scratch / f"again-{finding.input}"
@@ -161,7 +162,7 @@ class Triage:
         return await self.bisector.fails(commit, path, finding.title) is False
 
     def _command(self, key: str, small: Path) -> list[str]:
-        """As a person would type it in the folder of the build, with the input copied there."""
+        """Returns the command to run in the build's folder, with the input copied there."""
         short = ((str(small), f"{key}{small.suffix}"), (f"{self.binaries}/", "./"))
         words = self.engine.command(small)
         for long, instead in short:

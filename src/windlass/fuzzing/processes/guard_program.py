@@ -1,7 +1,7 @@
-"""The program of the guard (see `guard.py`): a script of its own that imports nothing of ours.
+"""The process guard's program (see `process_guard.py`): a script that imports none of our code.
 
-It is called with a mark and with a pipe as its standard input. It leaves its caller at once,
-waits for the end of the pipe, and then ends every process that carries the mark.
+Its argument is a mark, its standard input a pipe. It detaches from its caller at once, waits
+until the pipe closes, and then kills every process with the mark.
 """
 
 import os
@@ -9,15 +9,14 @@ import signal
 import sys
 from typing import Final
 
-GRACE_ROUNDS: Final = (
-    20  # looks during which programs may end by themselves, such as to free memory
-)
+# Rounds in which we only send SIGTERM, so that programs can clean up.
+GRACE_ROUNDS: Final = 20
 ROUNDS: Final = 200
 PAUSE_S: Final = 0.1
 
 
 def marked_processes(mark: bytes) -> list[int]:
-    """The live processes in whose environment the mark stands."""
+    """Returns the live processes that have the mark in their environment."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit() and _has_mark(name, mark)]
 
 
@@ -26,11 +25,11 @@ def _has_mark(name: str, mark: bytes) -> bool:
         with open(f"/proc/{name}/environ", "rb") as file:
             return mark in file.read().split(b"\0")
     except OSError:
-        return False  # it has ended, or is somebody else's
+        return False  # it has ended, or belongs to another user
 
 
 def kill_marked(mark: bytes) -> None:
-    """Ask, and then make them; looked at again until nobody is left who could start another."""
+    """Terminates, then kills them, and repeats until none is left that could start another."""
     for round_number in range(ROUNDS):
         found = marked_processes(mark)
         if not found:
@@ -44,7 +43,7 @@ def kill_marked(mark: bytes) -> None:
 
 
 def main() -> None:
-    """Part from the caller, so that neither its terminal nor its group ends us."""
+    """Detaches from the caller, so that neither its terminal nor its process group can stop us."""
     if os.fork():
         return
     os.setsid()

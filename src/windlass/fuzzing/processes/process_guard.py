@@ -1,9 +1,9 @@
-"""Nothing of ours goes on when we are killed: a small process watches over us, and cleans up.
+"""Makes sure that our programs end when we are killed: a small guard process cleans up.
 
-Whoever is killed (−9) cannot end the build or the fuzzer that it runs. So each program gets a
-mark in its environment, which everything that it starts inherits, and a guard holds the other
-end of a pipe that only this process keeps open. When that ends, whatever the reason, the guard
-ends all that carry the mark.
+A killed process (SIGKILL) cannot stop the build or fuzzer it runs. Each program therefore gets
+a mark in its environment, which everything it starts inherits. The guard reads a pipe that
+only this process keeps open. When this process ends, for whatever reason, the guard kills
+every process with the mark.
 """
 
 import functools
@@ -20,20 +20,20 @@ VARIABLE: Final = "WINDLASS_FUZZ_GUARD"
 
 
 def guarded_environment(env: Mapping[str, str] | None = None) -> dict[str, str]:
-    """An environment for a program, by default our own, with the mark of this process."""
+    """Returns an environment for a program (by default our own) with the mark of this process."""
     return {**(os.environ if env is None else env), VARIABLE: _start(os.getpid())}
 
 
 @functools.cache
 def _start(pid: int) -> str:
-    """Start the guard of a process, once; its mark.
+    """Starts the guard of a process once, and returns its mark.
 
-    The end of the pipe stays open until the process ends, and is inherited by nobody. Where no
-    guard can be started the work goes on without: it is there for the worst case only.
+    The write end of the pipe stays open until the process ends, and no child inherits it. If
+    the guard cannot be started, the work continues without it.
     """
     with open(f"/proc/{pid}/stat", "rb") as file:
         began = file.read().rpartition(b")")[2].split()[19].decode()
-    mark = f"{pid}-{began}"  # a number may come back; at another time
+    mark = f"{pid}-{began}"  # a pid may be reused, but not with the same start time
     reading, _ = os.pipe()
     try:
         subprocess.run(

@@ -1,9 +1,9 @@
-"""Programs of the solver, run within bounds: time, memory, output, and all they started.
+"""Runs the solver's programs with limits on time, memory and output, and cleans up after them.
 
-A build script that hangs, a target that eats memory, a test that writes for ever: each ends
-with a reason, and nothing of it is left behind. Every program leads a process group of its
-own; what leaves the group is found as a descendant of it. Should we be killed ourselves, a
-guard ends them.
+A build script that hangs, a target that uses too much memory, a test that writes for ever: the
+runner stops each of them, reports the reason and leaves no process behind. Every program leads
+its own process group; processes that leave the group are found as descendants. If we are
+killed ourselves, the process guard kills them.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from windlass.domain.errors import InvalidInput
+from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.processes.process_guard import guarded_environment
 from windlass.ports.clock import Clock
 
@@ -28,12 +28,12 @@ Reason = Literal["exited", "timeout", "memory", "output"]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much a program may take.
+    """How much a program may use. 0 means no limit.
 
-    `memory` bounds what it and its descendants hold together, by looking at them;
-    `address_space` what each of them may map, by the kernel (not for sanitizers, which map
-    far more than they use). 0 means no bound. With `rolling` a program that writes more than
-    `output` goes on, and what it said before is forgotten.
+    `memory` limits the resident memory of the program and its descendants together, by
+    polling. `address_space` limits what each of them may map, through the kernel; do not set
+    it for sanitizers, which map far more than they use. With `rolling`, a program that writes
+    more than `output` keeps running and the runner discards its earlier output.
     """
 
     timeout_ms: int
@@ -46,7 +46,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ExitStatus:
-    """How a program ended; `code` is minus the signal's number where one ended it."""
+    """How a program ended. If a signal ended it, `code` is minus the signal's number."""
 
     code: int
     reason: Reason
@@ -57,20 +57,20 @@ class ExitStatus:
         return self.reason == "exited" and self.code == 0
 
     def describe(self, limits: Limits) -> str:
-        """In a few words, for logs and errors."""
+        """Describes the end in a few words, for logs and errors."""
         if self.reason == "timeout":
-            return f"ran longer than {limits.timeout_ms / 1000:g} s and was ended"
+            return f"ran longer than {limits.timeout_ms / 1000:g} s and was stopped"
         if self.reason == "memory":
-            return f"used more than {limits.memory // MIB} MiB of memory and was ended"
+            return f"used more than {limits.memory // MIB} MiB of memory and was stopped"
         if self.reason == "output":
-            return f"wrote more than {limits.output // MIB} MiB of output and was ended"
+            return f"wrote more than {limits.output // MIB} MiB of output and was stopped"
         if self.code < 0:
-            return f"was ended by {signal_name(-self.code)}"
-        return f"ended with code {self.code}"
+            return f"was killed by {signal_name(-self.code)}"
+        return f"exited with code {self.code}"
 
 
 def signal_name(number: int) -> str:
-    """SIGSEGV rather than 11."""
+    """Returns a name such as SIGSEGV for a signal's number."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -88,10 +88,10 @@ async def run(
     errors: Path | None = None,
     on_poll: Callable[[], None] = lambda: None,
 ) -> ExitStatus:
-    """Run a program to its end, or to the bound it meets.
+    """Runs a program until it ends or exceeds a limit.
 
-    Its output goes to `log`; what it says of errors as well, unless they have a file. `looked`
-    is called now and then while it runs.
+    Its output goes to `log`, and its error output too unless `errors` names another file.
+    `on_poll` is called regularly while it runs.
     """
     began = clock.now_ms()
     process = await _start(argv, cwd, (log, errors or log), env)
@@ -115,7 +115,7 @@ async def run(
 
 
 def tail(log: Path, limit: int = 64 * 1024) -> str:
-    """The end of what a program said, as text."""
+    """Returns the end of a program's output as text."""
     with log.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(size - limit, 0))
@@ -132,18 +132,18 @@ async def _start(
                 stdout=output, stderr=errors, process_group=0,
             )  # fmt: skip
         except OSError as error:
-            expected = f"a program that can be started ({error.strerror})"
-            raise InvalidInput("command", expected, argv[0]) from None
+            text = f"cannot start {argv[0]}: {error.strerror}"
+            raise InvalidSetting("command", text, argv[0]) from None
 
 
 def _set_rlimits(pid: int, address_space: int) -> None:
-    """From outside, right after the start: between fork and exec other threads' locks lurk."""
+    """Sets kernel limits from outside: code between fork and exec could deadlock on a lock."""
     try:
         resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
         if address_space:
             resource.prlimit(pid, resource.RLIMIT_AS, (address_space, address_space))
     except (ProcessLookupError, PermissionError):
-        pass  # it has ended already
+        pass  # the program has already ended
 
 
 def _limit_exceeded(pid: int, left_ms: int, log: Path, limits: Limits) -> Reason | None:
@@ -152,7 +152,7 @@ def _limit_exceeded(pid: int, left_ms: int, log: Path, limits: Limits) -> Reason
     if limits.output and log.stat().st_size > limits.output:
         if not limits.rolling:
             return "output"
-        os.truncate(log, 0)  # it is written to at its end, wherever that is
+        os.truncate(log, 0)  # the program appends, so it continues at the new end
     if (
         limits.memory
         and sum(_resident_bytes(member) for member in process_tree(pid)) > limits.memory
@@ -162,7 +162,7 @@ def _limit_exceeded(pid: int, left_ms: int, log: Path, limits: Limits) -> Reason
 
 
 async def _wait(waiter: asyncio.Future[int], duration_ms: int, clock: Clock) -> None:
-    """Let time pass, but not beyond the end of the program."""
+    """Sleeps, but no longer than until the program ends."""
     timer = asyncio.ensure_future(clock.sleep_ms(duration_ms))
     both: set[asyncio.Future[Any]] = {waiter, timer}
     try:
@@ -172,7 +172,7 @@ async def _wait(waiter: asyncio.Future[int], duration_ms: int, clock: Clock) -> 
 
 
 async def _kill_tree(pid: int, waiter: asyncio.Future[int], grace_ms: int, clock: Clock) -> None:
-    """Ask the whole family to end, and make it end; also what a program left running."""
+    """Terminates all processes of the program, then kills them, including any it left running."""
     if waiter.done():
         _signal_group(pid, signal.SIGKILL)
         return
@@ -200,7 +200,7 @@ def _signal_group(pid: int, number: int) -> None:
 
 
 def process_tree(pid: int) -> list[int]:
-    """The live members of a process's group, and all that descend from it."""
+    """Returns the live members of a process's group and all its descendants."""
     parents: dict[int, list[int]] = {}
     found = []
     for member, parent, group in _all_processes():

@@ -1,6 +1,7 @@
-"""A folder of this machine that one run has to itself, and the next one finds again.
+"""A folder on this machine that one run has to itself and the next run reuses.
 
-Mirrors of repositories are large, so they stay. Two runs at the same time get a folder each.
+Mirrors of repositories are large, so they are kept. Runs at the same time get different
+folders.
 """
 
 import fcntl
@@ -17,7 +18,7 @@ MOST: Final = 64
 
 
 def default_root() -> Path:
-    """Where caches belong; WINDLASS_FUZZ_WORK names another place."""
+    """Returns WINDLASS_FUZZ_WORK, or else a folder in the user's cache."""
     named = os.environ.get("WINDLASS_FUZZ_WORK")
     if named:
         return Path(named)
@@ -27,7 +28,7 @@ def default_root() -> Path:
 
 @contextmanager
 def workspace(root: Path, solver: str, role: str) -> Iterator[Path]:
-    """The first folder below `root` that nobody works in."""
+    """Yields the first folder below `root` that no other run is using."""
     for number in range(1, MOST + 1):
         folder = root.absolute() / solver / f"{role}-{number}"
         with report_disk_full(root):
@@ -43,4 +44,4 @@ def workspace(root: Path, solver: str, role: str) -> Iterator[Path]:
         finally:
             os.close(lock)
         return
-    raise Conflict("busy", f"expected a free folder below {root}, found {MOST} in use")
+    raise Conflict("busy", f"no free workspace below {root}: all {MOST} folders are in use")

@@ -1,4 +1,4 @@
-"""The steps of a builder: take a commit, say that it is built, say that it failed."""
+"""The steps of a builder: take a commit, mark it as built, mark it as failed."""
 
 from typing import Final, NamedTuple
 
@@ -8,18 +8,18 @@ from windlass.fuzzing.state import rules
 from windlass.fuzzing.state.leases import BUILD_TRIES, HeldLease, LeaseStore
 from windlass.fuzzing.state.pipeline import Pipeline
 
-LOOKS: Final = 8  # commits that were finished by others just while we took them
+ATTEMPTS: Final = 8  # we may repeatedly take commits that others have just finished
 
 
 class TakeResult(NamedTuple):
-    """What `take` found; `given_up` are commits whose builds crashed too often."""
+    """The result of `take`; `given_up` lists commits whose builds crashed too often."""
 
     held: HeldLease | None
     given_up: tuple[str, ...] = ()
 
 
 class BuildSteps:
-    """What a builder does to the state; building itself happens between the steps."""
+    """The state changes of a builder; the build itself runs between the steps."""
 
     def __init__(self, pipeline: Pipeline, tries: int = BUILD_TRIES) -> None:
         self._pipeline = pipeline
@@ -27,12 +27,12 @@ class BuildSteps:
         self._leases = LeaseStore(pipeline.leases, "build", pipeline.holder)
 
     async def take(self, length_ms: int, commit: str | None = None) -> TakeResult:
-        """Lease the first commit of the queue that nobody builds, or this one.
+        """Leases the given commit, or the first one in the queue that nobody is building.
 
-        One whose build crashed as often as is allowed goes to `failed` instead.
+        A commit whose builds crashed too often moves to `failed` instead.
         """
         given_up: list[str] = []
-        for _ in range(LOOKS):
+        for _ in range(ATTEMPTS):
             queue = (await self._pipeline.queue.read()).queue
             wanted = [c for c in queue if commit in (None, c)]
             if not wanted:
@@ -53,31 +53,34 @@ class BuildSteps:
         return TakeResult(None, tuple(given_up))
 
     async def renew(self, held: HeldLease, length_ms: int) -> HeldLease:
-        """Go on building."""
+        """Extends the lease."""
         return await self._leases.renew(held, self._pipeline.now_ms(), length_ms)
 
     async def add(self, commit: str) -> bool:
-        """Put a commit into the queue because a person asks for it."""
+        """Adds a commit to the queue because a person asked for it."""
         checked = check_commit(commit)
         update = self._pipeline.queue.update
         return (await update(lambda queue: rules.enqueue_by_hand(queue, checked))).applied
 
     async def mark_built(self, commit: str, token: str | None = None) -> bool:
-        """Both binaries are uploaded: from `queue` to `built`. False if it was moved before."""
+        """Moves a commit from `queue` to `built`; returns False if it was no longer queued.
+
+        Raises `Conflict` unless both binaries are uploaded.
+        """
         if not await self._pipeline.has_build(check_commit(commit)):
             raise Conflict(
                 "binaries_missing",
-                f"expected both binaries of {commit} in {self._pipeline.bucket.name}, at least one "
-                "is not there; upload them first, nothing was changed",
+                f"a binary of {commit} is missing in {self._pipeline.bucket.name}; upload both "
+                "first, nothing was changed",
             )
         return await self._move(commit, token, failed=False)
 
     async def mark_failed(self, commit: str, token: str | None = None) -> bool:
-        """The build failed: from `queue` to `failed`, where it stays until put back by hand."""
+        """Moves a commit from `queue` to `failed`, where it stays until someone retries it."""
         return await self._move(commit, token, failed=True)
 
     async def release(self, held: HeldLease) -> None:
-        """Give a commit back without having built it; it is not held against it."""
+        """Releases a commit that was not built; this does not count as a try."""
         await self._leases.release(held.commit, held.token)
 
     async def _move(self, commit: str, token: str | None, failed: bool) -> bool:
@@ -90,7 +93,7 @@ class BuildSteps:
         return written.applied
 
     async def _give_up(self, held: HeldLease) -> None:
-        said = f"the build was begun {self._tries} times and never came to an end\n"
+        said = f"the build was started {self._tries} times and never finished\n"
         await self._pipeline.bucket.put(
             build_log_key(self._pipeline.solver, held.commit), said.encode()
         )

@@ -1,7 +1,7 @@
-"""The builder: takes a commit, makes both builds of it, uploads them, and says so.
+"""The builder: takes a commit, makes both builds, uploads them and marks the commit.
 
-The commit leaves the queue only when all of that is done, or has failed for a reason of its
-own. What is the machine's fault (no disk, no repository) gives the commit back instead.
+The commit leaves the queue only when all of that is done, or the build itself has failed. If
+the machine is at fault (disk, repository), the builder releases the commit instead.
 """
 
 import asyncio
@@ -25,11 +25,11 @@ from windlass.fuzzing.state.leases import HeldLease
 from windlass.fuzzing.state.pipeline import Pipeline
 
 LOG_KEPT: Final = 4 * 1024 * 1024
-OUTPUT_CHARS: Final = 2_000  # characters of a log that an error shows
+OUTPUT_CHARS: Final = 2_000  # how much of a log an error shows
 
 
 class BuildReport(msgspec.Struct, kw_only=True):
-    """What a run of the builder did; `given_up` are commits whose builds crashed too often."""
+    """The result of a builder's run; `given_up` lists commits whose builds crashed too often."""
 
     outcome: Literal["built", "failed", "nothing"]
     commit: str | None = None
@@ -50,7 +50,7 @@ class Builder:
     lease_ms: int = LEASE_MS
 
     async def run_once(self, commit: str | None = None) -> BuildReport:
-        """Build the next commit of the queue, or this one."""
+        """Builds the given commit, or the next one in the queue."""
         steps = BuildSteps(self.pipeline, self.solver.build.tries)
         mirror = Mirror(self.solver.repository, self.work / "mirror.git")
         if commit is not None:
@@ -59,7 +59,7 @@ class Builder:
             await steps.add(commit)
         took = await steps.take(self.lease_ms, commit)
         if took.held is None:
-            why = "somebody else builds it" if commit else "nothing waits in the queue"
+            why = "another builder is building it" if commit else "the queue is empty"
             return BuildReport(outcome="nothing", why=why, given_up=list(took.given_up))
         report = await self._build(steps, took.held, mirror)
         report.given_up = list(took.given_up)
@@ -77,7 +77,7 @@ class Builder:
         except (BuildFailed, GitFailed, InvalidInput, NotFound) as error:
             why = str(error)
         except BaseException:
-            # Not the commit's fault: another run takes it at once, and nothing is counted.
+            # Not the commit's fault: another run can take it at once, and this try is not counted.
             await asyncio.shield(steps.release(held))
             raise
         await self._finish(steps, held, log, why)
@@ -88,7 +88,7 @@ class Builder:
         )  # fmt: skip
 
     async def make(self, commit: str, kinds: Sequence[Kind]) -> None:
-        """Build and upload one commit, without a look at the state; raises what went wrong."""
+        """Builds and uploads one commit without changing the state; raises if anything fails."""
         log = self.work / "build.log"
         log.write_bytes(b"")
         mirror = Mirror(self.solver.repository, self.work / "mirror.git")
@@ -98,12 +98,12 @@ class Builder:
             await self._make(full, mirror, log, kinds)
         except BuildFailed as error:
             await self._keep_log(full, log, str(error))
-            raise WindlassError(f"{error}; it said: {tail(log, OUTPUT_CHARS).strip()}") from None
+            raise WindlassError(f"{error}; output: {tail(log, OUTPUT_CHARS).strip()}") from None
 
     async def _make(
         self, commit: str, mirror: Mirror, log: Path, kinds: Sequence[Kind] = KINDS
     ) -> None:
-        """Both builds, then both uploads: one without the other is of no use."""
+        """Makes both builds, then uploads both: one without the other is useless."""
         await mirror.fetch()
         runner = BuildRunner(self.solver, mirror, self.work, self.pipeline.runtime.clock)
         archives = {}
@@ -117,7 +117,7 @@ class Builder:
         shutil.rmtree(self.work / "checkout", ignore_errors=True)
 
     async def _finish(self, steps: BuildSteps, held: HeldLease, log: Path, why: str) -> None:
-        """The log first: a commit in `failed` without one could not be explained."""
+        """Uploads the log first, so that every commit in `failed` has one."""
         await self._keep_log(held.commit, log, why)
         if why:
             await steps.mark_failed(held.commit, held.token)

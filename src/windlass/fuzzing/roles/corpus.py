@@ -1,8 +1,8 @@
-"""Inputs that earlier runs found worth keeping, shared between all fuzzers of a solver.
+"""The corpus: useful inputs of earlier runs, shared by all fuzzers of a solver.
 
-One archive, written only over the version that was read: what two fuzzers found at the same
-time is merged, never overwritten. It stays bounded, by the engine's own judgement of what
-reaches something new where it has one, else the smallest inputs stay.
+It is one archive, written only over the version that was read, so that the inputs of two
+fuzzers are merged and never overwritten. Its size is limited: engines with coverage keep the
+inputs that reach something new, otherwise the smallest inputs stay.
 """
 
 import hashlib
@@ -24,14 +24,14 @@ RETRIES: Final = 5
 MOST_INPUTS: Final = 10_000
 MOST_BYTES: Final = 64 * 1024 * 1024
 PAUSE_MS: Final = 200
-PRUNE_ABOVE: Final = 200  # inputs: fewer are not worth the engine's time
+PRUNE_ABOVE: Final = 200  # inputs; a smaller corpus is not worth pruning
 NAME_LENGTH: Final = 32
 
 Inputs = Mapping[str, bytes]
 
 
 class MergeResult(NamedTuple):
-    """How many inputs there are now, and how many of them are new."""
+    """The number of inputs now, and how many of them are new."""
 
     inputs: int
     added: int
@@ -45,20 +45,21 @@ class Corpus:
         self._key = f"{corpus_prefix(pipeline.solver)}/{FILE}"
 
     async def fetch(self, folder: Path) -> frozenset[str]:
-        """All inputs as files; their names."""
+        """Writes all inputs to a folder and returns their names."""
         inputs, _ = await self._read()
         for name, data in inputs.items():
             (folder / name).write_bytes(data)
         return frozenset(inputs)
 
     async def size(self) -> int:
-        """How many inputs there are."""
+        """Returns the number of inputs."""
         return len((await self._read())[0])
 
     async def merge(self, folder: Path, fetched: frozenset[str] = frozenset()) -> MergeResult:
-        """Add the inputs of a folder to what is there now, each content once.
+        """Adds the inputs of a folder to the corpus, each content once.
 
-        Those that were `fetched` and are no longer in the folder were pruned, and go.
+        Inputs that were `fetched` and are no longer in the folder were pruned, and are
+        removed.
         """
         ours = {name_of(data): data for data in _contents(folder)}
         for turn in range(RETRIES):
@@ -76,7 +77,11 @@ class Corpus:
             except (PreconditionFailed, ConcurrentWrite, OutcomeUnknown):
                 continue
             return MergeResult(len(both), added)
-        raise Conflict("contended", f"others wrote {self._key} each time; nothing was changed")
+        raise Conflict(
+            "contended",
+            f"could not write {self._key}: others changed it during each of {RETRIES} attempts; "
+            "nothing was changed",
+        )
 
     async def _read(self) -> tuple[Inputs, str | None]:
         stored = await self._pipeline.bucket.get(self._key)
@@ -84,7 +89,7 @@ class Corpus:
 
 
 async def prune(engine: Engine, folder: Path, scratch: Path, budget_ms: int) -> None:
-    """Leave in a folder what the engine says is needed to reach what all of it reaches."""
+    """Reduces a folder to the inputs that the engine needs for the same coverage."""
     if sum(1 for _ in folder.iterdir()) <= PRUNE_ABOVE:
         return
     kept = scratch / "pruned"
@@ -96,12 +101,12 @@ async def prune(engine: Engine, folder: Path, scratch: Path, budget_ms: int) -> 
 
 
 def name_of(data: bytes) -> str:
-    """Inputs are named by what they hold."""
+    """Returns the name of an input: a digest of its content."""
     return hashlib.sha256(data).hexdigest()[:NAME_LENGTH]
 
 
 def bounded(inputs: Inputs) -> dict[str, bytes]:
-    """The smallest inputs, as many as may be kept."""
+    """Returns the smallest inputs, up to the limits."""
     kept: dict[str, bytes] = {}
     size = 0
     for name, data in sorted(inputs.items(), key=lambda item: (len(item[1]), item[0])):
@@ -127,7 +132,7 @@ def _pack(inputs: Inputs) -> bytes:
 
 
 def _unpack(body: bytes) -> dict[str, bytes]:
-    """A damaged archive counts as empty: inputs are found again, a run is not lost for them."""
+    """Unpacks an archive. A damaged one counts as empty: losing inputs must not fail a run."""
     found: dict[str, bytes] = {}
     try:
         with tarfile.open(fileobj=io.BytesIO(body), mode="r:gz") as archive:

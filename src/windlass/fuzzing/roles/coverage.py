@@ -1,7 +1,7 @@
-"""The coverage mapper as a role: takes or makes a coverage build, and maps its tests.
+"""The coverage role: gets a coverage build and maps which tests reach which functions.
 
-Several machines may map a shard of the tests each; whoever completes the last one merges
-them all into the map that fuzzers use.
+Several machines can each map a shard of the tests. The last one to finish merges all shards
+into the map that fuzzers use.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,22 +17,24 @@ from windlass.fuzzing.buckets.layout import coverage_key
 from windlass.fuzzing.builds.archive import unpack
 from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
 from windlass.fuzzing.builds.build_runner import BuildFailed, BuildRunner
+from windlass.fuzzing.config.settings import convert_settings
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.coverage.coverage_map import CoverageMap, decode, encode
 from windlass.fuzzing.coverage.mapper import CoverageBuild, MappedTest, Mapper
+from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.processes.runner import Limits, tail
 from windlass.fuzzing.roles.seed_selection import find_tests
 from windlass.fuzzing.sources.mirror import Mirror
 from windlass.fuzzing.state.pipeline import Pipeline
 
-TROUBLES: Final = 20  # tests without coverage that are named in the report
+TROUBLES: Final = 20  # how many tests without coverage the report lists
 
 
 class CoverageOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What the description says under `coverage`.
+    """The options under `coverage` in the solver file.
 
-    `argv` runs one test with the coverage build (default: the engine's own `argv`, or its
-    `binary` with one input), `binary` is the program that llvm-cov reads, `timeout` is for one
+    `argv` runs one test with the coverage build (default: the engine's `argv`, or its `binary`
+    with one input), `binary` is the program that llvm-cov reads, and `timeout` applies to each
     test.
     """
 
@@ -42,7 +44,7 @@ class CoverageOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class CoverageReport(msgspec.Struct, kw_only=True):
-    """What a run of the mapper did; `merged` says that a map was written."""
+    """The result of a run; `merged` means that a map was written."""
 
     commit: str
     tests: int
@@ -53,7 +55,7 @@ class CoverageReport(msgspec.Struct, kw_only=True):
 
 
 class CoveragePlan(msgspec.Struct, kw_only=True):
-    """What a run of the mapper would do; without a build `in_bucket` it would make one here."""
+    """What a run would do; without a build in the bucket it would make one first."""
 
     commit: str
     why: str
@@ -68,7 +70,7 @@ class CoveragePlan(msgspec.Struct, kw_only=True):
 
 @dataclass(slots=True)
 class CoverageRole:
-    """One run; `told` hears what is going on, `counted` how many tests are done."""
+    """One run; `notify` gets messages, `on_progress` the number of finished tests."""
 
     solver: Solver
     pipeline: Pipeline
@@ -80,7 +82,7 @@ class CoverageRole:
     async def run_once(
         self, commit: str | None = None, shard: tuple[int, int] = (1, 1)
     ) -> CoverageReport:
-        """Map the tests of the newest commit with a coverage build, or of this one."""
+        """Maps the tests of the given commit, or of the newest one with a coverage build."""
         options = coverage_options(self.solver)
         mirror = Mirror(self.solver.repository, self.work / "mirror.git")
         await mirror.fetch()
@@ -100,13 +102,13 @@ class CoverageRole:
         self.notify(f"{commit[:12]}: mapping {len(tests)} tests")
         found = await mapper.run_all(commit, tests, self.cores)
         if not found.functions:
-            raise WindlassError(f"no test reached anything: {'; '.join(troubles[:3])}")
+            raise WindlassError(f"no test wrote any coverage: {'; '.join(troubles[:3])}")
         return await self._write(found, len(tests), shard, troubles)
 
     async def plan(
         self, commit: str | None = None, shard: tuple[int, int] = (1, 1)
     ) -> CoveragePlan:
-        """What `run_once` would do, without a build and without running a test."""
+        """Returns what `run_once` would do, without making a build or running a test."""
         options = coverage_options(self.solver)
         mirror = Mirror(self.solver.repository, self.work / "mirror.git")
         await mirror.fetch()
@@ -116,7 +118,7 @@ class CoverageRole:
         own = [self._shard_key(commit, *shard)] if shard[1] > 1 else []
         return CoveragePlan(
             commit=commit,
-            why="it was named" if named else "the newest with a coverage build in the bucket",
+            why="you named it" if named else "the newest with a coverage build in the bucket",
             in_bucket=await self.pipeline.has_build(commit, ("coverage",)),
             tests=len(await self._tests(mirror, commit, shard)),
             shard=f"{shard[0]}/{shard[1]}", cores=self.cores,
@@ -125,12 +127,14 @@ class CoverageRole:
         )  # fmt: skip
 
     async def _commit(self, mirror: Mirror, builds: BuildCache, commit: str | None) -> str:
-        """The newest commit with a coverage build, or the one that was named."""
+        """Returns the given commit, or the newest one with a coverage build."""
         if commit is None:
             known = await mirror.in_order(await builds.commits("coverage"))
             if not known:
-                raise InvalidInput(
-                    "coverage build", "in the bucket (the builder makes one), or --commit", "none"
+                raise InvalidSetting(
+                    "commit",
+                    "no commit has a coverage build in the bucket; run the builder, or name a "
+                    "commit with --commit",
                 )
             commit = known[-1]
         return await mirror.require(commit)
@@ -138,12 +142,13 @@ class CoverageRole:
     async def _tests(
         self, mirror: Mirror, commit: str, shard: tuple[int, int]
     ) -> Mapping[str, Path]:
-        """The tests of a commit that belong to this part."""
+        """Returns the tests of a commit that belong to this shard."""
         sources = self.work / "checkout" / "tests"
         await mirror.checkout(commit, sources)
         found = list(find_tests(sources, self.solver.tests).items())[shard[0] - 1 :: shard[1]]
         if not found:
-            raise InvalidInput("tests", "patterns that find files", list(self.solver.tests))
+            patterns = ", ".join(self.solver.tests) or "none given"
+            raise InvalidSetting("tests", f"no test matches the patterns in tests ({patterns})")
         return dict(found)
 
     async def _make(self, mirror: Mirror, commit: str) -> LocalBuild:
@@ -154,7 +159,7 @@ class CoverageRole:
         try:
             archive = await runner.build(commit, "coverage", log)
         except BuildFailed as error:
-            raise WindlassError(f"{error}; it said: {tail(log, 2_000)}") from None
+            raise WindlassError(f"{error}; output: {tail(log, 2_000)}") from None
         folder = self.work / "builds" / "made"
         return LocalBuild(folder, unpack(archive, folder))
 
@@ -183,7 +188,7 @@ class CoverageRole:
     async def _merge_shards(
         self, found: CoverageMap, shard: tuple[int, int]
     ) -> tuple[CoverageMap | None, list[str]]:
-        """Keep this shard; once all are there, all of them as one."""
+        """Stores this shard, and merges all shards once they are complete."""
         number, count = shard
         await self.pipeline.bucket.put(self._shard_key(found.commit, number, count), encode(found))
         missing = []
@@ -201,11 +206,8 @@ class CoverageRole:
 
 
 def coverage_options(solver: Solver) -> CoverageOptions:
-    """The options, with the engine's command where they name none."""
-    try:
-        options = msgspec.convert(dict(solver.coverage), CoverageOptions)
-    except msgspec.ValidationError as error:
-        raise InvalidInput("coverage", f"options that fit ({error})", solver.coverage) from None
+    """Returns the options, with the engine's command as the default."""
+    options = convert_settings(dict(solver.coverage), CoverageOptions, "coverage")
     own: Any = solver.engine.get("argv")
     target: Any = solver.engine.get("binary")
     if not options.argv and isinstance(own, list):
@@ -214,15 +216,16 @@ def coverage_options(solver: Solver) -> CoverageOptions:
         options.argv = options.argv or ["{binaries}/" + target, "{input}"]
         options.binary = options.binary or target
     if not options.argv:
-        raise InvalidInput("coverage.argv", "the command that runs one test", "nothing")
+        message = "coverage.argv is missing: the command that runs one test"
+        raise InvalidSetting("coverage.argv", message)
     return options
 
 
 def parse_shard(text: str) -> tuple[int, int]:
-    """`2/4`: the second of four."""
+    """Parses `2/4`, the second of four shards."""
     number, _, count = text.partition("/")
     if not (number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count)):
-        raise InvalidInput("shard", "such as 2/4, the second of four", text)
+        raise InvalidInput("shard", "a part such as 2/4 (the second of four)", text)
     return int(number), int(count)
 
 

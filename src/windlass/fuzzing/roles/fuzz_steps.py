@@ -1,4 +1,4 @@
-"""The steps of a fuzzer: select a commit, count that it was fuzzed."""
+"""The steps of a fuzzer: select a commit, and count that it was fuzzed."""
 
 from typing import Final, NamedTuple
 
@@ -8,35 +8,35 @@ from windlass.fuzzing.state.documents import Schedule
 from windlass.fuzzing.state.leases import HeldLease, LeaseStore
 from windlass.fuzzing.state.pipeline import Pipeline
 
-LOOKS: Final = 8
+ATTEMPTS: Final = 8
 
 
 class SelectResult(NamedTuple):
-    """What `select` found; `removed` are commits whose binaries are gone."""
+    """The result of `select`; `removed` lists commits whose binaries are gone."""
 
     held: HeldLease | None
     removed: tuple[str, ...] = ()
 
 
 class CountResult(NamedTuple):
-    """What `increment` did: the new count, or None if the commit left the schedule."""
+    """The result of `increment`: the new count, or None if the commit left the schedule."""
 
     applied: bool
     fuzz_count: int | None
 
 
 class FuzzSteps:
-    """What a fuzzer does to the state; fuzzing itself happens between the steps."""
+    """The state changes of a fuzzer; the fuzzing itself runs between the steps."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
         self._leases = LeaseStore(pipeline.leases, "fuzz", pipeline.holder)
 
     async def select(self, length_ms: int, commit: str | None = None) -> SelectResult:
-        """Lease the least fuzzed commit that nobody fuzzes and whose binary exists, or this one."""
+        """Leases the given commit, or the least fuzzed one that is free and has a binary."""
         removed: list[str] = []
-        looks = LOOKS
-        while looks:
+        attempts = ATTEMPTS
+        while attempts:
             order = rules.fuzzing_order(await self._pipeline.schedule.read())
             wanted = [c for c in order if commit in (None, c)]
             token = self._pipeline.runtime.nonce()
@@ -50,22 +50,22 @@ class FuzzSteps:
             elif _holds(await self._pipeline.schedule.read(), held.commit):
                 return SelectResult(held, tuple(removed))
             else:
-                looks -= 1  # others were done with it just now
+                attempts -= 1  # another fuzzer has just finished it
             await self._leases.release(held.commit, held.token)
         return SelectResult(None, tuple(removed))
 
     async def add(self, commit: str) -> bool:
-        """Put a commit into the schedule, as never fuzzed, because a person asks for it."""
+        """Adds a commit to the schedule with a count of 0 because a person asked for it."""
         checked = check_commit(commit)
         update = self._pipeline.schedule.update
         return (await update(lambda schedule: rules.add_by_hand(schedule, checked))).applied
 
     async def renew(self, held: HeldLease, length_ms: int) -> HeldLease:
-        """Go on fuzzing."""
+        """Extends the lease."""
         return await self._leases.renew(held, self._pipeline.now_ms(), length_ms)
 
     async def increment(self, commit: str, token: str | None = None) -> CountResult:
-        """The commit was fuzzed: count it, apply the removal rule, give the lease back."""
+        """Counts a run, applies the removal rule and releases the lease."""
         checked = check_commit(commit)
         if token is not None:
             await self._leases.check(checked, token, self._pipeline.now_ms())
@@ -77,11 +77,11 @@ class FuzzSteps:
         return CountResult(written.applied, counts.get(checked))
 
     async def release(self, held: HeldLease) -> None:
-        """The run failed to fuzz: give the commit back, uncounted."""
+        """Releases a commit that was not fuzzed, without counting it."""
         await self.release_by_name(held.commit, held.token)
 
     async def release_by_name(self, commit: str, token: str | None) -> bool:
-        """The same by name; without a token, whosever it is. False if it was not held."""
+        """Releases a commit, without a token in any case; returns False if nobody held it."""
         return await self._leases.release(check_commit(commit), token)
 
     async def _remove(self, commit: str) -> None:

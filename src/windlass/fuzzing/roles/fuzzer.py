@@ -1,7 +1,7 @@
-"""The fuzzer: selects a commit, fuzzes it from the tests that matter, files what it finds.
+"""The fuzzer: selects a commit, fuzzes it from relevant tests, and files what it finds.
 
-Its budget covers everything: what setting up takes, and what looking into failures may take,
-is not fuzzed. A run in which nothing was fuzzed does not count.
+The budget covers everything: setup and triage reduce the time for fuzzing. A run in which
+nothing was fuzzed does not count.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from windlass.domain.errors import Conflict, InvalidInput, NotFound, WindlassError
+from windlass.domain.errors import Conflict, NotFound, WindlassError
 from windlass.fuzzing.buckets.layout import statistics_prefix
 from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
 from windlass.fuzzing.config.solver_file import Solver
@@ -27,6 +27,7 @@ from windlass.fuzzing.engines.engine import (
     Verdict,
     make_engine,
 )
+from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.findings.bisect import Bisector
 from windlass.fuzzing.findings.issues import IssueTracker, issue_options
 from windlass.fuzzing.findings.record import Finding
@@ -41,7 +42,7 @@ from windlass.fuzzing.state.lease_keeper import LEASE_MS, while_held
 from windlass.fuzzing.state.leases import HeldLease
 from windlass.fuzzing.state.pipeline import Pipeline
 
-RESERVE: Final = 10  # one part in so many of the budget is for looking into failures
+RESERVE: Final = 10  # a tenth of the budget is reserved for triage
 MOST_RESERVED_MS: Final = 10 * 60_000
 LEAST_MS: Final = 1_000
 PRUNE_MS: Final = 5 * 60_000
@@ -49,7 +50,7 @@ LEAST_MEMORY: Final = 64 * 1024 * 1024
 
 
 class FuzzReport(msgspec.Struct, kw_only=True):
-    """What a run of the fuzzer did, as it is kept in the bucket."""
+    """The result of a fuzzer's run, also stored in the bucket."""
 
     outcome: Literal["fuzzed", "nothing"]
     commit: str | None = None
@@ -68,7 +69,7 @@ class FuzzReport(msgspec.Struct, kw_only=True):
 
 @dataclass(slots=True)
 class Fuzzer:
-    """One run for one commit; `told` hears what is going on, `counted` how far it is."""
+    """One run for one commit; `notify` gets messages, `on_progress` the statistics."""
 
     solver: Solver
     pipeline: Pipeline
@@ -80,7 +81,7 @@ class Fuzzer:
     until_bug: bool = False
 
     async def run_once(self, commit: str | None = None) -> FuzzReport:
-        """Fuzz the least fuzzed commit, or this one."""
+        """Fuzzes the given commit, or the least fuzzed one."""
         steps = FuzzSteps(self.pipeline)
         if commit is not None:
             commit = await self.resolve_built(commit)
@@ -95,19 +96,19 @@ class Fuzzer:
         return report
 
     async def resolve_built(self, commit: str) -> str:
-        """The full name of a commit that a person named, if it can be fuzzed at all."""
+        """Returns the full hash of a commit that a person named; raises if it has no binary."""
         mirror = self._mirror()
         await mirror.fetch()
         full = await mirror.require(commit)
         if not await self.pipeline.has_build(full, ("production",)):
             command = f"windlass fuzz builder {self.solver.name} --commit {full}"
-            raise InvalidInput("commit", f"one whose binary exists ({command} makes it)", full)
+            raise InvalidSetting("commit", f"commit {full} has no binary; run {command}", full)
         return full
 
     def _why_not(self, commit: str | None, removed: list[str]) -> str:
         if commit is not None and commit not in removed:
-            return f"somebody else fuzzes {commit}"
-        return "no commit of the schedule is free and has a binary"
+            return f"another fuzzer is fuzzing {commit}"
+        return "no commit in the schedule is free and has a binary"
 
     async def _fuzz(self, steps: FuzzSteps, held: HeldLease) -> FuzzReport:
         clock = self.pipeline.runtime.clock
@@ -121,7 +122,7 @@ class Fuzzer:
         return report
 
     async def campaign(self, commit: str) -> FuzzReport:
-        """Fuzz one commit and file what is found; its lease and its count are not touched."""
+        """Fuzzes one commit and files its findings; does not touch its lease or count."""
         with report_disk_full(self.work):
             return await self._campaign(commit)
 
@@ -142,24 +143,24 @@ class Fuzzer:
         return report
 
     async def classify(self, commit: str, path: Path) -> Verdict:
-        """What the build of a commit makes of one input."""
+        """Runs one input with the build of a commit."""
         build = await BuildCache(self.pipeline, _fresh(self.work / "builds")).fetch(commit)
         if build is None:
             raise NotFound("build of commit", commit)
         return await self._engine(build.folder).classify(path)
 
     async def recheck(self, commit: str) -> list[Finding]:
-        """Close what the build of this commit no longer shows."""
+        """Closes findings that the build of this commit no longer shows."""
         full = await self.resolve_built(commit)
         builds = BuildCache(self.pipeline, _fresh(self.work / "builds"))
         build = await builds.fetch(full)
-        assert build is not None  # it was there a moment ago
+        assert build is not None  # `resolve_built` has just seen it
         engine = self._engine(build.folder)
         triage = self._triage(engine, build, builds, self.pipeline.now_ms())
         return await triage.recheck(full)
 
     async def _set_up(self, commit: str) -> "Session":
-        """Sources for the tests, the build, the corpus, and the engine over them."""
+        """Prepares the checkout, the build, the tests, the corpus and the engine."""
         self.notify(f"{commit[:12]}: setting up")
         mirror = self._mirror()
         await mirror.fetch()
@@ -168,7 +169,7 @@ class Fuzzer:
         builds = BuildCache(self.pipeline, _fresh(self.work / "builds"))
         build = await builds.fetch(commit)
         if build is None:
-            raise EngineFailed(f"the binary of {commit} has gone since it was selected")
+            raise EngineFailed(f"the binary of {commit} was deleted after it was selected")
         selection = await SeedSelector(self.solver, self.pipeline, self.notify).select(
             mirror, commit, sources
         )
@@ -195,7 +196,7 @@ class Fuzzer:
         )  # fmt: skip
         statistics = await session.engine.fuzz(campaign)
         if statistics.executions == 0:
-            raise EngineFailed("nothing was executed; the run does not count")
+            raise EngineFailed("the engine executed nothing; the run does not count")
         return statistics
 
     async def _triage_failures(
@@ -219,7 +220,7 @@ class Fuzzer:
         )  # fmt: skip
 
     async def _sync_issues(self, store: FindingStore, report: FuzzReport) -> None:
-        """A project that does not answer costs nothing but its issues: the next run files them."""
+        """Updates issues; if the project does not answer, the next run does it."""
         options = issue_options(self.solver.issues)
         if options is None:
             return
@@ -228,18 +229,18 @@ class Fuzzer:
             settled = await tracker.sync_all(store, self.notify)
             report.issues = [finding.issue for finding in settled]
         except WindlassError as error:
-            self.notify(f"issues could not be filed: {error}")
+            self.notify(f"could not update issues: {error}")
         finally:
             await tracker.close()
 
     async def _save_results(self, session: "Session", report: FuzzReport) -> None:
-        """The corpus, and what this run did; without the former it was a run all the same."""
+        """Stores the corpus and the report; a run counts even if the corpus cannot be stored."""
         await prune(session.engine, session.corpus, self.work / "scratch", PRUNE_MS)
         try:
             merged = await Corpus(self.pipeline).merge(session.corpus, session.fetched)
             report.corpus = merged.inputs
         except Conflict as error:
-            self.notify(f"the corpus stays as it was: {error}")
+            self.notify(f"the corpus was not updated: {error}")
         name = f"{self.pipeline.now_ms()}-{self.pipeline.runtime.nonce()}.json"
         key = f"{statistics_prefix(self.solver.name)}/{name}"
         await self.pipeline.bucket.put(key, msgspec.json.encode(report))
@@ -253,7 +254,7 @@ TRIES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What was set up for one campaign."""
+    """Everything that was set up for one campaign."""
 
     engine: Engine
     build: LocalBuild
@@ -265,17 +266,17 @@ class Session:
 
 
 def reserved_of(budget_ms: int) -> int:
-    """What of a budget is for looking into failures."""
+    """Returns how much of a budget is reserved for triage."""
     return min(budget_ms // RESERVE, MOST_RESERVED_MS)
 
 
 def cores_of(solver: Solver) -> int:
-    """How many cores to use: those of this process, unless the description says less."""
+    """Returns how many cores to use: the solver file's number, or all that this process may use."""
     return solver.cores or len(os.sched_getaffinity(0))
 
 
 def memory_of(solver: Solver) -> int:
-    """What one run of the target may use: all cores together must leave the machine alive."""
+    """Returns the memory limit per run, so that all cores together fit into this machine."""
     with open("/proc/meminfo") as file:
         facts = dict(line.split(":", 1) for line in file)
     available = int(facts["MemAvailable"].split()[0]) * 1024

@@ -1,8 +1,8 @@
-"""The manager: finds commits worth a build, and keeps the schedule.
+"""The manager: finds commits worth building and maintains the schedule.
 
-One run reads, decides and writes file by file, so that a crash between two writes loses
-nothing: a commit is queued before it counts as checked, and stands in the schedule before
-it leaves `built`. Running it again does what was left.
+A run reads, decides and writes file by file, so that a crash between two writes loses nothing:
+a commit is queued before it counts as checked, and scheduled before it leaves `built`. Running
+the manager again completes what is left.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ DAY_MS: Final = 86_400_000
 
 
 class ManagerReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run did; lists of commits, oldest first."""
+    """The result of a run; lists of commits are oldest first."""
 
     head: str = ""
     fresh: str = ""
@@ -35,7 +35,7 @@ class ManagerReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manager:
-    """What the manager of one solver does."""
+    """The manager of one solver."""
 
     def __init__(self, pipeline: Pipeline, commits: CommitSource, settings: CommitSettings) -> None:
         self._pipeline = pipeline
@@ -43,7 +43,7 @@ class Manager:
         self._settings = settings
 
     async def run_once(self) -> ManagerReport:
-        """Look for commits, move what is built, keep the size, and only then note how far."""
+        """Queues new commits, updates the schedule, and then records the last checked commit."""
         state = await self._pipeline.state.read()
         now_ms = self._pipeline.now_ms()
         history = await self._commits.since(state.last_checked_commit, self._settings.fresh)
@@ -61,8 +61,10 @@ class Manager:
         )  # fmt: skip
 
     async def add(self, commit: str) -> tuple[str, bool]:
-        """Put a commit into the queue because a person asks for it; its full hash, and whether
-        it was not there before. What it changes is not looked at."""
+        """Queues a commit that a person asked for, whatever it changes.
+
+        Returns its full hash, and whether it was newly queued.
+        """
         name = await self._commits.resolve(check_commit(commit))
         written = await self._pipeline.queue.update(
             lambda queue: rules.enqueue_by_hand(queue, name)
@@ -72,11 +74,10 @@ class Manager:
     def _within(
         self, history: History, state: State, now_ms: int
     ) -> tuple[list[Commit], list[Commit]]:
-        """Which commits count, and which are too old.
+        """Returns the commits that count, and those that are too old.
 
-        "Today" begins with the day of the last look, so that nothing is lost between the last
-        one of a day and the first of the next, and a day earlier for commits that were made
-        before midnight and pushed after it.
+        "Today" starts a day before the last check. So no commit is lost between the last check
+        of one day and the first of the next, nor one made before midnight and pushed after it.
         """
         commits = list(history.commits)
         if self._settings.window == "all" or history.fresh:
@@ -101,10 +102,10 @@ class Manager:
         return tuple(c for c in wanted if c in written.value.queue and c not in before)
 
     async def _schedule(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-        """What was scheduled, dropped for want of binaries, and made room."""
+        """Returns what was scheduled, dropped without binaries, and removed to make room."""
         ready, gone = await self._sorted((await self._pipeline.queue.read()).built)
         _, missing = await self._sorted(e.hash for e in await self._pipeline.schedule.read())
-        # Looked at once more: another manager may have moved some in the meantime.
+        # Read again: another manager may have moved some in the meantime.
         built = (await self._pipeline.queue.read()).built
         ready = [commit for commit in ready if commit in built]
 
@@ -127,7 +128,7 @@ class Manager:
         return scheduled, (*missing, *gone), made_room
 
     async def _sorted(self, commits: Iterable[str]) -> tuple[list[str], list[str]]:
-        """Those with both binaries, and those without."""
+        """Separates commits with both binaries from those without."""
         there: list[str] = []
         gone: list[str] = []
         for commit in commits:
@@ -135,7 +136,7 @@ class Manager:
         return there, gone
 
     async def _note(self, began: State, head: str, now_ms: int) -> None:
-        """Up to here; unless another manager has noted something in the meantime."""
+        """Records the head as checked, unless another manager did so in the meantime."""
 
         def change(state: State) -> State:
             if state.last_checked_commit != began.last_checked_commit:
@@ -146,5 +147,5 @@ class Manager:
 
 
 def start_of_day(ms: int) -> int:
-    """Midnight before a moment, in UTC."""
+    """Returns the last midnight before a time, in UTC."""
     return ms - ms % DAY_MS

@@ -1,7 +1,7 @@
-"""What a builder, fuzzer or mapper would do, and why: the plans that `--dry-run` shows.
+"""The plans that `--dry-run` shows: what a builder or fuzzer would do, and why.
 
-Nothing is guessed: the very steps of a run are taken, on a bucket that keeps writes to itself.
-Only the work between the steps is left out.
+A plan runs the real steps on a bucket that discards writes; only the work between the steps is
+left out.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,11 +36,11 @@ from windlass.fuzzing.state.leases import HeldLease, is_live
 from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.fuzzing.state.rules import MINIMUM, fuzzing_order
 
-NAMED: Final = 5  # tests that a plan names
+NAMED: Final = 5  # how many tests a plan names
 
 
 class HeldByOther(msgspec.Struct, kw_only=True):
-    """A commit that comes first and is passed over, because somebody works on it."""
+    """A commit that would come first but is skipped, because someone works on it."""
 
     commit: str
     holder: str
@@ -48,7 +48,7 @@ class HeldByOther(msgspec.Struct, kw_only=True):
 
 
 class BuildPlan(msgspec.Struct, kw_only=True):
-    """What a run of the builder would do; `given_up` would go to `failed` unbuilt."""
+    """What a builder's run would do; `given_up` would move to `failed` without a build."""
 
     outcome: Literal["would build", "nothing"]
     commit: str | None = None
@@ -65,10 +65,10 @@ class BuildPlan(msgspec.Struct, kw_only=True):
 
 
 class FuzzPlan(msgspec.Struct, kw_only=True):
-    """What a run of the fuzzer would do; `removed` would leave the schedule for their binaries.
+    """What a fuzzer's run would do; `removed` would leave the schedule as they have no binary.
 
-    `fuzz_count_after` is None if the commit would leave the schedule when it is counted, and
-    `rule` says why, or why not.
+    `fuzz_count_after` is None if the commit would leave the schedule once it is counted;
+    `rule` says why it leaves or stays.
     """
 
     outcome: Literal["would fuzz", "nothing"]
@@ -98,7 +98,7 @@ class FuzzPlan(msgspec.Struct, kw_only=True):
 
 @dataclass(slots=True)
 class Planner:
-    """Plans for one solver; of this machine it uses a working folder, as a run does."""
+    """Plans for one solver. It uses a workspace on this machine, as a run does."""
 
     solver: Solver
     pipeline: Pipeline
@@ -106,7 +106,7 @@ class Planner:
     notify: Callable[[str], None] = lambda _: None
 
     async def build(self, commit: str | None = None) -> BuildPlan:
-        """What the builder would do."""
+        """Returns what the builder would do."""
         dry, pipeline = self._apart()
         steps = BuildSteps(pipeline, self.solver.build.tries)
         mirror = self._mirror()
@@ -125,15 +125,15 @@ class Planner:
         )  # fmt: skip
         if took.held is not None:
             await self._fill_build(plan, pipeline, steps, took.held)
-            given = "it was named" if commit else f"the first of {len(queue)} in the queue"
-            plan.why = given + ("" if commit else _that("nobody builds", plan.passed_over))
+            first = f"the first of {len(queue)} in the queue"
+            plan.why = "you named it" if commit else first + _free(plan.passed_over)
         plan.writes = dry.written
         return plan
 
     async def _fill_build(
         self, plan: BuildPlan, pipeline: Pipeline, steps: BuildSteps, held: HeldLease
     ) -> None:
-        """As if both builds had been made."""
+        """Completes the plan as if both builds had succeeded."""
         build = self.solver.build
         plan.outcome, plan.commit = "would build", held.commit
         plan.attempt, plan.attempts = held.tries, build.tries
@@ -146,7 +146,7 @@ class Planner:
         await steps.mark_built(held.commit, held.token)
 
     async def fuzz(self, commit: str | None = None, budget_ms: int = 0) -> FuzzPlan:
-        """What the fuzzer would do."""
+        """Returns what the fuzzer would do."""
         dry, pipeline = self._apart()
         steps = FuzzSteps(pipeline)
         if commit is not None:
@@ -167,14 +167,14 @@ class Planner:
             await self._fill_fuzz(plan, pipeline, steps, selected.held)
             plan.budget_ms = budget_ms or self.solver.budget_ms
             plan.reserved_ms = reserved_of(plan.budget_ms)
-            plan.why = "it was named" if commit else _why_chosen(plan)
+            plan.why = "you named it" if commit else _why_chosen(plan)
         plan.writes = dry.written + ([] if selected.held is None else self._more_writes())
         return plan
 
     async def _fill_fuzz(
         self, plan: FuzzPlan, pipeline: Pipeline, steps: FuzzSteps, held: HeldLease
     ) -> None:
-        """As if it had been fuzzed."""
+        """Completes the plan as if the commit had been fuzzed."""
         plan.outcome, plan.commit = "would fuzz", held.commit
         plan.engine = str(self.solver.engine["name"])
         plan.in_bucket = await _in_bucket(pipeline, held.commit)
@@ -205,7 +205,7 @@ class Planner:
         return selection, [p.relative_to(sources).as_posix() for p in selection.tests[:NAMED]]
 
     def _more_writes(self) -> list[str]:
-        """What depends on what is found: whole folders, for the names are not known yet."""
+        """Returns the folders of objects whose names are not known yet."""
         name = self.solver.name
         folders = (corpus_prefix(name), statistics_prefix(name), findings_prefix(name))
         return [f"{folder}/" for folder in folders]
@@ -213,7 +213,7 @@ class Planner:
     def _held_by_others(
         self, wanted: list[str], leases: Mapping[str, Lease], held: HeldLease | None
     ) -> list[HeldByOther]:
-        """Those before the one that was taken that are somebody else's."""
+        """Returns the commits before the taken one that others hold."""
         now_ms = self.pipeline.now_ms()
         before = wanted if held is None else wanted[: wanted.index(held.commit)]
         return [
@@ -223,7 +223,7 @@ class Planner:
         ]
 
     def _apart(self) -> tuple[DryRunBucket, Pipeline]:
-        """The same state, on a bucket that keeps writes to itself, whatever ours does."""
+        """Returns the same state on a bucket that discards writes."""
         dry = DryRunBucket(self.pipeline.bucket)
         return dry, Pipeline(dry, self.pipeline.solver, self.pipeline.runtime, self.pipeline.holder)
 
@@ -235,36 +235,35 @@ async def _in_bucket(pipeline: Pipeline, commit: str) -> dict[Kind, bool]:
     return {kind: await pipeline.has_build(commit, (kind,)) for kind in KINDS}
 
 
-def _that(nobody: str, passed_over: list[HeldByOther]) -> str:
-    return f" that {nobody}" if passed_over else ""
+def _free(passed_over: list[HeldByOther]) -> str:
+    return " that is free" if passed_over else ""
 
 
 def _why_not_built(commit: str | None, waiting: bool) -> str:
     if commit is not None:
-        return f"somebody else builds {commit}"
-    return "somebody builds each commit of the queue" if waiting else "nothing waits in the queue"
+        return f"another builder is building {commit}"
+    return "every commit in the queue is being built" if waiting else "the queue is empty"
 
 
 def _why_not_fuzzed(commit: str | None, waiting: bool) -> str:
     if commit is not None:
-        return f"somebody else fuzzes {commit}"
+        return f"another fuzzer is fuzzing {commit}"
     if waiting:
-        return "somebody fuzzes each commit of the schedule"
-    return "the schedule is empty, or the binaries of all its commits are gone"
+        return "every commit in the schedule is being fuzzed"
+    return "the schedule is empty, or none of its commits has a binary"
 
 
 def _why_chosen(plan: FuzzPlan) -> str:
     times = {0: "never", 1: "once"}.get(plan.fuzz_count, f"{plan.fuzz_count} times")
-    free = _that("nobody fuzzes", plan.passed_over)
-    return f"the least fuzzed{free} ({times} so far), the oldest of equals"
+    return f"the least fuzzed{_free(plan.passed_over)} ({times} so far), the oldest of equals"
 
 
 def _rule(before: Schedule, commit: str) -> str:
-    """Why the commit stays in the schedule once it is counted, or goes."""
+    """Explains why the commit stays in the schedule or leaves it once it is counted."""
     if len(before) <= MINIMUM:
-        return f"the schedule has {len(before)}, and nothing goes from {MINIMUM} or fewer"
+        return f"the schedule has {len(before)} commits, which is not more than {MINIMUM}"
     counts = {e.hash: e.fuzz_count + (e.hash == commit) for e in before}
     often = [c for c, count in counts.items() if count > 1]
     if often:
-        return f"the schedule has {len(before)}, but {often[0][:12]} was fuzzed more than once"
-    return f"the schedule has {len(before)}, more than {MINIMUM}, and none was fuzzed twice"
+        return f"the schedule has {len(before)} commits, but {often[0][:12]} was fuzzed twice"
+    return f"the schedule has {len(before)} commits, more than {MINIMUM}, and none was fuzzed twice"

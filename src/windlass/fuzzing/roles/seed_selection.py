@@ -1,4 +1,4 @@
-"""The tests of a solver, and which of them a commit is fuzzed from."""
+"""Finds the tests of a solver, and selects those that a commit is fuzzed from."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,14 +14,14 @@ from windlass.fuzzing.state.rules import touches_code
 
 
 class SeedSelection(NamedTuple):
-    """The tests to begin with, the most telling first, and why these."""
+    """The tests to start from, the most relevant first, and why."""
 
     tests: list[Path]
     why: str
 
 
 def find_tests(sources: Path, patterns: Sequence[str]) -> dict[str, Path]:
-    """The files that the patterns name, by their path from the top of the repository."""
+    """Returns the files that match the patterns, by their path in the repository."""
     found = {path for pattern in patterns for path in sources.glob(pattern) if path.is_file()}
     return {path.relative_to(sources).as_posix(): path for path in sorted(found)}
 
@@ -29,37 +29,37 @@ def find_tests(sources: Path, patterns: Sequence[str]) -> dict[str, Path]:
 def select_tests(
     tests: dict[str, Path], coverage: CoverageMap | None, changed: Sequence[ChangedFunction]
 ) -> SeedSelection:
-    """Those that reach what changed, the rarest first; all of them when none is known to."""
+    """Returns the tests that reach the changes, the rarest first, or all tests if none does."""
     everything = list(tests.values())
     if coverage is None:
-        return SeedSelection(everything, "all, for there is no coverage map")
+        return SeedSelection(everything, "all, as there is no coverage map")
     reaching = [name for name in coverage.tests_reaching(changed) if name in tests]
     if not reaching:
-        return SeedSelection(everything, "all, for none is known to reach what changed")
-    why = f"{len(reaching)} of {len(everything)} reach what changed"
+        return SeedSelection(everything, "all, as none is known to reach the changes")
+    why = f"{len(reaching)} of {len(everything)} reach the changes"
     return SeedSelection([tests[name] for name in reaching], why)
 
 
 class SeedSelector:
-    """Chooses for commits of one solver, by the map that is in the bucket."""
+    """Selects tests for commits of one solver with the coverage map in the bucket."""
 
     def __init__(self, solver: Solver, pipeline: Pipeline, notify: Callable[[str], None]) -> None:
         self._solver = solver
         self._pipeline = pipeline
-        self._told = notify
+        self._notify = notify
 
     async def select(self, mirror: Mirror, commit: str, sources: Path) -> SeedSelection:
-        """The tests for a commit, whose files lie in `sources`."""
+        """Selects the tests for a commit that is checked out in `sources`."""
         tests = find_tests(sources, self._solver.tests)
         extensions = self._solver.commits.extensions
         changed = [c for c in await mirror.changed(commit) if touches_code([c.path], extensions)]
         return select_tests(tests, await self._map(), changed)
 
     async def _map(self) -> CoverageMap | None:
-        """A map that cannot be read is passed over, for the mapper will make it anew."""
+        """Returns the map, or None if it cannot be read: the coverage role will write a new one."""
         stored = await self._pipeline.bucket.get(coverage_key(self._solver.name))
         try:
             return None if stored is None else decode(stored.body)
         except InvalidInput as error:
-            self._told(f"the coverage map is of no use: {error}")
+            self._notify(f"ignoring the coverage map: {error}")
             return None

@@ -1,4 +1,4 @@
-"""Everything there is to know of a solver's pipeline at a glance."""
+"""Reads the whole state of a solver's pipeline."""
 
 from collections.abc import Mapping
 
@@ -20,7 +20,7 @@ class ScheduledCommit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ActiveLease(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody on a commit."""
+    """A commit that someone is working on."""
 
     commit: str
     work: str
@@ -30,7 +30,7 @@ class ActiveLease(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FindingSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """One finding in a line."""
+    """One finding in short."""
 
     key: str
     title: str
@@ -39,7 +39,7 @@ class FindingSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PipelineStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of one solver; lists in their own order. `unreadable` names findings that are."""
+    """The state of one solver; `unreadable` lists errors about findings that cannot be read."""
 
     solver: str
     bucket: str
@@ -57,7 +57,7 @@ class PipelineStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def read_status(pipeline: Pipeline) -> PipelineStatus:
-    """Read everything once."""
+    """Reads everything once."""
     state = await pipeline.state.read()
     queue = await pipeline.queue.read()
     schedule = await pipeline.schedule.read()

@@ -1,21 +1,21 @@
-"""Where new commits come from: what the manager asks, whoever answers."""
+"""The protocol through which the manager finds new commits."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 
 class Commit(NamedTuple):
-    """One commit of a branch's own line; `at_ms` is when it was committed."""
+    """One commit on the branch's first-parent line; `at_ms` is its commit time."""
 
     hash: str
     at_ms: int
 
 
 class History(NamedTuple):
-    """What is new on a branch, oldest first.
+    """The new commits of a branch, oldest first.
 
-    `fresh` says why there was nothing to go on from, so that the newest few are told instead.
-    `last_ms` is when the commit was made from which it went on.
+    `fresh` says why there was no commit to continue from; the newest few are listed instead.
+    `last_ms` is the time of the commit from which the list continues.
     """
 
     head: str
@@ -25,23 +25,23 @@ class History(NamedTuple):
 
 
 class CommitSource(Protocol):
-    """The commits of one branch by first parents: what was merged counts as its merge."""
+    """The commits of one branch along first parents, so that a merge counts as one commit."""
 
     async def since(self, last: str | None, newest: int) -> History:
-        """What came after `last`; the `newest` few if it is unknown or was left behind."""
+        """Returns the commits after `last`, or the `newest` few if `last` is not on the branch."""
         ...
 
     async def files(self, commit: str) -> Sequence[str]:
-        """What a commit changed against its first parent; of a rename, both names."""
+        """Returns the files a commit changed against its first parent; both names of a rename."""
         ...
 
     async def resolve(self, commit: str) -> str:
-        """The full hash; raises `NotFound` if there is no such commit."""
+        """Returns the full hash; raises `NotFound` if there is no such commit."""
         ...
 
     async def close(self) -> None: ...
 
 
-NO_LAST = "nothing was checked before"
-UNKNOWN_LAST = "the commit checked last is not in the repository any more"
-LEFT_LAST = "the branch was moved and the commit checked last is no part of it"
+NO_LAST = "no commit was checked before"
+UNKNOWN_LAST = "the last checked commit is no longer in the repository"
+LEFT_LAST = "the branch was moved and no longer contains the last checked commit"

@@ -1,4 +1,4 @@
-"""New commits from the repository itself, through a mirror on this machine."""
+"""Finds new commits in the repository itself, through a local mirror."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from windlass.fuzzing.sources.mirror import GitFailed, Mirror
 
 
 class GitCommitSource:
-    """`CommitSource` of a branch, by git."""
+    """A `CommitSource` that uses git."""
 
     def __init__(self, mirror: Mirror, branch: str, repository: str) -> None:
         self._mirror = mirror
@@ -40,7 +40,7 @@ class GitCommitSource:
         return await self._mirror.require(commit)
 
     async def close(self) -> None:
-        """The mirror is kept for the next run."""
+        """Does nothing: the mirror is kept for the next run."""
 
     async def _head(self) -> str:
         try:
@@ -48,8 +48,8 @@ class GitCommitSource:
             return (await self._mirror.git("rev-parse", "--verify", "--quiet", ref)).strip()
         except GitFailed:
             raise WindlassError(
-                f"expected a branch {self._branch} in {self._repository}, there is none; if it "
-                "was renamed or removed, change `branch` in the solver's file"
+                f"branch {self._branch} does not exist in {self._repository}; if it was renamed "
+                "or deleted, change `branch` in the solver file"
             ) from None
 
     async def _why_fresh(self, last: str | None, head: str) -> str:
@@ -62,14 +62,14 @@ class GitCommitSource:
         return "" if await self._mirror.is_ancestor(last, head) else LEFT_LAST
 
     async def _log(self, *words: str) -> tuple[Commit, ...]:
-        """Oldest first."""
+        """Returns commits, oldest first."""
         said = await self._mirror.git("log", "--first-parent", "--format=%H %ct", *words, "--")
         lines = [line.split() for line in said.splitlines() if line]
         return tuple(Commit(name, int(at) * 1000) for name, at in reversed(lines))
 
 
 def _names(parts: list[str]) -> list[str]:
-    """Of `M\\0path\\0R100\\0old\\0new\\0`: the paths, two of them for renames and copies."""
+    """Parses the paths of `M\\0path\\0R100\\0old\\0new\\0`; renames and copies have two."""
     names: list[str] = []
     place = 0
     while place < len(parts) and parts[place]:

@@ -1,6 +1,6 @@
-"""The API of GitHub, as far as it is needed: pages, rate limits, moved repositories.
+"""The parts of the GitHub API that we use: paging, rate limits, moved repositories.
 
-The address is an option, for enterprises have their own.
+The address is configurable for GitHub Enterprise.
 """
 
 import re
@@ -12,19 +12,20 @@ import aiohttp
 import msgspec
 
 from windlass.domain.errors import Conflict, InvalidInput, NotFound, Unreachable, WindlassError
+from windlass.fuzzing.errors import InvalidSetting
 from windlass.ports.clock import Clock
 
-PATIENCE_MS: Final = 120_000  # what all waits of one run may take together
+PATIENCE_MS: Final = 120_000  # for all waits of one run together
 RETRIES: Final = 3
-HOPS: Final = 5
-SECONDS: Final = 60
+REDIRECTS: Final = 5
+TIMEOUT_S: Final = 60
 PER_PAGE: Final = 100
 _NEXT: Final = re.compile(r'<([^>]+)>;\s*rel="next"')
 _PROJECT: Final = re.compile(r"([\w.-]+)/([\w.-]+?)(?:\.git)?/?\Z")
 
 
 class Response(NamedTuple):
-    """What came back."""
+    """A response to a request."""
 
     status: int
     headers: Mapping[str, str]
@@ -34,23 +35,24 @@ class Response(NamedTuple):
         try:
             return msgspec.json.decode(self.content)
         except msgspec.MsgspecError:
-            raise WindlassError(
-                "expected JSON from the API of GitHub, got something else"
-            ) from None
+            raise WindlassError("the GitHub API did not answer with JSON") from None
 
 
 def project_of(repository: str) -> str:
-    """OWNER/NAME in the address of a repository."""
+    """Returns OWNER/NAME from the address of a repository."""
     path = urlsplit(repository).path if "://" in repository else repository.rpartition(":")[2]
     found = _PROJECT.search(path.strip("/"))
     if found is None:
-        expected = "OWNER/NAME (or set commits.project)"
-        raise InvalidInput("repository", expected, repository)
+        raise InvalidSetting(
+            "repository",
+            f"cannot find OWNER/NAME in repository {repository}; set commits.project",
+            repository,
+        )
     return f"{found[1]}/{found[2]}"
 
 
 class GitHub:
-    """One repository at the API. `token` is needed for private ones and for more requests."""
+    """One repository at the API. Private ones and higher rate limits need `token`."""
 
     def __init__(
         self, base: str, project: str, token: str | None, clock: Clock,
@@ -63,26 +65,26 @@ class GitHub:
         self._patience_ms = patience_ms
         self._session: aiohttp.ClientSession | None = None
         if urlsplit(self._base).scheme not in ("http", "https"):
-            raise InvalidInput("commits.api", "an address such as https://api.github.com", base)
+            raise InvalidInput("commits.api", "a URL such as https://api.github.com", base)
 
     def path(self, *words: str) -> str:
-        """Below the repository."""
+        """Returns a path below the repository."""
         return "/".join([f"/repos/{self.project}", *(quote(word, safe="") for word in words)])
 
     async def get(self, path: str) -> Any:
-        """One answer, decoded."""
+        """Sends a GET and returns the decoded answer."""
         return (await self.request("GET", path)).json()
 
     async def post(self, path: str, body: Any) -> Any:
-        """Send something; not tried again once it may have arrived."""
+        """Sends a POST; never retries it once it may have arrived."""
         return (await self.request("POST", path, msgspec.json.encode(body))).json()
 
     async def patch(self, path: str, body: Any) -> Any:
-        """Change something."""
+        """Sends a PATCH."""
         return (await self.request("PATCH", path, msgspec.json.encode(body))).json()
 
     async def pages(self, path: str) -> AsyncIterator[Any]:
-        """One page after another, as far as the server links them."""
+        """Yields one page after another, as long as the server links to more."""
         sign = "&" if "?" in path else "?"
         url: str | None = f"{path}{sign}per_page={PER_PAGE}"
         while url is not None:
@@ -96,20 +98,20 @@ class GitHub:
             await self._session.close()
 
     async def request(self, method: str, path: str, body: bytes | None = None) -> Response:
-        """Ask until there is an answer that counts."""
+        """Sends a request; follows redirects, waits for rate limits and retries server errors."""
         url = self._check_host(
             urljoin(f"{self._base}/", path) if "://" in path else self._base + path
         )
-        troubles = hops = 0
+        failures = redirects = 0
         while True:
-            response = await self._send(method, url, body, last=troubles >= RETRIES)
+            response = await self._send(method, url, body, last=failures >= RETRIES)
             if response is None or response.status >= 500:
-                if response is not None and (troubles >= RETRIES or body is not None):
+                if response is not None and (failures >= RETRIES or body is not None):
                     raise self._error(response, url)
-                troubles += 1
-                await self._wait(1_000 * 2 ** (troubles - 1), "the server is in trouble")
-            elif response.status in (301, 302, 307, 308) and hops < HOPS:
-                hops += 1
+                failures += 1
+                await self._wait(1_000 * 2 ** (failures - 1), "the server reports an error")
+            elif response.status in (301, 302, 307, 308) and redirects < REDIRECTS:
+                redirects += 1
                 url = self._check_host(urljoin(url, response.headers.get("location", "")))
             elif (pause := self._pause_ms(response)) is not None:
                 await self._wait(pause, self._message(response))
@@ -119,9 +121,9 @@ class GitHub:
                 return response
 
     def _check_host(self, url: str) -> str:
-        """The token goes to this server alone, wherever links and redirects point."""
+        """Refuses links to other hosts, so that the token never leaves this server."""
         if urlsplit(url)[:2] != urlsplit(self._base)[:2]:
-            raise WindlassError(f"expected links to stay at {self._base}, got one to {url}")
+            raise WindlassError(f"refused to follow a link from {self._base} to {url}")
         return url
 
     async def _send(self, method: str, url: str, body: bytes | None, last: bool) -> Response | None:
@@ -130,7 +132,7 @@ class GitHub:
             headers["Authorization"] = f"Bearer {self._token}"
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                timeout=aiohttp.ClientTimeout(total=SECONDS), trust_env=True
+                timeout=aiohttp.ClientTimeout(total=TIMEOUT_S), trust_env=True
             )
         try:
             async with self._session.request(
@@ -145,7 +147,7 @@ class GitHub:
             return None
 
     def _pause_ms(self, response: Response) -> int | None:
-        """How long to wait where the server says that there were too many requests."""
+        """Returns how long to wait if the server reports too many requests."""
         if response.status not in (403, 429):
             return None
         after = response.headers.get("retry-after", "")
@@ -161,8 +163,8 @@ class GitHub:
         if pause_ms > self._patience_ms:
             raise Conflict(
                 "rate_limited",
-                f"expected an answer from {self._base} soon, but it asks to wait "
-                f"{pause_ms // 1000} s ({why}); run this again then, or set GITHUB_TOKEN",
+                f"{self._base} asks us to wait {pause_ms // 1000} s ({why}); run this again "
+                "later, or set GITHUB_TOKEN",
                 pause_ms,
             )
         self._patience_ms -= pause_ms

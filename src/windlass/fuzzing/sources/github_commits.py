@@ -1,4 +1,4 @@
-"""New commits from the API of GitHub: no clone is needed to look for them."""
+"""Finds new commits through the GitHub API, without a clone."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -10,7 +10,7 @@ from windlass.fuzzing.sources.github_api import GitHub
 
 
 class GitHubCommitSource:
-    """`CommitSource` of a branch, by the API."""
+    """A `CommitSource` that uses the GitHub API."""
 
     def __init__(self, api: GitHub, branch: str) -> None:
         self._api = api
@@ -57,9 +57,9 @@ class GitHubCommitSource:
             )
         except NotFound:
             raise WindlassError(
-                f"expected a branch {self._branch} in {self._api.project} at GitHub, there is "
-                "none; if it was renamed or removed, change `branch` in the solver's file; of a "
-                "private repository nothing is found without GITHUB_TOKEN"
+                f"branch {self._branch} does not exist in {self._api.project} at GitHub; if it "
+                "was renamed or deleted, change `branch` in the solver file; for a private "
+                "repository, set GITHUB_TOKEN"
             ) from None
 
     async def _newest(self, head: str, newest: int, why: str) -> History:
@@ -72,7 +72,7 @@ class GitHubCommitSource:
 
 
 def _first_parents(found: dict[str, Any], head: str) -> tuple[Commit, ...]:
-    """The branch's own line among these commits, oldest first."""
+    """Returns the first-parent line among these commits, oldest first."""
     line: list[Commit] = []
     name: str | None = head
     while name in found:

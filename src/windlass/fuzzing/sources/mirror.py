@@ -1,7 +1,7 @@
-"""Sources of a commit: a mirror of the repository kept between runs, and checkouts from it.
+"""A local mirror of the repository, kept between runs, and checkouts from it.
 
-What cannot be had is told apart: a repository that does not answer, a commit that is not in
-it, one that a shallow clone has cut off. None of that touches the state.
+Errors tell apart a repository that does not answer, a commit that it does not have, and a
+commit that a shallow clone has cut off. None of them changes the state.
 """
 
 import asyncio
@@ -19,27 +19,27 @@ from windlass.fuzzing.processes.disk_space import DiskFull
 from windlass.fuzzing.processes.process_guard import guarded_environment
 
 FULL: Final = "No space left on device"
-# Nobody is there to type a password, and hooks or settings of a user have no say here.
+# Nobody is there to type a password, and we parse English messages.
 _ENVIRONMENT: Final = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 
 
 class GitFailed(WindlassError):
-    """git said no; the message has its words."""
+    """git failed; the message is its last line of error output."""
 
     code = "git_failed"
 
 
 class Mirror:
-    """A bare copy of a solver's repository, in the working folder of this machine."""
+    """A bare clone of a solver's repository in the workspace."""
 
     def __init__(self, repository: str, folder: Path) -> None:
         self._repository = repository
         self._folder = folder
 
     async def fetch(self) -> None:
-        """Make the copy, or bring it up to date; branches that are gone go here too.
+        """Creates or updates the clone, and prunes deleted branches.
 
-        A copy that cannot be brought up to date (a run was killed over it) is made anew.
+        A clone that cannot be updated (a run was killed while writing it) is made again.
         """
         if (self._folder / "HEAD").exists():
             try:
@@ -51,7 +51,7 @@ class Mirror:
         await self._clone()
 
     async def _clone(self) -> None:
-        """Beside its place, and there only when it is whole."""
+        """Clones next to the final folder and renames it when the clone is complete."""
         made = self._folder.with_name(f"{self._folder.name}.new")
         shutil.rmtree(made, ignore_errors=True)
         made.parent.mkdir(parents=True, exist_ok=True)
@@ -59,18 +59,18 @@ class Mirror:
             await _git(None, "clone", "--quiet", "--mirror", self._repository, made)
         except GitFailed as error:
             raise Unreachable(
-                f"expected repository {self._repository} to answer, it did not ({error}); "
-                "check its address and this machine's access to it"
+                f"cannot reach repository {self._repository} ({error}); check its address and "
+                "this machine's access to it"
             ) from None
         shutil.rmtree(self._folder, ignore_errors=True)
         made.rename(self._folder)
 
     async def git(self, *words: str) -> str:
-        """Ask the copy something of one's own; raises `GitFailed`."""
+        """Runs git in the mirror; raises `GitFailed`."""
         return await _git(self._folder, *words)
 
     async def require(self, commit: str) -> str:
-        """The full name of a commit; raises when the repository does not have it."""
+        """Returns the full hash of a commit; raises if the repository does not have it."""
         try:
             name = f"{commit}^{{commit}}"
             found = await _git(self._folder, "rev-parse", "--verify", "--quiet", name)
@@ -79,13 +79,13 @@ class Mirror:
             pass
         if (self._folder / "shallow").exists():
             raise WindlassError(
-                f"expected commit {commit} in {self._repository}, which is a shallow clone that "
-                "ends before it; run `git fetch --unshallow` there"
+                f"commit {commit} is missing from {self._repository}, which is a shallow clone; "
+                "run `git fetch --unshallow` there"
             )
         raise NotFound("commit", commit)
 
     async def checkout(self, commit: str, folder: Path) -> str:
-        """The files of a commit in a fresh folder, with submodules; its full name."""
+        """Checks out a commit and its submodules into a fresh folder; returns the full hash."""
         name = await self.require(commit)
         shutil.rmtree(folder, ignore_errors=True)
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -96,7 +96,7 @@ class Mirror:
         return name
 
     async def parent(self, commit: str) -> str | None:
-        """The first parent, if there is one."""
+        """Returns the first parent, if there is one."""
         try:
             found = await _git(self._folder, "rev-parse", "--verify", "--quiet", f"{commit}^1")
         except GitFailed:
@@ -104,12 +104,12 @@ class Mirror:
         return found.strip()
 
     async def subject(self, commit: str) -> str:
-        """Author, day and first line of a commit, for reports."""
+        """Returns author, date and first line of a commit, for reports."""
         said = await _git(self._folder, "log", "-1", "--format=%an, %as: %s", commit)
         return said.strip()
 
     async def in_order(self, commits: list[str]) -> list[str]:
-        """Those of these commits that are there, ancestors first."""
+        """Returns those of the commits that exist, ancestors first."""
         known = [commit for commit in commits if await self._has(commit)]
         if not known:
             return []
@@ -118,7 +118,7 @@ class Mirror:
         return [commit for commit in order.split() if commit in wanted]
 
     async def is_ancestor(self, one: str, other: str) -> bool:
-        """Whether `one` is `other` or comes before it."""
+        """Returns whether `one` is `other` or an ancestor of it."""
         try:
             await _git(self._folder, "merge-base", "--is-ancestor", one, other)
         except GitFailed:
@@ -126,7 +126,7 @@ class Mirror:
         return True
 
     async def changed(self, commit: str) -> list[ChangedFunction]:
-        """The functions that a commit touches against its first parent."""
+        """Returns the functions that a commit changes against its first parent."""
         before = await self.parent(commit) or await self._empty_tree()
         diff = await _git(
             self._folder, "diff", "--no-color", "--no-ext-diff", "-M", "-U0", before, commit
@@ -140,7 +140,7 @@ class Mirror:
             try:
                 found[path] = await _git(self._folder, "show", f"{commit}:{path}")
             except GitFailed:
-                continue  # a submodule, or a name that git writes in quotes
+                continue  # a submodule, or a name that git quotes
         return found
 
     async def _empty_tree(self) -> str:
@@ -155,7 +155,7 @@ class Mirror:
 
 
 async def _git(folder: Path | None, *words: str | Path) -> str:
-    """Run git and return what it printed."""
+    """Runs git and returns its output."""
     where = [] if folder is None else ["-C", str(folder)]
     process = await asyncio.create_subprocess_exec(
         "git", *where, *(str(word) for word in words),
@@ -166,6 +166,6 @@ async def _git(folder: Path | None, *words: str | Path) -> str:
     if process.returncode != 0:
         lines = complained.decode(errors="replace").strip().splitlines()
         if process.returncode == -signal.SIGXFSZ or any(FULL in line for line in lines):
-            raise DiskFull(f"git found no room for its {words[0]}; free some")
-        raise GitFailed(lines[-1] if lines else f"git {words[0]} ended with {process.returncode}")
+            raise DiskFull(f"no disk space left for git {words[0]}; free some")
+        raise GitFailed(lines[-1] if lines else f"git {words[0]} exited with {process.returncode}")
     return said.decode(errors="replace")

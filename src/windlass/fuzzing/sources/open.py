@@ -13,7 +13,7 @@ from windlass.fuzzing.state.state_file import Runtime
 
 
 def open_commit_source(solver: Solver, folder: Path, runtime: Runtime) -> CommitSource:
-    """Where the solver's new commits come from; a mirror of its repository is kept in `folder`."""
+    """Opens the source that the solver file names; a git mirror is kept in `folder`."""
     settings = solver.commits
     if settings.source == "git":
         mirror = Mirror(solver.repository, folder / "mirror.git")

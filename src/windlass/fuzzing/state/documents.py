@@ -1,11 +1,11 @@
-"""The state files: the seed's shapes, and what else is kept in them.
+"""The state files: their JSON formats, and the version that each of them carries.
 
-`state.json` and `build-queue.json` are objects, so their version stands in a field of them;
-the schedule is a bare array, so its version stands in the attributes of the object, and its
-sequence number once more in the blank space behind the array: servers derive ETags from
-bodies alone, and a body that comes back must not look like the one from before.
+`state.json` and `build-queue.json` are objects and carry their version in a field. The
+schedule is a bare array, so its version is in the object's attributes, and its sequence number
+also in the whitespace after the array: servers derive ETags from the body alone, so a body
+must never repeat.
 
-Fields that are not known here are kept as they are.
+Unknown fields are preserved.
 """
 
 import re
@@ -17,8 +17,8 @@ import msgspec
 
 from windlass.fuzzing.buckets.layout import is_commit
 
-RECENT: Final = 32  # how many writers may come in between while somebody waits for an answer
-SEEN: Final = 1_000  # how many commits are remembered as having been queued once
+RECENT: Final = 32  # writes by others after which we still recognise our own write
+SEEN: Final = 1_000  # commits that we remember having queued
 
 _NUMBER: Final = re.compile(rb"\t[\t ]{0,62}\n")
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Version(msgspec.Struct, frozen=True):
-    """Which write this is. `recent` are the nonces of the writes before, newest last."""
+    """Identifies a write. `recent` lists the nonces of the writes before it, newest last."""
 
     seq: int = 0
     nonce: str = ""
@@ -37,12 +37,12 @@ class Version(msgspec.Struct, frozen=True):
         return Version(self.seq + 1, nonce, known[-RECENT:])
 
     def includes(self, nonce: str) -> bool:
-        """Whether a write is this one or among those that led to it."""
+        """Returns whether a write is this one or one of those before it."""
         return nonce == self.nonce or nonce in self.recent
 
 
 class State(NamedTuple):
-    """`state.json`: up to where the manager has looked, and when it did so."""
+    """`state.json`: the last commit that the manager checked, and when."""
 
     last_checked_commit: str | None = None
     checked_at_ms: int = 0
@@ -50,7 +50,7 @@ class State(NamedTuple):
 
 
 class BuildQueue(NamedTuple):
-    """`build-queue.json`: what waits, is built, has failed; `seen` was queued at some time."""
+    """`build-queue.json`: queued, built and failed commits; `seen` were queued at some time."""
 
     queue: tuple[str, ...] = ()
     built: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ Schedule = tuple[Entry, ...]
 
 
 class Lease(msgspec.Struct, frozen=True):
-    """A commit that somebody works on until a time; `tries` counts how often it was given out."""
+    """A commit that someone works on until a given time; `tries` counts its leases so far."""
 
     holder: str
     token: str
@@ -80,7 +80,7 @@ class Lease(msgspec.Struct, frozen=True):
 
 
 class Leases(NamedTuple):
-    """`leases.json`: who builds and who fuzzes what."""
+    """`leases.json`: who builds and who fuzzes which commit."""
 
     build: Mapping[str, Lease] = {}
     fuzz: Mapping[str, Lease] = {}
@@ -88,7 +88,7 @@ class Leases(NamedTuple):
 
 
 class MalformedFile(ValueError):
-    """A file that is not in its shape; says where."""
+    """A file with the wrong format; the message says where."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +102,11 @@ class Codec(Generic[T]):
 
 
 def parse(body: bytes) -> Any:
-    """JSON, or `Unreadable`."""
+    """Parses JSON, or raises `MalformedFile`."""
     try:
         return msgspec.json.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise MalformedFile(f"it is no JSON: {error}") from None
+        raise MalformedFile(f"it is not JSON: {error}") from None
 
 
 def _fields(body: bytes) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def _fields(body: bytes) -> dict[str, Any]:
 
 
 def _version(fields: dict[str, Any]) -> Version:
-    """A file as somebody else wrote it has none, and counts as the first."""
+    """Removes and returns the version. A file written by someone else has none."""
     try:
         return msgspec.convert(fields.pop("version", {}), Version)
     except msgspec.ValidationError as error:
@@ -129,7 +129,7 @@ def _commits(fields: dict[str, Any], name: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(map(is_commit, value)):
         raise MalformedFile(f"expected {name} to be a list of commits")
     if len(set(value)) != len(value):
-        raise MalformedFile(f"expected {name} to hold each commit once")
+        raise MalformedFile(f"{name} lists a commit twice")
     return tuple(value)
 
 
@@ -159,7 +159,7 @@ def _read_queue(body: bytes, _: Mapping[str, str]) -> tuple[BuildQueue, Version]
     found = BuildQueue(queue, built, failed, seen, fields)
     places = (*found.queue, *found.built, *found.failed)
     if len(set(places)) != len(places):
-        raise MalformedFile("expected each commit to stand in one of queue, built and failed")
+        raise MalformedFile("a commit is in more than one of queue, built and failed")
     return found, version
 
 
@@ -171,7 +171,7 @@ def _write_queue(queue: BuildQueue, version: Version) -> tuple[bytes, dict[str, 
 def _object(
     shape: Mapping[str, Any], more: Mapping[str, Any], rest: Mapping[str, Any], version: Version
 ) -> tuple[bytes, dict[str, str]]:
-    """The seed's fields first, then ours, then those of others."""
+    """Encodes the documented fields first, then ours, then unknown ones."""
     document = {**shape, **more, **rest, "version": version}
     return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n", {}
 
@@ -182,10 +182,10 @@ def _read_schedule(body: bytes, attributes: Mapping[str, str]) -> tuple[Schedule
         raise MalformedFile("expected an array")
     entries = tuple(_entry(item) for item in items)
     if len({entry.hash for entry in entries}) != len(entries):
-        raise MalformedFile("expected each commit once")
+        raise MalformedFile("it lists a commit twice")
     version = _version_of_attributes(attributes)
-    # A copy may have lost its attributes; the number behind the array goes along with it.
-    seq = max(version.seq, _seq_behind(body))
+    # A copied file may have lost its attributes, but not the whitespace after the array.
+    seq = max(version.seq, _seq_after_array(body))
     return entries, Version(seq, version.nonce, version.recent)
 
 
@@ -194,7 +194,7 @@ def _entry(item: object) -> Entry:
         raise MalformedFile('expected entries such as {"hash": "…", "fuzz_count": 0}')
     count = item.get("fuzz_count", 0)
     if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-        raise MalformedFile(f"expected fuzz_count of {item['hash']} to be a number from 0")
+        raise MalformedFile(f"expected fuzz_count of {item['hash']} to be a number, at least 0")
     rest = {name: value for name, value in item.items() if name not in ("hash", "fuzz_count")}
     return Entry(item["hash"], count, rest)
 
@@ -206,11 +206,11 @@ def _write_schedule(schedule: Schedule, version: Version) -> tuple[bytes, dict[s
 
 
 def _blank(seq: int) -> bytes:
-    """A number as blank space, which JSON has no eyes for."""
+    """Encodes a number as whitespace, which JSON parsers ignore."""
     return f"{seq:b}".replace("0", " ").replace("1", "\t").encode() + b"\n"
 
 
-def _seq_behind(body: bytes) -> int:
+def _seq_after_array(body: bytes) -> int:
     blank = body.rpartition(b"]")[2]
     if not _NUMBER.fullmatch(blank):
         return 0
@@ -218,7 +218,7 @@ def _seq_behind(body: bytes) -> int:
 
 
 def attributes_of(version: Version) -> dict[str, str]:
-    """A version as the attributes of an object."""
+    """Encodes a version as attributes of an object."""
     return {
         "windlass-seq": str(version.seq),
         "windlass-nonce": version.nonce,
@@ -227,11 +227,11 @@ def attributes_of(version: Version) -> dict[str, str]:
 
 
 def _version_of_attributes(attributes: Mapping[str, str]) -> Version:
-    """Servers differ in how they spell names of attributes."""
+    """Decodes a version; servers differ in the case of attribute names."""
     known = {name.lower(): value for name, value in attributes.items()}
     seq = known.get("windlass-seq", "0")
     if not (seq.isascii() and seq.isdigit()):
-        raise MalformedFile("expected its attribute windlass-seq to be a number")
+        raise MalformedFile("expected the attribute windlass-seq to be a number")
     recent = tuple(one for one in known.get("windlass-recent", "").split(",") if one)
     return Version(int(seq), known.get("windlass-nonce", ""), recent)
 

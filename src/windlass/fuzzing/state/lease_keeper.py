@@ -1,4 +1,4 @@
-"""Hold on to a commit while working on it, and stop working when it was lost."""
+"""Renews a lease while the work on its commit runs, and cancels the work if it is lost."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -14,7 +14,7 @@ LEASE_MS: Final = 15 * 60_000
 
 
 class LeaseRenewer(Protocol):
-    """Steps that can hold on to a commit."""
+    """Steps that can renew a lease."""
 
     async def renew(self, held: HeldLease, length_ms: int) -> HeldLease: ...
 
@@ -26,10 +26,10 @@ async def while_held(
     clock: Clock,
     work: Coroutine[Any, Any, T],
 ) -> T:
-    """Do `work`, renewing the lease; raises `Conflict` if somebody else has got the commit.
+    """Runs `work` while renewing the lease; raises `Conflict` if someone else took the commit.
 
-    A renewal that fails for another reason (the bucket does not answer) is tried again: the
-    lease is long enough for some of them to fail.
+    A renewal that fails for another reason (the bucket does not answer) is retried: the lease
+    is long enough for some renewals to fail.
     """
     doing = asyncio.ensure_future(work)
     renewing = asyncio.ensure_future(_renew(steps, held, length_ms, clock.sleep_ms))
@@ -48,7 +48,7 @@ async def while_held(
 async def _renew(
     steps: LeaseRenewer, held: HeldLease, length_ms: int, sleep_ms: Callable[[int], Awaitable[None]]
 ) -> None:
-    """Until it is lost; three renewals in the life of a lease."""
+    """Renews the lease three times per lease length, until it is lost."""
     while True:
         await sleep_ms(length_ms // 3)
         try:

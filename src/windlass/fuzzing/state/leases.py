@@ -1,9 +1,9 @@
-"""Who works on which commit: given out to one at a time, and taken back from the dead.
+"""Leases: each commit is given to one worker at a time, and again if that worker dies.
 
-A lease is a token and a time. Whoever finishes a commit moves it in its state file first and
-gives the lease back after that; whoever takes a lease looks at the state file once more. So a
-commit that was finished in between is never taken again. Machines compare the time of a lease
-with their own clocks, which have to agree to within its length.
+A lease is a token and an expiry time. A worker that finishes a commit first moves it in its
+state file and then releases the lease; a worker that takes a lease then checks the state file
+again. A commit that was finished in between is therefore never taken twice. Machines compare
+expiry times with their own clocks, which must agree to within the length of a lease.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ BUILD_TRIES: Final = 3
 
 
 class HeldLease(NamedTuple):
-    """A commit that is ours until its time."""
+    """A commit that we hold until a given time."""
 
     commit: str
     token: str
@@ -28,7 +28,7 @@ class HeldLease(NamedTuple):
 
 
 class LeaseStore:
-    """Leases of one kind of work."""
+    """The leases for one kind of work."""
 
     def __init__(self, state_file: StateFile[Leases], work: Work, holder: str) -> None:
         self._state_file = state_file
@@ -44,15 +44,16 @@ class LeaseStore:
         *,
         waiting: Sequence[str],
     ) -> HeldLease | None:
-        """Lease the first of these commits that nobody holds.
+        """Leases the first of these commits that nobody holds.
 
-        `waiting` are all that wait: of others, leases that ran out are forgotten.
+        `waiting` lists all commits that still wait for work; expired leases on other commits
+        are deleted.
         """
         if not commits:
             return None
 
         def change(leases: Leases) -> Leases:
-            table = _without_ended(self._of(leases), waiting, now_ms)
+            table = _without_expired(self._of(leases), waiting, now_ms)
             chosen = next((c for c in commits if not is_live(table.get(c), now_ms)), None)
             if chosen is None:
                 return leases
@@ -65,7 +66,7 @@ class LeaseStore:
         return None if ours is None else HeldLease(ours[0], token, ours[1].until_ms, ours[1].tries)
 
     async def renew(self, held: HeldLease, now_ms: int, length_ms: int) -> HeldLease:
-        """Hold on to a commit; raises `Conflict` if it was given to somebody else."""
+        """Extends a lease; raises `Conflict` if someone else now holds the commit."""
 
         def change(leases: Leases) -> Leases:
             table = self._of(leases)
@@ -79,7 +80,7 @@ class LeaseStore:
         return held._replace(until_ms=now_ms + length_ms)
 
     async def check(self, commit: str, token: str | None, now_ms: int) -> None:
-        """Raise `Conflict` if somebody else holds a commit; without a token, if anybody does."""
+        """Raises `Conflict` if someone else holds a commit, or without a token, if anyone does."""
         table = self._of(await self._state_file.read())
         if token is not None:
             self._refuse_unless_ours(table, commit, token)
@@ -87,7 +88,7 @@ class LeaseStore:
             raise self._lost(commit, table[commit].holder)
 
     async def release(self, commit: str, token: str | None) -> bool:
-        """Give a commit back, if it is still ours; without a token, whosever it is."""
+        """Releases a commit if we still hold it; without a token, in any case."""
 
         def change(leases: Leases) -> Leases:
             table = self._of(leases)
@@ -98,7 +99,7 @@ class LeaseStore:
         return (await self._state_file.update(change)).applied
 
     async def all(self) -> Mapping[str, Lease]:
-        """What is given out, and what was and never came back."""
+        """Returns all leases, including expired ones."""
         return self._of(await self._state_file.read())
 
     def _of(self, leases: Leases) -> Mapping[str, Lease]:
@@ -118,24 +119,24 @@ class LeaseStore:
         doing = "build" if self._work == "build" else "fuzz"
         return Conflict(
             "lease_lost",
-            f"expected to hold the lease to {doing} {commit}, but it belongs to {holder}; "
-            "nothing was changed",
+            f"we no longer hold the lease to {doing} {commit}: {holder} holds it; nothing was "
+            "changed",
         )
 
 
 def is_live(lease: Lease | None, now_ms: int) -> bool:
-    """Whether somebody holds it still."""
+    """Returns whether a lease exists and has not expired."""
     return lease is not None and lease.until_ms > now_ms
 
 
 def _is_ours(lease: Lease | None, token: str) -> bool:
-    """Past its time too: as long as nobody else has taken it, it is ours."""
+    """Returns whether the lease is ours: an expired one is, until someone else takes it."""
     return lease is not None and lease.token == token
 
 
-def _without_ended(
+def _without_expired(
     table: Mapping[str, Lease], waiting: Sequence[str], now_ms: int
 ) -> Mapping[str, Lease]:
-    """Forget leases that ran out on commits which wait no longer, and how often they were tried."""
+    """Drops expired leases, and their tries, of commits that no longer wait."""
     queued = frozenset(waiting)
     return {c: lease for c, lease in table.items() if c in queued or is_live(lease, now_ms)}

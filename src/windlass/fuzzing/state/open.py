@@ -1,4 +1,4 @@
-"""Where a pipeline's parts are chosen: buckets by their address, and what surrounds them."""
+"""Opens a pipeline: chooses the bucket by its URL and supplies the real clock."""
 
 import os
 from pathlib import Path
@@ -10,19 +10,23 @@ from windlass.fuzzing.buckets.bucket import Bucket
 from windlass.fuzzing.buckets.directory import DirectoryBucket
 from windlass.fuzzing.buckets.dry_run import DryRunBucket
 from windlass.fuzzing.buckets.probe import probe
+from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.fuzzing.state.state_file import Runtime
 
 
 def open_bucket(url: str, *, make: bool = True) -> Bucket:
-    """`s3://bucket/prefix`, `file:///directory`, or a path, which is made if it is not there."""
+    """Opens `s3://bucket/prefix`, `file:///directory` or a path; creates a missing directory."""
     parts = urlsplit(url)
     if parts.scheme == "s3":
         try:
             from windlass.fuzzing.buckets.s3 import S3Bucket
         except ImportError:
-            needed = "a directory, unless S3 is installed: pip install 'windlass[s3]'"
-            raise InvalidInput("bucket", needed, url) from None
+            raise InvalidSetting(
+                "bucket",
+                f"cannot open {url}: S3 support is not installed; run pip install 'windlass[s3]'",
+                url,
+            ) from None
         return S3Bucket(parts.netloc, parts.path.strip("/"))
     if parts.scheme == "file":
         return DirectoryBucket(Path(parts.path), make=make)
@@ -32,12 +36,12 @@ def open_bucket(url: str, *, make: bool = True) -> Bucket:
 
 
 def real_runtime() -> Runtime:
-    """The time and chance of this machine."""
+    """Returns the clock and randomness of this machine."""
     return Runtime(RealClock(), RealChance(), RealSecrets())
 
 
 def holder_name() -> str:
-    """Who holds a lease, for people: machine, process, and the job if it is one."""
+    """Returns the name to show for our leases: machine, process, and job if there is one."""
     job = os.environ.get("WINDLASS_JOB") or os.environ.get("GITHUB_RUN_ID")
     host = f"{os.uname().nodename}:{os.getpid()}"
     return f"{host} (job {job})" if job else host
@@ -51,7 +55,7 @@ async def open_pipeline(
     dry_run: bool = False,
     reading: bool = False,
 ) -> Pipeline:
-    """The state of a solver in a bucket that keeps its conditions; for `reading` it need not."""
+    """Opens a solver's state; checks the bucket's conditional writes unless only `reading`."""
     runtime = runtime or real_runtime()
     bucket = open_bucket(url, make=not (dry_run or reading))
     if dry_run:

@@ -1,4 +1,4 @@
-"""Everything known of one solver's pipeline: its four state files, its builds."""
+"""The state of one solver's pipeline: its four state files and its builds."""
 
 from collections.abc import Iterable
 
@@ -18,7 +18,7 @@ from windlass.fuzzing.state.state_file import Runtime, StateFile
 
 
 class Pipeline:
-    """The state of one solver in a bucket, for whoever takes a step."""
+    """The state of one solver in a bucket."""
 
     def __init__(self, bucket: Bucket, solver: str, runtime: Runtime, holder: str) -> None:
         self.bucket = bucket
@@ -42,7 +42,7 @@ class Pipeline:
         return self.runtime.clock.now_ms()
 
     async def has_build(self, commit: str, kinds: Iterable[Kind] = KINDS) -> bool:
-        """Whether the binaries of a commit are there, by default of both kinds."""
+        """Returns whether a commit's binaries exist, by default of both kinds."""
         for kind in kinds:
             if not await self.bucket.exists(build_key(self.solver, kind, commit)):
                 return False

@@ -1,4 +1,4 @@
-"""The rules of the pipeline: what moves where, and what goes. Values in, values out."""
+"""The rules of the pipeline: how commits move between queue and schedule. Pure functions."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -10,20 +10,20 @@ EXTENSIONS: Final = (".cpp", ".cc", ".cxx", ".c", ".h", ".hpp", ".hxx", ".hh")
 
 
 def touches_code(paths: Iterable[str], extensions: Sequence[str] = EXTENSIONS) -> bool:
-    """Whether one of these files is C++, by its extension."""
+    """Returns whether one of these files is C or C++, by its extension."""
     endings = tuple(extensions)
     return any(path.lower().endswith(endings) for path in paths)
 
 
 def enqueue_new(state: BuildQueue, commits: Iterable[str]) -> BuildQueue:
-    """Append what the manager found, once in the life of each commit."""
+    """Appends the commits that the manager found; each commit is queued this way only once."""
     known = {*state.queue, *state.built, *state.failed, *state.seen}
     fresh = tuple(dict.fromkeys(commit for commit in commits if commit not in known))
     return state._replace(queue=state.queue + fresh, seen=state.seen + fresh)
 
 
 def enqueue_by_hand(state: BuildQueue, commit: str) -> BuildQueue:
-    """Append what a person asks for: taken out of `failed` and `built`, and built anew."""
+    """Appends a commit that a person asked for, and removes it from `failed` and `built`."""
     if commit in state.queue:
         return state
     return state._replace(
@@ -35,12 +35,12 @@ def enqueue_by_hand(state: BuildQueue, commit: str) -> BuildQueue:
 
 
 def retry_failed(state: BuildQueue, commit: str) -> BuildQueue:
-    """Put a failed commit back at the end of the queue."""
+    """Moves a failed commit back to the end of the queue."""
     return enqueue_by_hand(state, commit) if commit in state.failed else state
 
 
 def remove_by_hand(state: BuildQueue, commit: str) -> BuildQueue:
-    """Forget a commit wherever it stands; the manager does not bring it back."""
+    """Removes a commit from all lists; the manager does not add it again."""
     return state._replace(
         queue=without(state.queue, commit),
         built=without(state.built, commit),
@@ -49,26 +49,26 @@ def remove_by_hand(state: BuildQueue, commit: str) -> BuildQueue:
 
 
 def mark_built(state: BuildQueue, commit: str) -> BuildQueue:
-    """From `queue` to `built`; a commit that is not in the queue was dealt with by others."""
+    """Moves a commit from `queue` to `built`; does nothing if someone else already moved it."""
     if commit not in state.queue:
         return state
     return state._replace(queue=without(state.queue, commit), built=(*state.built, commit))
 
 
 def mark_failed(state: BuildQueue, commit: str) -> BuildQueue:
-    """From `queue` to `failed`."""
+    """Moves a commit from `queue` to `failed`."""
     if commit not in state.queue:
         return state
     return state._replace(queue=without(state.queue, commit), failed=(*state.failed, commit))
 
 
 def take_from_built(state: BuildQueue, commits: Iterable[str]) -> BuildQueue:
-    """Forget built commits, once they stand in the schedule or their binaries are gone."""
+    """Removes commits from `built` once they are scheduled or their binaries are gone."""
     return state._replace(built=without(state.built, *commits))
 
 
 def add_to_schedule(schedule: Schedule, commit: str) -> Schedule:
-    """Append a commit; at the minimum size or above it the oldest fuzzed one goes for it."""
+    """Appends a commit; once the schedule has its minimum size, removes the oldest fuzzed one."""
     if any(entry.hash == commit for entry in schedule):
         return schedule
     if len(schedule) >= MINIMUM:
@@ -78,23 +78,26 @@ def add_to_schedule(schedule: Schedule, commit: str) -> Schedule:
 
 
 def add_by_hand(schedule: Schedule, commit: str) -> Schedule:
-    """Append a commit as never fuzzed; nothing goes for it."""
+    """Appends a commit with a fuzz count of 0 and removes no other."""
     return (*drop_from_schedule(schedule, (commit,)), Entry(commit))
 
 
 def drop_from_schedule(schedule: Schedule, commits: Iterable[str]) -> Schedule:
-    """Without these commits, such as those whose binaries are gone."""
+    """Removes commits, such as those whose binaries are gone."""
     gone = frozenset(commits)
     return tuple(entry for entry in schedule if entry.hash not in gone)
 
 
 def fuzzing_order(schedule: Schedule) -> list[str]:
-    """Least fuzzed first, among equals the oldest."""
+    """Returns the commits by fuzz count, oldest first among equals."""
     return [entry.hash for entry in sorted(schedule, key=lambda entry: entry.fuzz_count)]
 
 
 def count_fuzzing(schedule: Schedule, commit: str) -> Schedule:
-    """One more for a commit; above the minimum, with nothing fuzzed twice, it goes."""
+    """Increments a commit's count, and removes the commit if it was fuzzed enough.
+
+    That is the case if the schedule is above its minimum size and nothing was fuzzed twice.
+    """
     counted = tuple(
         entry._replace(fuzz_count=entry.fuzz_count + 1) if entry.hash == commit else entry
         for entry in schedule
@@ -105,5 +108,5 @@ def count_fuzzing(schedule: Schedule, commit: str) -> Schedule:
 
 
 def without(commits: tuple[str, ...], *gone: str) -> tuple[str, ...]:
-    """These commits, less some."""
+    """Returns the commits except some of them."""
     return tuple(commit for commit in commits if commit not in gone)

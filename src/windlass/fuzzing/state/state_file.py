@@ -1,8 +1,8 @@
-"""One state file as a chain of versions: read, change, write only what follows from what was read.
+"""One state file: read it, change it, and write it only if nobody else has changed it since.
 
-A write that was refused is tried again from what is there now. A write whose answer got lost
-is looked for: its nonce stands in the file, or in that of those who came after. When the
-tries are spent, nothing was written and the step says so.
+A refused write is retried from the current content. If the answer to a write gets lost, we
+look for its nonce in the file, or among the nonces of the writes that followed. When all
+retries are used up, nothing was written and the step reports that.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ PAUSE_MS: Final = 100
 
 
 class UnreadableState(WindlassError):
-    """A state file that cannot be read: it stays as it is, with a copy beside it."""
+    """A state file that cannot be read. It stays as it is, and a copy is kept."""
 
     code = "state_unreadable"
 
@@ -41,29 +41,28 @@ class UnreadableState(WindlassError):
     def message(self) -> str:
         bucket, key, why, copy = self.args
         return (
-            f"expected {key} in {bucket} to be as Windlass wrote it, but {why}; it is left as it "
-            f"is, a copy is kept at {copy}: put it right, or remove it to begin anew, and run "
-            "this again"
+            f"cannot read {key} in {bucket}: {why}; the file was not changed, and a copy is at "
+            f"{copy}. Fix the file, or delete it to start afresh, then run this again"
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What is needed besides a bucket: time, jitter, and nonces nobody else makes."""
+    """What a step needs besides a bucket: a clock, jitter, and unique nonces."""
 
     clock: Clock
     chance: Chance
     secrets: Secrets
 
     def nonce(self) -> str:
-        """Letters and digits, and short: some stand in attributes, or are typed by people."""
+        """Returns a short alphanumeric nonce: some are stored in attributes or typed by people."""
         return "".join(c for c in self.secrets.secret() if c.isalnum())[:16]
 
 
 class UpdateResult(NamedTuple, Generic[T]):
-    """What stands in the file now, and what stood there when it was written.
+    """The content of the file after an update, and the content before it.
 
-    `applied` is False if nothing had to be changed.
+    `applied` is False if nothing had to change.
     """
 
     value: T
@@ -87,15 +86,15 @@ class StateFile(Generic[T]):
         self._runtime = runtime
 
     async def read(self) -> T:
-        """What the file says; that of an empty one if there is none."""
+        """Returns the content, or the empty value if there is no file."""
         return (await self._read()).value
 
     async def version(self) -> Version:
-        """Which write is the newest."""
+        """Returns the version of the newest write."""
         return (await self._read()).version
 
     async def update(self, change: Callable[[T], T]) -> UpdateResult[T]:
-        """Write what `change` makes of the file; it may be asked several times."""
+        """Writes what `change` makes of the content; may call it several times."""
         nonce = self._runtime.nonce()
         before = await self._read()
         for turn in range(RETRIES + 1):
@@ -111,8 +110,8 @@ class StateFile(Generic[T]):
             before = now
         raise Conflict(
             "contended",
-            f"expected to write {self.key} in {self._bucket.name} in {RETRIES + 1} tries, but "
-            "others were faster each time; nothing was changed, run this again",
+            f"could not write {self.key} in {self._bucket.name}: others changed it during each "
+            f"of {RETRIES + 1} attempts; nothing was changed, run this again",
         )
 
     async def _write(self, read: _Read[T], wanted: T, nonce: str) -> bool:
@@ -139,7 +138,7 @@ class StateFile(Generic[T]):
         return _Read(value, version, stored.etag)
 
     async def _keep_aside(self, stored: Stored) -> str:
-        """A copy for each content, so that a step that is run again makes no second one."""
+        """Keeps one copy per content, so that running the step again makes no second copy."""
         folder, _, name = self.key.rpartition("/")
         digest = hashlib.sha256(stored.body).hexdigest()[:16]
         copy = f"{folder}/kept-aside/{name}.{digest}"
