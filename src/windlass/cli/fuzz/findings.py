@@ -116,8 +116,8 @@ def reproduce(
         print_json(outcome)
     else:
         say(outcome["output"].strip())
-        said = "shows" if outcome["shown"] else "does not show"
-        say(f"\n{outcome['commit']} {said} {outcome['title']}")
+        verb = "shows" if outcome["shown"] else "does not show"
+        say(f"\n{outcome['commit']} {verb} {outcome['title']}")
     if not outcome["shown"]:
         raise SystemExit(FAILED)
 
@@ -137,8 +137,8 @@ def recheck(
     async def step(context: FuzzContext) -> list[Finding]:
         progress = Progress(context.pipeline.runtime.clock, json)
         with workspace(context.work, context.solver.name, "findings") as folder:
-            working = Fuzzer(context.solver, context.pipeline, folder, progress.notify)
-            return await stop_on_sigterm(working.recheck(commit))
+            role = Fuzzer(context.solver, context.pipeline, folder, progress.notify)
+            return await stop_on_sigterm(role.recheck(commit))
 
     gone = run_step(solver, location, step, dry_run=dry_run)
     _print_each(gone, json, lambda f: f"fixed: {f.key} {f.title}", "no finding is fixed")

@@ -41,10 +41,10 @@ def manager(
         with workspace(context.work, context.solver.name, "manager") as folder:
             commits = open_commit_source(context.solver, folder, runtime)
             try:
-                working = Manager(context.pipeline, commits, context.solver.commits)
+                role = Manager(context.pipeline, commits, context.solver.commits)
                 if commit is None:
-                    return await working.run_once()
-                name, added = await working.add(commit)
+                    return await role.run_once()
+                name, added = await role.add(commit)
                 return ManagerReport(queued=(name,) if added else ())
             finally:
                 await commits.close()
@@ -63,7 +63,7 @@ def _lines(report: ManagerReport) -> list[str]:
     lines = []
     if report.fresh:
         lines.append(f"start from the newest {report.looked_at}: {report.fresh}")
-    for said, commits in (
+    for action, commits in (
         ("skip, too old", report.passed_over),
         ("queue", report.queued),
         ("schedule", report.scheduled),
@@ -71,7 +71,7 @@ def _lines(report: ManagerReport) -> list[str]:
         ("remove to make room", report.made_room),
     ):
         if commits:
-            lines.append(f"{said}: {' '.join(commit[:SHORT] for commit in commits)}")
+            lines.append(f"{action}: {' '.join(commit[:SHORT] for commit in commits)}")
     if report.swept:
         lines.append(f"delete {report.swept} builds older than 7 days")
     return lines or ["nothing to do"]

@@ -67,8 +67,8 @@ def build(
     async def step(context: FuzzContext) -> BuildReport:
         progress = Progress(context.pipeline.runtime.clock, json)
         with workspace(context.work, context.solver.name, "builder") as folder:
-            working = Builder(context.solver, context.pipeline, folder, progress.notify)
-            return await stop_on_sigterm(working.run_once(commit), RELEASED)
+            role = Builder(context.solver, context.pipeline, folder, progress.notify)
+            return await stop_on_sigterm(role.run_once(commit), RELEASED)
 
     async def plan(context: FuzzContext) -> BuildPlan:
         with workspace(context.work, context.solver.name, "builder") as folder:
@@ -111,8 +111,8 @@ def make_build(
     async def step(context: FuzzContext) -> None:
         progress = Progress(context.pipeline.runtime.clock, json)
         with workspace(context.work, context.solver.name, "builder") as folder:
-            working = Builder(context.solver, context.pipeline, folder, progress.notify)
-            await stop_on_sigterm(working.make(commit, kinds))
+            role = Builder(context.solver, context.pipeline, folder, progress.notify)
+            await stop_on_sigterm(role.make(commit, kinds))
 
     run_step(solver, location, step)
     if json:
@@ -189,18 +189,18 @@ def coverage(
     async def step(context: FuzzContext) -> CoverageReport:
         progress = Progress(context.pipeline.runtime.clock, json)
         with workspace(context.work, context.solver.name, "coverage") as folder, progress.live():
-            working = CoverageRole(
+            role = CoverageRole(
                 context.solver, context.pipeline, folder, progress.notify,
                 progress.mapping_progress, cores_of(context.solver),
             )  # fmt: skip
-            return await stop_on_sigterm(working.run_once(commit, part))
+            return await stop_on_sigterm(role.run_once(commit, part))
 
     async def plan(context: FuzzContext) -> CoveragePlan:
         with workspace(context.work, context.solver.name, "coverage") as folder:
-            working = CoverageRole(
+            role = CoverageRole(
                 context.solver, context.pipeline, folder, cores=cores_of(context.solver)
             )
-            return await stop_on_sigterm(working.plan(commit, part))
+            return await stop_on_sigterm(role.plan(commit, part))
 
     if dry_run:
         _print_plan(run_step(solver, location, plan, dry_run=True), say_coverage_plan, json)
@@ -277,13 +277,13 @@ async def _fuzz(
 ) -> FuzzReport:  # fmt: skip
     progress = Progress(context.pipeline.runtime.clock, json)
     with workspace(context.work, context.solver.name, "fuzzer") as folder, progress.live():
-        working = Fuzzer(
+        role = Fuzzer(
             context.solver, context.pipeline, folder, progress.notify, progress.fuzzing_progress,
             until_bug=until_bug, budget_ms=_budget_ms(budget),
         )  # fmt: skip
         if counted:
-            return await stop_on_sigterm(working.run_once(commit), RELEASED)
-        return await stop_on_sigterm(working.campaign(await working.resolve_built(commit or "")))
+            return await stop_on_sigterm(role.run_once(commit), RELEASED)
+        return await stop_on_sigterm(role.campaign(await role.resolve_built(commit or "")))
 
 
 def _budget_ms(budget: str | None) -> int:

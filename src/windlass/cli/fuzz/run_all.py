@@ -61,8 +61,8 @@ async def manage(context: FuzzContext, progress: Progress) -> None:
 async def build_all(context: FuzzContext, progress: Progress) -> None:
     """Runs the builder until the queue is empty."""
     with workspace(context.work, context.solver.name, "builder") as folder:
-        working = Builder(context.solver, context.pipeline, folder, progress.notify)
-        while (report := await working.run_once()).outcome != "nothing":
+        role = Builder(context.solver, context.pipeline, folder, progress.notify)
+        while (report := await role.run_once()).outcome != "nothing":
             if report.outcome == "failed":
                 progress.notify(f"{report.commit}: {report.why}")
 
@@ -70,11 +70,11 @@ async def build_all(context: FuzzContext, progress: Progress) -> None:
 async def map_coverage(context: FuzzContext, progress: Progress) -> None:
     """Runs the coverage role once."""
     with workspace(context.work, context.solver.name, "coverage") as folder, progress.live():
-        working = CoverageRole(
+        role = CoverageRole(
             context.solver, context.pipeline, folder, progress.notify, progress.mapping_progress,
             cores_of(context.solver),
         )  # fmt: skip
-        report = await working.run_once()
+        report = await role.run_once()
     tests, functions = count_of(report.tests, "test"), count_of(report.functions, "function")
     progress.notify(f"coverage: {functions} reached by {tests}")
 
@@ -84,8 +84,8 @@ async def fuzz_one(
 ) -> FuzzReport:
     """Runs the fuzzer once."""
     with workspace(context.work, context.solver.name, "fuzzer") as folder, progress.live():
-        working = Fuzzer(
+        role = Fuzzer(
             context.solver, context.pipeline, folder, progress.notify, progress.fuzzing_progress,
             budget_ms=budget_ms, until_bug=until_bug,
         )  # fmt: skip
-        return await working.run_once()
+        return await role.run_once()

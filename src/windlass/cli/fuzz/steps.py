@@ -58,10 +58,10 @@ def next_commit(
         if wanted is not None:
             await steps.add(wanted)
         length = _length(lease, 2 * context.solver.build.timeout_ms + 600_000)
-        took = await steps.take(length, wanted)
-        for gone in took.given_up:
+        taken = await steps.take(length, wanted)
+        for gone in taken.given_up:
             warn(f"{gone} failed: its builds crashed too often")
-        return took.held
+        return taken.held
 
     _print_held(
         run_step(solver, options, step, dry_run=options.dry_run), "nothing to build", options
@@ -219,11 +219,11 @@ async def resolve_in_state(context: FuzzContext, commit: str) -> str:
 
 def unique_match(known: Iterable[str], beginning: str, what: str) -> str | None:
     """Returns the only name with this prefix, or None; raises if there are several."""
-    fitting = [name for name in known if name.startswith(beginning)]
-    if len(fitting) > 1:
-        message = f"{len(fitting)} match {what} {beginning}; type more of it"
+    matches = [name for name in known if name.startswith(beginning)]
+    if len(matches) > 1:
+        message = f"{len(matches)} match {what} {beginning}; type more of it"
         raise InvalidSetting(what, message, beginning)
-    return fitting[0] if fitting else None
+    return matches[0] if matches else None
 
 
 def build_steps(context: FuzzContext) -> BuildSteps:

@@ -135,9 +135,9 @@ class DirectoryBucket:
 
     async def delete_expired(self, prefix: str, older_than_ms: int, now_ms: int) -> int:
         """Does what the lifecycle rule does on S3, and deletes temporary files left by crashes."""
-        border = now_ms - older_than_ms
-        await self._run(lambda: self._delete_temporary(border))
-        old = [found.key async for found in self.list(prefix) if found.modified_ms < border]
+        cutoff = now_ms - older_than_ms
+        await self._run(lambda: self._delete_temporary(cutoff))
+        old = [found.key async for found in self.list(prefix) if found.modified_ms < cutoff]
         await self.delete(old)
         return len(old)
 
@@ -195,9 +195,9 @@ class DirectoryBucket:
         finally:
             Path(name).unlink(missing_ok=True)
 
-    def _delete_temporary(self, border_ms: int) -> None:
+    def _delete_temporary(self, cutoff_ms: int) -> None:
         for path in (self._internal / "tmp").iterdir():
-            if path.stat().st_mtime_ns // 1_000_000 < border_ms:
+            if path.stat().st_mtime_ns // 1_000_000 < cutoff_ms:
                 path.unlink(missing_ok=True)
 
     def _rename(self, temporary: Path, path: Path) -> None:

@@ -114,8 +114,8 @@ class Mapper:
             shutil.copyfile(notes, path.with_suffix(".gcno"))
         if not found:
             return []
-        said = await self._tool(["gcov", "--json-format", "--stdout", *map(str, found)], counts)
-        return reached_by_gcov(said, self.build.root)
+        report = await self._tool(["gcov", "--json-format", "--stdout", *map(str, found)], counts)
+        return reached_by_gcov(report, self.build.root)
 
     async def _read_llvm(self, folder: Path, profiles: list[Path]) -> Iterable[Function]:
         merged = folder / "profile.data"

@@ -121,8 +121,8 @@ def _plain(output: str, ended: ExitStatus) -> str:
     """Falls back to the exit status and the last line of output."""
     number = signal_of(ended.code)
     how = f"exit code {ended.code}" if number is None else signal_name(number)
-    said = [line for line in output.splitlines() if line.strip()]
-    return f"{how}: {normalise(said[-1])}" if said else how
+    lines = [line for line in output.splitlines() if line.strip()]
+    return f"{how}: {normalise(lines[-1])}" if lines else how
 
 
 def _file(path: str) -> str:

@@ -78,31 +78,31 @@ class TypefuzzEngine:
 
     async def classify(self, path: Path) -> Verdict:
         """Reports a crash of any solver, or two different answers other than `unknown`."""
-        said: list[str] = []
+        transcript: list[str] = []
         answers: list[list[str]] = []
         for solver in self._solvers:
             ended, output = await self._tools.run([*solver.split(), str(path)], self._limits())
-            said.append(f"$ {solver}\n{output}")
+            transcript.append(f"$ {solver}\n{output}")
             if ended.reason != "exited":
                 kind: Kind = "memory" if ended.reason == "memory" else "timeout"
-                return Verdict(kind, output="\n".join(said))
+                return Verdict(kind, output="\n".join(transcript))
             if crashed(ended) or _BROKEN.search(output):
                 title = f"{_name_of(solver)}: {title_of(output, ended)}"
-                return Verdict("bug", title, "\n".join(said))
+                return Verdict("bug", title, "\n".join(transcript))
             if not any(word in output for word in _REFUSED):
                 answers.append(_ANSWER.findall(output))
-        return self._compare(path, answers, "\n".join(said))
+        return self._compare(path, answers, "\n".join(transcript))
 
-    def _compare(self, path: Path, answers: list[list[str]], said: str) -> Verdict:
+    def _compare(self, path: Path, answers: list[list[str]], output: str) -> Verdict:
         if len(answers) < 2:
-            return Verdict("unsupported", output=said)
+            return Verdict("unsupported", output=output)
         for other in answers[1:]:
             for one, two in zip(answers[0], other, strict=False):
                 if one != two and "unknown" not in {one, two}:
                     logic = _LOGIC.search(path.read_text(errors="replace"))
                     name = logic[1] if logic else "no logic"
-                    return Verdict("bug", f"answers differ: {one} against {two} ({name})", said)
-        return Verdict("fine", output=said)
+                    return Verdict("bug", f"answers differ: {one} against {two} ({name})", output)
+        return Verdict("fine", output=output)
 
     async def fuzz(self, campaign: Campaign) -> Statistics:
         """Starts typefuzz with one seed at a time, in turn, and drops seeds that it cannot read."""

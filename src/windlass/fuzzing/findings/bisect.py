@@ -65,18 +65,18 @@ class Bisector:
         line = [c for c in await self.built_ancestors(commit) if c != commit]
         first_bad = commit
         last_good: str | None = None
-        asked = len(line) - 1
+        index = len(line) - 1
         while line:
-            verdict = await self.fails(line[asked], path, title)
+            verdict = await self.fails(line[index], path, title)
             if verdict is None:
-                del line[asked]
+                del line[index]
             elif verdict:
-                first_bad = line[asked]
-                line = line[:asked]
+                first_bad = line[index]
+                line = line[:index]
             else:
-                last_good = line[asked]
-                line = line[asked + 1 :]
-            asked = len(line) // 2
+                last_good = line[index]
+                line = line[index + 1 :]
+            index = len(line) // 2
         return Origin(first_bad, last_good)
 
     async def built_ancestors(self, commit: str) -> list[str]:

@@ -68,11 +68,11 @@ class IssueTracker:
             number = finding.issue.rpartition("/")[2]
             state = "closed" if closed else "open"
             await self._api.patch(self._api.path("issues", number), {"state": state})
-            said: dict[str, Any] = {"issue_closed": closed}
+            changes: dict[str, Any] = {"issue_closed": closed}
         else:
-            said = {"issue": await self._file(finding, store.location(finding))}
+            changes = {"issue": await self._file(finding, store.location(finding))}
         return await store.update(
-            finding.key, lambda known: msgspec.structs.replace(known or finding, **said)
+            finding.key, lambda known: msgspec.structs.replace(known or finding, **changes)
         )
 
     async def sync_all(self, store: FindingStore, notify: Callable[[str], None]) -> list[Finding]:

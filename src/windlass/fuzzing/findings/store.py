@@ -48,11 +48,11 @@ class FindingStore:
 
     async def get(self, key: str) -> Finding:
         """Returns one finding by its key, or by a unique prefix of it."""
-        fitting = [known for known in await self.keys() if known.startswith(key)]
-        if len(fitting) > 1:
-            message = f"{len(fitting)} findings have a key that starts with {key}; type more of it"
+        matches = [known for known in await self.keys() if known.startswith(key)]
+        if len(matches) > 1:
+            message = f"{len(matches)} findings have a key that starts with {key}; type more of it"
             raise InvalidSetting("finding", message, key)
-        if len(fitting) != 1 or (finding := await self._record_file(fitting[0]).read()) is None:
+        if len(matches) != 1 or (finding := await self._record_file(matches[0]).read()) is None:
             raise NotFound("finding", key)
         return finding
 

@@ -93,8 +93,8 @@ class BuildSteps:
         return written.applied
 
     async def _give_up(self, held: HeldLease) -> None:
-        said = f"the build was started {self._tries} times and never finished\n"
+        text = f"the build was started {self._tries} times and never finished\n"
         await self._pipeline.bucket.put(
-            build_log_key(self._pipeline.solver, held.commit), said.encode()
+            build_log_key(self._pipeline.solver, held.commit), text.encode()
         )
         await self._move(held.commit, held.token, failed=True)

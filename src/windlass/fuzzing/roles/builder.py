@@ -57,12 +57,12 @@ class Builder:
             await mirror.fetch()
             commit = await mirror.require(commit)
             await steps.add(commit)
-        took = await steps.take(self.lease_ms, commit)
-        if took.held is None:
+        taken = await steps.take(self.lease_ms, commit)
+        if taken.held is None:
             why = "another builder is building it" if commit else "the queue is empty"
-            return BuildReport(outcome="nothing", why=why, given_up=list(took.given_up))
-        report = await self._build(steps, took.held, mirror)
-        report.given_up = list(took.given_up)
+            return BuildReport(outcome="nothing", why=why, given_up=list(taken.given_up))
+        report = await self._build(steps, taken.held, mirror)
+        report.given_up = list(taken.given_up)
         return report
 
     async def _build(self, steps: BuildSteps, held: HeldLease, mirror: Mirror) -> BuildReport:
@@ -125,6 +125,6 @@ class Builder:
             await steps.mark_built(held.commit, held.token)
 
     async def _keep_log(self, commit: str, log: Path, why: str) -> None:
-        said = tail(log, LOG_KEPT) + (f"\n{why}\n" if why else "")
+        text = tail(log, LOG_KEPT) + (f"\n{why}\n" if why else "")
         key = build_log_key(self.solver.name, commit)
-        await self.pipeline.bucket.put(key, said.encode(errors="replace"))
+        await self.pipeline.bucket.put(key, text.encode(errors="replace"))

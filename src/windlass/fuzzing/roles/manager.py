@@ -83,10 +83,10 @@ class Manager:
         if self._settings.window == "all" or history.fresh:
             return commits, []
         looked_ms = state.checked_at_ms or history.last_ms or now_ms
-        border = start_of_day(min(looked_ms, now_ms)) - DAY_MS
+        cutoff = start_of_day(min(looked_ms, now_ms)) - DAY_MS
         return (
-            [commit for commit in commits if commit.at_ms >= border],
-            [commit for commit in commits if commit.at_ms < border],
+            [commit for commit in commits if commit.at_ms >= cutoff],
+            [commit for commit in commits if commit.at_ms < cutoff],
         )
 
     async def _queue(self, commits: Iterable[Commit]) -> tuple[str, ...]:

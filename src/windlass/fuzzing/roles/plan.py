@@ -116,15 +116,15 @@ class Planner:
             await steps.add(commit)
         queue = (await pipeline.queue.read()).queue
         leases = (await pipeline.leases.read()).build
-        took = await steps.take(LEASE_MS, commit)
+        taken = await steps.take(LEASE_MS, commit)
         wanted = [c for c in queue if commit in (None, c)]
         plan = BuildPlan(
             outcome="nothing", why=_why_not_built(commit, bool(wanted)),
-            given_up=list(took.given_up),
-            passed_over=self._held_by_others(wanted, leases, took.held),
+            given_up=list(taken.given_up),
+            passed_over=self._held_by_others(wanted, leases, taken.held),
         )  # fmt: skip
-        if took.held is not None:
-            await self._fill_build(plan, pipeline, steps, took.held)
+        if taken.held is not None:
+            await self._fill_build(plan, pipeline, steps, taken.held)
             first = f"the first of {len(queue)} in the queue"
             plan.why = "you named it" if commit else first + _free(plan.passed_over)
         plan.writes = dry.written

@@ -30,10 +30,10 @@ class GitCommitSource:
         parent = await self._mirror.parent(commit)
         named = ("-z", "-r", "-M", "--no-commit-id", "--name-status", "--no-ext-diff")
         if parent is None:
-            said = await self._mirror.git("diff-tree", "--root", *named, commit)
+            output = await self._mirror.git("diff-tree", "--root", *named, commit)
         else:
-            said = await self._mirror.git("diff-tree", *named, parent, commit)
-        return _names(said.split("\0"))
+            output = await self._mirror.git("diff-tree", *named, parent, commit)
+        return _names(output.split("\0"))
 
     async def resolve(self, commit: str) -> str:
         await self._mirror.fetch()
@@ -63,8 +63,8 @@ class GitCommitSource:
 
     async def _log(self, *words: str) -> tuple[Commit, ...]:
         """Returns commits, oldest first."""
-        said = await self._mirror.git("log", "--first-parent", "--format=%H %ct", *words, "--")
-        lines = [line.split() for line in said.splitlines() if line]
+        output = await self._mirror.git("log", "--first-parent", "--format=%H %ct", *words, "--")
+        lines = [line.split() for line in output.splitlines() if line]
         return tuple(Commit(name, int(at) * 1000) for name, at in reversed(lines))
 
 

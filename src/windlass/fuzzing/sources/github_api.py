@@ -181,7 +181,7 @@ class GitHub:
         if response.status in (404, 410, 422):
             return NotFound("path at GitHub", path)
         hint = "; check GITHUB_TOKEN" if response.status in (401, 403) else ""
-        said = self._message(response)
+        message = self._message(response)
         return Conflict(
-            "github_refused", f"GitHub answered {response.status} to {path}: {said}{hint}"
+            "github_refused", f"GitHub answered {response.status} to {path}: {message}{hint}"
         )

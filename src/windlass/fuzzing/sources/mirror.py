@@ -105,8 +105,8 @@ class Mirror:
 
     async def subject(self, commit: str) -> str:
         """Returns author, date and first line of a commit, for reports."""
-        said = await _git(self._folder, "log", "-1", "--format=%an, %as: %s", commit)
-        return said.strip()
+        output = await _git(self._folder, "log", "-1", "--format=%an, %as: %s", commit)
+        return output.strip()
 
     async def in_order(self, commits: list[str]) -> list[str]:
         """Returns those of the commits that exist, ancestors first."""
@@ -162,10 +162,10 @@ async def _git(folder: Path | None, *words: str | Path) -> str:
         env=guarded_environment({**os.environ, **_ENVIRONMENT}), stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
-    said, complained = await process.communicate()
+    output, errors = await process.communicate()
     if process.returncode != 0:
-        lines = complained.decode(errors="replace").strip().splitlines()
+        lines = errors.decode(errors="replace").strip().splitlines()
         if process.returncode == -signal.SIGXFSZ or any(FULL in line for line in lines):
             raise DiskFull(f"no disk space left for git {words[0]}; free some")
         raise GitFailed(lines[-1] if lines else f"git {words[0]} exited with {process.returncode}")
-    return said.decode(errors="replace")
+    return output.decode(errors="replace")

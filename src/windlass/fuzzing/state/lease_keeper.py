@@ -31,13 +31,13 @@ async def while_held(
     A renewal that fails for another reason (the bucket does not answer) is retried: the lease
     is long enough for some renewals to fail.
     """
-    doing = asyncio.ensure_future(work)
+    working = asyncio.ensure_future(work)
     renewing = asyncio.ensure_future(_renew(steps, held, length_ms, clock.sleep_ms))
-    both: set[asyncio.Future[Any]] = {doing, renewing}
+    both: set[asyncio.Future[Any]] = {working, renewing}
     try:
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-        if doing.done():
-            return doing.result()
+        if working.done():
+            return working.result()
         raise renewing.exception() or Conflict("lease_lost", f"{held.commit} was lost")
     finally:
         for task in both:
