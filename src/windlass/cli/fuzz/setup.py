@@ -75,7 +75,7 @@ def install(
     """
     described = load_named(solver)
     work = None if location.work is None else str(location.work.absolute())
-    start = WorkerCommand(_for_all(location.bucket_of(described)), work, program)
+    start = WorkerCommand(_absolute(location.bucket_of(described)), work, program)
     planned = schedules_of(described, start)
     if dry_run:
         print_json({one.name: one.request for one in planned})
@@ -131,7 +131,7 @@ def workflows(
         say(output / name)
 
 
-def _for_all(bucket: str) -> str:
+def _absolute(bucket: str) -> str:
     """Makes a directory's path absolute: jobs start in other folders."""
     parts = urlsplit(bucket)
     return bucket if parts.scheme else str(Path(bucket).absolute())

@@ -36,7 +36,7 @@ class BuildRunner:
         sources = self.folder / "checkout" / kind
         with report_disk_full(self.folder):
             await self.mirror.checkout(commit, sources)
-            _say(log, f"== {kind} build of {commit}\n")
+            _append(log, f"== {kind} build of {commit}\n")
         await self._run_script(commit, kind, sources, log)
         archive = self.folder / "archives" / f"{commit}-{kind}.tar.gz"
         archive.parent.mkdir(parents=True, exist_ok=True)
@@ -66,6 +66,6 @@ class BuildRunner:
         return {**os.environ, **self.solver.build.env, **known}
 
 
-def _say(log: Path, text: str) -> None:
+def _append(log: Path, text: str) -> None:
     with log.open("a") as file:
         file.write(text)

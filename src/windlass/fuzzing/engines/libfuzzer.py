@@ -54,7 +54,7 @@ class LibFuzzerEngine:
 
     async def classify(self, path: Path) -> Verdict:
         ended, output = await self._run(
-            [*self._guards(), "-runs=1", str(path)], self._target.input_timeout_ms + 5_000
+            [*self._limit_flags(), "-runs=1", str(path)], self._target.input_timeout_ms + 5_000
         )
         if ended.ok:
             return Verdict("fine", output=output)
@@ -75,7 +75,7 @@ class LibFuzzerEngine:
             f"-fork={campaign.cores}", f"-ignore_crashes={int(not campaign.until_bug)}",
             "-ignore_ooms=1",
             "-ignore_timeouts=1", f"-max_total_time={seconds}",
-            f"-artifact_prefix={campaign.crashes}/", *self._guards(), *self._flags(),
+            f"-artifact_prefix={campaign.crashes}/", *self._limit_flags(), *self._flags(),
             str(campaign.corpus), str(seeds),
         ]  # fmt: skip
         count = Statistics()
@@ -104,7 +104,7 @@ class LibFuzzerEngine:
         """Runs `-minimize_crash`, which needs a time limit."""
         seconds = max(budget_ms // 1000, 1)
         shutil.copyfile(path, into)
-        flags = ["-minimize_crash=1", f"-max_total_time={seconds}", *self._guards()]
+        flags = ["-minimize_crash=1", f"-max_total_time={seconds}", *self._limit_flags()]
         await self._run(
             [*flags, f"-exact_artifact_path={into}", str(path)], seconds * 1000 + SLACK_MS
         )
@@ -112,10 +112,12 @@ class LibFuzzerEngine:
 
     async def prune(self, corpus: Path, into: Path, budget_ms: int) -> bool:
         """Runs `-merge`, which keeps the smallest inputs that add coverage."""
-        ended, _ = await self._run(["-merge=1", *self._guards(), str(into), str(corpus)], budget_ms)
+        ended, _ = await self._run(
+            ["-merge=1", *self._limit_flags(), str(into), str(corpus)], budget_ms
+        )
         return ended.ok
 
-    def _guards(self) -> list[str]:
+    def _limit_flags(self) -> list[str]:
         timeout = max(self._target.input_timeout_ms // 1000, 1)
         return [f"-rss_limit_mb={self._target.memory // MIB}", f"-timeout={timeout}"]
 

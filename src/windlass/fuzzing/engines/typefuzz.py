@@ -69,7 +69,7 @@ class TypefuzzEngine:
         if len(self._options.solvers) < 2:
             expected = "at least two command lines"
             raise InvalidInput("engine.solvers", expected, self._options.solvers)
-        z3 = shutil.which("z3", path=_beside_python()) or "z3"
+        z3 = shutil.which("z3", path=_search_path()) or "z3"
         self._solvers = fill_placeholders(self._options.solvers, target, cvc5=CVC5, z3=z3)
 
     def command(self, path: Path) -> list[str]:
@@ -166,7 +166,7 @@ class TypefuzzEngine:
         return max([*reported, bugs * len(self._solvers)])
 
     def _typefuzz_argv(self, folder: Path, seed: Path) -> list[str]:
-        program = self._options.program or shutil.which("typefuzz", path=_beside_python())
+        program = self._options.program or shutil.which("typefuzz", path=_search_path())
         if program is None:
             message = "typefuzz is not installed; run pip install 'windlass[typefuzz]'"
             raise InvalidSetting("engine", message)
@@ -201,7 +201,7 @@ def _name_of(solver: str) -> str:
     return scripts[0].removesuffix("_program") if scripts else words[0].name
 
 
-def _beside_python() -> str:
+def _search_path() -> str:
     """Returns a search path: the programs of this Python environment, then PATH."""
     return f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
 

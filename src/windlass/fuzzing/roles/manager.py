@@ -47,13 +47,13 @@ class Manager:
         state = await self._pipeline.state.read()
         now_ms = self._pipeline.now_ms()
         history = await self._commits.since(state.last_checked_commit, self._settings.fresh)
-        taken, passed = self._within(history, state, now_ms)
+        taken, passed = self._split_by_age(history, state, now_ms)
         queued = await self._queue(taken)
         scheduled, dropped, made_room = await self._schedule()
         swept = await self._pipeline.bucket.delete_expired(
             builds_prefix(self._pipeline.solver), BUILDS_KEPT_MS, now_ms
         )
-        await self._note(state, history.head, now_ms)
+        await self._record_progress(state, history.head, now_ms)
         return ManagerReport(
             head=history.head, fresh=history.fresh, looked_at=len(taken),
             passed_over=tuple(commit.hash for commit in passed), queued=queued,
@@ -71,7 +71,7 @@ class Manager:
         )
         return name, written.applied
 
-    def _within(
+    def _split_by_age(
         self, history: History, state: State, now_ms: int
     ) -> tuple[list[Commit], list[Commit]]:
         """Returns the commits that count, and those that are too old.
@@ -103,8 +103,10 @@ class Manager:
 
     async def _schedule(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
         """Returns what was scheduled, dropped without binaries, and removed to make room."""
-        ready, gone = await self._sorted((await self._pipeline.queue.read()).built)
-        _, missing = await self._sorted(e.hash for e in await self._pipeline.schedule.read())
+        ready, gone = await self._split_by_binaries((await self._pipeline.queue.read()).built)
+        _, missing = await self._split_by_binaries(
+            e.hash for e in await self._pipeline.schedule.read()
+        )
         # Read again: another manager may have moved some in the meantime.
         built = (await self._pipeline.queue.read()).built
         ready = [commit for commit in ready if commit in built]
@@ -127,7 +129,7 @@ class Manager:
         scheduled = tuple(commit for commit in ready if commit not in before)
         return scheduled, (*missing, *gone), made_room
 
-    async def _sorted(self, commits: Iterable[str]) -> tuple[list[str], list[str]]:
+    async def _split_by_binaries(self, commits: Iterable[str]) -> tuple[list[str], list[str]]:
         """Separates commits with both binaries from those without."""
         there: list[str] = []
         gone: list[str] = []
@@ -135,7 +137,7 @@ class Manager:
             (there if await self._pipeline.has_build(commit) else gone).append(commit)
         return there, gone
 
-    async def _note(self, began: State, head: str, now_ms: int) -> None:
+    async def _record_progress(self, began: State, head: str, now_ms: int) -> None:
         """Records the head as checked, unless another manager did so in the meantime."""
 
         def change(state: State) -> State:

@@ -107,7 +107,7 @@ class Planner:
 
     async def build(self, commit: str | None = None) -> BuildPlan:
         """Returns what the builder would do."""
-        dry, pipeline = self._apart()
+        dry, pipeline = self._dry_run_pipeline()
         steps = BuildSteps(pipeline, self.solver.build.tries)
         mirror = self._mirror()
         if commit is not None:
@@ -147,7 +147,7 @@ class Planner:
 
     async def fuzz(self, commit: str | None = None, budget_ms: int = 0) -> FuzzPlan:
         """Returns what the fuzzer would do."""
-        dry, pipeline = self._apart()
+        dry, pipeline = self._dry_run_pipeline()
         steps = FuzzSteps(pipeline)
         if commit is not None:
             commit = await Fuzzer(self.solver, pipeline, self.work, self.notify).resolve_built(
@@ -222,7 +222,7 @@ class Planner:
             if is_live(leases.get(c), now_ms)
         ]
 
-    def _apart(self) -> tuple[DryRunBucket, Pipeline]:
+    def _dry_run_pipeline(self) -> tuple[DryRunBucket, Pipeline]:
         """Returns the same state on a bucket that discards writes."""
         dry = DryRunBucket(self.pipeline.bucket)
         return dry, Pipeline(dry, self.pipeline.solver, self.pipeline.runtime, self.pipeline.holder)
