@@ -52,7 +52,7 @@ def test_single_steps_change_no_state(tmp_path: Path) -> None:
     assert run(world.pipeline.queue.read()).built == ()
 
 
-def test_a_failed_build_is_told_by_the_exit_code(tmp_path: Path) -> None:
+def test_a_failed_build_sets_the_exit_code(tmp_path: Path) -> None:
     world = World(tmp_path)
     commit = world.commit("bad", build_sh="#!/bin/sh\necho oh no; exit 9\n")
     run(world.enqueue(commit))
@@ -134,7 +134,7 @@ def test_a_fuzzer_without_room_says_so_and_the_next_one_goes_on(tmp_path: Path) 
     assert fuzz.ask("fuzzer", "scripted", "--budget", "1s")["fuzz_count"] == 1
 
 
-def test_a_damaged_mirror_is_made_anew(tmp_path: Path) -> None:
+def test_a_damaged_mirror_is_cloned_again(tmp_path: Path) -> None:
     world = World(tmp_path)
     first = world.commit("one")
     run(world.enqueue(first))

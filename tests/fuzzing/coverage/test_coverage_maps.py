@@ -92,7 +92,7 @@ def test_tests_are_mapped_one_by_one(tmp_path: Path, compiler: str) -> None:
     assert (lines["smt::Parser::longer"], {f.path for f in found.functions}) == (8, {"src/s.cpp"})
 
 
-def test_a_test_without_coverage_is_told_and_the_others_are_mapped(tmp_path: Path) -> None:
+def test_a_test_without_coverage_is_reported_and_the_others_are_mapped(tmp_path: Path) -> None:
     said: list[str] = []
     build = CoverageBuild(tmp_path, tmp_path, "s")
     mapper = Mapper(
@@ -100,7 +100,7 @@ def test_a_test_without_coverage_is_told_and_the_others_are_mapped(tmp_path: Pat
     )
     found = run(mapper.run_all(COMMIT, [MappedTest("t", ["false"])], 1))
     assert (dict(found.functions), said) == (
-        {}, ["t: wrote no coverage; it ended with code 1"],
+        {}, ["t: wrote no coverage; it exited with code 1"],
     )  # fmt: skip
 
 
@@ -227,7 +227,7 @@ template <typename T> struct Box {
 """
 
 
-def test_brackets_in_strings_lists_and_macros_confuse_nobody() -> None:
+def test_brackets_in_strings_lists_and_macros_are_ignored() -> None:
     assert [(span.name, span.first) for span in functions_in(TRICKY)] == [
         ("Parser::Parser", 5),
         ("operator==", 8),

@@ -128,7 +128,7 @@ class PipelineWorld(World):
         ),
     ],
 )  # fmt: skip
-def test_a_commit_goes_the_whole_way_to_a_dated_finding(
+def test_a_commit_goes_the_whole_way_to_a_bisected_finding(
     tmp_path: Path, s3_server: S3Server, kind: Kind, title: str
 ) -> None:
     world = PipelineWorld(tmp_path)
@@ -148,7 +148,7 @@ def test_a_commit_goes_the_whole_way_to_a_dated_finding(
     assert (mapped.commit, mapped.tests, mapped.troubles) == (later, 2, [])
 
     fuzzed = run(world.fuzz(later, budget_ms=LIMIT_MS, until_bug=True))
-    assert (fuzzed.tests, fuzzed.chosen_by) == (1, "1 of 2 reach what changed")
+    assert (fuzzed.tests, fuzzed.chosen_by) == (1, "1 of 2 reach the changes")
     assert fuzzed.statistics is not None
     assert fuzzed.statistics.executions > 0
     (key,) = fuzzed.findings

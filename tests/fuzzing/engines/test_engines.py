@@ -113,7 +113,7 @@ def test_the_four_engines_are_installed() -> None:
     assert engine_names() == ["afl", "command", "libfuzzer", "typefuzz"]
 
 
-def test_a_package_of_somebody_elses_may_bring_an_engine(
+def test_another_package_may_provide_an_engine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     about = tmp_path / "package" / "theirs-1.0.dist-info"
@@ -326,7 +326,7 @@ def test_a_seed_that_typefuzz_cannot_read_spoils_no_run(tmp_path: Path) -> None:
     bad = "(set-logic QF_BV)(declare-fun a () (_ BitVec 8))(assert (= a (bvmul a #x03)))"
     good = "(set-logic QF_LIA)\n(declare-fun x () Int)\n(assert (> x (+ x 1)))\n(check-sat)\n"
     statistics = bench.fuzz(engine, bad, good, cores=1)
-    assert (statistics.bugs > 0, "of no use" in statistics.note) == (True, True)
+    assert (statistics.bugs > 0, "cannot use" in statistics.note) == (True, True)
 
 
 def test_one_solver_is_not_enough_to_compare(tmp_path: Path) -> None:

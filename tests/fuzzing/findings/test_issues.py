@@ -189,7 +189,7 @@ def test_an_issue_is_closed_once_and_opened_when_its_bug_is_back(tmp_path: Path)
     run(work())
 
 
-def test_an_issue_that_somebody_removed_is_in_nobodys_way(tmp_path: Path) -> None:
+def test_a_deleted_issue_does_not_stop_the_others(tmp_path: Path) -> None:
     world = World(tmp_path)
 
     async def work() -> None:

@@ -37,7 +37,7 @@ def ended(
     return done, tail(log)
 
 
-def test_a_program_that_ends_is_told_by_its_code_and_its_words(tmp_path: Path) -> None:
+def test_the_exit_code_and_the_output_are_reported(tmp_path: Path) -> None:
     done, said = ended(tmp_path, "echo hello; echo trouble >&2; exit 3", Limits(PATIENCE_MS))
     assert (done.code, done.reason, said) == (3, "exited", "hello\ntrouble\n")
     assert done.describe(Limits(PATIENCE_MS)) == "exited with code 3"
@@ -89,7 +89,7 @@ def test_output_is_bounded(tmp_path: Path) -> None:
     assert done.reason == "output"
 
 
-def test_a_log_that_rolls_ends_nobody(tmp_path: Path) -> None:
+def test_a_rolling_log_does_not_stop_the_program(tmp_path: Path) -> None:
     script = (
         "yes | head -c 3000000; while [ $(stat -c %s log) -gt 1000000 ]; do sleep 0.05; done; "
         "echo last words"

@@ -57,11 +57,11 @@ def test_if_either_build_fails_nothing_is_uploaded_and_the_log_is_kept(tmp_path:
     commit = world.commit("bad", build_sh=FAILS)
     run(world.enqueue(commit))
     report = run(world.build())
-    assert (report.outcome, report.why) == ("failed", "the coverage build ended with code 7")
+    assert (report.outcome, report.why) == ("failed", "the coverage build exited with code 7")
     assert queue_of(world).failed == (commit,)
     assert world.objects("builds") == []
     assert "so far so good" in log_of(world, commit)
-    assert "ended with code 7" in log_of(world, commit)
+    assert "exited with code 7" in log_of(world, commit)
 
 
 def test_a_build_that_makes_nothing_has_failed(tmp_path: Path) -> None:

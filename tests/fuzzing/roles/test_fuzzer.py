@@ -90,7 +90,7 @@ def test_an_old_bug_is_not_blamed_on_the_commit_that_was_fuzzed(tmp_path: Path) 
     assert finding.found_in == later[-1]
 
 
-def test_a_bug_in_all_builds_names_nobody(tmp_path: Path) -> None:
+def test_a_bug_in_all_builds_has_no_guilty_commit(tmp_path: Path) -> None:
     world = World(tmp_path)
     first = world.commit("bad", solver_sh=BROKEN)
     second = world.commit("still bad")
@@ -100,7 +100,7 @@ def test_a_bug_in_all_builds_names_nobody(tmp_path: Path) -> None:
     assert (finding.introduced_by, finding.last_good) == (first, None)
 
 
-def test_the_same_bug_is_one_finding_and_closed_when_mended_and_open_when_back(
+def test_the_same_bug_is_one_finding_closed_when_fixed_and_reopened_when_back(
     tmp_path: Path,
 ) -> None:
     world = World(tmp_path)

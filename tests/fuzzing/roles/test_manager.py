@@ -126,7 +126,7 @@ def test_an_unknown_last_commit_starts_from_the_newest_few(managed: Managed) -> 
     unknown = "f" * 40
     managed.run(managed.pipeline.state.update(lambda s: s._replace(last_checked_commit=unknown)))
     report = managed.manage()
-    assert "not in the repository" in report.fresh
+    assert "no longer in the repository" in report.fresh
     assert managed.checked() == newest
 
 

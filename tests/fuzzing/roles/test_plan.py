@@ -180,7 +180,7 @@ def test_what_the_fuzzer_would_do_is_what_it_does(tmp_path: Path) -> None:
         ((0, 1, 1, 2, 1), 1, "was fuzzed twice"),
     ],
 )
-def test_the_removal_rule_is_told(
+def test_the_plan_explains_the_removal_rule(
     tmp_path: Path, counts: tuple[int, ...], after: int | None, rule: str
 ) -> None:
     world = World(tmp_path)

@@ -108,7 +108,7 @@ def test_a_commit_taken_by_name_does_not_forgive_the_crashes_of_others(rig: Step
     assert rig.run(rig.builder().take(HOUR_MS)).given_up == ("c1",)
 
 
-def test_a_failed_commit_that_is_put_back_begins_anew(rig: Stepped) -> None:
+def test_a_retried_commit_starts_with_no_tries(rig: Stepped) -> None:
     rig.put_queue("c1")
     for _ in range(3):
         rig.take("crashes")

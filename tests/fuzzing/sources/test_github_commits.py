@@ -100,7 +100,7 @@ def test_a_forced_push_and_an_unknown_commit_start_fresh(asked: Asked) -> None:
     assert "moved" in history.fresh
     assert [commit.hash for commit in history.commits] == [other]
     unknown = asked.ask(lambda commits: commits.since("f" * 40, 1))
-    assert "not in the repository" in unknown.fresh
+    assert "no longer in the repository" in unknown.fresh
 
 
 def test_a_branch_that_was_moved_back_starts_fresh(asked: Asked) -> None:
@@ -143,7 +143,7 @@ def test_a_server_that_asks_to_wait_is_waited_for(
     assert abs(asked.clock.now_ms() - began - waited_ms) < 1_000
 
 
-def test_a_limit_that_lasts_too_long_is_told(asked: Asked) -> None:
+def test_a_rate_limit_that_lasts_too_long_is_reported(asked: Asked) -> None:
     asked.repository.commit("a.cpp")
 
     async def question(commits: GitHubCommitSource) -> object:
@@ -210,7 +210,7 @@ def test_the_token_goes_nowhere_else(asked: Asked) -> None:
         asked.ask(question)
 
 
-def test_nobody_there_is_unreachable(asked: Asked) -> None:
+def test_a_server_that_does_not_answer_is_unreachable(asked: Asked) -> None:
     async def question() -> None:
         api = GitHub("http://127.0.0.1:9", PROJECT, None, asked.clock)
         try:
