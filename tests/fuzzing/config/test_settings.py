@@ -30,7 +30,7 @@ SETTINGS: dict[str, Any] = {
             {"build": {**SETTINGS["build"], "timout": "1h"}},
             "unknown key timout in build; did you mean timeout?",
         ),
-        ({"roles": {"fuzzer": {"crn": "x"}}}, "unknown key crn in roles[...]; did you mean cron?"),
+        ({"roles": {"fuzzer": {"crn": "x"}}}, "unknown key crn in roles; did you mean cron?"),
         (
             {"roles": {"fuzer": {}}},
             f"unknown value fuzer in roles (known: {', '.join(ROLES)}); did you mean fuzzer?",

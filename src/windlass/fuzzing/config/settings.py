@@ -30,7 +30,8 @@ def _explain(text: str, kind: type) -> str:
     """Returns msgspec's complaint in our words."""
     found = _AT.match(text)
     problem, path = (found[1], found[2]) if found else (text, "")
-    section = f" in {path.lstrip('.')}" if path else ""
+    name = path.lstrip(".").replace("[...]", "")  # msgspec does not say which item it is
+    section = f" in {name}" if name else ""
     if unknown := _UNKNOWN.match(problem):
         known = [field.name for field in _fields(_type_at(kind, path))]
         return f"unknown key {unknown[1]}{section}{did_you_mean(unknown[1], known)}"
@@ -40,8 +41,8 @@ def _explain(text: str, kind: type) -> str:
         known = _choices(_type_at(kind, path))
         listed = f" (known: {', '.join(known)})" if known else ""
         return f"unknown value {choice[1]}{section}{listed}{did_you_mean(choice[1], known)}"
-    name = f"{path.lstrip('.')}: " if path else ""
-    return f"{name}{problem[:1].lower()}{problem[1:]}"
+    prefix = f"{name}: " if name else ""
+    return f"{prefix}{problem[:1].lower()}{problem[1:]}"
 
 
 def _type_at(kind: Any, path: str) -> Any:
