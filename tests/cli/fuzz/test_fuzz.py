@@ -129,7 +129,7 @@ def test_what_is_wrong_is_said_and_nothing_changes(fuzz: Fuzz) -> None:
         (("manager", "unknown"), 2, "solver"),
         (("manager", "toy", "--bucket", "ftp://x"), 2, "s3://"),
         (("manager", "toy", "--commit", "e" * 40), 4, "commit"),
-        (("queue", "add", "toy", "../x"), 2, "hash of a commit"),
+        (("queue", "add", "toy", "../x"), 2, "a commit hash"),
         (("queue", "retry", "toy", "e" * 40), 4, "failed commit"),
         (("builder", "next", "toy", "--commit", "e" * 40), 4, "commit"),
         (("workflows", "toy"), 2, "s3://"),
