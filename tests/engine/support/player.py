@@ -154,7 +154,7 @@ class Player:
         if move.name == "adjust":
             return await engine.jobs.adjust_priority(job, move.value)
         if move.name in ("pause", "resume"):
-            return await getattr(engine, move.name)(move.value)
+            return await getattr(engine.queues, move.name)(move.value)
         return await self._on_worker(move, await self._agent(move.position))
 
     async def _on_worker(self, move: Command, agent: Agent) -> object:

@@ -137,7 +137,7 @@ class History:
             denied = chance.choice([[], ["u"]])
             agent = chance.choice(self._agents)
             return await engine.workers.set_metadata(agent.id, {"tasks_denylist": denied})
-        return await getattr(engine, name)("default")
+        return await getattr(engine.queues, name)("default")
 
 
 def _plain(reply: SyncReply) -> object:
