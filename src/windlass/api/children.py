@@ -1,4 +1,4 @@
-"""What a running job asks for through its worker: jobs in its own workflow."""
+"""Submits jobs that a running job adds to its own workflow."""
 
 import msgspec
 
@@ -11,13 +11,13 @@ from windlass.wire.jobs import SubmitReply, SubmitRequest
 
 
 class Children:
-    """Turns requests of jobs into submissions, with the rights of their own namespace."""
+    """Submits on behalf of running jobs, with the rights of their namespace."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     async def submit(self, holder: Holder, request: SubmitRequest) -> SubmitReply:
-        """Submit children of the job that the holder runs."""
+        """Submits children of the job that the holder runs."""
         if request.workflow is not None:
             raise InvalidInput("workflow", "unset: children join that of their parent", "one")
         if request.key is None:

@@ -1,4 +1,4 @@
-"""From what clients ask for to what the engine takes."""
+"""Parses requests into what the engine takes."""
 
 import msgspec
 
@@ -20,7 +20,7 @@ from windlass.wire.reactions import parse_reactions
 
 
 def job_spec(request: JobRequest, who: Identity, field: str) -> JobSpec:
-    """The job as the engine takes it; its namespace must be the token's."""
+    """Parses a job; raises `Forbidden` if the caller does not see its namespace."""
     limit = request.concurrency
     return JobSpec(
         task=request.task,
@@ -60,7 +60,7 @@ def job_spec(request: JobRequest, who: Identity, field: str) -> JobSpec:
 
 
 def rate_of(asked: RateLimit | None, field: str) -> Rate | None:
-    """The rate that is asked for."""
+    """Parses a rate limit."""
     if asked is None:
         return None
     return Rate(asked.key, asked.max, parse_duration_ms(asked.per, f"{field}.per"))
@@ -76,13 +76,13 @@ _WORDS = {
 
 
 def in_words_of_wire(error: InvalidInput) -> InvalidInput:
-    """The same error, its field named as clients name it."""
+    """Returns the same error with the field named as clients name it."""
     before, dot, last = error.field.rpartition(".")
     return InvalidInput(before + dot + _WORDS.get(last, last), error.expected, error.got)
 
 
 def workflow_spec(request: NewWorkflow | None, who: Identity) -> WorkflowSpec | None:
-    """The workflow that a submission makes."""
+    """Parses the workflow that a submission creates."""
     if request is None:
         return None
     reactions = {
@@ -114,7 +114,7 @@ def workflow_filter(
     label: list[str] | None,
     key: str | None,
 ) -> WorkflowFilter:
-    """What a list of workflows shows; never more than the token may see."""
+    """Parses the filter of a list of workflows, limited to what the caller may see."""
     namespaces = who.namespaces or None
     if namespace is not None:
         namespaces = (namespace_of(namespace, who),)
@@ -141,7 +141,7 @@ def job_filter(
     key: str | None,
     dead: bool,
 ) -> JobFilter:
-    """What a list shows; never more than the token may see."""
+    """Parses the filter of a list of jobs, limited to what the caller may see."""
     states = sorted({found.code for text in state or () for found in parse_state(text)})
     namespaces = who.namespaces or None
     if namespace is not None:
@@ -161,7 +161,7 @@ def job_filter(
 
 
 def namespace_of(asked: str | None, who: Identity) -> str:
-    """The namespace that is meant, which the token must see."""
+    """Returns the requested or default namespace; raises `Forbidden` if it is not visible."""
     namespace = who.own_namespace if asked is None else asked
     if not who.sees(namespace):
         raise Forbidden(f"this token does not see namespace {namespace}")

@@ -1,4 +1,4 @@
-"""The engine's planner: descriptions and jobs as clients write them become specs."""
+"""Turns workflow descriptions and job requests into specs, for the engine's templates."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,18 +18,18 @@ from windlass.workflows.nodes import of_plain
 from windlass.workflows.schema import RELAXED, ROOT
 
 OCCASIONS = ("on_success", "on_failure", "on_end")
-STAND_IN = "value-of-"
-_STAND_INS: dict[str, Any] = {"integer": 1, "number": 1, "boolean": True}
+PLACEHOLDER = "value-of-"
+_PLACEHOLDERS: dict[str, Any] = {"integer": 1, "number": 1, "boolean": True}
 
 
 class WirePlanner:
     """Implements `Planner`."""
 
     def check(self, description: Mapping[str, Any], namespace: str) -> None:
-        """Refuse what is no description, and what cannot run whatever its parameters are.
+        """Refuses an invalid description, and one that cannot run with any parameters.
 
-        Parameters without default get values that stand in for those to come. What is wrong
-        with one of these alone is found when the template is started.
+        Parameters without a default get placeholder values. Errors that such a value alone
+        causes are left for the start of the template.
         """
         check(of_plain(description), RELAXED[ROOT], RELAXED, "")
         if description.get("namespace") not in (None, namespace):
@@ -37,7 +37,7 @@ class WirePlanner:
         for occasion in OCCASIONS:
             parse_reactions(description.get(occasion) or [], occasion)
         declared = description.get("parameters") or {}
-        values = {n: _stand_in(n, of) for n, of in declared.items() if not _has_default(of)}
+        values = {n: _placeholder(n, of) for n, of in declared.items() if not _has_default(of)}
         order = PlanRequest(
             name="", namespace=namespace, actor="", description=description, parameters=values
         )
@@ -48,7 +48,7 @@ class WirePlanner:
                 raise
 
     def plan(self, order: PlanRequest) -> PlannedWorkflow:
-        """What the order submits, with the rights of its own namespace and no other."""
+        """Returns what the order submits, with the rights of its own namespace only."""
         if order.description is None:
             new = NewWorkflow(name=order.name)
             jobs = [_job(value, f"jobs[{n}]") for n, value in enumerate(order.jobs)]
@@ -62,7 +62,7 @@ class WirePlanner:
 
 
 def _finished(new: NewWorkflow, order: PlanRequest) -> NewWorkflow:
-    """The workflow with what the order adds to it."""
+    """Returns the workflow with what the order adds to it."""
     changes: dict[str, Any] = {"template": order.template}
     if order.priority is not None:
         changes["priority"] = order.priority
@@ -85,18 +85,18 @@ def _job(value: Mapping[str, Any], field: str) -> JobRequest:
         raise InvalidInput(field, "a job", str(error)) from None
 
 
-def _stand_in(name: str, parameter: object) -> Any:
-    """A value that fits a declaration; text that is found again in errors about it."""
+def _placeholder(name: str, parameter: object) -> Any:
+    """Returns a value that fits a declaration; text values are recognisable in errors."""
     said = parameter if isinstance(parameter, Mapping) else {}
     choices = said.get("choices")
     if choices:
         return choices[0]
-    return _STAND_INS.get(str(said.get("type")), f"{STAND_IN}{name}")
+    return _PLACEHOLDERS.get(str(said.get("type")), f"{PLACEHOLDER}{name}")
 
 
 def _is_about(error: InvalidInput, values: Mapping[str, Any]) -> bool:
-    """Whether a value that stands in for another may be what is wrong."""
-    if STAND_IN in str(error.got):
+    """Whether a placeholder may be what is wrong."""
+    if PLACEHOLDER in str(error.got):
         return any(isinstance(value, str) for value in values.values())
     return any(error.got == value and not isinstance(value, str) for value in values.values())
 

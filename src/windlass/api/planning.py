@@ -1,4 +1,4 @@
-"""Templates and schedules for one asker, by routes or by an embedded client."""
+"""Templates and schedules, with the rights of one caller."""
 
 from windlass.api.parse import in_words_of_wire, namespace_of
 from windlass.api.render_schedules import (
@@ -30,7 +30,7 @@ from windlass.wire.schedules import (
 
 
 class EnginePlanning:
-    """Implements the client's `Planning`; it shows only what the asker may see."""
+    """Implements the client's `Planning`; shows only what the caller may see."""
 
     def __init__(
         self, templates: Templates, schedules: Schedules, reactions: Reactions, who: Identity

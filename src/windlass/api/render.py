@@ -1,4 +1,4 @@
-"""From the store's records to what clients see."""
+"""Renders records of the store as clients see them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -49,7 +49,7 @@ def show_job(
     transitions: Sequence[Transition] = (),
     outlook: Outlook = Outlook(),  # noqa: B008 - frozen
 ) -> Job:
-    """A job with everything that is known of it."""
+    """Renders a job with everything that is known about it."""
     facts, record, lease = view.record.facts, view.record, view.lease
     spec = _spec(record.spec)
     ran = lease is None and bool(facts.worker)
@@ -108,13 +108,13 @@ def show_job(
 
 
 def _retries(record: JobRecord) -> int:
-    """How often it was tried again after a failure; the failure that ended it led to none."""
+    """Counts the retries after failures; the final failure was not retried."""
     final = record.facts.state == FAILED and record.failure != WORKER_LOST
     return record.facts.failed - final
 
 
 def _wishes(spec: JobSpec, shape: Shape) -> dict[str, Any]:
-    """When and where a job would have itself run."""
+    """Renders when and where a job wants to run."""
     return {
         "start_before": _moment(spec.start_before),
         "finish_before": _moment(spec.finish_before),
@@ -128,7 +128,7 @@ def _wishes(spec: JobSpec, shape: Shape) -> dict[str, Any]:
 
 
 def _expectations(shape: Shape, outlook: Outlook) -> dict[str, Any]:
-    """What is expected of a job, and what such jobs took."""
+    """Renders the forecast of a job, and what jobs like it took."""
     return {
         "estimated_start": show_span(outlook.now, outlook.forecast.start),
         "estimated_end": show_span(outlook.now, outlook.forecast.end),
@@ -151,7 +151,7 @@ def _statistics(known: Summary | None) -> RunStatistics | None:
 
 
 def show_span(now: int, span: Span | None) -> Estimate | None:
-    """A forecast as moments."""
+    """Renders a forecast as times."""
     if span is None:
         return None
     low, likely, high = (format_moment(now + part) for part in (span.low, span.likely, span.high))
@@ -167,7 +167,7 @@ def _limit(limit: Concurrency | None) -> Limit | None:
 
 
 def show_transitions(events: Sequence[Event], names: Mapping[int, str]) -> list[Transition]:
-    """A job's way through its states."""
+    """Renders a job's changes of state."""
     return [
         Transition(
             seq=event.seq,
@@ -185,7 +185,7 @@ def show_transitions(events: Sequence[Event], names: Mapping[int, str]) -> list[
 
 
 def show_event(event: Event) -> EventInfo:
-    """One row of the event log, with the line a person reads."""
+    """Renders one event, with the line that a person reads."""
     return EventInfo(
         seq=event.seq,
         at=format_moment(event.at),
@@ -202,12 +202,12 @@ def show_event(event: Event) -> EventInfo:
 
 
 def show_artifact(row: ArtifactRow) -> ArtifactInfo:
-    """An artifact without its bytes."""
+    """Renders an artifact without its bytes."""
     return ArtifactInfo(row.name, row.sha256, row.size, row.content_type)
 
 
 def show_worker(view: WorkerView, metadata: Mapping[str, Any]) -> WorkerInfo:
-    """A worker; `metadata` is what matching sees of it."""
+    """Renders a worker; `metadata` is what matching uses."""
     worker = view.worker
     return WorkerInfo(
         id=worker.id,

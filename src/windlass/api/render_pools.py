@@ -1,4 +1,4 @@
-"""Pools as messages show them."""
+"""Renders pools, plans and costs."""
 
 from collections.abc import Iterable
 
@@ -25,7 +25,7 @@ from windlass.wire.pools import (
 
 
 def show_pool(shown: PoolView, now: int, options: bool) -> PoolInfo:
-    """A pool with its workers, and with the `options` of its provider or without."""
+    """Renders a pool with its workers, with or without the `options` of its provider."""
     row = shown.row
     description = describe_pool(shown.pool)
     if not options:
@@ -61,7 +61,7 @@ def _show_worker(member: PoolWorkerRow, now: int) -> PoolWorker:
 
 
 def show_costs(costs: Iterable[CostRow]) -> list[PoolCost]:
-    """Costs in seconds and money."""
+    """Renders costs in seconds and money."""
     return [
         PoolCost(
             pool=row.pool,
@@ -75,7 +75,7 @@ def show_costs(costs: Iterable[CostRow]) -> list[PoolCost]:
 
 
 def show_plan(planned: PlannedPools, named: bool) -> Plan:
-    """What pools would do, with the numbers; whose jobs they are only if they may be `named`."""
+    """Renders what pools would do; names the jobs only if the caller may see them (`named`)."""
     messages = {one.pool.name: one for one in planned.fleet.pools}
     return Plan(
         pools=[

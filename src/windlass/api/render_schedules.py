@@ -1,4 +1,4 @@
-"""From records of templates, schedules and reactions to what clients see, and back."""
+"""Renders templates, schedules and reactions, and parses schedules."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ from windlass.wire.schedules import ReactionInfo, Schedule, ScheduleRequest, Sch
 
 
 def reference(name: str, version: int) -> str:
-    """A template by name and version, where 0 is the newest."""
+    """Returns the reference to a template version; 0 is the newest."""
     check_template_name(name)
     if not 0 <= version <= VERSION_LIMIT:
         raise InvalidInput("version", f"0 to {VERSION_LIMIT}", version)
@@ -32,7 +32,7 @@ def reference(name: str, version: int) -> str:
 
 
 def show_template(row: TemplateRow) -> Template:
-    """A template without what must not be shown."""
+    """Renders a template without its secrets."""
     body = msgspec.json.decode(row.body, type=dict[str, Any])
     return Template(
         name=row.name,
@@ -47,7 +47,7 @@ def show_template(row: TemplateRow) -> Template:
 
 
 def wanted_of(name: str, namespace: str, data: ScheduleRequest) -> ScheduleInput:
-    """A schedule as the engine takes it."""
+    """Parses a schedule."""
     jobs: list[dict[str, Any]] = msgspec.to_builtins(data.jobs)
     starts = RunTarget(
         template=data.template, parameters=data.parameters, jobs=jobs, priority=data.priority
@@ -59,7 +59,7 @@ def wanted_of(name: str, namespace: str, data: ScheduleRequest) -> ScheduleInput
 
 
 def show_schedule(row: ScheduleRow, runs: list[ScheduleRun] | None = None) -> Schedule:
-    """A schedule with what it starts."""
+    """Renders a schedule with what it starts."""
     starts = starts_of(row.body)
     return Schedule(
         id=row.id,
@@ -84,7 +84,7 @@ def show_schedule(row: ScheduleRow, runs: list[ScheduleRun] | None = None) -> Sc
 
 
 def show_run(run: RunRow) -> ScheduleRun:
-    """One run of a schedule."""
+    """Renders one run of a schedule."""
     return ScheduleRun(
         id=run.id,
         slot=_moment(run.slot),
@@ -98,7 +98,7 @@ def show_run(run: RunRow) -> ScheduleRun:
 
 
 def show_reaction(row: ReactionRow) -> ReactionInfo:
-    """One reaction, and what became of it."""
+    """Renders one reaction and its outcome."""
     pending = row.state == ReactionState.PENDING
     return ReactionInfo(
         id=row.id,

@@ -18,21 +18,21 @@ from windlass.worker.state import recall
 
 
 def http_agent(transport: Transport, options: WorkerOptions) -> Agent:
-    """An agent that talks to a server; whoever opened the transport closes it."""
+    """Returns an agent that talks to a server; the caller closes the transport."""
     gateway = HttpGateway(transport, recall(options.state).token)
     executors = load_executors(imports=options.imports)
     return Agent(gateway, options, executors, RealClock(), RealChance())
 
 
 def direct_agent(engine: Engine, files: Files, options: WorkerOptions) -> Agent:
-    """An agent beside the store, with no server between."""
+    """Returns an agent that uses the engine directly, without a server."""
     gateway = DirectGateway(engine, files, submit=Children(engine).submit)
     executors = load_executors(imports=options.imports)
     return Agent(gateway, options, executors, RealClock(), RealChance())
 
 
 def own_agent(engine: Engine, files: Files, options: WorkerOptions) -> Agent:
-    """An agent inside a user's program: its functions find what the program can import."""
+    """Returns an agent inside a user's program; its functions import what the program can."""
     path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
     executors = load_executors()
     executors["python"] = PythonExecutor(env={"PYTHONPATH": path})

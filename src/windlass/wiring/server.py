@@ -28,7 +28,7 @@ POOLS: Final = "pools"  # below the data directory: what workers of local pools 
 
 @asynccontextmanager
 async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
-    """Everything a server answers with."""
+    """Runs an engine with everything that a server's routes call."""
     clock = RealClock()
     async with running_works(options) as works:
         engine = works.engine

@@ -24,7 +24,7 @@ async def open_store(
     config: Config = Config(),  # noqa: B008 - frozen
     blobs: str = "",
 ) -> Store:
-    """`sqlite:///path`, `postgresql://…`, or `memory:`; guests are told of `blobs`."""
+    """Opens `sqlite:///path`, `postgresql://…` or `memory:`; other processes learn of `blobs`."""
     parts = urlsplit(url)
     name = f"{os.uname().nodename}-{os.getpid()}-{RealSecrets().secret()[:6]}"
     if parts.scheme in ("postgresql", "postgres"):
@@ -54,7 +54,7 @@ async def open_store(
 
 
 async def upgrade_store(url: str) -> None:
-    """Bring a PostgreSQL schema up to date; SQLite does so by itself."""
+    """Upgrades a PostgreSQL schema; SQLite upgrades itself when opened."""
     if urlsplit(url).scheme in ("postgresql", "postgres"):
         from windlass.store.postgres.store import PostgresStore
 
@@ -68,7 +68,7 @@ async def upgrade_store(url: str) -> None:
 
 
 async def begin_epoch_of(url: str, config: Config) -> Restored:
-    """Tell a store that it was restored from a backup."""
+    """Marks a store as restored from a backup."""
     store = await open_store(url, config)
     engine = Engine(store, config, RealChance())
     try:
@@ -80,7 +80,7 @@ async def begin_epoch_of(url: str, config: Config) -> Restored:
 
 
 async def verify_store(url: str, config: Config) -> Verified:
-    """Check a store without a server."""
+    """Checks a store without a server."""
     store = await open_store(url, config)
     try:
         found = await verify(store, config)
@@ -90,7 +90,7 @@ async def verify_store(url: str, config: Config) -> Verified:
 
 
 def open_blobs(url: str) -> Blobs:
-    """`file:///directory`, `s3://bucket/prefix`, or `memory:`."""
+    """Opens `file:///directory`, `s3://bucket/prefix` or `memory:`."""
     parts = urlsplit(url)
     if parts.scheme == "file":
         return LocalBlobs(Path(parts.path))
@@ -104,5 +104,5 @@ def open_blobs(url: str) -> Blobs:
 
 
 def make_private(directory: Path) -> None:
-    """A directory only its owner can look into."""
+    """Creates a directory that only its owner can read."""
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -34,7 +34,7 @@ from windlass.wiring.stores import open_blobs, open_store
 
 
 class ServerOptions(NamedTuple):
-    """Where a server keeps things."""
+    """Where a server keeps its data."""
 
     store: str
     blobs: str
@@ -45,7 +45,7 @@ class ServerOptions(NamedTuple):
 
 
 class Works(NamedTuple):
-    """An engine and what it works with."""
+    """An engine and the services around it."""
 
     engine: Engine
     files: Files
@@ -57,7 +57,7 @@ class Works(NamedTuple):
     courier: Courier
 
     async def close(self) -> None:
-        """Stop everything."""
+        """Stops everything."""
         await self.loops.stop()
         await self.courier.close()
         await self.files.merging.close()
@@ -67,7 +67,7 @@ class Works(NamedTuple):
 
 
 def make_works(store: Store, blobs: str, config: Config, imports: Sequence[str] = ()) -> Works:
-    """An engine over an open store; neither it nor its loops are started."""
+    """Builds an engine over an open store, and starts neither it nor its loops."""
     opened = open_blobs(blobs)
     engine = Engine(store, config, RealChance(), tasks=load_kinds(imports))
 
@@ -99,7 +99,7 @@ def make_works(store: Store, blobs: str, config: Config, imports: Sequence[str] 
 
 @asynccontextmanager
 async def running_works(options: ServerOptions) -> AsyncIterator[Works]:
-    """A started engine without its loops; everything is stopped in the end."""
+    """Runs an engine without its loops."""
     store = await open_store(options.store, options.config, options.blobs)
     works = make_works(store, options.blobs, options.config, options.imports)
     try:
@@ -111,14 +111,14 @@ async def running_works(options: ServerOptions) -> AsyncIterator[Works]:
 
 @asynccontextmanager
 async def running_beside(options: ServerOptions) -> AsyncIterator[Works]:
-    """What a worker beside its store has: the loops run only while no server is alive."""
+    """Runs an engine whose loops run only while no server is alive."""
     async with running_works(options) as works, standing_by(works):
         yield works
 
 
 @asynccontextmanager
 async def standing_by(works: Works) -> AsyncIterator[None]:
-    """Look out for servers; on a store that nobody shares there is none."""
+    """Runs the loops while no server is alive; a store that is not shared has no server."""
     if not works.engine.store.shared or works.engine.store.inline:
         works.loops.start()
         yield
