@@ -15,9 +15,9 @@ from windlass.clock import RealChance
 from windlass.domain.failure import FAILURE_BY_CODE
 from windlass.executors import load_executors
 from windlass.ports.gateway import Holder
-from windlass.worker.agent import Agent
-from windlass.worker.direct import DirectGateway
-from windlass.worker.options import WorkerOptions
+from windlass.worker.agent.agent import Agent
+from windlass.worker.agent.direct import DirectGateway
+from windlass.worker.agent.options import WorkerOptions
 
 FUNCTIONS = "tests.executors.functions"
 

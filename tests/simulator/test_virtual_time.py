@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from windlass.simulator.clock import START_MS, VirtualClock
-from windlass.simulator.loop import BusyLoopError, IdleLoopError, VirtualLoop
-from windlass.simulator.processes import Process, Processes
-from windlass.simulator.world import World
+from windlass.simulator.actors.processes import Process, Processes
+from windlass.simulator.world.clock import START_MS, VirtualClock
+from windlass.simulator.world.loop import BusyLoopError, IdleLoopError, VirtualLoop
+from windlass.simulator.world.world import World
 
 
 def make_loop() -> VirtualLoop:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.worker.rig import Rig, Witness, gone, play, state_of
 from windlass.domain.errors import InvalidInput
-from windlass.worker.cgroups import own_cgroup, remove_leftovers
+from windlass.worker.keeper.cgroups import own_cgroup, remove_leftovers
 
 # A daemon as they are made: two forks, a session of its own, an environment of its own.
 DAEMON = """

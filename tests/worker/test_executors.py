@@ -10,7 +10,7 @@ from windlass.domain.failure import FAILURE_BY_CODE
 from windlass.engine.engine import Engine
 from windlass.ports.executor import JobContext, Result
 from windlass.wire.sync import SyncReply, SyncRequest
-from windlass.worker.direct import DirectGateway
+from windlass.worker.agent.direct import DirectGateway
 
 
 class Cuttable(DirectGateway):

@@ -10,7 +10,7 @@ from tests.support.files import MemoryFiles
 from tests.worker.bridge import Bridge
 from tests.worker.rig import SHORT, Rig, play, state_of
 from windlass.ports.gateway import Holder
-from windlass.worker.direct import DirectGateway
+from windlass.worker.agent.direct import DirectGateway
 
 MIB = 1024 * 1024
 FLOOD = 200 * MIB

@@ -12,8 +12,8 @@ from windlass.domain.job import JobSpec
 from windlass.domain.workflow import Details
 from windlass.engine.submission import WorkflowSpec
 from windlass.server.children import Children
-from windlass.worker.direct import DirectGateway
-from windlass.worker.job_socket import PATH_LIMIT
+from windlass.worker.agent.direct import DirectGateway
+from windlass.worker.attempt.job_socket import PATH_LIMIT
 
 TELL = ["sh", "-c", 'echo "$WINDLASS_AGENT"; echo "$WINDLASS_AGENT_TOKEN"; exec sleep 1000']
 CHILD = {"jobs": [{"task": "shell", "args": {"argv": ["true"]}}]}

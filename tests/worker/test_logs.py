@@ -6,7 +6,7 @@ from typing import Any
 from tests.worker.rig import SHORT, Rig, play, state_of
 from windlass.domain.errors import Unreachable
 from windlass.ports.gateway import Holder
-from windlass.worker.direct import DirectGateway
+from windlass.worker.agent.direct import DirectGateway
 
 MIB = 1024 * 1024
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.support.running import run
 from tests.worker.rig import Rig, play
-from windlass.worker.environment import job_environment
-from windlass.worker.metadata import architecture_of, gather, quick_facts
+from windlass.worker.agent.environment import job_environment
+from windlass.worker.agent.metadata import architecture_of, gather, quick_facts
 
 
 def test_the_quick_facts_need_nobody() -> None:

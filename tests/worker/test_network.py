@@ -10,7 +10,7 @@ from tests.worker.rig import Rig, play, state_of
 from windlass.domain.errors import Unreachable
 from windlass.wire.sync import SyncReply, SyncRequest
 from windlass.wire.workers import EnrolReply, EnrolRequest
-from windlass.worker.direct import DirectGateway
+from windlass.worker.agent.direct import DirectGateway
 
 
 class FaultyGateway:

@@ -11,13 +11,13 @@ from tests.support.waiting import until
 from tests.worker.rig import Rig, Witness, play, state_of
 from windlass.clock import RealChance, RealClock
 from windlass.domain.errors import Conflict
-from windlass.worker.agent import RIVALRY, Agent
-from windlass.worker.keeper_client import MARKER
-from windlass.worker.leftovers import kill_leftovers
-from windlass.worker.options import WorkerOptions
-from windlass.worker.processes import boottime
-from windlass.worker.record import boot_id
-from windlass.worker.state import StateDirectory
+from windlass.worker.agent.agent import RIVALRY, Agent
+from windlass.worker.agent.options import WorkerOptions
+from windlass.worker.agent.state import StateDirectory
+from windlass.worker.keeper.client import MARKER
+from windlass.worker.keeper.leftovers import kill_leftovers
+from windlass.worker.keeper.processes import boottime
+from windlass.worker.keeper.record import boot_id
 
 FIRST_HANGS = 'echo $$; [ "$WINDLASS_ATTEMPT" != 1 ] || exec sleep 1000'
 

@@ -11,7 +11,7 @@ from windlass.domain.errors import InvalidInput
 from windlass.domain.failure import FAILURE_BY_CODE
 from windlass.domain.job import JobSpec
 from windlass.executors import load_executors
-from windlass.worker.secrets import Secrets, load_secrets
+from windlass.worker.attempt.secrets import Secrets, load_secrets
 
 VALUE = "s3cr3t-of-the-fleet"
 HELD = Secrets({("*", "TOKEN"): VALUE})

@@ -6,7 +6,7 @@ from collections import Counter
 
 import msgspec
 
-from windlass.simulator.run import Result, simulate
+from windlass.simulator.run.simulation import Result, simulate
 
 
 def main(arguments: list[str] | None = None) -> int:
