@@ -12,7 +12,8 @@ from windlass.domain.errors import InvalidInput
 from windlass.ports.executor import Limits
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.worker.agent.environment import job_environment
-from windlass.worker.keeper.client import MARKER, KeeperClient, KeptProcess
+from windlass.worker.keeper.client import MARKER, KeeperClient
+from windlass.worker.keeper.kept_process import KeptProcess
 from windlass.worker.keeper.processes import boottime
 
 HOUR_S = 3_600

@@ -11,9 +11,10 @@ from tests.support.waiting import until
 from tests.worker.rig import Rig, Witness, play, state_of
 from windlass.clock import RealChance, RealClock
 from windlass.domain.errors import Conflict
-from windlass.worker.agent.agent import RIVALRY, Agent
+from windlass.worker.agent.agent import Agent
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.agent.state import StateDirectory
+from windlass.worker.core.agent_core import RIVALRY
 from windlass.worker.keeper.client import MARKER
 from windlass.worker.keeper.leftovers import kill_leftovers
 from windlass.worker.keeper.processes import boottime
@@ -111,7 +112,7 @@ def test_two_agents_of_one_name_do_not_fight_for_ever(tmp_path: Path) -> None:
             fighting = asyncio.create_task(rival.run())
 
             async def one_yields() -> bool:
-                return max(agent._evictions, rival._evictions) >= RIVALRY
+                return max(agent.core.evictions, rival.core.evictions) >= RIVALRY
 
             await until("one of them yields", one_yields, 60)
             (worker,) = (await rig.store.snapshot()).workers

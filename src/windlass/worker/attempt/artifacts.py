@@ -6,7 +6,7 @@ from pathlib import Path
 
 from windlass.domain.errors import InvalidInput
 from windlass.ports.clock import Clock
-from windlass.ports.gateway import Gateway, Holder
+from windlass.ports.gateway import AttemptGateway, Holder
 
 CHUNK = 1 << 20
 
@@ -22,7 +22,9 @@ def matching(folder: Path, pattern: str) -> list[tuple[str, Path]]:
     return found
 
 
-async def send(gateway: Gateway, holder: Holder, name: str, path: Path, clock: Clock) -> None:
+async def send(
+    gateway: AttemptGateway, holder: Holder, name: str, path: Path, clock: Clock
+) -> None:
     """Hash a file and upload it."""
     digest = await hash_file(path, clock)
     kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
@@ -39,7 +41,7 @@ async def hash_file(path: Path, clock: Clock) -> str:
     return digest.hexdigest()
 
 
-async def place(gateway: Gateway, job: int, artifact: str, folder: Path, path: str) -> None:
+async def place(gateway: AttemptGateway, job: int, artifact: str, folder: Path, path: str) -> None:
     """Download an artifact to `path` below `folder`."""
     await gateway.get_artifact(job, artifact, _target(folder, path))
 

@@ -1,159 +1,128 @@
-"""One attempt on the agent: what its executor sees of it, and how it ends.
+"""One attempt on the worker: what its executor sees of it, and how it ends.
 
-Whatever stops it first decides what is reported: a cancel, a timeout, a drain, a lost
-lease, or the end of its own process.
+What stops it first decides what is reported: a cancel, a timeout, a drain, a lost lease,
+or the end of its own process.
 """
 
 import asyncio
-import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import msgspec
 import structlog
 
-from windlass.domain.errors import InvalidInput, WindlassError
-from windlass.domain.quantities import format_duration
-from windlass.ports.clock import Clock
+from windlass.domain.errors import WindlassError
 from windlass.ports.executor import Executor, Limits, Result
-from windlass.ports.gateway import Gateway, Holder
+from windlass.ports.gateway import Holder
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.sync import Assignment, Finished, Released
-from windlass.worker.attempt import artifacts, children
-from windlass.worker.attempt.job_socket import JobSocket
-from windlass.worker.attempt.log_pump import LogPump
+from windlass.worker.attempt import children
+from windlass.worker.attempt.context import AgentContext
+from windlass.worker.attempt.files import Files
+from windlass.worker.attempt.log import AttemptLog
 from windlass.worker.attempt.masking import Mask
+from windlass.worker.attempt.outcome import UNSTOPPED, finished, result_of
+from windlass.worker.attempt.processes import Processes
 from windlass.worker.attempt.progress import Progress
-from windlass.worker.attempt.scratch import Scratch
-from windlass.worker.attempt.secrets import Secrets
-from windlass.worker.keeper.client import Fenced, KeeperClient, KeptProcess, SpawnFailed
+from windlass.worker.attempt.spec import AttemptSpec
+from windlass.worker.attempt.timers import Timers
+from windlass.worker.core.ports import UNANSWERED, AttemptEnded, Report, StopReason
+from windlass.worker.keeper.kept_process import Fenced, KeptProcess
 
-Why = Literal["canceled", "timed_out", "released", "lost"]
-Report = Finished | Released
 Begin = Callable[["Attempt", Callable[[Result], None]], None]
 
-KNOWN_MS = 2_000  # for the first bytes of a log to be kept
-DRAIN_MS = 2_000  # how long a pipe may stay open when its job has ended
-COARSE_MS = 10_000  # timeouts above this are looked at now and then
 EXTRA_S = 5  # beyond the grace, for executors to tidy up after their processes
-MESSAGE_LIMIT = 4_000
-UNANSWERED = "no server answered"
-UNSTOPPED = Result(outcome="failed", message="did not stop in time")
-STARVED = frozenset({11, 12, 23, 24, 28})  # EAGAIN, ENOMEM, ENFILE, EMFILE, ENOSPC
 
 log = structlog.get_logger()
 
 
-class _Spec(msgspec.Struct):
-    task: str
-    args: msgspec.Raw = msgspec.Raw(b"null")
-    workflow: int | None = None
-    namespace: str = "default"
-    secrets: tuple[str, ...] = ()
-    resources: dict[str, Any] | None = None
-
-
-class Surroundings(NamedTuple):
-    """What all attempts of an agent share."""
-
-    gateway: Gateway
-    keeper: KeeperClient
-    scratch: Scratch
-    clock: Clock
-    worker: int
-    incarnation: int
-    log_limit: int
-    grace_ms: int
-    fenced: Callable[[], bool]  # whether the deadline has passed
-    secrets: Secrets
-    socket: JobSocket
-
-
-read_spec = msgspec.json.Decoder(_Spec).decode
-
-
 class Attempt:
-    """Implements `JobContext`."""
+    """Implements `JobContext` for its executor and `RunningAttempt` for the agent core."""
 
     __slots__ = (
-        "_around", "_asked", "_assignment", "_dirty", "_done", "_due_at", "_env", "_exited",
-        "_idle_timer", "_last_resort", "_log", "_mask", "_message", "_over", "_processes",
-        "_progress", "_scratch", "_seen_at", "_spec", "_stopping", "_task", "_timeout_ms", "_timer",
-        "_why", "attempt", "job", "key", "secrets",
+        "_asked",
+        "_assignment",
+        "_context",
+        "_done",
+        "_env",
+        "_executor",
+        "_exited",
+        "_files",
+        "_holder",
+        "_log",
+        "_mask",
+        "_message",
+        "_over",
+        "_processes",
+        "_progress",
+        "_spec",
+        "_stopping",
+        "_task",
+        "_timers",
+        "_why",
+        "attempt",
+        "job",
+        "key",
+        "secrets",
     )  # fmt: skip
 
     def __init__(
         self,
-        around: Surroundings,
+        context: AgentContext,
         assignment: Assignment,
-        spec: _Spec,
-        done: Callable[["Attempt", Report | None], None],
+        spec: AttemptSpec,
+        executor: Executor,
+        done: AttemptEnded,
     ) -> None:
-        self.job = assignment.job
-        self.attempt = assignment.attempt
-        self.key = (assignment.job, assignment.attempt)
-        self._around = around
+        job, attempt = self.key = assignment.job, assignment.attempt
+        self.job = job
+        self.attempt = attempt
+        self._context = context
         self._assignment = assignment
         self._spec = spec
+        self._executor = executor
         self._done = done
-        self._why: Why | None = None
+        self._why: StopReason | None = None
         self._message: str | None = None
         self._exited = False  # its process ended by itself, before anything stopped it
         self._over = False
-        self._processes: list[KeptProcess] = []
-        self._scratch: Path | None = None
-        self._dirty = False
-        self._log: LogPump | None = None
-        self._progress: Progress | None = None
         self._stopping: asyncio.Event | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._idle_timer: asyncio.TimerHandle | None = None
-        self._last_resort: asyncio.TimerHandle | None = None
-        self._seen_at = 0.0
-        self._timeout_ms = assignment.timeout_ms
-        self._due_at = math.inf
         self._task: asyncio.Task[None] | None = None
+        self._progress: Progress | None = None
         self._asked = 0  # how often it has submitted jobs
-        self._env: dict[str, str] = {
-            "WINDLASS_JOB": str(self.job),
-            "WINDLASS_ATTEMPT": str(self.attempt),
-        }
+        self._env = {"WINDLASS_JOB": str(job), "WINDLASS_ATTEMPT": str(attempt)}
         if spec.workflow is not None:
             self._env["WINDLASS_WORKFLOW"] = str(spec.workflow)
         self.secrets: Mapping[str, str] = {}
         self._mask: Mask | None = None
         if spec.secrets:
             self._hold_secrets(spec)
+        self._holder = Holder(context.worker, context.incarnation, job, attempt)
+        self._timers = Timers(assignment.timeout_ms, assignment.idle_timeout_ms, self._time_out)
+        self._log = AttemptLog(context, self._holder, self._mask, self._timers.note_activity)
+        self._processes = Processes(context.keeper, job, self._log.write, self._log.attach)
+        self._files = Files(context, self._holder)
 
-    def _hold_secrets(self, spec: _Spec) -> None:
-        secrets = self._around.secrets
+    def _hold_secrets(self, spec: AttemptSpec) -> None:
+        secrets = self._context.secrets
         self.secrets = secrets.pick(spec.secrets, spec.namespace)
         self._mask = secrets.mask(spec.secrets, spec.namespace)
         self._env.update(self.secrets)
 
-    def start(self, executor: Executor) -> None:
-        """Run it."""
-        loop = asyncio.get_running_loop()
-        timeout = self._assignment.timeout_ms
-        if timeout > COARSE_MS:
-            self._due_at = loop.time() + timeout / 1000
-        elif timeout:
-            self._timer = loop.call_later(timeout / 1000, self._time_out)
-        if self._assignment.idle_timeout_ms:
-            self._seen_at = loop.time()
-            self._look_idle()
-        begin: Begin | None = getattr(executor, "begin", None)
+    def start(self) -> None:
+        """Runs it."""
+        self._timers.start()
+        begin: Begin | None = getattr(self._executor, "begin", None)
         if begin is None:
-            self._task = loop.create_task(self._run(executor))
+            self._task = asyncio.get_running_loop().create_task(self._run())
         else:
             begin(self, self._settle)
 
     @property
     def flushing(self) -> "asyncio.Task[None] | None":
-        """What still sends the log of an attempt that has ended."""
-        return None if self._log is None else self._task
+        """The task that still sends the log of an attempt that has ended."""
+        return self._task if self._log.exists else None
 
     # What executors see
 
@@ -173,18 +142,15 @@ class Attempt:
     @property
     def scratch(self) -> Path:
         """A folder of the attempt's own; asking for it makes it."""
-        path = self._folder()
-        path.mkdir(mode=0o700, exist_ok=True)
-        self._dirty = True
-        return path
+        return self._files.made_folder()
 
     @property
     def env(self) -> Mapping[str, str]:
-        return {**self._around.keeper.base, **self._env}
+        return {**self._context.keeper.base, **self._env}
 
     @property
     def timeout_ms(self) -> int:
-        return self._timeout_ms
+        return self._timers.timeout_ms
 
     @property
     def stopping(self) -> asyncio.Event:
@@ -204,132 +170,100 @@ class Attempt:
         limits: Limits | None = None,
         capture: bool = False,
     ) -> KeptProcess:
-        """Start a process in its own group, through the keeper."""
+        """Starts a process in its own group, through the keeper."""
         if self._why is not None:
             raise Fenced("the attempt is being stopped")
-        self._env.update(self._around.socket.admit(self.key, self.submit))
-        listen, stdout = os.pipe() if capture else (-1, None)
-        process = self._around.keeper.spawn(
+        self._env.update(self._context.socket.admit(self.key, self.submit))
+        return await self._processes.spawn(
             argv,
-            self._env if env is None else {**env, **self._env},
-            whole=env is not None,
-            cwd=str(self._folder() if cwd is None else cwd),
+            self._env,
+            whole=env,
+            cwd=self._files.folder() if cwd is None else cwd,
             make=cwd is None,
-            stdin=None if stdin is None else _memory_file(stdin),
-            stdout=stdout,
+            stdin=stdin,
             limits=limits,
-            tag=f"WINDLASS_JOB={self.job}".encode(),
+            capture=capture,
         )
-        process.on_output = self.log
-        process.on_pipe = self._attach
-        self._processes.append(process)
-        if capture:
-            process.stdout = await _reader(listen)
-        await process.changed()
-        return process
 
     async def measured(self, duration_ms: int) -> None:
-        """Tell how long the media is; if nobody answers, the old timeout stays."""
+        """Reports how long the media is; if nobody answers, the old timeout stays."""
         try:
-            timeout_ms = await self._around.gateway.measured(self._holder(), duration_ms)
+            timeout_ms = await self._context.gateway.measured(self._holder, duration_ms)
         except WindlassError as error:
             log.info("duration_not_told", job=self.job, reason=error.message)
             return
-        due_at = self._due_at if self._timer is None else self._timer.when()
-        if not timeout_ms or self._why is not None or due_at == math.inf:
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-        started_at = due_at - self._timeout_ms / 1000
-        self._timeout_ms, self._due_at = timeout_ms, math.inf
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_at(started_at + timeout_ms / 1000, self._time_out)
+        if self._why is None:
+            self._timers.change_timeout(timeout_ms)
 
     def log(self, data: bytes) -> None:
-        self._pump().feed(data)
+        self._log.write(data)
 
     def log_full(self, resume: Callable[[], None]) -> bool:
-        return self._log is not None and self._log.full(resume)
+        return self._log.full(resume)
 
     def progress(self, value: Any) -> None:
-        self._note_activity()
+        self._timers.note_activity()
         if self._mask is not None:
             value = self._mask.value(value)
         if self._progress is None:
-            self._progress = Progress(self._around.gateway, self._holder(), self._around.clock)
+            context = self._context
+            self._progress = Progress(context.gateway, self._holder, context.clock)
         self._progress.tell(value)
 
     async def fetch(self, job: int, artifact: str, path: str) -> None:
-        """Place an artifact of another job at `path` in the scratch directory."""
-        await artifacts.place(self._around.gateway, job, artifact, self.scratch, path)
+        """Places an artifact of another job at `path` in the scratch directory."""
+        await self._files.fetch(job, artifact, path)
 
     async def upload(self, patterns: Sequence[str]) -> None:
-        """Upload the files of the scratch directory that match, before `run` returns."""
-        for pattern in patterns:
-            found = artifacts.matching(self._folder(), pattern)
-            if not found:
-                self.log(f"[windlass] no file matches the artifact {pattern}\n".encode())
-            for name, path in found:
-                await artifacts.send(
-                    self._around.gateway, self._holder(), name, path, self._around.clock
-                )
+        """Uploads the files of the scratch directory that match, before `run` returns."""
+        await self._files.upload(patterns, self._note_missing)
+
+    def _note_missing(self, pattern: str) -> None:
+        self.log(f"[windlass] no file matches the artifact {pattern}\n".encode())
 
     async def submit(self, request: SubmitRequest) -> SubmitReply:
-        """Submit jobs into the workflow of this one."""
+        """Submits jobs into the workflow of this one."""
         self._asked += 1
-        around = self._around
+        context = self._context
         return await children.submit(
-            around.gateway, around.clock, self._holder(), request, self._asked
+            context.gateway, context.clock, self._holder, request, self._asked
         )
 
     # Stopping
 
-    def stop(self, why: Why, message: str | None = None) -> None:
-        """End it: SIGTERM, grace, SIGKILL; at once if the lease is lost."""
+    def stop(self, why: StopReason, message: str | None = None) -> None:
+        """Ends it: SIGTERM, grace, SIGKILL; at once if the lease is lost."""
         if self._why == "lost" or (self._why is not None and why != "lost"):
             return
         self._why = why
         self._message = message
-        grace = 0 if why == "lost" else self._around.grace_ms
-        for process in self._processes:
-            process.ask_to_stop(grace)
+        grace = 0 if why == "lost" else self._context.grace_ms
+        self._processes.stop(grace)
         if self._stopping is not None:
             self._stopping.set()
-        if not self._over and self._last_resort is None:
-            wait = grace / 1000 + EXTRA_S
-            loop = asyncio.get_running_loop()
-            self._last_resort = loop.call_later(wait, self._give_up)
+        if not self._over:
+            self._timers.limit_stop(grace / 1000 + EXTRA_S, self._give_up)
 
     def _give_up(self) -> None:
-        """Its executor did not stop it."""
+        """Ends it without its executor, which did not stop it."""
         if self._task is not None:
             self._task.cancel()
         else:
             self._settle(UNSTOPPED)
 
     def check_time(self, now: float) -> None:
-        """Time out if it is late: for long timeouts, which need no timer each."""
-        if now >= self._due_at:
-            self._time_out()
+        """Times out if it is late: for long timeouts, which need no timer each."""
+        self._timers.check(now)
 
-    def _time_out(self) -> None:
-        self.stop("timed_out", f"Timed out after {format_duration(self.timeout_ms)}")
-
-    def _look_idle(self) -> None:
-        loop = asyncio.get_running_loop()
-        limit = self._assignment.idle_timeout_ms
-        due = self._seen_at + limit / 1000
-        if loop.time() >= due:
-            self.stop("timed_out", f"No sign of life for {format_duration(limit)}")
-        else:
-            self._idle_timer = loop.call_at(due, self._look_idle)
+    def _time_out(self, message: str) -> None:
+        self.stop("timed_out", message)
 
     # Running
 
-    async def _run(self, executor: Executor) -> None:
+    async def _run(self) -> None:
         report: Report | None = None
         try:
-            report = self._conclude(await self._attempt(executor))
+            report = self._conclude(await self._execute())
         except asyncio.CancelledError:
             report = self._conclude(UNSTOPPED)
         finally:
@@ -337,86 +271,57 @@ class Attempt:
         await self._finish_log()
 
     def _settle(self, result: Result) -> None:
-        """An executor that needs no task for each job has ended this one."""
+        """Ends an attempt whose executor needs no task for each job."""
         if self._over or self._task is not None:
             return
         self._exited = self._why is None
-        if self._log is None:
-            self._end(self._conclude(result))
-        else:
+        if self._log.exists:
             self._task = asyncio.get_running_loop().create_task(self._settle_logged(result))
+        else:
+            self._end(self._conclude(result))
 
     async def _settle_logged(self, result: Result) -> None:
         try:
-            await self._log_known()
+            await self._log.known()
         finally:
             self._end(self._conclude(result))
         await self._finish_log()
 
     def _end(self, report: Report | None) -> None:
         self._over = True
-        for timer in (self._timer, self._idle_timer, self._last_resort):
-            if timer is not None:
-                timer.cancel()
-        for process in self._processes:
-            process.ask_to_stop(0)
-        self._around.socket.dismiss(self.key)
-        if self._scratch is not None:
-            self._give_back_scratch()
+        self._timers.cancel()
+        self._processes.stop(0)
+        self._context.socket.dismiss(self.key)
+        self._files.give_back(self._processes.left_files)
         self._done(self, report)
 
-    async def _log_known(self) -> None:
-        if self._log is not None:
-            await self._log.drained(DRAIN_MS)
-            await self._log.known(KNOWN_MS)
-
     async def _finish_log(self) -> None:
-        if self._log is not None:
-            if self._why == "lost":
-                self._log.abandon()
-            ends = [process.ended for process in self._processes if process.ended is not None]
-            self._log.peak_memory = max((end.peak_bytes for end in ends), default=0)
-            await self._log.finish()
+        await self._log.finish(self._processes.peak_memory, lost=self._why == "lost")
 
-    async def _attempt(self, executor: Executor) -> Result:
+    async def _execute(self) -> Result:
+        """Runs the executor; turns what it raises into a result."""
         try:
-            result = await executor.run(self)
+            result = await self._executor.run(self)
         except Fenced as error:
             if self._why is None:
                 self.stop("released", error.message)
             return Result(outcome="failed", message=error.message)
-        except SpawnFailed as error:
-            failure = "resource" if error.number in STARVED else "configuration"
-            return Result(outcome="failed", failure=failure, message=error.message)
-        except InvalidInput as error:
-            return Result(
-                outcome="failed",
-                failure="configuration",
-                message=error.message,
-                misfit=not self._processes,
-            )
-        except OSError as error:
-            failure = "resource" if error.errno in STARVED else "execution"
-            return Result(outcome="failed", failure=failure, message=str(error))
-        except WindlassError as error:
-            return Result(outcome="failed", failure="network", message=error.message)
         except Exception as error:
-            log.exception("executor_failed", task=executor.task, job=self.job)
-            name = type(error).__name__
-            return Result(outcome="failed", failure="execution", message=f"{name}: {error}")
+            if not isinstance(error, WindlassError | OSError):
+                log.exception("executor_failed", task=self._executor.task, job=self.job)
+            return result_of(error, ran=bool(self._processes))
         self._exited = self._why is None
-        await self._log_known()
+        await self._log.known()
         return result
 
     def _conclude(self, result: Result) -> Report | None:
-        """What the server is told."""
-        ends = [process.ended for process in self._processes if process.ended is not None]
+        """Returns what the server is told."""
         failed = result.outcome != "completed"
-        if any(end.fenced for end in ends) or (failed and self._around.fenced()):
+        if self._processes.fenced or (failed and self._context.fenced()):
             self._exited = False
             self.stop("released", UNANSWERED)
         if self._why is None or self._exited:
-            return _finished(self.key, result, self._mask)
+            return finished(self.key, result, self._mask)
         if self._why == "lost":
             return None
         if self._why == "released":
@@ -424,69 +329,3 @@ class Attempt:
         return Finished(
             *self.key, outcome=self._why, exit_code=result.exit_code, message=self._message
         )
-
-    def _give_back_scratch(self) -> None:
-        assert self._scratch is not None
-        ended = [process.ended for process in self._processes]
-        dirty = self._dirty or any(end is None or end.dirty for end in ended)
-        self._around.scratch.give_back(self._scratch, dirty)
-        self._scratch = None
-
-    # Parts
-
-    def _folder(self) -> Path:
-        if self._scratch is None:
-            self._scratch = self._around.scratch.take()
-        return self._scratch
-
-    def _holder(self) -> Holder:
-        return Holder(self._around.worker, self._around.incarnation, self.job, self.attempt)
-
-    def _pump(self) -> LogPump:
-        if self._log is None:
-            around = self._around
-            self._log = LogPump(
-                around.gateway, self._holder(), around.log_limit, around.clock, self._note_activity,
-                None if self._mask is None else self._mask.stream(),
-            )  # fmt: skip
-        return self._log
-
-    def _attach(self, fd: int) -> None:
-        self._pump().attach(fd)
-
-    def _note_activity(self) -> None:
-        if self._idle_timer is not None:
-            self._seen_at = asyncio.get_running_loop().time()
-
-
-def _finished(key: tuple[int, int], result: Result, mask: Mask | None) -> Finished:
-    message, value, outcome, failure = result.message, result.result, result.outcome, result.failure
-    if mask is not None:
-        message, value = mask.value(message), mask.value(value)
-    if message is not None:
-        message = message[:MESSAGE_LIMIT]
-    if value is not None:
-        try:
-            msgspec.json.encode(value)
-        except (TypeError, ValueError, RecursionError, OverflowError) as error:
-            value, outcome, failure = None, "failed", "configuration"
-            message = f"the result is not a JSON value: {error}"
-    return Finished(*key, outcome, result.exit_code, failure, message, value, result.misfit)
-
-
-def _memory_file(data: bytes) -> int:
-    """A file in memory that holds `data`, to be read from its start."""
-    fd = os.memfd_create("stdin")
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
-    os.lseek(fd, 0, os.SEEK_SET)
-    return fd
-
-
-async def _reader(fd: int) -> asyncio.StreamReader:
-    reader = asyncio.StreamReader()
-    loop = asyncio.get_running_loop()
-    file = os.fdopen(fd, "rb", buffering=0)
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), file)
-    return reader

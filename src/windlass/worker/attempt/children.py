@@ -4,14 +4,14 @@ import msgspec
 
 from windlass.domain.errors import Unreachable
 from windlass.ports.clock import Clock
-from windlass.ports.gateway import Gateway, Holder
+from windlass.ports.gateway import AttemptGateway, Holder
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 
 PAUSES_MS = (300, 1_000, 3_000, 10_000)
 
 
 async def submit(
-    gateway: Gateway, clock: Clock, holder: Holder, request: SubmitRequest, number: int
+    gateway: AttemptGateway, clock: Clock, holder: Holder, request: SubmitRequest, number: int
 ) -> SubmitReply:
     """Submit; `number` tells the calls of one attempt apart that have no key of their own."""
     own = f"attempt {holder.job}.{holder.attempt}.{number}"

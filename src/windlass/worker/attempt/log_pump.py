@@ -14,7 +14,7 @@ import structlog
 from windlass.blobs.masking import Masker
 from windlass.domain.errors import Conflict, WindlassError
 from windlass.ports.clock import Clock
-from windlass.ports.gateway import Gateway, Holder
+from windlass.ports.gateway import AttemptGateway, Holder
 
 READ = 65_536
 CHUNK = 262_144  # bytes in one call
@@ -33,7 +33,7 @@ class LogPump:
     """The log of one attempt. Nothing exists of it before there is output."""
 
     def __init__(
-        self, gateway: Gateway, holder: Holder, limit: int, clock: Clock,
+        self, gateway: AttemptGateway, holder: Holder, limit: int, clock: Clock,
         active: Callable[[], None], masker: Masker | None = None,
     ) -> None:  # fmt: skip
         self._gateway = gateway

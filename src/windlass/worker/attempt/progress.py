@@ -5,7 +5,7 @@ from typing import Any
 
 from windlass.domain.errors import WindlassError
 from windlass.ports.clock import Clock
-from windlass.ports.gateway import Gateway, Holder
+from windlass.ports.gateway import AttemptGateway, Holder
 
 PACE_MS = 1_000
 
@@ -13,7 +13,7 @@ PACE_MS = 1_000
 class Progress:
     """The progress of one attempt."""
 
-    def __init__(self, gateway: Gateway, holder: Holder, clock: Clock) -> None:
+    def __init__(self, gateway: AttemptGateway, holder: Holder, clock: Clock) -> None:
         self._gateway = gateway
         self._holder = holder
         self._clock = clock

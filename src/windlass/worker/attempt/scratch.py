@@ -4,22 +4,21 @@ Making and removing a folder costs more than starting a small program, so an att
 leaves nothing behind costs neither.
 """
 
+from collections.abc import Callable
 from pathlib import Path
-
-from windlass.worker.keeper.client import KeeperClient
 
 
 class Scratch:
-    """The folders below one root; the keeper makes and removes them."""
+    """The folders below one root; the keeper makes them, `remove` removes them."""
 
-    def __init__(self, root: Path, keeper: KeeperClient) -> None:
+    def __init__(self, root: Path, remove: Callable[[Path], None]) -> None:
         self._root = root
-        self._keeper = keeper
+        self._remove = remove
         self._free: list[Path] = []
         self._made = 0
 
     def prepare(self) -> None:
-        """Begin with an empty root; what an older agent left is removed on the way."""
+        """Begins with an empty root; removes what an older agent left."""
         if self._root.exists():
             old = self._root.with_name(f"{self._root.name}.old")
             number = 0
@@ -29,18 +28,18 @@ class Scratch:
             self._root.rename(old)
         self._root.mkdir(mode=0o700)
         for old in self._root.parent.glob(f"{self._root.name}.old*"):
-            self._keeper.remove(old)
+            self._remove(old)
 
     def take(self) -> Path:
-        """A folder that is empty, or not there yet."""
+        """Returns a folder that is empty or does not exist yet."""
         if self._free:
             return self._free.pop()
         self._made += 1
         return self._root / str(self._made)
 
     def give_back(self, path: Path, dirty: bool) -> None:
-        """An attempt has ended: its folder is used again, or removed."""
+        """Keeps the folder of an attempt that has ended for the next, or removes it."""
         if dirty:
-            self._keeper.remove(path)
+            self._remove(path)
         else:
             self._free.append(path)

@@ -1,9 +1,9 @@
-"""Until when an agent's jobs may run: always shorter than the server believes."""
+"""Computes until when an agent's jobs may run: always shorter than the server believes."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from windlass.domain.config import LEASE_MARGIN_MS
-from windlass.worker.keeper.processes import boottime
 
 EARLY_S = 0.1
 
@@ -23,7 +23,8 @@ class Deadline:
     may take their grace to end: so much earlier than the server's lease ends this one.
     """
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, uptime: Callable[[], float]) -> None:
+        self._uptime = uptime
         lasts = rules.lease_ms - rules.heartbeat_ms // 3 - LEASE_MARGIN_MS
         self._hard_s = lasts / 1000
         self._soft_s = (lasts - rules.grace_ms) / 1000
@@ -32,7 +33,7 @@ class Deadline:
         self.soft = self.hard = 0.0
 
     def extend(self, sent_at: float) -> bool:
-        """A sync sent then was answered; whether the keeper needs to hear of it."""
+        """Counts from a sync that was answered; whether the keeper must be told."""
         self.soft = max(self.soft, sent_at + self._soft_s)
         self.hard = max(self.hard, sent_at + self._hard_s)
         if self.soft - self._told < self._step_s:
@@ -47,4 +48,4 @@ class Deadline:
     @property
     def left_s(self) -> float:
         """How long jobs may still run, a moment less than the keeper lets them."""
-        return self.soft - EARLY_S - boottime()
+        return self.soft - EARLY_S - self._uptime()

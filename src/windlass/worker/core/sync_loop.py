@@ -1,4 +1,4 @@
-"""The sync loop: one message in force, sent again until it is answered.
+"""Runs the sync loop: one message in force, sent again until it is answered.
 
 A newer sync ends the wait of an older one, whose reply is then ignored: what it held is
 sent again, because `received` did not rise. Only replies to the newest extend the
@@ -12,15 +12,13 @@ from typing import Any
 import structlog
 
 from windlass.domain.errors import Conflict, NotFound, Overloaded, WindlassError
-from windlass.ports.clock import Chance, Clock
-from windlass.ports.gateway import Gateway
 from windlass.wire.sync import Finished, Released, SyncReply, SyncRequest
-from windlass.worker.attempt.attempt import UNANSWERED
+from windlass.worker.core.backoff import Backoff
 from windlass.worker.core.deadline import Deadline, Rules
+from windlass.worker.core.ports import UNANSWERED, Ports, Starter
 from windlass.worker.core.slots import Slots
-from windlass.worker.keeper.processes import boottime
 
-FIRST_PAUSE_MS = 50
+FIRST_PAUSE_MS = 100
 LONGEST_PAUSE_MS = 5_000
 HURRIED_PAUSE_MS = 200
 
@@ -28,57 +26,60 @@ log = structlog.get_logger()
 
 
 class IncarnationEnded(Exception):
-    """The server knows this incarnation no more: stop its jobs and enrol again."""
+    """The server has ended this incarnation: stop its jobs and enrol again."""
 
 
 class SyncLoop:
-    """Speaks for one incarnation until it is told to end."""
+    """Syncs for one incarnation until it is told to end.
+
+    `slots` is how many jobs run at once; `extended` is called when the deadline has moved.
+    """
 
     def __init__(
-        self, gateway: Gateway, clock: Clock, chance: Chance, worker: int, incarnation: int,
+        self, ports: Ports, starter: Starter, slots: int, worker: int, incarnation: int,
         rules: Rules, deadline: Deadline, epoch: int, extended: Callable[[], None],
     ) -> None:  # fmt: skip
-        self.slots: Slots = None  # type: ignore[assignment]  # set by the agent, who knows both
+        self.slots = Slots(slots, starter, self.wake)
         self.told_to_drain = False  # the server wants that
         self.epoch = epoch
         self.metadata: dict[str, Any] | None = None  # to be told with the next sync
-        self._gateway = gateway
-        self._clock = clock
-        self._chance = chance
+        self._gateway = ports.gateway
+        self._chance = ports.chance
+        self._uptime = ports.uptime
         self._worker = worker
         self._incarnation = incarnation
         self._rules = rules
         self._deadline = deadline
         self._extended = extended
         self._seq = 0
-        self._audited_at = boottime()
-        self._failures = 0
+        self._audited_at = ports.uptime()
+        self._backoff = Backoff(ports.chance, FIRST_PAUSE_MS, LONGEST_PAUSE_MS)
         # A gateway without a network between can be told to answer: then one sync follows
         # another, and none is given up for a newer one.
-        self._interrupt: Callable[[int], None] | None = getattr(gateway, "interrupt", None)
+        self._interrupt: Callable[[int], None] | None = getattr(ports.gateway, "interrupt", None)
         self._news: asyncio.Event = asyncio.Event()
         self._rested: asyncio.Event = asyncio.Event()
-        self._older: set[asyncio.Task[SyncReply]] = set()
+        self._older: dict[asyncio.Task[SyncReply], None] = {}
         self._ending = False
         self._fence: asyncio.TimerHandle | None = None
         patience = min(10_000, max(1_000, rules.heartbeat_ms // 3))
         self._patience_s = patience / 1000
 
     def wake(self) -> None:
-        """There is something to say."""
+        """Sends the next sync now: there is something to report."""
         if not self._news.is_set():
             self._news.set()
             if self._interrupt is not None:
                 self._interrupt(self._worker)
 
     def end(self) -> None:
-        """Stop after the next answer with nothing left to report."""
+        """Ends the loop once nothing is left to report."""
         self._ending = True
         self.wake()
         self._rested.set()
 
     async def run(self) -> None:
-        """Sync until the end; raises `IncarnationEnded`."""
+        """Syncs until the end; raises `IncarnationEnded`."""
         try:
             while not (self._ending and not self.slots.busy):
                 await self._turn()
@@ -92,7 +93,7 @@ class SyncLoop:
         started = self.slots.ask_to_start()
         reports = self.slots.reports()
         request = self._request(started, reports)
-        sent_at = boottime()
+        sent_at = self._uptime()
         try:
             reply = await self._call(request)
         except (WindlassError, OSError, TimeoutError) as error:
@@ -100,7 +101,7 @@ class SyncLoop:
             return
         if reply is None:
             return
-        self._failures = 0
+        self._backoff.reset()
         if not reply.applied:
             return
         if reply.epoch < self.epoch:
@@ -118,7 +119,7 @@ class SyncLoop:
     def _request(self, started: Mapping[Any, Any], reports: Mapping[Any, Any]) -> SyncRequest:
         self._seq += 1
         slots = self.slots
-        now = boottime()
+        now = self._uptime()
         audit = now - self._audited_at >= self._rules.heartbeat_ms / 1000
         if audit:
             self._audited_at = now
@@ -142,7 +143,7 @@ class SyncLoop:
         )
 
     async def _call(self, request: SyncRequest) -> SyncReply | None:
-        """The reply, or None if there is something newer to say before it came."""
+        """Returns the reply, or None if there was something newer to say before it came."""
         limit = request.wait_ms / 1000 + self._patience_s
         if self._interrupt is not None:
             async with asyncio.timeout(limit):
@@ -163,12 +164,12 @@ class SyncLoop:
             task.cancel()
             raise TimeoutError("no answer")
         # The server answers the older sync when the newer arrives; nobody reads it.
-        self._older.add(task)
+        self._older[task] = None
         task.add_done_callback(self._drop)
         return None
 
     def _drop(self, task: "asyncio.Task[SyncReply]") -> None:
-        self._older.discard(task)
+        self._older.pop(task, None)
         if not task.cancelled():
             task.exception()
 
@@ -191,7 +192,7 @@ class SyncLoop:
         self.epoch = max(self.epoch, reply.epoch)
 
     def _look_at_deadline(self) -> None:
-        """The keeper ends processes by itself; this is for what runs inside the agent."""
+        """Ends what runs inside the agent; the keeper ends processes by itself."""
         left = self._deadline.left_s
         if left <= 0:
             self._fence = None
@@ -201,20 +202,18 @@ class SyncLoop:
             self._fence = loop.call_later(left, self._look_at_deadline)
 
     async def _pause(self, error: Exception) -> None:
-        """Come back later, a little later each time."""
+        """Waits before the next try, a little longer each time."""
         if isinstance(error, NotFound) or getattr(error, "code", "") == "incarnation_ended":
             raise IncarnationEnded(str(error)) from error
-        self._failures += 1
-        if self._failures == 1:
+        if not self._backoff.failures:
             log.warning("server_unreachable", error=str(error) or type(error).__name__)
-        wait = min(FIRST_PAUSE_MS * 2 ** min(self._failures, 10), LONGEST_PAUSE_MS)
-        wait = int(wait * (0.5 + self._chance.fraction() / 2))
+        wait = self._backoff.next_ms()
         if isinstance(error, Overloaded | Conflict) and error.retry_after_ms:
             wait = max(wait, error.retry_after_ms)
         await self._rest(wait)
 
     async def _rest(self, duration_ms: int) -> None:
-        """Do nothing for a while; hardly any once this is the end."""
+        """Waits; only briefly once the loop is ending."""
         if self._ending:
             duration_ms = min(duration_ms, HURRIED_PAUSE_MS)
         self._rested.clear()
@@ -226,6 +225,6 @@ class SyncLoop:
         log.error(
             "old_epoch",
             message=f"the server is at epoch {epoch}, this worker has seen {self.epoch}: "
-            "it was restored from an old backup, and its epoch must be raised",
+            "it was restored from an old backup; raise its epoch",
         )
         await self._rest(LONGEST_PAUSE_MS)

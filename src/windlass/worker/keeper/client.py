@@ -16,9 +16,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from windlass.domain.errors import WindlassError
-from windlass.ports.executor import Exit, Limits
+from windlass.ports.executor import Limits
 from windlass.worker.keeper.keeper import FENCED
+from windlass.worker.keeper.kept_process import Fenced, KeptProcess, SpawnFailed
 
 FDS_PER_FRAME = 100
 MARKER = "WINDLASS_KEEPER"  # in the environment of every job: whose it is
@@ -33,97 +33,6 @@ for name, path in (("windlass", sys.argv[3]), ("windlass.worker", sys.argv[4])):
 from windlass.worker.keeper.keeper import main
 main()
 """
-
-
-class SpawnFailed(WindlassError):
-    """A program could not be started: `number` is the errno."""
-
-    code = "spawn_failed"
-
-    def __init__(self, number: int, message: str) -> None:
-        super().__init__(message)
-        self.number = number
-
-
-class Fenced(WindlassError):
-    """The keeper starts nothing: no server has answered for too long, or it is gone."""
-
-    code = "fenced"
-
-
-class Ended(Exit, frozen=True):
-    """How a process ended, and what the agent needs to know besides."""
-
-    fenced: bool = False
-    dirty: bool = False  # its folder is not empty
-    peak_bytes: int = 0
-    cpu_seconds: float = 0.0
-
-
-class KeptProcess:
-    """A process group in the keeper's hands."""
-
-    __slots__ = ("_client", "_number", "_waiters", "ended", "failed", "on_output", "on_pipe", "pid",
-                 "stdin", "stdout")  # fmt: skip
-
-    def __init__(self, client: "KeeperClient", number: int) -> None:
-        self._client = client
-        self._number = number
-        self._waiters: list[asyncio.Future[None]] = []
-        self.pid = 0
-        self.stdin: asyncio.StreamWriter | None = None
-        self.stdout: asyncio.StreamReader | None = None
-        self.ended: Ended | None = None
-        self.failed: Exception | None = None
-        self.on_output: Callable[[bytes], None] = _ignore
-        self.on_pipe: Callable[[int], None] = os.close
-
-    async def wait(self) -> Ended:
-        """How it ended, once it has."""
-        while self.ended is None:
-            await self.changed()
-        return self.ended
-
-    async def stop(self, grace_ms: int | None = None) -> Ended:
-        """SIGTERM to the whole group, SIGKILL after the grace; the exit."""
-        self.ask_to_stop(grace_ms)
-        return await self.wait()
-
-    def ask_to_stop(self, grace_ms: int | None = None) -> None:
-        """The same without waiting for it."""
-        if self.ended is None:
-            grace = self._client.grace_ms if grace_ms is None else grace_ms
-            self._client.send(("stop", self._number, grace / 1000))
-
-    async def changed(self) -> None:
-        """Wait until it has started, failed to start, or ended."""
-        if self.failed is not None:
-            raise self.failed
-        waiter = asyncio.get_running_loop().create_future()
-        self._waiters.append(waiter)
-        await waiter
-
-    def tell(self, error: Exception | None = None) -> None:
-        """Something changed: let whoever waits look."""
-        self.failed = error
-        waiters, self._waiters = self._waiters, []
-        for waiter in waiters:
-            if waiter.done():
-                continue
-            if error is None:
-                waiter.set_result(None)
-            else:
-                waiter.set_exception(error)
-
-    def end(
-        self, code: int, starved: bool, fenced: bool, dirty: bool, peak: int, cpu: float
-    ) -> None:
-        """The keeper has reaped it."""
-        if code >= 0:
-            self.ended = Ended(code, None, starved, fenced, dirty, peak, cpu)
-        else:
-            self.ended = Ended(None, -code, starved, fenced, dirty, peak, cpu)
-        self.tell()
 
 
 class KeeperClient:
@@ -336,7 +245,3 @@ class KeeperClient:
         self._hang_up()
         self._reap()
         self._on_death()
-
-
-def _ignore(data: bytes) -> None:
-    """Nobody wants this output."""
