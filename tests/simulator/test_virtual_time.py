@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from windlass.simulator.actors.processes import Process, Processes
+from windlass.simulator.actors.processes import Process, ProcessRegistry
 from windlass.simulator.world.clock import START_MS, VirtualClock
 from windlass.simulator.world.loop import BusyLoopError, IdleLoopError, VirtualLoop
 from windlass.simulator.world.world import World
@@ -54,13 +54,13 @@ def test_a_program_that_lets_no_time_pass_is_told_so() -> None:
 def test_two_live_processes_of_one_job_are_seen() -> None:
     """S7 is proven by the registry of processes, so it must see a second one."""
     world = World(seed=1)
-    processes = Processes(world)
-    first = Process(world, processes, (7, 1), "worker-1", lambda process, outcome: None)
+    registry = ProcessRegistry(world)
+    first = Process(world, registry, 7, "worker-1", lambda code: None)
     assert world.violations == []
-    Process(world, processes, (7, 2), "worker-2", lambda process, outcome: None)
+    Process(world, registry, 7, "worker-2", lambda code: None)
     assert [(v.invariant, v.job) for v in world.violations] == [("S7", 7)]
     first.kill()
-    Process(world, processes, (8, 1), "worker-1", lambda process, outcome: None)
+    Process(world, registry, 8, "worker-1", lambda code: None)
     assert len(world.violations) == 1
     world.loop.close()
 

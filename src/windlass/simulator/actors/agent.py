@@ -1,278 +1,162 @@
-"""A simulated agent that keeps the rules of sync (mechanics 1–8), and the faults it suffers.
+"""A simulated worker: the production agent core and attempts over simulated processes.
 
-It is a small state machine driven by callbacks. While it is paused (SIGSTOP) everything
-that comes in waits; only the keeper, a process of its own, goes on.
+Only what lies below the core's ports is simulated: the network, the keeper with its
+processes, and the faults. A paused agent (SIGSTOP) runs nothing; its keeper goes on.
 """
 
-from typing import Any
+import asyncio
+from contextvars import Context
+from pathlib import Path
 
-from windlass.domain.errors import Conflict, NotFound, WindlassError
-from windlass.engine.workers import Enrolment
-from windlass.simulator.actors.line import Line
-from windlass.simulator.actors.processes import Keeper, Key, Process, Processes
+from windlass.simulator.actors.gateway import NoFiles, NoSocket, SimulatedGateway
+from windlass.simulator.actors.jobs import TASKS, FaultyStarter, SimulatedExecutor, Traits
+from windlass.simulator.actors.processes import ProcessRegistry, SimulatedKeeper
 from windlass.simulator.actors.server import Server
-from windlass.simulator.actors.traits import Plan, Traits, draw_outcome, plan_of, report_of
-from windlass.simulator.world.network import Network, UnreachableError
+from windlass.simulator.world.clock import SeededChance
+from windlass.simulator.world.loop import OWNER, SimulatedProcess
+from windlass.simulator.world.network import Network
 from windlass.simulator.world.world import World
-from windlass.wire.sync import (
-    Assignment,
-    Finished,
-    Held,
-    Released,
-    Started,
-    SyncReply,
-    SyncRequest,
-)
+from windlass.wire.workers import EnrolReply, EnrolRequest
+from windlass.worker.attempt.context import AgentContext
+from windlass.worker.attempt.scratch import Scratch
+from windlass.worker.attempt.secrets import Secrets
+from windlass.worker.attempt.starter import AttemptStarter
+from windlass.worker.core.agent_core import AgentCore
+from windlass.worker.core.deadline import Deadline
+from windlass.worker.core.ports import Ports
 
-PATIENCE_MS = 2_500  # beyond the wait, before a sync is given up
+DRAIN_LIMIT_MS = 10_000
+SCRATCH = Path("/simulated")
+
+
+class SimulatedMachine:
+    """Implements `Machine` for one agent process, with simulated processes."""
+
+    def __init__(self, agent: "Agent", world: World, registry: ProcessRegistry) -> None:
+        self.process = SimulatedProcess()
+        self.context = Context()
+        self.context.run(OWNER.set, self.process)
+        self.proven = False  # nothing of an older agent process is left
+        self.epoch = 0
+        self._agent = agent
+        self._world = world
+        self._registry = registry
+        self.keeper = self._start_keeper()
+
+    def _start_keeper(self) -> SimulatedKeeper:
+        return SimulatedKeeper(
+            self._world, self._registry, self._agent.traits.name, self.context.copy()
+        )
+
+    def introduce(self) -> EnrolRequest:
+        traits = self._agent.traits
+        return EnrolRequest(
+            name=traits.name, slots=traits.slots, metadata=traits.metadata,
+            takeover=self.proven, replaces=self._agent.newest,
+        )  # fmt: skip
+
+    def set_deadline(self, soft: float, hard: float) -> None:
+        self.keeper.set_deadline(soft, hard)
+
+    def begin(self, reply: EnrolReply, deadline: Deadline) -> FaultyStarter:
+        agent, world = self._agent, self._world
+        agent.worker, agent.newest = reply.worker, reply.incarnation
+        self.epoch = max(self.epoch, reply.epoch)
+        self.keeper.grace_ms = reply.term_grace_ms
+        context = AgentContext(
+            NoFiles(), self.keeper, Scratch(SCRATCH, _remove), world.clock, reply.worker,
+            reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline.has_passed,
+            Secrets(), NoSocket(),
+        )  # fmt: skip
+        executors = {
+            task: SimulatedExecutor(task, world, agent.traits, self._die_soon) for task in TASKS
+        }
+        return FaultyStarter(world, AttemptStarter(context, executors), agent.traits)
+
+    def end_incarnation(self) -> None:
+        """Kills everything the incarnation started."""
+        self._world.faults["incarnation_ended"] += 1
+        self.keeper.kill_all()
+        self.keeper = self._start_keeper()
+        self.proven = True
+
+    def _die_soon(self) -> None:
+        """Is called by a job that takes the agent with it."""
+        loop = asyncio.get_running_loop()
+        loop.call_later(self._world.between(1, 500) / 1000, self._die)
+
+    def _die(self) -> None:
+        self._agent.crash(keeper_lingers=False)
+        self._world.after(self._world.between(500, 8_000), self._agent.start, True)
 
 
 class Agent:
-    """One worker's machine: an agent process that comes and goes, and its keeper."""
+    """One worker: an agent process that comes and goes, and its keeper."""
 
     def __init__(
-        self, world: World, network: Network, servers: list[Server], processes: Processes,
+        self, world: World, network: Network, servers: list[Server], registry: ProcessRegistry,
         traits: Traits,
     ) -> None:  # fmt: skip
         self.traits = traits
         self.worker = 0
+        self.newest = 0  # the newest incarnation that its state directory records
         self._world = world
-        self._processes = processes
-        self._line = Line(world, network, servers, traits.name)
-        self._newest = 0  # the newest incarnation that its state directory records
-        self._keeper = Keeper(world)
-        self._forget()
-
-    def _forget(self) -> None:
-        self._incarnation = 0
-        self._seq = 0
-        self._received = 0
-        self._waiting: dict[Key, Assignment] = {}  # assigned, not yet asked to start
-        self._starting: dict[Key, Assignment] = {}  # `started` was said, not yet answered
-        self._running: dict[Key, Process] = {}
-        self._reports: dict[Key, Finished | Released] = {}
-        self._audited_at = 0.0
-        self._draining = False
-
-    # Life and death
+        self._registry = registry
+        self._gateway = SimulatedGateway(world, network, servers, traits.name)
+        self._machine = SimulatedMachine(self, world, registry)
+        self._core: AgentCore | None = None
 
     def start(self, takeover: bool = False) -> None:
-        """The agent's process begins."""
-        if self._line.alive:
+        """Starts the agent's process; with `takeover` it kills what the last one left."""
+        if self._core is not None:
             return
-        self._line.begin()
         if takeover:
-            self._keeper.kill_all()
-        self._keeper = Keeper(self._world)
-        self._forget()
-        self._enrol(takeover)
+            self._machine.keeper.kill_all()
+        machine = self._machine = SimulatedMachine(self, self._world, self._registry)
+        machine.proven = takeover
+        world = self._world
+        ports = Ports(self._gateway, world.clock, SeededChance(world.chance), world.loop.time)
+        core = AgentCore(ports, machine, self.traits.slots, DRAIN_LIMIT_MS, self.traits.careful)
+        self._core = core
+        task = machine.context.run(world.loop.create_task, core.run())
+        task.add_done_callback(lambda _: self._exited(core), context=Context())
+
+    def drain(self) -> None:
+        """Sends SIGTERM."""
+        if self._core is not None:
+            self._core.drain()
 
     def crash(self, keeper_lingers: bool) -> None:
-        """Kill −9. The keeper sees its pipe close; one that hangs goes on to its deadline."""
-        if self._line.alive:
-            self._line.end()
-            if not keeper_lingers:
-                self._keeper.kill_all()
+        """Kills the agent (kill −9); its keeper notices, or hangs on to its deadline."""
+        if self._core is None:
+            return
+        self._core = None
+        machine = self._machine
+        if keeper_lingers:
+            machine.keeper.hang()
+        else:
+            machine.keeper.kill_all()
+        machine.process.dead = True
+        machine.process.resume()
+        for task in self._world.loop.tasks_of(machine.process):
+            task.cancel()
 
     def pause(self) -> None:
-        """SIGSTOP."""
-        self._line.pause()
+        """Sends SIGSTOP."""
+        self._machine.process.paused = self._core is not None
 
     def resume(self) -> None:
-        """SIGCONT."""
-        self._line.resume()
+        """Sends SIGCONT."""
+        self._machine.process.resume()
 
-    # Enrolment
-
-    def _enrol(self, takeover: bool) -> None:
-        enrolment = Enrolment(
-            name=self.traits.name, slots=self.traits.slots, metadata=self.traits.metadata,
-            takeover=takeover, replaces=self._newest,
-        )  # fmt: skip
-        sent_at = self._world.loop.time()
-        self._line.send(
-            lambda engine: engine.enrol(enrolment),
-            lambda reply: self._enrolled(reply, sent_at, takeover),
-            lambda: self._enrol(takeover),
-            PATIENCE_MS,
-        )
-
-    def _enrolled(self, reply: Any, sent_at: float, takeover: bool) -> None:
-        if isinstance(reply, WindlassError):
-            wait = reply.retry_after_ms if isinstance(reply, Conflict) else None
-            self._line.later(wait or self._world.between(200, 1_500), lambda: self._enrol(takeover))
-            return
-        self.worker, self._incarnation = reply.worker, reply.incarnation
-        self._newest = self._incarnation
-        self._keeper.extend(sent_at)
-        self._sync()
-
-    # Sync
-
-    def _sync(self) -> None:
-        self._seq += 1
-        started = self._ask_to_start()
-        reports = dict(self._reports)
-        finished = tuple(r for r in reports.values() if isinstance(r, Finished))
-        released = tuple(r for r in reports.values() if isinstance(r, Released))
-        urgent = bool(started or reports)
-        heartbeat = self._world.config.heartbeat_interval_ms
-        request = SyncRequest(
-            incarnation=self._incarnation,
-            seq=self._seq,
-            received=self._received,
-            started=tuple(Started(*key) for key in started),
-            finished=finished,
-            released=released,
-            want=self._want(),
-            wait_ms=0 if urgent else self._world.between(heartbeat // 2, heartbeat),
-            prefetch=self.traits.prefetch > 0,
-            held=self._audit(),
-        )
-        worker, seq, sent_at = self.worker, self._seq, self._world.loop.time()
-        self._line.send(
-            lambda engine: engine.sync(worker, request),
-            lambda reply: self._answered(reply, seq, sent_at, started, reports),
-            self._sync,
-            request.wait_ms + PATIENCE_MS,
-        )
-
-    def _ask_to_start(self) -> dict[Key, Assignment]:
-        free = self.traits.slots - len(self._running) - len(self._starting)
-        for key in list(self._waiting)[: max(0, free)]:
-            self._starting[key] = self._waiting.pop(key)
-        return dict(self._starting)
-
-    def _want(self) -> int:
-        if self._draining:
-            return 0
-        ahead = len(self._waiting) + len(self._starting) + len(self._running)
-        return max(0, self.traits.slots + self.traits.prefetch - ahead)
-
-    def _audit(self) -> tuple[Held, ...] | None:
-        now = self._world.loop.time()
-        if now - self._audited_at < self._world.config.heartbeat_interval_ms / 1000:
-            return None
-        self._audited_at = now
-        return tuple(Held(*key) for key in (*self._waiting, *self._starting, *self._running))
-
-    def _answered(
-        self, reply: Any, seq: int, sent_at: float, started: dict[Key, Assignment],
-        reports: dict[Key, Finished | Released],
-    ) -> None:  # fmt: skip
-        if isinstance(reply, NotFound) or (
-            isinstance(reply, Conflict) and reply.code == "incarnation_ended"
-        ):
-            self._begin_anew()
-        elif isinstance(reply, UnreachableError):
-            self._line.later(self._world.between(200, 1_000), self._sync)
-        elif isinstance(reply, WindlassError):
-            if reply.code not in ("store_unavailable", "overloaded"):
-                self._world.found("protocol", f"sync {seq} of {self.traits.name}: {reply}")
-            self._line.later(self._world.between(100, 1_000), self._sync)
-        elif not reply.applied:
-            self._line.later(self._world.between(1, 50), self._sync)
-        else:
-            self._obey(reply, sent_at, started, reports)
-            self._line.later(self._world.between(0, 20), self._sync)
-
-    def _begin_anew(self) -> None:
-        """This incarnation is over: stop everything, then enrol again."""
-        self._world.faults["incarnation_ended"] += 1
-        self._keeper.kill_all()
-        self._keeper = Keeper(self._world)
-        self._forget()
-        self._enrol(takeover=True)
-
-    def _obey(
-        self, reply: SyncReply, sent_at: float, started: dict[Key, Assignment],
-        reports: dict[Key, Finished | Released],
-    ) -> None:  # fmt: skip
-        self._keeper.extend(sent_at)
-        for key in reports:
-            self._reports.pop(key, None)
-        for refusal in reply.lost:
-            self._lose((refusal.job, refusal.attempt))
-        for key, assignment in started.items():
-            if self._starting.pop(key, None) is not None:
-                self._launch(key, assignment)
-        for assignment in reply.jobs:
-            self._take(assignment)
-        for stop in reply.cancel:
-            self._stop((stop.job, stop.attempt))
-        self._draining = reply.drain
-        if reply.drain:
-            for key in list(self._waiting):
-                del self._waiting[key]
-                self._reports[key] = Released(*key)
-
-    def _lose(self, key: Key) -> None:
-        """`lease_lost`: kill the process, report nothing."""
-        self._world.faults["lease_lost"] += 1
-        self._waiting.pop(key, None)
-        self._starting.pop(key, None)
-        self._reports.pop(key, None)
-        process = self._running.pop(key, None)
-        if process is not None:
-            process.kill()
-
-    def _take(self, assignment: Assignment) -> None:
-        key = assignment.job, assignment.attempt
-        self._received = max(self._received, assignment.lease)
-        if self._world.fault("declined", self.traits.declines):
-            self._reports[key] = Released(*key, reason="simulated: not on this machine")
-        elif assignment.state == "assigned":
-            self._waiting[key] = assignment
-        elif assignment.state == "running":
-            self._launch(key, assignment)
-        else:
-            self._reports[key] = Finished(*key, outcome="canceled")
-
-    def _stop(self, key: Key) -> None:
-        process = self._running.get(key)
-        if process is not None:
-            process.stop("canceled", self._world.config.term_grace_ms)
-        elif key not in self._reports:
-            self._reports[key] = Released(*key)
-
-    # Processes
-
-    def _launch(self, key: Key, assignment: Assignment) -> None:
-        if self._keeper.expired:
-            self._reports[key] = Released(*key, reason="no server answered")
-            return
-        ended = self._line.when_awake(self._process_ended)
-        process = Process(self._world, self._processes, key, self.traits.name, ended)
-        self._running[key] = process
-        self._keeper.keep(process)
-        plan = plan_of(assignment)
-        if (plan.poison and not self._world.calm) or self._world.fault(
-            "died_with_job", self.traits.dies_with_job
-        ):
-            self._die_soon()
-        duration, outcome = self._draw(plan, assignment.timeout_ms)
-        process.run(duration, outcome)
-
-    def _draw(self, plan: Plan, timeout_ms: int) -> tuple[int, str]:
-        outcome = draw_outcome(self.traits, self._world.chance)
-        if timeout_ms and plan.ms > timeout_ms:
-            if not self._world.fault("timeout_forgotten", self.traits.forgets_timeouts):
-                return timeout_ms, "timed_out"
-            return 10 * plan.ms, "completed"
-        return plan.ms, outcome
-
-    def _die_soon(self) -> None:
-        def die() -> None:
-            self.crash(keeper_lingers=False)
+    def _exited(self, core: AgentCore) -> None:
+        """Starts it again after it has ended by itself, as a service manager does."""
+        if self._core is core:
+            self._core = None
+            self._machine.keeper.kill_all()
             self._world.after(self._world.between(500, 8_000), self.start, True)
 
-        self._world.after(self._world.between(1, 500), self._line.when_awake(die))
 
-    def _process_ended(self, process: Process, outcome: str) -> None:
-        key = process.key
-        if self._running.get(key) is not process:
-            return
-        del self._running[key]
-        self._reports[key] = report_of(key, outcome)
-        if self._incarnation:
-            self._line.later(self._world.between(0, 10), self._sync)
+def _remove(path: Path) -> None:
+    """There is nothing on the disk."""
+    del path

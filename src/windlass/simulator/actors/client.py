@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from windlass.domain.errors import Conflict, NotFound, StoreUnavailable, WindlassError
+from windlass.domain.errors import Conflict, NotFound, StoreUnavailable, Unreachable, WindlassError
 from windlass.domain.job import Concurrency, JobSpec
 from windlass.domain.rates import Rate
 from windlass.domain.records import JobRecord
@@ -11,7 +11,7 @@ from windlass.domain.states import State
 from windlass.engine.queues import QueueLimits
 from windlass.engine.submission import Submitted, WorkflowSpec
 from windlass.simulator.actors.server import Server
-from windlass.simulator.world.network import Network, UnreachableError
+from windlass.simulator.world.network import Network
 from windlass.simulator.world.stores import Stores
 from windlass.simulator.world.world import World
 
@@ -70,7 +70,7 @@ class Client:
         server = self._world.chance.choice(self._servers)
         try:
             return await self._network.ask(self.name, server, request, PATIENCE_MS)
-        except UnreachableError:
+        except Unreachable:
             return None
         except EXPECTED as error:
             return error

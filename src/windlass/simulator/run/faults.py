@@ -27,7 +27,7 @@ class Trouble:
         """Put every fault at a moment of the troubled time."""
         troubles = (
             self._crash_agent, self._crash_agent, self._pause_agent, self._pause_agent,
-            self._drain_agent,
+            self._drain_agent, self._stop_agent,
         )  # fmt: skip
         for _ in range(self._scenario.worker_troubles):
             self._at_some_time(self._world.chance.choice(troubles))
@@ -62,6 +62,10 @@ class Trouble:
         agent = self._world.chance.choice(self._agents)
         agent.pause()
         self._world.after(self._world.between(1_000, 2 * self._lease_ms()), agent.resume)
+
+    def _stop_agent(self) -> None:
+        self._world.faults["agent_stopped"] += 1
+        self._world.chance.choice(self._agents).drain()
 
     def _drain_agent(self) -> None:
         agent = self._world.chance.choice(self._agents)

@@ -4,7 +4,7 @@ import random
 
 from msgspec import Struct
 
-from windlass.simulator.actors.traits import Traits
+from windlass.simulator.actors.jobs import Traits
 from windlass.simulator.world.faulty_store import StoreFaults
 from windlass.simulator.world.network import Weather
 from windlass.simulator.world.stores import StoreKind
@@ -92,7 +92,7 @@ def _fleet(chance: random.Random) -> tuple[Traits, ...]:
                 name=f"worker-{number + 1}",
                 slots=chance.randint(1, 3),
                 metadata=metadata,
-                prefetch=chance.choice((0, 0, 1, 2)),
+                careful=chance.choice((False, False, True, True)),
                 declines=_rate(chance, 0.1),
                 fails=_rate(chance, 0.3),
                 forgets_timeouts=_rate(chance, 0.5),

@@ -21,7 +21,7 @@ from windlass.engine.verify import Violation, verify
 from windlass.ports.store import Snapshot
 from windlass.simulator.actors.agent import Agent
 from windlass.simulator.actors.client import QUEUES, Client
-from windlass.simulator.actors.processes import Processes
+from windlass.simulator.actors.processes import ProcessRegistry
 from windlass.simulator.actors.server import Server
 from windlass.simulator.run.checks import find_leftovers, find_missing, hash_log
 from windlass.simulator.run.faults import Trouble
@@ -52,8 +52,12 @@ class Result(Struct, frozen=True):
 
 
 def simulate(seed: int, jobs: int | None = None) -> Result:
-    """Run one seed from its beginning to its end."""
-    scenario = draw(seed, jobs)
+    """Runs one seed from its beginning to its end."""
+    return run_scenario(seed, draw(seed, jobs))
+
+
+def run_scenario(seed: int, scenario: Scenario) -> Result:
+    """Runs a scenario; the seed decides everything that it leaves open."""
     world = World(seed)
     disk = MEMORY_DISK if MEMORY_DISK.is_dir() else None
     with tempfile.TemporaryDirectory(prefix="windlass-", dir=disk) as folder, _quiet():
@@ -104,7 +108,7 @@ class _Run:
             )
             for number in range(1, scenario.engines + 1)
         ]  # fmt: skip
-        processes = Processes(world)
+        processes = ProcessRegistry(world)
         self._agents = [
             Agent(world, network, servers, processes, traits) for traits in scenario.workers
         ]

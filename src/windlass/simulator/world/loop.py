@@ -1,15 +1,16 @@
 """An event loop whose time is a number: where it would wait, it moves the number on.
 
 It has no selector, no signals and no threads. Callbacks run first in, first out; what
-is planned for one moment runs in an order that depends on nothing but the program.
+is planned for one moment runs in an order that depends on nothing but the program. A
+simulated process can be stopped: its callbacks wait until it goes on.
 """
 
 import asyncio
 from collections.abc import Callable
-from contextvars import ContextVar
+from contextvars import Context, ContextVar, copy_context
 from typing import Any
 
-# On whose behalf a task runs, so that a crash can end all tasks of an engine.
+# On whose behalf a task runs, so that a crash can end all tasks of a process.
 OWNER: ContextVar[object] = ContextVar("owner", default=None)
 
 
@@ -17,15 +18,63 @@ MOST_TURNS = 100_000  # of the loop in one moment; more is a livelock
 
 
 class IdleLoopError(Exception):
-    """Everything waits, and nothing is planned that could end the wait."""
+    """Everything waits, and nothing is planned that could end it."""
 
 
 class BusyLoopError(Exception):
     """The program goes on and on without any time passing."""
 
 
+class SimulatedProcess:
+    """An owner of callbacks that can be stopped (SIGSTOP), go on, and be killed."""
+
+    def __init__(self) -> None:
+        self.paused = False
+        self.dead = False
+        self._backlog: list[_Step] = []
+
+    def resume(self) -> None:
+        """Runs what became due while it was stopped."""
+        self.paused = False
+        backlog, self._backlog = self._backlog, []
+        for step in backlog:
+            step.schedule_again()
+
+    def hold(self, step: "_Step") -> None:
+        """Keeps a callback until it goes on."""
+        self._backlog.append(step)
+
+
+class _Step:
+    """A callback of a process; waits while that is stopped, and a timer dies with it."""
+
+    __slots__ = ("_args", "_callback", "_context", "_loop", "_owner", "_timer", "handle")
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, owner: SimulatedProcess, timer: bool,
+        callback: Callable[..., object], args: tuple[Any, ...], context: Context,
+    ) -> None:  # fmt: skip
+        self._loop = loop
+        self._owner = owner
+        self._timer = timer
+        self._callback = callback
+        self._args = args
+        self._context = context
+        self.handle: asyncio.Handle | None = None
+
+    def run(self) -> None:
+        if self._owner.paused:
+            self._owner.hold(self)
+        elif not (self._timer and self._owner.dead):
+            self._callback(*self._args)
+
+    def schedule_again(self) -> None:
+        if self.handle is None or not self.handle.cancelled():
+            self._loop.call_soon(self._callback, *self._args, context=self._context)
+
+
 class _Timeline:
-    """Stands where the loop expects its selector."""
+    """Takes the place of the selector."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -60,6 +109,32 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def time(self) -> float:
         """Seconds since the simulation began."""
         return self._selector.now
+
+    def call_soon(  # type: ignore[override]
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        """Calls it in this moment, or when its process goes on."""
+        context = copy_context() if context is None else context
+        owner = context.get(OWNER)
+        if not isinstance(owner, SimulatedProcess):
+            return super().call_soon(callback, *args, context=context)
+        step = _Step(self, owner, False, callback, args, context)
+        step.handle = super().call_soon(step.run, context=context)
+        return step.handle
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., object], *args: Any,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:  # fmt: skip
+        """Calls it then, or when its process goes on; never if that was killed."""
+        context = copy_context() if context is None else context
+        owner = context.get(OWNER)
+        if not isinstance(owner, SimulatedProcess):
+            return super().call_at(when, callback, *args, context=context)
+        step = _Step(self, owner, True, callback, args, context)
+        handle = super().call_at(when, step.run, context=context)
+        step.handle = handle
+        return handle
 
     def open_tasks(self) -> list["asyncio.Task[Any]"]:
         """Tasks that have not ended, oldest first."""

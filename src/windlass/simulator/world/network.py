@@ -6,16 +6,15 @@ one direction. Who hangs up may or may not be noticed at the other end.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from contextvars import Context
+from typing import Any, Protocol
 
 from msgspec import Struct
 
-from windlass.domain.errors import WindlassError
+from windlass.domain.errors import Unreachable, WindlassError
 from windlass.engine.engine import Engine
-from windlass.simulator.actors.server import Server
 from windlass.simulator.world.world import World
 
-T = TypeVar("T")
 Request = Callable[[Engine], Awaitable[Any]]
 Answer = Callable[[Any], None]
 
@@ -32,10 +31,15 @@ class Weather(Struct, frozen=True):
     hang_up_unnoticed: float = 0.0
 
 
-class UnreachableError(WindlassError):
-    """No server answered."""
+class Target(Protocol):
+    """A server; its requests run in `context`. `engine` is None while it is down."""
 
-    code = "unreachable"
+    @property
+    def name(self) -> str: ...
+    @property
+    def engine(self) -> Engine | None: ...
+    @property
+    def context(self) -> Context: ...
 
 
 class Call:
@@ -92,7 +96,7 @@ class Network:
         """Whether a closed connection goes unnoticed."""
         return self._world.fault("hang_up_unnoticed", self._weather.hang_up_unnoticed)
 
-    def call(self, source: str, server: Server, request: Request, answer: Answer) -> Call:
+    def call(self, source: str, server: Target, request: Request, answer: Answer) -> Call:
         """Send a request; `answer` gets the reply or the error, or is never called."""
         call = Call(self, answer)
         if self._arrives(source, server.name, "request_lost", self._weather.lost):
@@ -101,11 +105,11 @@ class Network:
             self._world.after(self._delay(), self._deliver, call, source, server, request)
         return call
 
-    async def ask(self, source: str, server: Server, request: Request, patience_ms: int) -> Any:
-        """The reply, for callers that wait for it; raises `UnreachableError` if none comes."""
+    async def ask(self, source: str, server: Target, request: Request, patience_ms: int) -> Any:
+        """The reply, for callers that wait for it; raises `Unreachable` if none comes."""
         replied: asyncio.Future[Any] = self._world.loop.create_future()
         call = self.call(source, server, request, lambda reply: _settle(replied, reply))
-        timer = self._world.after(patience_ms, _settle, replied, UnreachableError("no reply"))
+        timer = self._world.after(patience_ms, _settle, replied, Unreachable("no reply"))
         try:
             reply = await replied
         finally:
@@ -125,9 +129,9 @@ class Network:
             return self._world.between(self._weather.delay_ms, self._weather.late_ms)
         return self._world.between(1, self._weather.delay_ms)
 
-    def _deliver(self, call: Call, source: str, server: Server, request: Request) -> None:
+    def _deliver(self, call: Call, source: str, server: Target, request: Request) -> None:
         if server.engine is None:
-            self._reply(call, server.name, source, UnreachableError("connection refused"))
+            self._reply(call, server.name, source, Unreachable("connection refused"))
             return
         task = server.context.run(self._world.loop.create_task, _serve(server.engine, request))
         call.serve(task)

@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Callable
+from contextvars import Context
 from typing import Any
 
 from windlass.domain.config import Config
@@ -13,6 +14,7 @@ from windlass.domain.timeouts import TimeoutPolicy
 from windlass.engine.verify import Violation
 from windlass.simulator.world.clock import VirtualClock
 from windlass.simulator.world.loop import VirtualLoop
+from windlass.worker.core.sync_loop import IncarnationEnded
 
 # The proportions of the defaults on a smaller scale: less time to simulate.
 CONFIG = Config(
@@ -29,6 +31,9 @@ CONFIG = Config(
     bad_worker_window_ms=60_000,
 )
 
+# How tasks of the production code may end; any other error is a finding.
+EXPECTED = (WindlassError, IncarnationEnded)
+
 
 class World:
     """One run's loop, clock, generator, faults and findings."""
@@ -42,6 +47,7 @@ class World:
         self.loop = VirtualLoop(self._task_ended)
         self.loop.set_exception_handler(self._unhandled)
         self.clock = VirtualClock(self.loop)
+        self._nobody = Context()
 
     def fault(self, name: str, rate: float) -> bool:
         """Whether a fault of this kind happens now, `rate` being its probability."""
@@ -57,8 +63,8 @@ class World:
     def after(
         self, delay_ms: float, call: Callable[..., None], *args: object
     ) -> asyncio.TimerHandle:
-        """Call something later."""
-        return self.loop.call_later(delay_ms / 1000, call, *args)
+        """Calls something later, on nobody's behalf: no process that is stopped holds it up."""
+        return self.loop.call_later(delay_ms / 1000, call, *args, context=self._nobody)
 
     def spawn(self, work: Any) -> "asyncio.Task[Any]":
         """Run a coroutine beside the others."""
@@ -72,7 +78,7 @@ class World:
         if task.cancelled():
             return
         error = task.exception()
-        if error is not None and not isinstance(error, WindlassError):
+        if error is not None and not isinstance(error, EXPECTED):
             self.found("crash", f"{type(error).__name__}: {error}")
 
     def _unhandled(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -62,26 +62,8 @@ class DirectGateway:
         self.get_artifact = files.get_artifact
 
     async def enrol(self, request: EnrolRequest) -> EnrolReply:
-        """Begin a new incarnation."""
-        enrolled = await self._engine.enrol(
-            Enrolment(
-                name=request.name,
-                slots=request.slots,
-                metadata=request.metadata,
-                takeover=request.takeover,
-                replaces=request.replaces,
-            )
-        )
-        config = self._engine.config
-        return EnrolReply(
-            worker=enrolled.worker,
-            incarnation=enrolled.incarnation,
-            status="idle",
-            heartbeat_interval_ms=config.heartbeat_interval_ms,
-            lease_ms=config.heartbeat_timeout_ms,
-            term_grace_ms=config.term_grace_ms,
-            log_limit=self._log_limit,
-        )
+        """Begins a new incarnation."""
+        return await enrol_with(self._engine, request, self._log_limit)
 
     async def sync(self, worker: int, request: SyncRequest) -> SyncReply:
         """Speak with the engine."""
@@ -103,3 +85,26 @@ class DirectGateway:
 
     async def close(self) -> None:
         """The engine is closed by whoever opened it."""
+
+
+async def enrol_with(engine: Engine, request: EnrolRequest, log_limit: int) -> EnrolReply:
+    """Enrols a worker and returns the rules it has to keep."""
+    enrolled = await engine.enrol(
+        Enrolment(
+            name=request.name,
+            slots=request.slots,
+            metadata=request.metadata,
+            takeover=request.takeover,
+            replaces=request.replaces,
+        )
+    )
+    config = engine.config
+    return EnrolReply(
+        worker=enrolled.worker,
+        incarnation=enrolled.incarnation,
+        status="idle",
+        heartbeat_interval_ms=config.heartbeat_interval_ms,
+        lease_ms=config.heartbeat_timeout_ms,
+        term_grace_ms=config.term_grace_ms,
+        log_limit=log_limit,
+    )

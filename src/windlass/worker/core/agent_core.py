@@ -23,10 +23,19 @@ log = structlog.get_logger()
 
 
 class AgentCore:
-    """What an agent does, whatever runs its processes and carries its messages."""
+    """What an agent does, whatever runs its processes and carries its messages.
+
+    `slots` is how many jobs run at once; a `careful` agent looks at every job before it is
+    started, others only once they had to give one back.
+    """
 
     def __init__(
-        self, ports: Ports, machine: Machine, slots: int, drain_limit_ms: int = 60_000
+        self,
+        ports: Ports,
+        machine: Machine,
+        slots: int,
+        drain_limit_ms: int = 60_000,
+        careful: bool = False,
     ) -> None:
         self.worker = 0
         self.incarnation = 0
@@ -36,6 +45,7 @@ class AgentCore:
         self._machine = machine
         self._slots = slots
         self._drain_limit_ms = drain_limit_ms
+        self._careful = careful
         self._loop: SyncLoop | None = None
         self._deadline: Deadline | None = None
         self._grace_ms = 0
@@ -135,6 +145,7 @@ class AgentCore:
             self._ports, starter, self._slots, reply.worker, reply.incarnation, rules, deadline,
             self._machine.epoch, self.put_off_deadline,
         )  # fmt: skip
+        loop.slots.careful = self._careful
         self._loop = loop
         log.info("enrolled", worker=reply.worker, incarnation=reply.incarnation)
         return loop
