@@ -68,7 +68,7 @@ def run_scenario(seed: int, scenario: Scenario) -> Result:
         except TimeoutError as error:
             raise RuntimeError(f"seed {seed} did not end in {LONGEST_S} virtual seconds") from error
         finally:
-            _end_all_tasks(world)
+            end_all_tasks(world)
             world.loop.run_until_complete(stores.view.close())
             world.loop.close()
 
@@ -85,7 +85,8 @@ def _quiet() -> Iterator[None]:
         structlog.configure(**before)
 
 
-def _end_all_tasks(world: World) -> None:
+def end_all_tasks(world: World) -> None:
+    """Cancels every task that is left, and waits for its end."""
     tasks = world.loop.open_tasks()
     for task in tasks:
         task.cancel()
