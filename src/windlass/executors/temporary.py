@@ -1,7 +1,7 @@
 """Folders for as long as a process lives; those of processes that were killed are found.
 
 A folder is locked while its owner lives. Nobody can tidy up after a kill but those who come
-later: whoever makes a folder removes the ones with the same prefix that nobody holds.
+later: each new folder removes those with the same prefix that nobody holds.
 """
 
 import fcntl

@@ -68,7 +68,7 @@ async def launch(context: JobContext, args: GstreamerArgs) -> Result:
     shown = -1.0
 
     def hear(line: bytes) -> None:
-        """The element `progressreport` speaks of per cent; every line goes to the log."""
+        """Logs every line; reads per cent from the element `progressreport`."""
         nonlocal shown
         context.log(line + b"\n")
         if line.startswith(_ERROR):

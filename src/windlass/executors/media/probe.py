@@ -35,7 +35,7 @@ async def learn_duration(
 
 
 def ffmpeg_probe(program: str, options: Sequence[str]) -> list[str]:
-    """How ffmpeg tells of the input that these of its options stand for."""
+    """Returns the ffmpeg command that describes the input of these options."""
     return [program, "-hide_banner", "-nostdin", *options]
 
 

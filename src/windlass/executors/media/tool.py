@@ -30,7 +30,7 @@ async def run_tool(
     hear: Callable[[bytes], None],
     doomed: asyncio.Event | None = None,
 ) -> Exit | None:
-    """Run a program and hand each line it prints to `hear`; None if it was stopped.
+    """Runs a program and hands each line it prints to `hear`; None if it was stopped.
 
     Once `doomed` is set it has said that it failed: if it does not end by itself, it is ended.
     """
@@ -111,13 +111,13 @@ def tail_of(path: Path) -> str:
 def failed(tool: str, end: Exit, said: str) -> Result:
     """The result of a tool that ended badly, by its exit and what it said."""
     if end.out_of_memory:
-        return _failed(FailureClass.RESOURCE, f"{tool} was killed for want of memory", end)
+        return _failed(FailureClass.RESOURCE, f"{tool} ran out of memory", end)
     if end.signal is not None:
         lost = end.signal in _KILLED
         failure = FailureClass.WORKER_LOST if lost else FailureClass.EXECUTION
         return _failed(failure, f"{tool} was killed by signal {end.signal}", end)
     verdict = judge(said)
-    message = verdict.message or f"{tool} ended with exit code {end.code}"
+    message = verdict.message or f"{tool} exited with code {end.code}"
     return _failed(verdict.failure, message, end)
 
 
@@ -127,5 +127,5 @@ def _failed(failure: FailureClass, message: str, end: Exit) -> Result:
 
 def missing(tool: str, remedy: str) -> Result:
     """The result where a worker lacks the tool."""
-    message = f"expected {tool} on this worker, found none: {remedy}"
+    message = f"{tool} is not installed on this worker: {remedy}"
     return Result(outcome="failed", failure=FailureClass.CONFIGURATION, message=message)

@@ -16,7 +16,7 @@ from windlass.executors.python.job import STOPPED, Job
 from windlass.executors.python.loop import Loop
 from windlass.executors.python.messages import Call
 from windlass.executors.python.pool import Pool
-from windlass.executors.python.process import Spawn, Surroundings
+from windlass.executors.python.process import ProcessLauncher, Spawn
 from windlass.ports.executor import JobContext, Limits, Result
 
 TICK_S: Final = 0.02
@@ -45,7 +45,7 @@ class PythonExecutor:
         self._preload = preload
         self._env = env
         self._grace_s = grace_s
-        self._around: Surroundings | None = None
+        self._launcher: ProcessLauncher | None = None
         self._pool: Pool
         self._loop: Loop
         self._async: set[str] = set()
@@ -60,11 +60,11 @@ class PythonExecutor:
 
         Called once, in the loop, before the first job; the first processes start at once.
         """
-        self._around = Surroundings(
+        self._launcher = ProcessLauncher(
             spawn, limits=self._limits, preload=self._preload, env=self._env
         )
-        self._pool = Pool(self._around, slots, self._redirect)
-        self._loop = Loop(self._around, self._grace_s)
+        self._pool = Pool(self._launcher, slots, self._redirect)
+        self._loop = Loop(self._launcher, self._grace_s)
         self._pool.warm()
 
     @property
@@ -112,20 +112,20 @@ class PythonExecutor:
         Waking takes as long as committing what gives the job to this worker, and can be
         done at the same time.
         """
-        if self._around is not None and not self._pool.busy and not self._loop.busy:
+        if self._launcher is not None and not self._pool.busy and not self._loop.busy:
             (self._loop if self._was_async else self._pool).expect()
 
     async def close(self) -> None:
         """End all processes, and with them what they run."""
-        if self._around is None:
+        if self._launcher is None:
             return
         for task in self._stops:
             task.cancel()
-        around, self._around = self._around, None
+        launcher, self._launcher = self._launcher, None
         try:
             await asyncio.gather(self._pool.close(), self._loop.close())
         finally:  # also when there is no time left for them
-            around.close()
+            launcher.close()
 
     def _admit(self, context: JobContext) -> Job:
         args = read_args(context.args, "args")

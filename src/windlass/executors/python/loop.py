@@ -13,7 +13,7 @@ from windlass.executors.python.job import (
     lost,
 )
 from windlass.executors.python.messages import Ask, Done, Expect, Failed, Log, Report, Stop
-from windlass.executors.python.process import Child, NotStarted, Surroundings
+from windlass.executors.python.process import Child, NotStarted, ProcessLauncher
 
 SHARED: Final = "its process had to be ended, because another job in it did not stop"
 
@@ -21,8 +21,8 @@ SHARED: Final = "its process had to be ended, because another job in it did not 
 class Loop:
     """Runs async functions, many at once."""
 
-    def __init__(self, around: Surroundings, grace_s: float) -> None:
-        self._around = around
+    def __init__(self, launcher: ProcessLauncher, grace_s: float) -> None:
+        self._launcher = launcher
         self._grace_s = grace_s
         self._child: Child | None = None
         self._jobs: dict[int, Job] = {}
@@ -128,7 +128,7 @@ class Loop:
 
     async def _start(self) -> None:
         try:
-            child = await self._around.start("loop", self)
+            child = await self._launcher.start("loop", self)
         except NotStarted as error:
             jobs, self._jobs = self._jobs, {}
             for job in jobs.values():

@@ -29,7 +29,7 @@ from windlass.executors.python.messages import (
     decode_packet,
     encode,
 )
-from windlass.executors.python.process import Child, NotStarted, Surroundings
+from windlass.executors.python.process import Child, NotStarted, ProcessLauncher
 from windlass.ports.loop_time import pass_time
 
 # Calls in the queue beyond those that run. It is filled up when half of them are gone: a
@@ -44,8 +44,10 @@ STOP_PAUSE_S: Final = 0.02
 class Pool:
     """Runs plain functions, each alone in a process that can be killed."""
 
-    def __init__(self, around: Surroundings, most: int, redirect: Callable[[Job], None]) -> None:
-        self._around = around
+    def __init__(
+        self, launcher: ProcessLauncher, most: int, redirect: Callable[[Job], None]
+    ) -> None:
+        self._launcher = launcher
         self._most = most
         self._few = min(most, os.cpu_count() or 1)
         self._redirect = redirect
@@ -85,7 +87,7 @@ class Pool:
         """A call may follow at once: it wakes a process that is awake faster."""
         if self._children and not self._sent:
             try:
-                self._around.calls.send(EXPECT)
+                self._launcher.calls.send(EXPECT)
             except BlockingIOError:
                 pass  # Nobody takes what is sent, this least of all.
 
@@ -197,7 +199,7 @@ class Pool:
     def _pump(self) -> None:
         self._pumping = False
         window = WINDOW + len(self._children)
-        waiting, sent, send = self._waiting, self._sent, self._around.calls.send
+        waiting, sent, send = self._waiting, self._sent, self._launcher.calls.send
         while waiting and len(sent) < window:
             job = waiting.popleft()
             try:
@@ -211,7 +213,7 @@ class Pool:
         data = encode(call)
         if len(data) <= PACKET_LIMIT:
             return data
-        path = self._around.folder / f"call-{call.seq}"
+        path = self._launcher.folder / f"call-{call.seq}"
         path.write_bytes(data)
         return encode(Spilled(call.seq, str(path)))
 
@@ -231,7 +233,7 @@ class Pool:
         found: list[Job] = []
         while True:
             try:
-                packet = self._around.taken.recv(PACKET_LIMIT, socket.MSG_DONTWAIT)
+                packet = self._launcher.taken.recv(PACKET_LIMIT, socket.MSG_DONTWAIT)
             except BlockingIOError:
                 return found
             order = decode_packet(packet)
@@ -248,7 +250,7 @@ class Pool:
 
     async def _start(self) -> None:
         try:
-            child = await self._around.start("queue", self)
+            child = await self._launcher.start("queue", self)
         except NotStarted as error:
             if not self._children:
                 self._give_up(error.message)

@@ -53,8 +53,8 @@ class Owner(Protocol):
     def ended(self, child: "Child", /) -> None: ...
 
 
-class Surroundings:
-    """What all processes of an executor share: a folder, a listening socket, the queue."""
+class ProcessLauncher:
+    """Starts the processes of an executor; they share a folder, a listening socket and a queue."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class Life:
 
     @property
     def exit(self) -> Exit:
-        """How it ended. If nobody can tell, for want of a keeper, it was killed."""
+        """Waits for its end. Without a keeper to report it, counts it as killed."""
         if self.ended.cancelled() or self.ended.exception() is not None:
             return Exit(None, signal.SIGKILL)
         return self.ended.result()
@@ -235,7 +235,7 @@ class Child(asyncio.Protocol):
         return True
 
     def hold_output(self) -> None:
-        """Leave its output unread: whoever writes more has to wait."""
+        """Leaves its output unread, so that it has to wait before it writes more."""
         if self._output >= 0 and not self._page[HELD]:
             self._page[HELD] = 1
             self._loop.remove_reader(self._output)
@@ -287,7 +287,7 @@ class Child(asyncio.Protocol):
 def exit_text(end: Exit) -> str:
     """How a process ended, for a sentence that begins with it."""
     if end.out_of_memory:
-        return "was killed for want of memory"
+        return "ran out of memory"
     if end.signal is not None:
         return f"was killed by signal {end.signal}"
-    return f"ended with exit code {end.code}"
+    return f"exited with code {end.code}"

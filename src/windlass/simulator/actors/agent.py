@@ -127,7 +127,7 @@ class Agent:
             self._core.drain()
 
     def crash(self, keeper_lingers: bool) -> None:
-        """Kills the agent (kill −9); its keeper notices, or hangs on to its deadline."""
+        """Kills the agent (kill −9); its keeper notices, or lives on until its deadline."""
         if self._core is None:
             return
         self._core = None

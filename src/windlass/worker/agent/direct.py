@@ -1,4 +1,4 @@
-"""A worker beside its store: the gateway straight over an engine, with no server between."""
+"""Connects a worker directly to an engine in the same process, without a server."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -66,25 +66,25 @@ class DirectGateway:
         return await enrol_with(self._engine, request, self._log_limit)
 
     async def sync(self, worker: int, request: SyncRequest) -> SyncReply:
-        """Speak with the engine."""
+        """Syncs with the engine."""
         return await self._engine.sync(worker, request, self.woken)
 
     async def leave(self, worker: int, incarnation: int) -> None:
-        """Say that this incarnation has ended."""
+        """Says that this incarnation has ended."""
         await self._engine.leave(worker, incarnation)
 
     async def submit(self, holder: Holder, request: SubmitRequest) -> SubmitReply:
-        """Submit jobs into the workflow of the one that runs."""
+        """Submits jobs into the workflow of the running one."""
         if self._submit is None:
             raise Conflict("no_submit", "this worker has no way to submit jobs")
         return await self._submit(holder, request)
 
     def interrupt(self, worker: int) -> None:
-        """Let the worker's open sync be answered now."""
+        """Makes the engine answer the worker's open sync now."""
         self._engine.wakeups.end(worker)
 
     async def close(self) -> None:
-        """The engine is closed by whoever opened it."""
+        """Leaves the engine open; its owner closes it."""
 
 
 async def enrol_with(engine: Engine, request: EnrolRequest, log_limit: int) -> EnrolReply:

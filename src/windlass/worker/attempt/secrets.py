@@ -38,20 +38,20 @@ class Secrets:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What the worker tells of them: names, and for which namespaces."""
+        """Returns what the worker reports about them: names and namespaces, never values."""
         return dict(advertise(self._values))
 
     def missing(self, names: Sequence[str], namespace: str) -> list[str]:
-        """Those of these names that a job of this namespace cannot have here."""
+        """Returns the names that a job of this namespace cannot have here."""
         return [name for name in names if self._find(name, namespace) is None]
 
     def pick(self, names: Sequence[str], namespace: str) -> dict[str, str]:
-        """The secrets a job names; its namespace's own go before those of everyone."""
+        """Returns the secrets a job names; its namespace's own win over those of everyone."""
         found = {name: self._find(name, namespace) for name in names}
         return {name: value for name, value in found.items() if value is not None}
 
     def mask(self, names: Sequence[str], namespace: str) -> Mask:
-        """What hides the secrets of a job."""
+        """Returns what hides the secrets of a job."""
         return Mask(self.pick(names, namespace).values())
 
     def _find(self, name: str, namespace: str) -> str | None:
@@ -61,7 +61,7 @@ class Secrets:
 def load_secrets(
     environ: Mapping[str, str], given: Iterable[str] = (), folder: Path | None = None
 ) -> Secrets:
-    """Secrets from the environment, a folder, and `[NAMESPACE/]NAME=@FILE`; later ones win."""
+    """Reads secrets from variables, a folder, and `[NAMESPACE/]NAME=@FILE`; later ones win."""
     values: dict[Key, str] = {}
     for variable, value in environ.items():
         if variable.startswith(VARIABLE_START):

@@ -66,7 +66,7 @@ class Timers:
             self._limit = asyncio.get_running_loop().call_later(seconds, give_up)
 
     def cancel(self) -> None:
-        """Cancels all timers, and lets go of whoever they would have told."""
+        """Cancels all timers and drops the reference to the attempt."""
         self._late = _ignore
         for timer in (self._timer, self._idle_timer, self._limit):
             if timer is not None:

@@ -80,13 +80,13 @@ class Box:
 
     @property
     def starved(self) -> bool:
-        """Whether a process in it was killed for want of memory."""
+        """Whether a process in it was killed because it ran out of memory."""
         kills = [line for line in _read(f"{self.path}/memory.events").splitlines()
                  if line.startswith("oom_kill ")]  # fmt: skip
         return bool(kills) and kills[0] != "oom_kill 0"
 
     def kill(self) -> None:
-        """End every process in it, wherever it stands in the tree."""
+        """Kills every process in it, wherever it is in the tree."""
         if not _write(f"{self.path}/cgroup.kill", "1"):
             for pid in _read(f"{self.path}/cgroup.procs").split():
                 try:
@@ -157,7 +157,7 @@ class Boxes:
         return bool(self._emptying)
 
     def close(self) -> None:
-        """The keeper ends: leave nothing. Its own box goes with whoever comes next."""
+        """Removes everything when the keeper ends; the next keeper removes its own box."""
         for name in os.listdir(self._folder):
             if name != HOME and os.path.isdir(f"{self._folder}/{name}"):
                 box = Box(f"{self._folder}/{name}")

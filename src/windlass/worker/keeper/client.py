@@ -1,4 +1,4 @@
-"""The agent's side of its keeper: starting processes and hearing how they ended.
+"""The agent's side of its keeper: starts processes and learns how they ended.
 
 Everything said within one turn of the loop goes out as one frame, and so does what the
 keeper answers: a thousand short jobs cost a few dozen system calls.
@@ -36,7 +36,7 @@ main()
 
 
 class KeeperClient:
-    """Starts the keeper's process and speaks with it."""
+    """Starts the keeper's process and exchanges messages with it."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class KeeperClient:
         self.send(("base", self.base))
 
     def close(self) -> None:
-        """Let go: the keeper kills everything and ends."""
+        """Disconnects: the keeper kills everything and ends."""
         self._hang_up()
         self._reap()
         self.fail_all()
@@ -99,11 +99,11 @@ class KeeperClient:
             self._process = None
 
     def set_deadline(self, soft_s: float, hard_s: float) -> None:
-        """Until when jobs may run, and when the last is killed; readings of CLOCK_BOOTTIME."""
+        """Sets when jobs are stopped and when the last is killed, in CLOCK_BOOTTIME seconds."""
         self.send(("deadline", soft_s, hard_s))
 
     def remove(self, path: Path) -> None:
-        """Remove a folder without waiting for it."""
+        """Removes a folder without waiting for it."""
         self.send(("remove", str(path)))
 
     def spawn(
@@ -119,7 +119,7 @@ class KeeperClient:
         limits: Limits | None = None,
         tag: bytes = b"\0",
     ) -> KeptProcess:
-        """Ask for a process. `env` is added to the base, or is all there is (`whole`).
+        """Asks for a process. `env` is added to the base, or is all there is (`whole`).
 
         With `make` the keeper makes the folder `cwd` if it is not there.
         The descriptors are the client's from here on.
@@ -137,7 +137,7 @@ class KeeperClient:
         return process
 
     def send(self, message: tuple[Any, ...]) -> None:
-        """Say this with everything else that is said in this turn of the loop."""
+        """Sends a message, together with all others of this turn of the loop."""
         self._said.append(message)
         if not self._scheduled:
             self._scheduled = True
@@ -235,13 +235,13 @@ class KeeperClient:
         self._scheduled = self._writing = False
 
     def fail_all(self) -> None:
-        """The processes have been killed: let whoever waits for them know."""
+        """Tells everyone who waits for a process that it was killed."""
         kept, self._kept = self._kept, {}
         for process in kept.values():
             process.tell(Fenced("the keeper is gone"))
 
     def _died(self) -> None:
-        """The keeper was killed: nobody watches over its groups any more."""
+        """Handles the death of the keeper: nobody watches over its groups any more."""
         self._hang_up()
         self._reap()
         self._on_death()

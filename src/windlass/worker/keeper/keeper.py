@@ -98,7 +98,7 @@ class Keeper:
         self._record = Record(record)
 
     def run(self) -> None:
-        """Serve until the agent is gone; then kill what is left."""
+        """Serves until the agent is gone, then kills what is left."""
         while not self._ended:
             self._turn()
         give_up = boottime() + 5
@@ -179,7 +179,7 @@ class Keeper:
             self._base = message[1]
 
     def _stop(self, number: int, grace: float) -> None:
-        """SIGTERM to the group, SIGKILL after the grace; without one at once."""
+        """Sends SIGTERM to the group and SIGKILL after the grace; without grace at once."""
         group = self._numbers.get(number)
         if group is None:
             return
@@ -189,7 +189,7 @@ class Keeper:
         group.kill_at = min(group.kill_at or kill_at, kill_at)
 
     def _remove(self, path: str) -> None:
-        """Remove a folder, however large, in a process of its own."""
+        """Removes a folder, however large, in a process of its own."""
         streams = (self._null, self._null, self._null)
         try:
             self._helpers.add(processes.launch(["rm", "-rf", "--", path], self._base, streams))
@@ -204,7 +204,7 @@ class Keeper:
         opened: tuple[int, ...] = ()
         try:
             if boottime() >= self._soft:
-                raise OSError(FENCED, "the deadline has passed")
+                raise OSError(FENCED, "no server has answered for too long")
             if cwd is not None:
                 _enter(cwd, make)
             pipe, write = opened = os.pipe()
@@ -259,7 +259,7 @@ class Keeper:
         group.pipe = -1
 
     def _drain(self, group: Group) -> None:
-        """The last words of a job that has ended; whoever else holds its pipe is cut off."""
+        """Reads the last output of a job that has ended and closes its pipe."""
         try:
             while (data := os.read(group.pipe, 65_536)) and group.inline < LAST_WORDS:
                 self._messages.append(("output", group.number, data))
@@ -324,7 +324,7 @@ class Keeper:
             self._untidy = True
 
     def _fence(self) -> None:
-        """No server has answered for too long: what runs here may soon run elsewhere."""
+        """Stops all jobs: no server has answered for too long, so others may soon run them."""
         for group in self._groups.values():
             if not group.fenced:
                 group.fenced = True
@@ -338,14 +338,14 @@ class Keeper:
                 group.kill()
 
     def _tidy(self, now: float) -> None:
-        """Leave nothing of ended jobs; looked at again until that is so, but not too often."""
+        """Removes what ended jobs left; repeats until nothing is left, but not too often."""
         if self._groups and now - self._tidied_at < WATCH_S:
             return
         self._tidied_at = now
         self._untidy = self._sweep() if self._boxes is None else self._boxes.tidy()
 
     def _sweep(self) -> bool:
-        """Kill orphans that left their group, once their job has ended; whether there were any."""
+        """Kills orphans that left their group, once their job has ended; whether there were any."""
         strays = [c for c in processes.children_of(os.getpid()) if c not in self._groups]
         tags = {group.tag for group in self._groups.values()} if strays else set()
         found = False
@@ -368,7 +368,7 @@ class Keeper:
         self._outbox.append((len(body).to_bytes(4, "big") + body, fds))
 
     def _flush(self) -> None:
-        """Send what the socket takes; a stopped agent must not hold up the keeper."""
+        """Sends what the socket takes; a stopped agent must not hold up the keeper."""
         try:
             while self._outbox:
                 data, fds = self._outbox[0]
@@ -424,7 +424,7 @@ def _kill(pid: int) -> None:
 
 
 def main() -> None:
-    """Serve the agent whose socket is the descriptor of the first argument."""
+    """Serves the agent whose socket is the descriptor in the first argument."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     processes.become_subreaper()

@@ -1,4 +1,4 @@
-"""What Linux tells of processes and does to them, for the keeper and for a restart.
+"""Reads, starts and signals Linux processes, for the keeper and for a restart.
 
 The standard library only: the keeper imports this file and little else.
 """
@@ -93,7 +93,7 @@ def resident_bytes(pid: int) -> int:
 
 
 def out_of_memory_kills() -> int:
-    """How many processes the kernel has killed for want of memory."""
+    """Returns how many processes the kernel has killed because memory ran out."""
     try:
         with open("/proc/vmstat", "rb") as file:
             for line in file:
@@ -126,25 +126,33 @@ def launch(
     memory: int = 0,
     cpu: int = 0,
 ) -> int:
-    """Start a program in a session of its own, in the working directory; its pid."""
+    """Starts a program in a session of its own, in the working directory; returns its pid."""
     path = find_program(argv[0], env)
     if memory or cpu:
         return _fork(path, argv, env, streams, memory, cpu)
     actions = [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(streams)]
-    return os.posix_spawn(
-        path, argv, env, file_actions=actions, setsid=True, setsigdef=RESET, setsigmask=()
-    )
+    try:
+        return os.posix_spawn(
+            path, argv, env, file_actions=actions, setsid=True, setsigdef=RESET, setsigmask=()
+        )
+    except OSError as error:
+        raise _named(error, argv[0]) from error
 
 
 def find_program(name: str, env: Mapping[str, str]) -> str:
-    """Where a program is, by the PATH it would see itself."""
+    """Returns where a program is, by the PATH it would see itself."""
     if "/" in name:
         return name
     for folder in env.get("PATH", os.defpath).split(":"):
         path = f"{folder or '.'}/{name}"
         if os.access(path, os.X_OK) and not os.path.isdir(path):
             return path
-    raise FileNotFoundError(2, f"no program named {name} on the PATH")
+    raise FileNotFoundError(2, f"program {name} was not found on the PATH")
+
+
+def _named(error: OSError, program: str) -> OSError:
+    """Returns the error with the name of the program that could not be started."""
+    return OSError(error.errno, f"cannot start {program}: {error.strerror}")
 
 
 def _fork(
@@ -155,7 +163,7 @@ def _fork(
     memory: int,
     cpu: int,
 ) -> int:
-    """The slower way, for processes under limits: they are set between fork and exec."""
+    """Starts a process under limits, which are set between fork and exec; slower."""
     listen, tell = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -171,7 +179,7 @@ def _fork(
     if said:
         os.waitpid(pid, 0)
         number, _, text = said.partition(" ")
-        raise OSError(int(number), text)
+        raise _named(OSError(int(number), text), argv[0])
     return pid
 
 
