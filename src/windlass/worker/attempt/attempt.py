@@ -38,7 +38,11 @@ log = structlog.get_logger()
 
 
 class Attempt:
-    """Implements `JobContext` for its executor and `RunningAttempt` for the agent core."""
+    """Implements `JobContext` for its executor and `RunningAttempt` for the agent core.
+
+    Its log, processes and files are made when they are first needed: a short Python
+    function needs none of them.
+    """
 
     __slots__ = (
         "_asked",
@@ -49,7 +53,6 @@ class Attempt:
         "_executor",
         "_exited",
         "_files",
-        "_holder",
         "_log",
         "_mask",
         "_message",
@@ -98,11 +101,10 @@ class Attempt:
         self._mask: Mask | None = None
         if spec.secrets:
             self._hold_secrets(spec)
-        self._holder = Holder(context.worker, context.incarnation, job, attempt)
         self._timers = Timers(assignment.timeout_ms, assignment.idle_timeout_ms, self._time_out)
-        self._log = AttemptLog(context, self._holder, self._mask, self._timers.note_activity)
-        self._processes = Processes(context.keeper, job, self._log.write, self._log.attach)
-        self._files = Files(context, self._holder)
+        self._log: AttemptLog | None = None
+        self._processes: Processes | None = None
+        self._files: Files | None = None
 
     def _hold_secrets(self, spec: AttemptSpec) -> None:
         secrets = self._context.secrets
@@ -122,7 +124,7 @@ class Attempt:
     @property
     def flushing(self) -> "asyncio.Task[None] | None":
         """The task that still sends the log of an attempt that has ended."""
-        return self._task if self._log.exists else None
+        return self._task if self._log is not None else None
 
     # What executors see
 
@@ -142,7 +144,7 @@ class Attempt:
     @property
     def scratch(self) -> Path:
         """A folder of the attempt's own; asking for it makes it."""
-        return self._files.made_folder()
+        return self._files_made().made_folder()
 
     @property
     def env(self) -> Mapping[str, str]:
@@ -174,11 +176,13 @@ class Attempt:
         if self._why is not None:
             raise Fenced("the attempt is being stopped")
         self._env.update(self._context.socket.admit(self.key, self.submit))
+        if self._processes is None:
+            self._processes = Processes(self._context.keeper, self.job, self.log, self._attach)
         return await self._processes.spawn(
             argv,
             self._env,
             whole=env,
-            cwd=self._files.folder() if cwd is None else cwd,
+            cwd=self._files_made().folder() if cwd is None else cwd,
             make=cwd is None,
             stdin=stdin,
             limits=limits,
@@ -188,7 +192,7 @@ class Attempt:
     async def measured(self, duration_ms: int) -> None:
         """Reports how long the media is; if nobody answers, the old timeout stays."""
         try:
-            timeout_ms = await self._context.gateway.measured(self._holder, duration_ms)
+            timeout_ms = await self._context.gateway.measured(self._holder(), duration_ms)
         except WindlassError as error:
             log.info("duration_not_told", job=self.job, reason=error.message)
             return
@@ -196,10 +200,10 @@ class Attempt:
             self._timers.change_timeout(timeout_ms)
 
     def log(self, data: bytes) -> None:
-        self._log.write(data)
+        self._log_made().write(data)
 
     def log_full(self, resume: Callable[[], None]) -> bool:
-        return self._log.full(resume)
+        return self._log is not None and self._log.full(resume)
 
     def progress(self, value: Any) -> None:
         self._timers.note_activity()
@@ -207,16 +211,16 @@ class Attempt:
             value = self._mask.value(value)
         if self._progress is None:
             context = self._context
-            self._progress = Progress(context.gateway, self._holder, context.clock)
+            self._progress = Progress(context.gateway, self._holder(), context.clock)
         self._progress.tell(value)
 
     async def fetch(self, job: int, artifact: str, path: str) -> None:
         """Places an artifact of another job at `path` in the scratch directory."""
-        await self._files.fetch(job, artifact, path)
+        await self._files_made().fetch(job, artifact, path)
 
     async def upload(self, patterns: Sequence[str]) -> None:
         """Uploads the files of the scratch directory that match, before `run` returns."""
-        await self._files.upload(patterns, self._note_missing)
+        await self._files_made().upload(patterns, self._note_missing)
 
     def _note_missing(self, pattern: str) -> None:
         self.log(f"[windlass] no file matches the artifact {pattern}\n".encode())
@@ -226,7 +230,7 @@ class Attempt:
         self._asked += 1
         context = self._context
         return await children.submit(
-            context.gateway, context.clock, self._holder, request, self._asked
+            context.gateway, context.clock, self._holder(), request, self._asked
         )
 
     # Stopping
@@ -238,7 +242,8 @@ class Attempt:
         self._why = why
         self._message = message
         grace = 0 if why == "lost" else self._context.grace_ms
-        self._processes.stop(grace)
+        if self._processes is not None:
+            self._processes.stop(grace)
         if self._stopping is not None:
             self._stopping.set()
         if not self._over:
@@ -275,14 +280,14 @@ class Attempt:
         if self._over or self._task is not None:
             return
         self._exited = self._why is None
-        if self._log.exists:
-            self._task = asyncio.get_running_loop().create_task(self._settle_logged(result))
-        else:
+        if self._log is None:
             self._end(self._conclude(result))
+        else:
+            self._task = asyncio.get_running_loop().create_task(self._settle_logged(result))
 
     async def _settle_logged(self, result: Result) -> None:
         try:
-            await self._log.known()
+            await self._log_known()
         finally:
             self._end(self._conclude(result))
         await self._finish_log()
@@ -290,13 +295,22 @@ class Attempt:
     def _end(self, report: Report | None) -> None:
         self._over = True
         self._timers.cancel()
-        self._processes.stop(0)
+        processes = self._processes
+        if processes is not None:
+            processes.stop(0)
         self._context.socket.dismiss(self.key)
-        self._files.give_back(self._processes.left_files)
+        if self._files is not None:
+            self._files.give_back(processes is not None and processes.left_files)
         self._done(self, report)
 
+    async def _log_known(self) -> None:
+        if self._log is not None:
+            await self._log.known()
+
     async def _finish_log(self) -> None:
-        await self._log.finish(self._processes.peak_memory, lost=self._why == "lost")
+        if self._log is not None:
+            peak = 0 if self._processes is None else self._processes.peak_memory
+            await self._log.finish(peak, lost=self._why == "lost")
 
     async def _execute(self) -> Result:
         """Runs the executor; turns what it raises into a result."""
@@ -309,15 +323,15 @@ class Attempt:
         except Exception as error:
             if not isinstance(error, WindlassError | OSError):
                 log.exception("executor_failed", task=self._executor.task, job=self.job)
-            return result_of(error, ran=bool(self._processes))
+            return result_of(error, ran=self._processes is not None)
         self._exited = self._why is None
-        await self._log.known()
+        await self._log_known()
         return result
 
     def _conclude(self, result: Result) -> Report | None:
         """Returns what the server is told."""
-        failed = result.outcome != "completed"
-        if self._processes.fenced or (failed and self._context.fenced()):
+        fenced = self._processes is not None and self._processes.fenced
+        if fenced or (result.outcome != "completed" and self._context.fenced()):
             self._exited = False
             self.stop("released", UNANSWERED)
         if self._why is None or self._exited:
@@ -329,3 +343,22 @@ class Attempt:
         return Finished(
             *self.key, outcome=self._why, exit_code=result.exit_code, message=self._message
         )
+
+    # Parts
+
+    def _holder(self) -> Holder:
+        return Holder(self._context.worker, self._context.incarnation, self.job, self.attempt)
+
+    def _log_made(self) -> AttemptLog:
+        if self._log is None:
+            active = self._timers.note_activity
+            self._log = AttemptLog(self._context, self._holder(), self._mask, active)
+        return self._log
+
+    def _attach(self, fd: int) -> None:
+        self._log_made().attach(fd)
+
+    def _files_made(self) -> Files:
+        if self._files is None:
+            self._files = Files(self._context, self._holder())
+        return self._files

@@ -28,9 +28,6 @@ class Processes:
         self._on_pipe = on_pipe
         self._started: list[KeptProcess] = []
 
-    def __bool__(self) -> bool:
-        return bool(self._started)
-
     async def spawn(
         self,
         argv: Sequence[str],

@@ -45,6 +45,7 @@ def test_a_program_that_is_not_there_is_a_matter_of_configuration(tmp_path: Path
                 record = await rig.ended(await rig.submit(*argv))
                 assert state_of(record) == "failed"
                 assert FAILURE_BY_CODE[record.failure] == "configuration"
+                assert argv[0] in (record.message or "")
 
     play(tmp_path, scene)
 

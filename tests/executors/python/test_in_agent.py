@@ -70,6 +70,7 @@ def test_a_blocking_function_does_not_hold_up_the_agent(tmp_path: Path) -> None:
 def test_a_function_that_takes_too_long_times_out(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         async with agent(rig):
+            await rig.ended(await submit(rig, "add", 1))  # a process is ready
             job = await submit(rig, "sleep_and_clean_up", timeout_ms=1_500, max_retries=0)
             record = await rig.ended(job)
             assert (state_of(record), FAILURE_BY_CODE[record.failure]) == ("failed", "timeout")
