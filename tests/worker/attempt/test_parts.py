@@ -166,7 +166,8 @@ def test_a_folder_is_used_again_unless_something_was_left_in_it(tmp_path: Path) 
 
 def test_files_that_match_are_uploaded_and_missing_patterns_are_told(tmp_path: Path) -> None:
     async def main() -> None:
-        stored, missing = MemoryFiles(), []
+        stored = MemoryFiles()
+        missing: list[str] = []
         files = Files(context(tmp_path, stored, []), HOLDER)
         (files.made_folder() / "out.txt").write_text("hello")
         await files.upload(["*.txt", "*.log"], missing.append)
