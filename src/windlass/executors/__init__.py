@@ -37,7 +37,7 @@ log = structlog.get_logger()
 
 
 def load_kinds(imports: Iterable[str] = ()) -> dict[str, TaskKind]:
-    """What servers know of tasks, by name: the built-in ones and those of other packages.
+    """Returns what servers know of tasks, by name: the built-in ones and those of other packages.
 
     `imports` are modules whose named functions are known as well.
     """
@@ -90,7 +90,7 @@ def add_named(executors: dict[str, Executor]) -> None:
 
 
 def _load(point: EntryPoint) -> Any:
-    """What an entry point names; None if it cannot be loaded."""
+    """Returns what an entry point names; None if it cannot be loaded."""
     try:
         return point.load()
     except Exception:

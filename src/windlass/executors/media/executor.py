@@ -23,7 +23,7 @@ class MediaExecutor:
     task = "media"
 
     async def run(self, context: JobContext) -> Result:
-        """Convert as the job's arguments say."""
+        """Converts as the job's arguments say."""
         args = read_args(context.args)
         tool = args.tool
         if tool == "auto":

@@ -27,7 +27,7 @@ _PROGRESS: Final = re.compile(rb"[a-z_0-9]+=\s*\S*\s*")
 
 
 def find_ffmpeg() -> str | None:
-    """The program: on the PATH, else the one that the package imageio-ffmpeg brings."""
+    """Returns the program: on the PATH, else the one that the package imageio-ffmpeg brings."""
     found = shutil.which("ffmpeg")
     if found is not None:
         return found
@@ -55,7 +55,7 @@ class FfmpegExecutor:
 
 
 async def transcode(context: JobContext, args: FfmpegArgs) -> Result:
-    """Run ffmpeg with these arguments and keep its output."""
+    """Runs ffmpeg with these arguments and keeps its output."""
     program = find_ffmpeg()
     if program is None:
         return missing("ffmpeg", "install it, or the Python package imageio-ffmpeg")
@@ -84,7 +84,7 @@ async def transcode(context: JobContext, args: FfmpegArgs) -> Result:
 
 
 def _limit_ms(options: list[str]) -> int | None:
-    """How long `-t` lets the output become, where it is given in seconds."""
+    """Returns how long `-t` lets the output become, where it is given in seconds."""
     for option, value in pairwise(options):
         if option == "-t" and re.fullmatch(r"\d+(\.\d+)?", value):
             return int(float(value) * 1000)
@@ -92,7 +92,7 @@ def _limit_ms(options: list[str]) -> int | None:
 
 
 def _without_command(report: str) -> str:
-    """A report without its head, which repeats the command line."""
+    """Returns a report without its head, which repeats the command line."""
     head, found, rest = report.partition("Command line:\n")
     return rest.partition("\n")[2] if found else head
 

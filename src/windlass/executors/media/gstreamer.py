@@ -28,7 +28,7 @@ _PERCENT: Final = re.compile(rb"\((\d+(?:\.\d+)?) ?%\)")
 
 
 def find_gstreamer() -> str | None:
-    """The program, if this worker has it."""
+    """Returns the program, if this worker has it."""
     return shutil.which(PROGRAM)
 
 
@@ -38,7 +38,7 @@ class GstreamerExecutor:
     task = "gstreamer"
 
     async def run(self, context: JobContext) -> Result:
-        """Run the pipeline of the job's arguments."""
+        """Runs the pipeline of the job's arguments."""
         args = read_args(context.args)
         declared = read_duration(args.duration, "args.duration")
         ffmpeg = find_ffmpeg()
@@ -59,7 +59,7 @@ def _uri(context: JobContext, source: str) -> str:
 
 
 async def launch(context: JobContext, args: GstreamerArgs) -> Result:
-    """Run a pipeline and keep the files it is to leave."""
+    """Runs a pipeline and keeps the files it is to leave."""
     program = find_gstreamer()
     if program is None:
         return missing("gst-launch-1.0", "install gstreamer1.0-tools and its plug-ins")

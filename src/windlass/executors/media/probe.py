@@ -19,7 +19,7 @@ _DURATION: Final = re.compile(r"^  Duration: (\d+):(\d\d):(\d\d(?:\.\d+)?)", re.
 async def learn_duration(
     context: JobContext, declared_ms: int | None, probes: Sequence[list[str]]
 ) -> int | None:
-    """The duration of the longest input; if nobody knew it before, the timeout follows.
+    """Returns the duration of the longest input; if nobody knew it before, the timeout follows.
 
     `probes` are commands that tell of one input each. Live work has no end to know.
     """
@@ -40,7 +40,7 @@ def ffmpeg_probe(program: str, options: Sequence[str]) -> list[str]:
 
 
 def uri_probe(uri: str, ffmpeg: str | None) -> list[list[str]]:
-    """How a worker that may have either tool finds out about one address; none if it cannot."""
+    """Returns the commands that probe one address, with whichever tool is installed."""
     discoverer = shutil.which(DISCOVERER)
     if discoverer is not None:
         return [[discoverer, "--timeout", str(int(PROBE_S)), uri]]
@@ -61,7 +61,7 @@ async def _probe(context: JobContext, argv: list[str]) -> int | None:
 
 
 def find_duration(report: str) -> int | None:
-    """How long the longest input is, in milliseconds, as ffmpeg and GStreamer write it."""
+    """Returns how long the longest input is, in milliseconds, as ffmpeg and GStreamer write it."""
     found = [
         int((int(hours) * 3600 + int(minutes) * 60 + float(seconds)) * 1000)
         for hours, minutes, seconds in _DURATION.findall(report)

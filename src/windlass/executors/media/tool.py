@@ -80,7 +80,7 @@ async def _read_lines(context: JobContext, process: Process, hear: Callable[[byt
 
 
 async def place_source(context: JobContext, source: str | Source, number: int) -> str:
-    """Where a program finds an input; an artifact is fetched first."""
+    """Returns where a program finds an input; an artifact is fetched first."""
     given = check_source(source, f"args.inputs[{number}]")
     if given.url is not None:
         plain = given.format != "lavfi" and scheme_of(given.url) is None
@@ -98,7 +98,7 @@ async def place_source(context: JobContext, source: str | Source, number: int) -
 
 
 def tail_of(path: Path) -> str:
-    """The end of a file that a tool wrote; nothing if it wrote none."""
+    """Returns the end of a file that a tool wrote; nothing if it wrote none."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, 2)
@@ -109,7 +109,7 @@ def tail_of(path: Path) -> str:
 
 
 def failed(tool: str, end: Exit, said: str) -> Result:
-    """The result of a tool that ended badly, by its exit and what it said."""
+    """Returns the result of a tool that ended badly, by its exit and what it said."""
     if end.out_of_memory:
         return _failed(FailureClass.RESOURCE, f"{tool} ran out of memory", end)
     if end.signal is not None:
@@ -126,6 +126,6 @@ def _failed(failure: FailureClass, message: str, end: Exit) -> Result:
 
 
 def missing(tool: str, remedy: str) -> Result:
-    """The result where a worker lacks the tool."""
+    """Returns the result where a worker lacks the tool."""
     message = f"{tool} is not installed on this worker: {remedy}"
     return Result(outcome="failed", failure=FailureClass.CONFIGURATION, message=message)

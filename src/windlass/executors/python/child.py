@@ -118,7 +118,7 @@ class Server:
         self._shadowed: dict[str, str | None] = {}  # what secrets took the place of
 
     def serve(self) -> None:
-        """Take calls until the queue is closed or this process is to end."""
+        """Takes calls until the queue is closed or this process is to end."""
         signal.signal(signal.SIGTERM, self._terminate)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         self._send(Ready())
@@ -156,7 +156,7 @@ class Server:
         return call
 
     def _look_out(self) -> bytes:
-        """The next packet, which is said to come soon: for a moment, sleep does not pay."""
+        """Returns the next packet, which comes soon: for a moment, sleep does not pay."""
         until = time.monotonic() + LOOK_OUT_S
         while time.monotonic() < until:
             try:
@@ -209,7 +209,7 @@ class Server:
         self._shadowed = {}
 
     def _flush(self) -> None:
-        """Wait until the executor has read this job's output: what follows is another's."""
+        """Waits until the executor has read this job's output: what follows is another's."""
         try:
             sys.stdout.flush()
             sys.stderr.flush()

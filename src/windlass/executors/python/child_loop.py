@@ -37,7 +37,7 @@ PIECE: Final = 262_144
 
 
 def serve(connection: socket.socket) -> None:
-    """Run what comes over the connection until it is closed."""
+    """Runs what comes over the connection until it is closed."""
     loop = _new_loop()
     asyncio.set_event_loop(loop)
     loop.run_until_complete(_serve(connection))
@@ -194,7 +194,7 @@ class Outbox:
         self._lock = threading.Lock()
 
     def send(self, data: bytes) -> None:
-        """Send this, at once or as soon as it can be; blocks while too much waits."""
+        """Sends this, at once or as soon as it can be; blocks while too much waits."""
         with self._lock:
             self._waiting += data
             self._push()

@@ -56,7 +56,7 @@ class PythonExecutor:
         self._stops: set[asyncio.Task[None]] = set()
 
     def attach(self, spawn: Spawn, slots: int) -> None:
-        """Say how to start processes, through the keeper, and how many for plain functions.
+        """Says how to start processes, through the keeper, and how many for plain functions.
 
         Called once, in the loop, before the first job; the first processes start at once.
         """
@@ -73,13 +73,13 @@ class PythonExecutor:
         return self._pool.processes
 
     async def run(self, context: JobContext) -> Result:
-        """Call the function that the job names."""
+        """Calls the function that the job names."""
         return await self._follow(context, self._admit)
 
     async def call(
         self, context: JobContext, function: str, args: list[Any], kwargs: dict[str, Any]
     ) -> Result:
-        """Call a function whose path does not come from the job."""
+        """Calls a function whose path does not come from the job."""
         return await self._follow(
             context, lambda context: self._begin(context, function, args, kwargs)
         )
@@ -116,7 +116,7 @@ class PythonExecutor:
             (self._loop if self._was_async else self._pool).expect()
 
     async def close(self) -> None:
-        """End all processes, and with them what they run."""
+        """Ends all processes, and with them what they run."""
         if self._launcher is None:
             return
         for task in self._stops:
@@ -178,7 +178,7 @@ class PythonExecutor:
         self._stop_apart(job)
 
     def _stop_apart(self, job: Job) -> None:
-        """Stop a job, whether or not anybody waits for that any more."""
+        """Stops a job, whether or not anybody waits for that any more."""
         if job.stopped:
             return
         job.stopped = True

@@ -38,7 +38,7 @@ class Functions:
         self._found: dict[str, Found] = {}
 
     def find(self, path: str) -> Found:
-        """The marked function of this path; raises `Unfit`."""
+        """Returns the marked function of this path; raises `Unfit`."""
         found = self._found.get(path)
         if found is None:
             found = self._found[path] = _find(path)
@@ -72,7 +72,7 @@ def _import(name: str) -> object:
 
 
 def describe(error: BaseException) -> str:
-    """An exception in one line: its type and its message."""
+    """Returns an exception in one line: its type and its message."""
     kind = type(error)
     name = kind.__qualname__
     if kind.__module__ not in ("builtins", "__main__"):
@@ -85,7 +85,7 @@ def describe(error: BaseException) -> str:
 
 
 def ended(call: Call, value: object) -> Done | Failed:
-    """What to say of a call that returned `value`."""
+    """Returns what to say of a call that returned `value`."""
     if value is None:
         return Done(call.seq)
     try:
@@ -103,7 +103,7 @@ def _not_json(call: Call, why: str) -> Failed:
 
 
 def raised(call: Call, error: BaseException) -> Failed:
-    """What to say of a call that raised; the traceback goes to the log."""
+    """Returns what to say of a call that raised; the traceback goes to the log."""
     if isinstance(error, Unfit):
         return _misfit(call, str(error))
     if isinstance(error, Canceled):
@@ -125,7 +125,7 @@ def _misfit(call: Call, why: str) -> Failed:
 
 
 def failure_of(error: BaseException) -> FailureClass:
-    """The class of an exception, by its type alone."""
+    """Returns the class of an exception, by its type alone."""
     if isinstance(error, MemoryError):
         return FailureClass.RESOURCE
     if isinstance(error, TimeoutError):
@@ -143,7 +143,7 @@ def failure_of(error: BaseException) -> FailureClass:
 
 
 def _below(error: BaseException, name: str) -> BaseException:
-    """The error without the frames of the import machinery on top."""
+    """Returns the error without the frames of the import machinery on top."""
     frames = error.__traceback__
     while frames is not None and frames.tb_next is not None:
         where = frames.tb_frame.f_code.co_filename

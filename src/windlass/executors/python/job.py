@@ -105,14 +105,14 @@ class Job:
 
 
 def done_result(report: Done) -> Result:
-    """The result of a call that returned."""
+    """Returns the result of a call that returned."""
     if report.result is None:
         return COMPLETED
     return Result(result=_decode(report.result))
 
 
 def failed_result(job: Job, report: Failed) -> Result:
-    """The result of a call that raised, or was stopped."""
+    """Returns the result of a call that raised, or was stopped."""
     if report.failure != FailureClass.CANCELED:
         return Result(
             outcome="failed",
@@ -125,12 +125,12 @@ def failed_result(job: Job, report: Failed) -> Result:
 
 
 def lost(message: str) -> Result:
-    """The result of a call that was not at fault."""
+    """Returns the result of a call that was not at fault."""
     return Result(outcome="failed", failure=FailureClass.WORKER_LOST, message=message)
 
 
 def died_result(end: Exit, alone: bool) -> Result:
-    """The result of a call whose process died; whose fault it was shows only if `alone`."""
+    """Returns the result of a call whose process died; whose fault it was shows only if `alone`."""
     message = f"its process {exit_text(end)}"
     if end.out_of_memory:
         failure = FailureClass.RESOURCE

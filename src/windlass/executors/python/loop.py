@@ -36,11 +36,11 @@ class Loop:
         return bool(self._jobs)
 
     def jobs(self) -> Collection[Job]:
-        """Those that have not ended."""
+        """Returns those that have not ended."""
         return self._jobs.values()
 
     def add(self, job: Job) -> None:
-        """Run this call."""
+        """Runs this call."""
         self._jobs[job.call.seq] = job
         if self._child is not None:
             self._child.send(job.call)
@@ -53,7 +53,7 @@ class Loop:
             self._child.send(Expect())
 
     async def stop(self, job: Job) -> None:
-        """Cancel the call's task; one that goes on all the same takes its process with it."""
+        """Cancels the call's task; if it goes on all the same, ends its process."""
         job.stopped = True
         seq = job.call.seq
         if self._child is None:
@@ -67,7 +67,7 @@ class Loop:
             await self._child.life.stop()
 
     async def close(self) -> None:
-        """End the process."""
+        """Ends the process."""
         self._closed = True
         if self._starting is not None:
             await asyncio.wait((self._starting,))

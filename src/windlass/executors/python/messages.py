@@ -118,7 +118,7 @@ decode_reports: Final = msgspec.msgpack.Decoder(list[Report]).decode
 
 
 def frame(messages: list[Any]) -> bytes:
-    """The messages as one frame."""
+    """Returns the messages as one frame."""
     body = encode(messages)
     return len(body).to_bytes(4, "little") + body
 
@@ -130,7 +130,7 @@ class Frames:
         self._rest = b""
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The bodies that are complete with these bytes."""
+        """Returns the bodies that are complete with these bytes."""
         if self._rest:
             data = self._rest + data
         bodies: list[bytes] = []

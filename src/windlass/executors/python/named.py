@@ -23,7 +23,7 @@ class NamedFunction:
         self._python = python
 
     async def run(self, context: JobContext) -> Result:
-        """Call the function with the job's arguments."""
+        """Calls the function with the job's arguments."""
         call = read_call(context.args)
         return await self._python.call(context, self._path, call.args, call.kwargs)
 
@@ -32,7 +32,7 @@ class NamedFunction:
 
 
 def import_modules(names: Iterable[str]) -> None:
-    """Import these here, from the working directory too; raises `InvalidInput`."""
+    """Imports these here, from the working directory too; raises `InvalidInput`."""
     for name in names:
         if os.getcwd() not in sys.path and "" not in sys.path:
             sys.path.insert(0, os.getcwd())
@@ -44,7 +44,7 @@ def import_modules(names: Iterable[str]) -> None:
 
 
 def named_kinds(reserved: Iterable[str]) -> dict[str, FunctionTask]:
-    """What is known of the named functions this process has imported."""
+    """Returns what is known of the named functions this process has imported."""
     return {
         name: FunctionTask(name, inspect.signature(function)) for name, function in _named(reserved)
     }

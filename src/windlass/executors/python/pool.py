@@ -65,7 +65,7 @@ class Pool:
         return bool(self._waiting or self._sent)
 
     def jobs(self) -> Iterator[Job]:
-        """Those that have not ended."""
+        """Returns those that have not ended."""
         yield from self._sent.values()
         yield from self._waiting
 
@@ -74,7 +74,7 @@ class Pool:
         return len(self._children) + len(self._starting)
 
     def add(self, job: Job) -> None:
-        """Run this call as soon as a process is free."""
+        """Runs this call as soon as a process is free."""
         self._waiting.append(job)
         if self._sent:
             self._pump_soon()
@@ -92,12 +92,12 @@ class Pool:
                 pass  # Nobody takes what is sent, this least of all.
 
     def warm(self) -> None:
-        """Start the first processes."""
+        """Starts the first processes."""
         while self.processes < self._few and not self._closed:
             self._begin()
 
     def grow(self) -> None:
-        """Start more processes, if calls wait too long or nothing moves, and more may be."""
+        """Starts more processes, if calls wait too long or nothing moves, and more may be."""
         moved, self._moved = self._moved, False
         if self._starting or self._closed:
             return
@@ -110,7 +110,7 @@ class Pool:
             self._begin()
 
     async def stop(self, job: Job) -> None:
-        """End a call: take it back if it has not begun, else end its process."""
+        """Takes a call back if it has not begun; ends its process otherwise."""
         job.stopped = True
         seq = job.call.seq
         for _ in range(STOP_TRIES):
@@ -127,7 +127,7 @@ class Pool:
         job.settle(lost("no process knows of it"))
 
     async def close(self) -> None:
-        """End all processes."""
+        """Ends all processes."""
         self._closed = True
         if self._starting:
             await asyncio.wait(self._starting)
@@ -229,7 +229,7 @@ class Pool:
         return job in found
 
     def _recall(self) -> list[Job]:
-        """Take every call out of the queue that no process has taken."""
+        """Takes every call out of the queue that no process has taken."""
         found: list[Job] = []
         while True:
             try:

@@ -83,7 +83,7 @@ class ProcessLauncher:
         self.calls.setblocking(False)
 
     async def start(self, mode: Mode, owner: Owner) -> "Child":
-        """Start a process, which may take more than one try; raises `NotStarted`."""
+        """Starts a process, which may take more than one try; raises `NotStarted`."""
         why = ""
         for _ in range(START_TRIES):
             try:
@@ -123,7 +123,7 @@ class ProcessLauncher:
                 expected.set_result(connection)
 
     def close(self) -> None:
-        """Let go of everything; the processes have ended."""
+        """Lets go of everything; the processes have ended."""
         if self._accepting is not None:
             self._accepting.cancel()
         for end in (self._listener, self.calls, self.taken):
@@ -185,7 +185,7 @@ class Child(asyncio.Protocol):
     async def greet(
         cls, life: Life, connection: socket.socket, queue: socket.socket, owner: Owner
     ) -> "Child":
-        """Hand a connected process its queue, its page and the pipe for its output."""
+        """Hands a connected process its queue, its page and the pipe for its output."""
         with tempfile.TemporaryFile() as file:
             file.truncate(PAGE_BYTES)
             page = memoryview(mmap.mmap(file.fileno(), PAGE_BYTES)).cast("Q")
@@ -205,13 +205,13 @@ class Child(asyncio.Protocol):
         return int(self._page[CURRENT])
 
     def mark_stopped(self, seq: int) -> bool:
-        """Tell it to give up a call; False if it is past it and must not be killed for it."""
+        """Tells it to give up a call; False if it is past it and must not be killed for it."""
         self._page[STOPPED] = seq
         os.getppid()  # a system call between the write and the read keeps their order
         return self.current == seq
 
     def send(self, order: object) -> None:
-        """Say this with everything else that is said in this turn of the loop."""
+        """Sends a message, together with all others of this turn of the loop."""
         if not self._orders:
             self._loop.call_soon(self._flush)
         self._orders.append(order)
@@ -222,7 +222,7 @@ class Child(asyncio.Protocol):
             self._transport.write(frame(orders))
 
     def read_output(self) -> bool:
-        """Pass on some of what it has written; False if there was nothing."""
+        """Passes on some of its output; False if there was none."""
         seq = self.current  # before the read: once all is read, it may go on to the next call
         try:
             data = os.read(self._output, READ)
@@ -241,13 +241,13 @@ class Child(asyncio.Protocol):
             self._loop.remove_reader(self._output)
 
     def resume_output(self) -> None:
-        """Read on."""
+        """Reads on."""
         if self._output >= 0 and self._page[HELD]:
             self._page[HELD] = 0
             self._loop.add_reader(self._output, self.read_output)
 
     def hold_reports(self) -> None:
-        """Read nothing of what it says until as many `resume_reports` have come."""
+        """Reads none of its reports until as many `resume_reports` have come."""
         self._holds += 1
         if self._holds == 1 and self._transport is not None:
             self._transport.pause_reading()
@@ -285,7 +285,7 @@ class Child(asyncio.Protocol):
 
 
 def exit_text(end: Exit) -> str:
-    """How a process ended, for a sentence that begins with it."""
+    """Returns how a process ended, for a sentence that begins with it."""
     if end.out_of_memory:
         return "ran out of memory"
     if end.signal is not None:

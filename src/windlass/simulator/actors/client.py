@@ -44,7 +44,7 @@ class Client:
         self._numbered = 0
 
     async def run(self, until: float) -> None:
-        """Submit everything, do this and that with it, until the given time."""
+        """Submits everything, and does this and that with it, until the given time."""
         actions: list[Callable[[], Any]] = [
             self._submit_batch, self._submit_workflow, self._submit_keyed, self._add_to_workflow,
             self._cancel, self._cancel, self._retry, self._retry, self._unblock, self._adjust,
@@ -60,13 +60,13 @@ class Client:
             await self._submit_batch()
 
     async def keep_retrying(self, until: float) -> None:
-        """Retry by hand whatever ends badly, soon after it did."""
+        """Retries by hand whatever ends badly, soon after it did."""
         while self._world.loop.time() < until:
             await self._retry()
             await self._world.clock.sleep_ms(self._world.between(50, 1_500))
 
     async def ask(self, request: Callable[[Any], Any]) -> Any:
-        """The answer, or the error that came, or None if nobody answered."""
+        """Returns the answer, or the error that came, or None if nobody answered."""
         server = self._world.chance.choice(self._servers)
         try:
             return await self._network.ask(self.name, server, request, PATIENCE_MS)
@@ -153,7 +153,7 @@ class Client:
                     return
 
     async def _predecessors(self, job: int) -> list[int]:
-        """The jobs whose place this one took."""
+        """Returns the jobs whose place this one took."""
         rows = {row.facts.id: row.facts for row in await self._jobs()}
         chain: list[int] = []
         while job in rows and rows[job].supersedes:
@@ -162,7 +162,7 @@ class Client:
         return chain
 
     async def _jobs(self) -> tuple[JobRecord, ...]:
-        """All jobs, as an onlooker sees them; none while the store is closed."""
+        """Returns all jobs, as an onlooker sees them; none while the store is closed."""
         try:
             return (await self._stores.view.snapshot()).jobs
         except StoreUnavailable:
@@ -239,7 +239,7 @@ class Client:
     # Operating
 
     async def _some_job(self, *states: State | None) -> int:
-        """A job in one of these states (None: open), else any."""
+        """Returns a job in one of these states (None: open), else any."""
         codes = [0 if state is None else state.code for state in states]
         fitting = [row.facts.id for row in await self._jobs() if row.facts.state in codes]
         known = fitting or self.acknowledged or [1]

@@ -40,7 +40,7 @@ class Server:
         self._tickers: list[Ticker[Any]] = []
 
     async def start(self) -> None:
-        """Open the store and run an engine over it, trying until the store answers."""
+        """Opens the store and runs an engine over it, trying until the store answers."""
         inner = await self._open_store()
         self.context = copy_context()
         owner = object()
@@ -70,7 +70,7 @@ class Server:
         self.engine = engine
 
     def crash(self) -> None:
-        """Kill −9: every task ends where it stands, and the engine never writes again."""
+        """Kills it (kill −9): every task ends at once, and the engine never writes again."""
         self.engine = None
         if self._store is not None:
             self._store.die()
@@ -83,7 +83,7 @@ class Server:
                 task.cancel()
 
     def restart(self) -> None:
-        """Begin again, if it is down."""
+        """Begins again, if it is down."""
         if self.engine is None and self._store is None:
             self._world.spawn(self.start())
 
@@ -92,7 +92,7 @@ class Server:
         self._world.after(self._world.between(100, 8_000), self.restart)
 
     async def stop(self) -> None:
-        """Stop as a server does on SIGTERM."""
+        """Stops as a server does on SIGTERM."""
         if self.engine is None:
             return
         for ticker in self._tickers:

@@ -41,7 +41,7 @@ def find_missing(snapshot: Snapshot, acknowledged: Iterable[int]) -> list[Violat
 
 
 async def hash_log(tx: Tx) -> tuple[int, str]:
-    """How many events there are, and a hash of all their columns."""
+    """Returns how many events there are, and a hash of all their columns."""
     digest = hashlib.sha256()
     count = after = 0
     while chunk := await tx.log.read(after, CHUNK):

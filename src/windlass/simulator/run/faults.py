@@ -24,7 +24,7 @@ class Trouble:
         self._operator = operator
 
     def plan(self) -> None:
-        """Put every fault at a moment of the troubled time."""
+        """Puts every fault at a moment of the troubled time."""
         troubles = (
             self._crash_agent, self._crash_agent, self._pause_agent, self._pause_agent,
             self._drain_agent, self._stop_agent,

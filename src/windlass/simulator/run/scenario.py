@@ -30,7 +30,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
 
 
 def draw(seed: int, jobs: int | None = None) -> Scenario:
-    """The scenario of a seed; `jobs` overrides how many are submitted."""
+    """Returns the scenario of a seed; `jobs` overrides how many are submitted."""
     # A generator of its own, so that a change of the fleet does not change the weather.
     chance = random.Random(f"scenario {seed}")
     store: StoreKind = "sqlite" if chance.random() < 0.35 else "memory"

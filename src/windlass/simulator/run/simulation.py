@@ -75,7 +75,7 @@ def run_scenario(seed: int, scenario: Scenario) -> Result:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """What the engine logs would be stamped with real time, and nobody reads it."""
+    """Silences the log of the engine: it would carry real times, and nobody reads it."""
     before = structlog.get_config()
     nothing = structlog.make_filtering_bound_logger(logging.CRITICAL)
     structlog.configure(wrapper_class=nothing)
@@ -152,7 +152,7 @@ class _Run:
             agent.start(takeover=True)
 
     async def _settle(self) -> None:
-        """Let the operator clear what waits for one, until all jobs have ended."""
+        """Lets the operator clear what waits for one, until all jobs have ended."""
         if self._scenario.slow_operator:
             await self._world.clock.sleep_ms(HOUR_MS)
         end = self._world.loop.time() + CALM_LIMIT_MS / 1000
@@ -164,7 +164,7 @@ class _Run:
             await self._world.clock.sleep_ms(LOOK_MS)
 
     async def _operate(self, snapshot: Snapshot) -> None:
-        """Resume queues, enable workers, accept what waits for an operator."""
+        """Resumes queues, enables workers and accepts what waits for an operator."""
         online, first = WorkerStatus.ONLINE, self._agents[0].traits.name
         steps: list[Request] = [
             partial(Engine.resume, queue=row.name)

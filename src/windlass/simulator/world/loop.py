@@ -81,7 +81,7 @@ class _Timeline:
         self._turns = 0  # since time last passed
 
     def select(self, timeout: float | None) -> list[object]:
-        """Let `timeout` seconds pass at once."""
+        """Lets `timeout` seconds pass at once."""
         if timeout is None:
             raise IdleLoopError("expected something to be planned, the simulation is stuck")
         if timeout > 0:

@@ -60,13 +60,13 @@ class Call:
         self._tasks.append(task)
 
     def give(self, answer: Any) -> None:
-        """Hand over the answer."""
+        """Hands over the answer."""
         if self._answer is not None:
             take, self._answer = self._answer, None
             take(answer)
 
     def hang_up(self) -> None:
-        """Wait no longer; the server may notice that, and stop."""
+        """Waits no longer; the server may notice that, and stop."""
         if self._answer is None:
             return
         self._answer = None
@@ -84,12 +84,12 @@ class Network:
         self._cut: dict[tuple[str, str], float] = {}  # (from, to) → until when
 
     def cut(self, source: str, target: str, duration_ms: int) -> None:
-        """Lose everything in this one direction for a while."""
+        """Loses everything in this one direction for a while."""
         self._world.faults["partition"] += 1
         self._cut[source, target] = self._world.loop.time() + duration_ms / 1000
 
     def heal(self) -> None:
-        """End all partitions."""
+        """Ends all partitions."""
         self._cut.clear()
 
     def misses_hang_up(self) -> bool:
@@ -97,7 +97,7 @@ class Network:
         return self._world.fault("hang_up_unnoticed", self._weather.hang_up_unnoticed)
 
     def call(self, source: str, server: Target, request: Request, answer: Answer) -> Call:
-        """Send a request; `answer` gets the reply or the error, or is never called."""
+        """Sends a request; `answer` gets the reply or the error, or is never called."""
         call = Call(self, answer)
         if self._arrives(source, server.name, "request_lost", self._weather.lost):
             self._world.after(self._delay(), self._deliver, call, source, server, request)
@@ -106,7 +106,7 @@ class Network:
         return call
 
     async def ask(self, source: str, server: Target, request: Request, patience_ms: int) -> Any:
-        """The reply, for callers that wait for it; raises `Unreachable` if none comes."""
+        """Returns the reply, for callers that wait for it; raises `Unreachable` if none comes."""
         replied: asyncio.Future[Any] = self._world.loop.create_future()
         call = self.call(source, server, request, lambda reply: _settle(replied, reply))
         timer = self._world.after(patience_ms, _settle, replied, Unreachable("no reply"))

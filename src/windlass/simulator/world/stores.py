@@ -24,7 +24,7 @@ class Stores:
         self.view: Store = self._memory
 
     def opener(self, server: str) -> Callable[[], Awaitable[Store]]:
-        """How an engine of this server gets its handle."""
+        """Returns how an engine of this server gets its handle."""
 
         async def open_store() -> Store:
             if self._kind == "sqlite":

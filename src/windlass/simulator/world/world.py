@@ -67,11 +67,11 @@ class World:
         return self.loop.call_later(delay_ms / 1000, call, *args, context=self._nobody)
 
     def spawn(self, work: Any) -> "asyncio.Task[Any]":
-        """Run a coroutine beside the others."""
+        """Runs a coroutine beside the others."""
         return self.loop.create_task(work)
 
     def found(self, invariant: str, message: str, job: int = 0) -> None:
-        """Note a violation."""
+        """Notes a violation."""
         self.violations.append(Violation(invariant, message, job))
 
     def _task_ended(self, task: "asyncio.Task[Any]") -> None:

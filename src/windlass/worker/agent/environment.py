@@ -15,7 +15,7 @@ KEPT_STARTS: Final = ("LC_", "CUDA_", "NVIDIA_", "GST_")
 def job_environment(
     environ: Mapping[str, str], marker: Mapping[str, str], more: Iterable[str] = ()
 ) -> dict[str, str]:
-    """The environment every job starts from; `more` names variables to pass on as well."""
+    """Returns the environment every job starts from; `more` names variables to pass on as well."""
     named = KEPT.union(more)
     kept = {
         name: value

@@ -52,7 +52,7 @@ TOOLS: Final = (
 
 
 def quick_facts() -> dict[str, Any]:
-    """What is known without asking anyone."""
+    """Returns what is known without asking anyone."""
     return {
         "system:architectures": [architecture_of(platform.machine())],
         "system:cpus": len(os.sched_getaffinity(0)),
@@ -69,7 +69,7 @@ def architecture_of(machine: str) -> str:
 
 
 async def gather() -> dict[str, Any]:
-    """Everything: the quick facts, GPUs, versions of tools, encoders of ffmpeg."""
+    """Returns everything: the quick facts, GPUs, versions of tools, encoders of ffmpeg."""
     facts = quick_facts()
     # One after the other: a fleet that starts must not burden its machines.
     dpkg = await _ask("dpkg", "--print-architecture")
@@ -102,7 +102,7 @@ async def _version(tool: Tool) -> str | None:
 
 
 async def _ask(program: str, *arguments: str) -> str | None:
-    """What a program prints; None if it is not there, fails or takes too long."""
+    """Returns what a program prints; None if it is not there, fails or takes too long."""
     path = shutil.which(program)
     if path is None:
         return None

@@ -51,7 +51,7 @@ class StateDirectory:
         return str(self.path)
 
     def remember(self, memory: Memory) -> None:
-        """Keep this for the next start."""
+        """Keeps this for the next start."""
         if memory == self.memory:
             return
         fresh = self.path / "memory.new"
@@ -67,12 +67,12 @@ class StateDirectory:
         return recall(self.path)
 
     def close(self) -> None:
-        """Let go of the lock."""
+        """Lets go of the lock."""
         os.close(self._lock)
 
 
 def recall(path: Path) -> Memory:
-    """What the last agent of a directory left; nothing if there was none."""
+    """Reads what the last agent of a directory remembered; empty if there was none."""
     try:
         return msgspec.json.decode((path / "memory").read_bytes(), type=Memory)
     except (OSError, msgspec.DecodeError):

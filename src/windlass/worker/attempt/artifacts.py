@@ -12,7 +12,7 @@ CHUNK = 1 << 20
 
 
 def matching(folder: Path, pattern: str) -> list[tuple[str, Path]]:
-    """The files below `folder` that match; nothing outside of it, whatever links say."""
+    """Returns the files below `folder` that match; nothing outside of it, whatever links say."""
     root = folder.resolve()
     found = []
     for path in sorted(folder.glob(pattern)):
@@ -25,14 +25,14 @@ def matching(folder: Path, pattern: str) -> list[tuple[str, Path]]:
 async def send(
     gateway: AttemptGateway, holder: Holder, name: str, path: Path, clock: Clock
 ) -> None:
-    """Hash a file and upload it."""
+    """Hashes a file and uploads it."""
     digest = await hash_file(path, clock)
     kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
     await gateway.put_artifact(holder, name, path, digest, kind)
 
 
 async def hash_file(path: Path, clock: Clock) -> str:
-    """The SHA-256 of a file; the loop goes on between its pieces."""
+    """Returns the SHA-256 of a file; the loop goes on between its pieces."""
     digest = hashlib.sha256()
     with path.open("rb", buffering=0) as file:
         while piece := file.read(CHUNK):
@@ -42,7 +42,7 @@ async def hash_file(path: Path, clock: Clock) -> str:
 
 
 async def place(gateway: AttemptGateway, job: int, artifact: str, folder: Path, path: str) -> None:
-    """Download an artifact to `path` below `folder`."""
+    """Downloads an artifact to `path` below `folder`."""
     await gateway.get_artifact(job, artifact, _target(folder, path))
 
 

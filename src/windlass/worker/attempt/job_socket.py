@@ -69,7 +69,7 @@ class JobSocket:
         self._server: asyncio.AbstractServer | None = None
 
     def open(self) -> None:
-        """Listen; only this user's programs can connect."""
+        """Listens; only this user's programs can connect."""
         if len(os.fsencode(self._path)) > PATH_LIMIT:
             self._apart = Path(tempfile.mkdtemp(prefix="windlass-agent-"))
             self._path = self._apart / "agent.sock"
@@ -82,7 +82,7 @@ class JobSocket:
         asyncio.get_running_loop().add_reader(self._listener.fileno(), self._begin)
 
     def admit(self, key: Key, submit: Submit) -> dict[str, str]:
-        """What the programs of an attempt find in their environment."""
+        """Returns what the programs of an attempt find in their environment."""
         token = self._tokens.get(key)
         if token is None:
             token = self._tokens[key] = os.urandom(16).hex()
@@ -96,7 +96,7 @@ class JobSocket:
             del self._submits[token]
 
     async def close(self) -> None:
-        """Let go of everything."""
+        """Lets go of everything."""
         if self._serving is not None:
             self._serving.cancel()
             await asyncio.wait((self._serving,))

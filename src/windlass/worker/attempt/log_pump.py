@@ -93,7 +93,7 @@ class LogPump:
         return True
 
     def attach(self, fd: int) -> None:
-        """Read from this pipe from now on."""
+        """Reads from this pipe from now on."""
         os.set_blocking(fd, False)
         self._pipes[fd] = True
         self._ends.clear()
@@ -137,14 +137,14 @@ class LogPump:
             self._ends.set()
 
     async def drained(self, patience_ms: int) -> None:
-        """Wait until the pipes have ended; one that a stray process holds is cut off."""
+        """Waits until the pipes have ended; one that a stray process holds is cut off."""
         if self._pipes:
             timer = asyncio.get_running_loop().call_later(patience_ms / 1000, self._cut_off)
             await self._ends.wait()
             timer.cancel()
 
     async def known(self, patience_ms: int) -> None:
-        """Wait until the server has heard of the log.
+        """Waits until the server has heard of the log.
 
         Then nobody who follows the job takes the log's absence for its end.
         """
@@ -212,7 +212,7 @@ class LogPump:
         await self._end()
 
     async def _pause(self) -> None:
-        """Let a trickle gather, unless the job has ended."""
+        """Lets a trickle gather, unless the job has ended."""
         timer = asyncio.get_running_loop().call_later(PACE_MS / 1000, self._rush.set)
         await self._rush.wait()
         timer.cancel()

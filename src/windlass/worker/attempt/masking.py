@@ -20,13 +20,13 @@ class Mask:
         return Masker(self._secrets)
 
     def text(self, text: str) -> str:
-        """The text without secrets."""
+        """Returns the text without secrets."""
         masker = self.stream()
         data = text.encode("utf-8", "surrogatepass")
         return (masker.feed(data) + masker.flush()).decode("utf-8", "surrogatepass")
 
     def value(self, value: Any) -> Any:
-        """A JSON value without secrets, wherever in it they stand; numbers may be some too."""
+        """Returns a JSON value without secrets anywhere in it; a number may be one too."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
@@ -40,7 +40,7 @@ class Mask:
 
 
 def _forms(secrets: Iterable[str]) -> Iterable[bytes]:
-    """A secret, and each line of one that has several: programs often show one by one."""
+    """Yields each secret, and each line of one with several: programs often show single lines."""
     for secret in secrets:
         yield secret.encode("utf-8", "surrogateescape")
         lines = secret.splitlines()

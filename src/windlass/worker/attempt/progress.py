@@ -21,7 +21,7 @@ class Progress:
         self._task: asyncio.Task[None] | None = None
 
     def tell(self, value: Any) -> None:
-        """Send this soon, unless a newer value comes before."""
+        """Sends this soon, unless a newer value comes before."""
         self._values = [value]
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._send())

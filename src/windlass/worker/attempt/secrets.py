@@ -81,7 +81,7 @@ def load_secrets(
 
 
 def _read_folder(folder: Path) -> dict[Key, str]:
-    """A file for each secret; those in a folder of their own are for that namespace."""
+    """Reads one secret from each file; those in a subfolder are for that namespace."""
     try:
         entries = sorted(folder.iterdir())
     except OSError as error:

@@ -19,7 +19,7 @@ MARKS = ("user.delegate", "trusted.delegate")
 
 
 def find_cgroup(setting: str) -> str | None:
-    """The folder below which jobs get boxes; None if there is none. Raises `ValueError`."""
+    """Returns the folder below which jobs get boxes; None if there is none. Raises `ValueError`."""
     if setting == OFF:
         return None
     path = own_cgroup() if setting == AUTO else setting
@@ -31,7 +31,7 @@ def find_cgroup(setting: str) -> str | None:
 
 
 def own_cgroup() -> str | None:
-    """The folder of this process's own cgroup v2."""
+    """Returns the folder of this process's own cgroup v2."""
     mount = _mount_point()
     try:
         with open("/proc/self/cgroup") as file:
@@ -95,7 +95,7 @@ class Box:
                     pass
 
     def limit_memory(self, size: int) -> None:
-        """Let its processes have so much together, where this machine can hold them to it."""
+        """Lets its processes have so much together, where this machine can hold them to it."""
         if _write(f"{self.path}/memory.max", str(size)):
             _write(f"{self.path}/memory.swap.max", "0")
             _write(f"{self.path}/memory.oom.group", "1")
@@ -128,7 +128,7 @@ class Boxes:
 
     @contextmanager
     def inside(self) -> Iterator[Box | None]:
-        """A new box with this process in it: what it starts meanwhile is born there."""
+        """Enters a new box with this process: what it starts meanwhile is born there."""
         self._made += 1
         box = Box(f"{self._folder}/{self._made}")
         try:
@@ -146,13 +146,13 @@ class Boxes:
             self._go(self._home)
 
     def end(self, box: Box) -> None:
-        """Kill what is left in a box; it is removed when the kernel has let go of it."""
+        """Kills what is left in a box; it is removed when the kernel has let go of it."""
         box.kill()
         self._emptying.append(box)
         self.tidy()
 
     def tidy(self) -> bool:
-        """Remove the boxes that have become empty; whether any is left."""
+        """Removes the boxes that have become empty; whether any is left."""
         self._emptying = [box for box in self._emptying if not box.remove()]
         return bool(self._emptying)
 
@@ -168,7 +168,7 @@ class Boxes:
             Box(path).remove()
 
     def _go(self, path: str) -> None:
-        """Move this process; one that cannot leave a job's box must not go on to kill it."""
+        """Moves this process; one that cannot leave a job's box must not go on to kill it."""
         if not _write(f"{path}/cgroup.procs", "0"):
             raise OSError(f"cannot move to {path}")
 

@@ -67,7 +67,7 @@ class KeeperClient:
         return 0 if self._process is None else self._process.pid
 
     def start(self) -> None:
-        """Start the keeper's process."""
+        """Starts the keeper's process."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         ours.setblocking(False)
         here = Path(__file__).parent.parent

@@ -389,7 +389,7 @@ class Keeper:
 
 
 def _wake_on_children() -> int:
-    """A descriptor that becomes readable when a child has ended."""
+    """Returns a descriptor that becomes readable when a child has ended."""
     read, write = os.pipe()
     os.set_blocking(read, False)
     os.set_blocking(write, False)
@@ -399,7 +399,7 @@ def _wake_on_children() -> int:
 
 
 def _enter(path: str, make: bool) -> None:
-    """Go to a folder, for the process that is started next; folders are used again."""
+    """Goes to a folder, for the process that is started next; folders are used again."""
     try:
         os.chdir(path)
     except FileNotFoundError:

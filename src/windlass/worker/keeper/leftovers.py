@@ -19,7 +19,7 @@ PAUSE_MS = 10
 
 
 async def kill_leftovers(record: Path, marker: str, clock: Clock, patience_ms: int) -> bool:
-    """Kill every process the record or the marker names; whether none is left."""
+    """Kills every process the record or the marker names; whether none is left."""
     noted = dict(_read(record))
     for _ in range(max(1, patience_ms // PAUSE_MS)):
         found = _find(noted, marker)
@@ -49,7 +49,7 @@ def _read(record: Path) -> Iterator[tuple[int, int]]:
 
 
 def _find(noted: dict[int, int], marker: str) -> list[Seen]:
-    """The keeper first, so that it starts nothing more."""
+    """Finds the processes to kill, the keeper first, so that it starts nothing more."""
     leaders = {pid for pid, at in noted.items() if _is_leader(pid, at)}
     mark = f"{MARKER}={marker}".encode()
     found = [

@@ -32,7 +32,7 @@ class Seen(NamedTuple):
 
 
 def look_at(pid: int) -> Seen | None:
-    """The process of this number; None if there is none, or only a zombie."""
+    """Returns the process of this number; None if there is none, or only a zombie."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
@@ -53,7 +53,7 @@ def all_processes() -> Iterator[Seen]:
 
 
 def environ_of(pid: int) -> list[bytes]:
-    """What a process was started with; nothing where that cannot be read."""
+    """Returns what a process was started with; nothing where that cannot be read."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             return file.read().split(b"\0")
@@ -62,7 +62,7 @@ def environ_of(pid: int) -> list[bytes]:
 
 
 def children_of(pid: int) -> list[int]:
-    """The children of a process that has one thread, or of its main thread."""
+    """Returns the children of a process that has one thread, or of its main thread."""
     try:
         with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:
             return [int(child) for child in file.read().split()]
@@ -71,7 +71,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def tree_of(pid: int) -> Iterator[int]:
-    """A process and all that descend from it."""
+    """Returns a process and all that descend from it."""
     yield pid
     for child in children_of(pid):
         yield from tree_of(child)
@@ -105,7 +105,7 @@ def out_of_memory_kills() -> int:
 
 
 def signal_group(pid: int, number: int) -> None:
-    """Send a signal to every member of a group, if there is one left."""
+    """Sends a signal to every member of a group, if there is one left."""
     try:
         os.killpg(pid, number)
     except (ProcessLookupError, PermissionError):

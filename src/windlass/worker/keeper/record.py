@@ -12,7 +12,7 @@ REWRITE_BYTES = 65_536
 
 
 def boot_id() -> bytes:
-    """Which start of the machine this is."""
+    """Returns which start of the machine this is."""
     try:
         with open("/proc/sys/kernel/random/boot_id", "rb") as file:
             return file.read().strip()
@@ -35,7 +35,7 @@ class Record:
         self._lines.append(b"%d %d\n" % (pid, int(boottime() * 1000)))
 
     def write(self, live: Iterable[int]) -> None:
-        """Write what was noted; begin anew, with the groups that live, when it has grown."""
+        """Writes what was noted; rewrites the file with the live groups when it has grown."""
         if not self._lines:
             return
         if self._size > REWRITE_BYTES:
