@@ -1,4 +1,4 @@
-"""The command line: results as JSON, and an exit code that tells of violations."""
+"""The command line: results as JSON, and an exit code that shows violations."""
 
 import json
 

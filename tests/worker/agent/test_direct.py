@@ -1,4 +1,4 @@
-"""A worker beside the store: it takes jobs with no server between, and stands in for one."""
+"""A worker beside the store takes jobs without a server, and can replace one."""
 
 import os
 import signal

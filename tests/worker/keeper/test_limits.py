@@ -1,4 +1,4 @@
-"""Limits on memory and CPU time: a job over them failed for want of resources."""
+"""Limits on memory and CPU time: a job over them fails with the class `resource`."""
 
 import sys
 from pathlib import Path
