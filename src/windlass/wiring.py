@@ -41,7 +41,7 @@ from windlass.engine.schedules.schedules import Schedules
 from windlass.engine.schedules.templates import Templates
 from windlass.engine.verify import verify
 from windlass.executors import add_named, load_executors, load_kinds
-from windlass.executors.python import PythonExecutor
+from windlass.executors.python.executor import PythonExecutor
 from windlass.ports.blobs import Blobs
 from windlass.ports.store import Store
 from windlass.ports.webhooks import Courier
@@ -55,10 +55,10 @@ from windlass.store.memory.store import MemoryStore
 from windlass.store.sqlite.backup import back_up as back_up  # noqa: PLC0414 - for commands
 from windlass.store.sqlite.opening import open_held
 from windlass.wire.system import Verified, ViolationInfo
-from windlass.worker.agent import Agent
-from windlass.worker.direct import DirectGateway
-from windlass.worker.options import WorkerOptions
-from windlass.worker.state import recall
+from windlass.worker.agent.agent import Agent
+from windlass.worker.agent.direct import DirectGateway
+from windlass.worker.agent.options import WorkerOptions
+from windlass.worker.agent.state import recall
 
 POOLS: Final = "pools"  # below the data directory: what workers of local pools keep
 

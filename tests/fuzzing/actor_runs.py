@@ -3,8 +3,8 @@
 from tests.fuzzing.actors import Nothing, World
 from windlass.fuzzing.bucket_dry import DryBucket
 from windlass.fuzzing.state import BuildQueue, Schedule
-from windlass.simulator.clock import VirtualClock
-from windlass.simulator.loop import VirtualLoop
+from windlass.simulator.world.clock import VirtualClock
+from windlass.simulator.world.loop import VirtualLoop
 
 STEPS = 1_000
 

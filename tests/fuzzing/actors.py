@@ -20,7 +20,7 @@ from windlass.fuzzing.solver import Commits as Settings
 from windlass.fuzzing.steps_build import BuildSteps
 from windlass.fuzzing.steps_fuzz import FuzzSteps
 from windlass.ports.clock import Clock
-from windlass.simulator.clock import START_MS, SeededChance
+from windlass.simulator.world.clock import START_MS, SeededChance
 
 LEASE_MS = 60_000
 

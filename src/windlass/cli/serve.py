@@ -39,7 +39,7 @@ from windlass.wiring import (
     running_beside,
     running_services,
 )
-from windlass.worker.options import WorkerOptions
+from windlass.worker.agent.options import WorkerOptions
 
 
 def server(

@@ -23,8 +23,8 @@ from windlass.executors.temporary import TemporaryFolder
 from windlass.store.sqlite.guard import EMBEDDED, SERVER, STAND_IN
 from windlass.store.sqlite.store import SqliteStore
 from windlass.wiring import Works, make_private, make_works, open_store, own_agent, standing_by
-from windlass.worker.agent import Agent
-from windlass.worker.options import WorkerOptions
+from windlass.worker.agent.agent import Agent
+from windlass.worker.agent.options import WorkerOptions
 
 # A server that ends may be about to start again: it is waited for so long.
 SERVER_RETURNS_S: Final = 10.0
