@@ -1,4 +1,4 @@
-"""The command line: results as JSON, and an exit code that tells of violations."""
+"""The command line: results as JSON, and an exit code that shows violations."""
 
 import json
 
@@ -6,7 +6,7 @@ import pytest
 
 from windlass.engine.verify import Violation
 from windlass.simulator import __main__ as command
-from windlass.simulator.run import Result
+from windlass.simulator.run.simulation import Result
 
 
 def result(seed: int, *violations: Violation) -> Result:
