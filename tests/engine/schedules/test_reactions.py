@@ -130,11 +130,11 @@ async def test_a_follow_up_that_is_refused_says_why(rig: Rig) -> None:
     assert await table.react() == 2
     first, second = await table.reaction_rows()
     assert first.state == ReactionState.FAILED
-    assert first.message == "expected an existing template, got template nothing"
+    assert first.message == "template nothing does not exist"
     assert second.state == ReactionState.DONE
     told = [e.reason for e in await rig.events() if e.kind == EventKind.REACTION]
     assert told[0] is not None
-    assert told[0].startswith("Workflow 1, run 1: submit on end failed: expected an existing")
+    assert told[0].startswith("Workflow 1, run 1: submit on end failed: template nothing")
 
 
 async def test_two_servers_submit_a_follow_up_once(rig: Rig) -> None:

@@ -221,7 +221,7 @@ async def test_a_run_that_cannot_be_started_fails_and_the_next_slot_goes_on(rig:
     await table.tick()
     (run,) = await table.runs()
     assert await table.states() == ["failed"]
-    assert run.reason == "expected an existing template, got template build"
+    assert run.reason == "template build does not exist"
     await table.templates.put(NAMESPACE, "build", DESCRIPTION, "ada")
     await table.go_to("2023-11-15T00:00:00Z")
     await table.tick()
