@@ -69,7 +69,11 @@ class Config(Struct, frozen=True, kw_only=True):
     ] = 15_000
     stall_timeout_ms: Annotated[
         int,
-        doc("ms", "The watchdog leaves a workflow it has repaired alone for this long.", least=1),
+        doc(
+            "ms",
+            "The watchdog cancels a workflow that stalls again this long after a repair.",
+            least=1,
+        ),
     ] = 1_800_000
 
     aging_interval_ms: Annotated[

@@ -61,7 +61,7 @@ async def test_a_job_that_no_worker_could_hold_is_reported(rig: Rig) -> None:
     plan = await sky.pools.plan()
     assert [verdict.wanted for verdict in plan.verdicts] == [0, 0]
     (target,) = plan.fleet.targets
-    assert target.obstacle == "a worker of pool p would not do: needs cpus ≥ 16, has 8"
+    assert target.obstacle == "a worker of pool p could not run it: needs cpus ≥ 16, has 8"
     assert sorted(plan.useless) == ["p", "small"]
 
 

@@ -121,8 +121,8 @@ class ReactionRow(NamedTuple):
     """One reaction to one end of a workflow's run; (workflow, run, trigger, place) is unique.
 
     `place` is its position among those of its trigger. `outcome` is the state in which the run
-    ended. `result` is the workflow it submitted, the number of jobs it retried or the status that
-    the receiver answered with.
+    ended. `result` is the workflow it submitted or retried, or the status that the receiver
+    answered with.
     """
 
     id: int

@@ -1,7 +1,7 @@
-"""The steps of retention: old jobs go, old events become a baseline, lost logs are told.
+"""The steps of retention: remove old jobs, turn old events into a baseline, mark lost logs.
 
-Each step is one transaction on a bounded number of rows, and one server at a time takes
-them. Whatever goes leaves behind what `verify` needs to replay the rest.
+Each step is one transaction on a bounded number of rows, and one server at a time runs it.
+Everything removed leaves behind what `verify` needs to replay the rest.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,9 +25,9 @@ from windlass.ports.store_retention import Ended
 
 COMPLETED: Final = State.COMPLETED.code
 JOB: Final = int(EventKind.JOB)
-SETTLED_MS: Final = 3_600_000  # younger events may still get company of lower numbers
+SETTLED_MS: Final = 3_600_000  # younger events may still be joined by ones with lower numbers
 NEWEST: Final = 2**62  # above all ids
-LOG_GRACE_MS: Final = 600_000  # for the rest of a log to come in after its attempt
+LOG_GRACE_MS: Final = 600_000  # how long the rest of a log may arrive after its attempt
 
 
 class Walk(NamedTuple):
@@ -38,7 +38,7 @@ class Walk(NamedTuple):
 
 
 async def remove_jobs(work: Work, after: int | None) -> Walk:
-    """Remove the next jobs behind `after` that ended long enough ago and nobody needs."""
+    """Removes the next jobs after `after` that ended long enough ago and are not needed."""
     if not await work.tx.retention.try_lock():
         return Walk(0, None)
     cutoffs = _Cutoffs(work)
@@ -59,7 +59,7 @@ async def remove_jobs(work: Work, after: int | None) -> Walk:
 
 
 class _Cutoffs:
-    """Before when a job must have ended to go, by queue."""
+    """The time before which a job must have ended to be removed, by queue."""
 
     def __init__(self, work: Work) -> None:
         config = work.config
@@ -77,7 +77,7 @@ class _Cutoffs:
 
 
 async def _needed(work: Work, jobs: Sequence[int]) -> set[int]:
-    """Those of these jobs that open jobs depend on, an intent is about, or a name points to."""
+    """Returns the jobs that open jobs depend on, a cascade refers to, or a name points to."""
     tx = work.tx
     needed = {row.job for row in await tx.workflows.cascades_of(jobs)}
     needed |= {row.job for row in await tx.files.names(None)}
@@ -101,7 +101,7 @@ async def _outside_open_workflows(work: Work, facts: Mapping[int, JobFacts]) -> 
 
 
 async def remove_empty_workflows(work: Work, after: int | None) -> Walk:
-    """Remove ended workflows that never had a job, newest first, on from number `after`."""
+    """Removes ended workflows that never had a job, newest first, from number `after`."""
     keep_ms = work.config.job_retention_ms
     if not keep_ms or not await work.tx.retention.try_lock():
         return Walk(0, None)
@@ -140,7 +140,7 @@ async def _remove(work: Work, facts: Mapping[int, JobFacts]) -> None:
 
 
 def spans(numbers: Sequence[int]) -> list[tuple[int, int]]:
-    """Ascending numbers as first and last of each unbroken run."""
+    """Returns ascending numbers as (first, last) of each unbroken run."""
     found: list[tuple[int, int]] = []
     for number in numbers:
         if found and number == found[-1][1] + 1:
@@ -151,13 +151,13 @@ def spans(numbers: Sequence[int]) -> list[tuple[int, int]]:
 
 
 async def trim_events(work: Work) -> int:
-    """Turn the oldest events into a baseline, if they are old enough; how many went."""
+    """Turns the oldest events into a baseline if they are old enough; returns how many."""
     keep_ms = work.config.event_retention_ms
     if not keep_ms or not await work.tx.retention.try_lock():
         return 0
     cutoff = work.now - max(keep_ms, SETTLED_MS)
     events = await work.tx.log.read(0, work.config.chunk_rows + 1)
-    old = _oldest(events[:-1], cutoff)  # The newest of all always stays.
+    old = _oldest(events[:-1], cutoff)  # The newest event always stays.
     if not old:
         return 0
     await _move_baseline(work, old)
@@ -165,7 +165,10 @@ async def trim_events(work: Work) -> int:
 
 
 async def trim_runs(work: Work) -> int:
-    """Remove the next runs of schedules that ended long ago, kept as long as jobs; how many."""
+    """Removes the next runs of schedules that ended long ago; returns how many.
+
+    Runs are kept as long as jobs.
+    """
     keep_ms = work.config.job_retention_ms
     if not keep_ms or not await work.tx.retention.try_lock():
         return 0
@@ -173,7 +176,7 @@ async def trim_runs(work: Work) -> int:
 
 
 async def trim_reactions(work: Work) -> int:
-    """The same for reactions that were done or given up."""
+    """Removes reactions that were done or given up long ago; returns how many."""
     keep_ms = work.config.job_retention_ms
     if not keep_ms or not await work.tx.retention.try_lock():
         return 0
@@ -188,7 +191,7 @@ def _oldest(events: Sequence[Event], cutoff: int) -> Sequence[Event]:
 
 
 async def _move_baseline(work: Work, events: Sequence[Event]) -> None:
-    """Replay these events from the baseline, and write where they lead to."""
+    """Replays these events from the baseline and writes the resulting state."""
     retention = work.tx.retention
     jobs = sorted({event.job for event in events if event.job})
     records = await retention.records(jobs)
@@ -207,7 +210,7 @@ async def _move_baseline(work: Work, events: Sequence[Event]) -> None:
     open_before = set(replay.past.jobs)
     for event in events:
         replay.apply(event)
-    # What is said about a job that ended before the baseline is seen in its row.
+    # For a job that ended before the baseline, its row says the same.
     for job in set(replay.past.jobs) - open_before - begun:
         del replay.past.jobs[job]
     past = replay.past
@@ -220,14 +223,14 @@ async def _move_baseline(work: Work, events: Sequence[Event]) -> None:
 
 
 def _workflows_in(events: Sequence[Event], replay: Replay) -> list[int]:
-    """The workflows that these events are about."""
+    """Returns the workflows that these events are about."""
     mine = {record.facts.workflow for record in replay.known.jobs.values()}
     told = {replay.workflow_of(event) for event in events if event.kind == EventKind.WORKFLOW}
     return sorted((mine | told) - {0})
 
 
 async def lose_logs(work: Work, after: int | None) -> Walk:
-    """Tell the logs that nobody will complete: their attempts ended some time ago."""
+    """Marks logs as lost that nobody will complete: their attempts ended some time ago."""
     rows = await work.tx.files.streaming(after or 0, work.config.chunk_rows)
     if not rows:
         return Walk(0, None)
@@ -246,7 +249,7 @@ async def lose_logs(work: Work, after: int | None) -> Walk:
 
 
 async def _ends(work: Work, jobs: Sequence[int]) -> dict[tuple[int, int], int]:
-    """When each attempt of these jobs ended."""
+    """Returns when each attempt of these jobs ended."""
     ends = {
         (record.facts.id, record.facts.attempt): record.finished_at
         for record in await work.tx.retention.records(jobs)

@@ -1,4 +1,4 @@
-"""The cleanup loop: orphaned jobs, and retries whose time has come."""
+"""The cleanup loop: orphaned jobs, and retries that are due."""
 
 import msgspec
 
@@ -14,7 +14,7 @@ class CleanupReport(msgspec.Struct, frozen=True):
 
 
 class CleanupLoop:
-    """Recovers jobs of workers that are gone for good, and promotes what is due."""
+    """Recovers jobs of workers that are gone for good, and queues jobs that are due."""
 
     name = "cleanup"
 
@@ -23,7 +23,7 @@ class CleanupLoop:
         self.interval_ms = engine.config.cleanup_interval_ms
 
     async def run_once(self, now: int) -> CleanupReport:
-        """One round."""
+        """Runs one round."""
         orphans = 0
         while ended := await self._engine.run(recover_orphans):
             orphans += ended

@@ -1,4 +1,4 @@
-"""The cron loop: slots that have come, and runs that waited for another to end."""
+"""The cron loop: slots that are due, and runs that waited for another to end."""
 
 import msgspec
 
@@ -24,7 +24,7 @@ class CronLoop:
         self.interval_ms = engine.config.cron_interval_ms
 
     async def run_once(self, now: int) -> CronReport:
-        """One round; the times are the store's."""
+        """Runs one round; the times are the store's."""
         chunk = self._engine.config.chunk_rows
         slots = started = 0
         for schedule in await self._runs.due(chunk):

@@ -1,7 +1,7 @@
-"""The pools loop: asks providers what there is, starts what is missing, ends what is not needed.
+"""The pools loop: lists machines, starts missing ones, and ends those not needed.
 
-One server at a time does this, by a turn that it takes in the store. Should two overlap, all
-that they decide is decided under the pools' locks, and providers take each token once.
+One server at a time does this: it takes a turn in the store. Should two overlap, they decide
+under the pools' locks, and providers accept each token once.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from windlass.ports.provider import Machine, Order, Owner, Provider, ProviderFau
 TURN_UNTIL: Final = "pools_turn_until"
 TURN_OWNER: Final = "pools_turn_owner"
 TURN_MS: Final = 15_000
-CALL_MS: Final = 60_000  # a provider that takes longer is taken not to answer
+CALL_MS: Final = 60_000  # a provider that takes longer counts as not answering
 AT_ONCE: Final = 10  # launches side by side
 MOST_STARTED: Final = 100  # in one round
 
@@ -54,7 +54,7 @@ class PoolsReport(msgspec.Struct, frozen=True):
 
 
 class PoolsLoop:
-    """Runs pools. Safe on every server at once; one does it."""
+    """Runs pools. Safe on every server at once; only one does the work."""
 
     name = "pools"
 
@@ -66,7 +66,7 @@ class PoolsLoop:
         self.interval_ms = self._engine.config.pools_interval_ms
 
     async def run_once(self, now: int) -> PoolsReport:
-        """One round: look, take note, decide, act."""
+        """Runs one round: list, reconcile, decide, act."""
         if not await self._engine.store.read(lambda tx: tx.pools.all()):
             return PoolsReport()
         installation = await self._pools.installation()
@@ -102,7 +102,7 @@ class PoolsLoop:
         return await self._engine.run(partial(decide, survey=survey, tokens=tokens))
 
     async def _round(self, installation: str, turn: bool = True) -> PoolsReport:
-        """Tend all pools; without the turn, only machines that no other server can see."""
+        """Handles all pools; without the turn, only machines that no other server can see."""
         rows = await self._engine.store.read(lambda tx: tx.pools.all())
         reports = await _all(self._tend(row, installation, turn) for row in rows)
         return PoolsReport(
@@ -114,7 +114,7 @@ class PoolsLoop:
         )
 
     async def _tend(self, row: PoolRow, installation: str, turn: bool) -> PoolsReport:
-        """One pool: what its provider has, and what is to be asked of it."""
+        """Handles one pool: lists its machines and makes the requests that follow."""
         pool, owner = decode_pool(row.body), Owner(installation, row.name)
         try:
             provider = self._provider(row, pool)
@@ -185,7 +185,7 @@ class PoolsLoop:
         await self._engine.run(partial(note_fault, pool_id=row.id, why=why))
 
     def _provider(self, row: PoolRow, pool: Pool) -> Provider:
-        """The provider of a pool; made anew when the pool was changed."""
+        """Returns the provider of a pool; makes a new one after the pool was changed."""
         made = self._made.get(row.id)
         if made is None or made[0] != row.body:
             made = self._made[row.id] = row.body, self._pools.providers(pool)
@@ -193,13 +193,13 @@ class PoolsLoop:
 
 
 async def _add_code(work: Work, code: str, ttl_ms: int) -> None:
-    """A code for one enrolment, which is good as long as its machine may take to start."""
+    """Adds an enrolment code that is valid as long as its machine may take to start."""
     row = Code(digest_of(code), work.now, work.now + ttl_ms, 0)
     await work.tx.access.add_code(row)
 
 
 async def _in_time(asking: Awaitable[T]) -> T:
-    """What a provider answers, unless it takes too long."""
+    """Returns a provider's answer, or raises if it takes too long."""
     try:
         async with asyncio.timeout(CALL_MS / 1000):
             return await asking
@@ -208,12 +208,12 @@ async def _in_time(asking: Awaitable[T]) -> T:
     except TimeoutError:
         raise ProviderFault(f"the provider did not answer within {CALL_MS // 1000} s") from None
     except Exception as error:
-        # Whatever a library of a provider may raise, it must not end the loop.
+        # Whatever a provider's library raises must not end the loop.
         raise ProviderFault(f"{type(error).__name__}: {error}") from error
 
 
 async def _all(doing: Iterable[Awaitable[T]]) -> list[T]:
-    """Let all of them end, then answer, or raise what the first one raised."""
+    """Waits for all of them, then returns the answers or raises the first error."""
     done = await asyncio.gather(*doing, return_exceptions=True)
     for outcome in done:
         if isinstance(outcome, BaseException):

@@ -20,7 +20,7 @@ from windlass.engine.history.retention import (
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.blobs import Blobs
 
-SWEEP_MS = 3_600_000  # every file's name is read, so not in each round
+SWEEP_MS = 3_600_000  # it reads every file's name, so not in each round
 
 
 class Step(Protocol):
@@ -30,7 +30,7 @@ class Step(Protocol):
 
 
 class RetentionReport(msgspec.Struct, frozen=True):
-    """What one round removed; `logs` were given up, `joined` lie in fewer segments now."""
+    """What one round removed; `logs` were marked lost, `joined` have fewer segments now."""
 
     jobs: int
     events: int
@@ -53,7 +53,7 @@ class RetentionLoop:
         self.interval_ms = engine.config.retention_interval_ms
 
     async def run_once(self, now: int) -> RetentionReport:
-        """One round of many small transactions."""
+        """Runs one round of many small transactions."""
         logs = await self._walk(lose_logs)
         jobs = await self._walk(remove_jobs)
         await self._walk(remove_empty_workflows)

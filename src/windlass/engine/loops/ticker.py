@@ -1,4 +1,4 @@
-"""The ticker around every loop: run, wait, run again, until told to stop."""
+"""The ticker around every loop: run, wait, run again, until stopped."""
 
 import asyncio
 from typing import Generic, Protocol, TypeVar
@@ -21,12 +21,12 @@ class Loop(Protocol[R_co]):
     interval_ms: int
 
     async def run_once(self, now: int) -> R_co:
-        """One round, at the store's or clock's time `now`."""
+        """Runs one round at the store's or clock's time `now`."""
         ...
 
 
 class Ticker(Generic[R_co]):
-    """Runs one loop until it is stopped; a round that has begun is finished first."""
+    """Runs one loop until it is stopped; a started round is finished first."""
 
     def __init__(self, loop: Loop[R_co], clock: Clock) -> None:
         self._loop = loop
@@ -35,11 +35,11 @@ class Ticker(Generic[R_co]):
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to tick."""
+        """Starts ticking."""
         self._task = asyncio.get_running_loop().create_task(self._tick())
 
     async def stop(self, limit_ms: int) -> None:
-        """Stop after the present round, or when `limit_ms` have passed."""
+        """Stops after the current round, or after `limit_ms`."""
         self._stopping.set()
         if self._task is None:
             return
@@ -55,7 +55,7 @@ class Ticker(Generic[R_co]):
                 if isinstance(report, msgspec.Struct):
                     log.debug("loop ran", loop=self._loop.name, **msgspec.structs.asdict(report))
             except WindlassError as error:
-                # The next round tries again; a loop never ends because the store was away.
+                # The next round tries again. A loop never ends because the store was unavailable.
                 log.warning("loop failed", loop=self._loop.name, error=str(error))
             await self._pause()
 
