@@ -97,7 +97,7 @@ async def test_explain_tells_what_a_pool_does_about_a_job(rig: Rig) -> None:
 
     await sky.apply(max_workers=0, failure_cooldown_seconds=20)
     assert await note() == (
-        "pool p could start a worker for it, but has as many as it may (max_workers is 0): "
+        "pool p could start a worker for it, but is at its limit (max_workers is 0): "
         "it is not rejected"
     )
     await sky.apply(enabled=False)

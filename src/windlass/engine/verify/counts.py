@@ -18,7 +18,7 @@ _DEPTH = "depth:"
 
 
 def check_counts(known: SnapshotIndex, past: Past, found: Findings) -> None:
-    """Recount depths, limits, workflows and unmet conditions."""
+    """Recounts depths, limits, workflows and unmet conditions."""
     _check_depths(known, past, found)
     _check_limits(known, past, found)
     _check_workflows(known, past, found)
@@ -47,7 +47,7 @@ def _check_limits(known: SnapshotIndex, past: Past, found: Findings) -> None:
     leased = Counter(lease.limit for lease in known.snapshot.leases)
     leased.update(lease.queue_limit for lease in known.snapshot.leases)
     for row in known.snapshot.limits:
-        # The log does not tell which leases count under the limit of a queue.
+        # The log does not say which leases count against a queue's limit.
         told = past.limit(row.id).active if row.namespace else leased[row.id]
         if not row.leased == leased[row.id] == told:
             said = f"limit {row.key} counts {row.leased} leases, there are {leased[row.id]}"
@@ -72,7 +72,7 @@ def _check_workflows(known: SnapshotIndex, past: Past, found: Findings) -> None:
 
 
 def _check_unmet(known: SnapshotIndex, found: Findings) -> None:
-    """Each wait counts the edges that are not met; those about to be changed are left out."""
+    """Checks that each wait counts its unmet edges, except those about to change."""
     snapshot = known.snapshot
     changing = {cascade.job for cascade in snapshot.cascades}
     released = {c.job for c in snapshot.cascades if c.kind == CascadeKind.RELEASE}
@@ -105,7 +105,7 @@ def _is_met(owner: JobFacts, any_end: bool) -> bool:
 
 
 def _check_keys(known: SnapshotIndex, found: Findings) -> None:
-    """S2: of the jobs with one key, one is not superseded, and the key names it."""
+    """S2: of the jobs with one key, only one is not superseded, and the key names it."""
     newest: dict[tuple[str, str], list[int]] = {}
     for row in known.snapshot.jobs:
         if b'"key"' not in row.spec or row.facts.superseded_by:
