@@ -7,7 +7,7 @@ from windlass.engine.transaction.background import BackgroundTasks
 
 
 class RateTimer:
-    """Calls `ring` for each shape when its time has come."""
+    """Calls `ring` for each shape when it opens."""
 
     def __init__(
         self,
@@ -21,12 +21,12 @@ class RateTimer:
         self._alarm = Alarm(now, self._go_off)
 
     def set(self, times: Mapping[int, int]) -> None:
-        """Remember the store's time at which each of these shapes opens."""
+        """Remembers the store's time at which each of these shapes opens."""
         self._times.update(times)
         self._set_alarm()
 
     def close(self) -> None:
-        """Never ring again."""
+        """Never rings again."""
         self._times.clear()
         self._alarm.close()
 
