@@ -1,4 +1,4 @@
-"""Priorities by hand: an adjustment beside the base, so that it stays visible."""
+"""Changes priorities by hand: an adjustment beside the base, so that both stay visible."""
 
 from typing import NamedTuple
 
@@ -22,13 +22,13 @@ class Adjusted(NamedTuple):
 
 
 async def adjust(work: Work, job: int, adjustment: int, actor: str | None) -> Adjusted:
-    """Set a job's adjustment; wherever it waits, it moves to its new rank."""
+    """Sets a job's adjustment; wherever it waits, it moves to its new rank."""
     facts = (await work.tx.jobs.lock([job])).get(job)
     if facts is None:
         raise NotFound("job", job)
     if not facts.is_open:
         state = STATE_BY_CODE[facts.state]
-        raise Conflict("job_ended", f"expected job {job} to be open, it is {state}")
+        raise Conflict("job_ended", f"job {job} has ended: it is {state}")
     if facts.adjustment == adjustment:
         return _answer(facts, False)
     await work.catalog.know(work.tx, [facts.shape])
