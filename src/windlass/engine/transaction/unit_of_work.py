@@ -1,9 +1,9 @@
-"""One transaction's working set: what it reads with, what it says, what follows it.
+"""One transaction's working set: what it reads with, what it records, and its effects.
 
-`Work` is made for each run of a transaction and thrown away with it. Commands write
-rows through `tx`; transitions go through `move`, which checks them against the one
-table and counts; `settle` writes counts and events last. What other parts must hear
-after the commit is gathered in `Effects`.
+`Work` is made for each run of a transaction and dropped with it. Commands write rows through
+`tx`. Transitions go through `move`, which checks them against the one table and counts them.
+`settle` writes counts and events last. `Effects` collects what other parts must know after the
+commit.
 """
 
 import json
@@ -30,18 +30,18 @@ from windlass.ports.clock import Chance
 from windlass.ports.store import Tx
 
 QUEUED = State.QUEUED.code
-DEPTH = "depth:"  # before the name of a queue
+DEPTH = "depth:"  # prefix of a queue's name
 BULK = 20  # fewer equal events than this share a statement with the others
 
 
 class Work:
-    """The transaction, the rules it follows, and what it has said so far."""
+    """The transaction, the rules it follows, and what it has recorded so far."""
 
     def __init__(
         self, tx: Tx, config: Config, catalog: Catalog, chance: Chance, inline: bool = False
     ) -> None:
         self.tx = tx
-        self.inline = inline  # transactions run one after another: there is nothing to lock
+        self.inline = inline  # transactions run one after another, so there is nothing to lock
         self.now = tx.now
         self.config = config
         self.catalog = catalog
@@ -50,16 +50,16 @@ class Work:
         self.slots = Slots(tx, catalog, self.effects)
         self.events: list[Event | Moves] = []
         self.cascades: list[Cascade] = []
-        self.shapes: dict[str, Prepared] = {}  # new ones, by digest, to be learned
+        self.shapes: dict[str, Prepared] = {}  # new ones, by digest, to be cached
         self.shape_ids: dict[str, int] = {}
-        self._queues: dict[int, str] = {}  # of shapes the catalog does not know yet
+        self._queues: dict[int, str] = {}  # of shapes that are not in the catalog yet
         self._queued: dict[int, int] = {}  # shape → change of depth
         self._workflows: dict[int, dict[int, int]] = {}
         self._reopened: set[int] = set()
         self._canceling: dict[int, tuple[str, str | None]] = {}  # why, and by whom
 
     async def intern(self, jobs: Sequence[Prepared]) -> Mapping[str, int]:
-        """The ids of these jobs' shapes, by digest."""
+        """Returns the ids of these jobs' shapes, by digest."""
         known = self.catalog.ids
         new: dict[str, Prepared] = {}
         ids: dict[str, int] = {}
@@ -68,7 +68,7 @@ class Work:
             mould = job.mould
             if mould is not last:  # alike jobs share one
                 last = mould
-                # Copied before waiting: meanwhile another transaction may fail and clear it.
+                # Copy it before waiting: another transaction may fail meanwhile and clear it.
                 if mould.digest in known:
                     ids[mould.digest] = known[mould.digest]
                 else:
@@ -96,7 +96,7 @@ class Work:
         actor: str | None = None,
         data: Mapping[str, object] | None = None,
     ) -> None:
-        """Record one transition of one job."""
+        """Records one transition of one job."""
         if (frm, to) not in TRANSITION_CODES:
             refuse(frm, to)
         self.events.append(
@@ -118,7 +118,7 @@ class Work:
         self.count_moves(shape, workflow, frm, to)
 
     def count_moves(self, shape: int, workflow: int, frm: int, to: int, jobs: int = 1) -> None:
-        """Keep depth and workflow counts in step with `jobs` equal transitions."""
+        """Updates depth and workflow counts for `jobs` equal transitions."""
         if to == QUEUED:
             self._queued[shape] = self._queued.get(shape, 0) + jobs
         elif frm == QUEUED:
@@ -129,21 +129,21 @@ class Work:
                 self.count_in_workflow(workflow, frm, -jobs)
 
     def count_in_workflow(self, workflow: int, slot: int, by: int) -> None:
-        """Change one count of a workflow."""
+        """Changes one count of a workflow."""
         counts = self._workflows.setdefault(workflow, {})
         counts[slot] = counts.get(slot, 0) + by
 
     def touch_workflow(self, workflow: int) -> None:
-        """Have this workflow's state judged at the end, even if no count changed."""
+        """Has this workflow's state checked at the end, even if no count changed."""
         self._workflows.setdefault(workflow, {})
 
     def reopen_workflow(self, workflow: int) -> None:
-        """A job of it is tried anew: if the workflow has ended, another run of it begins."""
+        """Starts another run of an ended workflow, one of whose jobs is retried."""
         self._reopened.add(workflow)
         self.touch_workflow(workflow)
 
     def cancel_workflow(self, workflow: int, reason: str, actor: str | None) -> None:
-        """Let this workflow be `canceling`, or `canceled` if nothing of it is open."""
+        """Makes this workflow `canceling`, or `canceled` if none of its jobs is open."""
         self._canceling[workflow] = reason, actor
         self.touch_workflow(workflow)
 
@@ -158,14 +158,14 @@ class Work:
         actor: str | None = None,
         data: Mapping[str, object] | None = None,
     ) -> None:
-        """Record an event that is not a transition of a job."""
+        """Records an event that is not a transition of a job."""
         text = None if data is None else json.dumps(data, separators=(",", ":"))
         self.events.append(
             Event(0, self.now, kind, job, 0, worker, incarnation, 0, 0, reason, actor, text)
         )
 
     async def settle(self) -> None:
-        """Write slots, intents, counts, workflow states, events: the end of the transaction."""
+        """Ends the transaction: writes slots, cascades, counts, workflow states and events."""
         await self.slots.settle()
         if self.cascades:
             await self.tx.workflows.add_cascades(self.cascades)
@@ -179,7 +179,7 @@ class Work:
         await self._log_events()
 
     async def _log_events(self) -> None:
-        """Write the events in order; equal ones of many jobs go in bulk."""
+        """Writes the events in order; equal ones of many jobs go in bulk."""
         single: list[Event] = []
         for entry in self.events:
             if isinstance(entry, Event):
@@ -205,7 +205,7 @@ class Work:
         actor: str | None = None,
         data: Mapping[str, object] | None = None,
     ) -> None:
-        """Record the same steps of many jobs; the caller counts them (`count_moves`)."""
+        """Records the same steps of many jobs; the caller counts them (`count_moves`)."""
         for step in steps:
             if step not in TRANSITION_CODES:
                 refuse(*step)
@@ -258,7 +258,7 @@ class Work:
             await note_ends(self.tx, ends)
 
     async def _fail_fast(self, row: WorkflowRow) -> None:
-        """Record the intent to stop what is left, if a failure calls for it."""
+        """Records the cascade that stops the rest of the workflow, if a failure demands it."""
         deltas = self._workflows[row.id]
         failures = deltas.get(State.FAILED.code, 0) + deltas.get(State.REJECTED.code, 0)
         if not stops_now(row.flags, row.counts, failures):
@@ -292,11 +292,11 @@ class Work:
 
 
 def depth_of(queue: str) -> str:
-    """The counter of a queue's depth."""
+    """Returns the counter of a queue's depth."""
     return f"{DEPTH}{queue}"
 
 
 def refuse(frm: int, to: int) -> None:
-    """Raise for a transition outside the table; both codes are known to be states."""
+    """Raises for a transition outside the table; both codes are known states."""
     source, target = STATE_BY_CODE[frm], STATE_BY_CODE[to]
     raise InvalidTransition(source, str(target))
