@@ -63,7 +63,7 @@ def test_a_worker_that_does_not_is_not_given_their_jobs(tmp_path: Path) -> None:
     [
         ("thumbs.make", {"wide": 3}, "missing a required argument: 'width'"),
         ("thumbs.make", [1, 2, 3], "too many positional arguments"),
-        ("thumbs.make", 3, "an object of arguments by name"),
+        ("thumbs.make", 3, "an object with arguments by name"),
         ("thumbs.make", None, "missing a required argument"),
         ("thumbs.wait", {"names": 1}, "unexpected keyword argument"),
     ],

@@ -1,4 +1,4 @@
-"""Writing jobs with ties: rows, edges and places, ready, planned or waiting."""
+"""Writes jobs with references: rows, edges and places, ready, planned or waiting."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class _JobRun:
-    """Jobs one after the other of one mould, base and workflow: what they share."""
+    """Consecutive jobs of one kind, base priority and workflow, and what they share."""
 
     __slots__ = (
         "age_from", "base", "blocked", "close", "drafts", "mould", "queued", "rank", "shape",
@@ -52,14 +52,14 @@ class _JobRun:
         self.rank = place
         # How the stored spec ends: the workflow is its last field.
         self.close = b',"workflow":%d}' % self.workflow if self.workflow else b"}"
-        # The base is told where the spec alone does not tell it.
+        # The event holds the base only if it cannot be read from the spec.
         self.told = draft.base if draft.base or is_relative(draft.job.spec) else None
         self.drafts: list[Draft] = []
         self.blocked: list[int] = []
         self.queued: list[int] = []
 
     def has(self, draft: Draft) -> bool:
-        """Returns whether this job belongs to the run too."""
+        """Returns True if this job belongs to the run."""
         return (
             draft.job.mould is self.mould
             and draft.base == self.base
@@ -68,13 +68,13 @@ class _JobRun:
 
 
 class _RowBatch:
-    """The rows of one submission, gathered."""
+    """The rows of one submission."""
 
     def __init__(
         self, work: Work, outside: Mapping[int, JobFacts], groups: Mapping[int, WorkflowRow]
     ) -> None:
         self.rows: list[JobColumns] = []
-        self.blocked: list[JobColumns] = []  # those of them that wait for others only
+        self.blocked: list[JobColumns] = []  # those of them that only wait for other jobs
         self.unmet: list[int] = []  # for how many
         self.waits: list[Wait] = []
         self.dues: list[Due] = []
@@ -88,7 +88,7 @@ class _RowBatch:
         self._kinds: list[_JobRun] = []
 
     def add_all(self, drafts: Sequence[Draft], shapes: Mapping[str, int]) -> None:
-        """Adds the rows of all jobs, which come ascending by id."""
+        """Adds all jobs, in ascending order of ids."""
         kind: _JobRun | None = None
         for draft in drafts:
             if kind is None or not kind.has(draft):
@@ -110,7 +110,7 @@ class _RowBatch:
         return _JobRun(draft, shape, age_from, rank(age_from, total, work.catalog.interval_ms))
 
     def _rank(self, drafts: Sequence[Draft]) -> None:
-        """Ranks each job by the best among itself and those that wait for it."""
+        """Ranks each job by the best among itself and the jobs that wait for it."""
         if len({kind.rank for kind in self._kinds}) > 1:
             own = {draft.id: draft.rank for draft in drafts}
             waits = {draft.id: (*draft.after, *draft.any_after) for draft in drafts}
@@ -122,7 +122,7 @@ class _RowBatch:
             self._rank_outside(drafts)
 
     def _rank_outside(self, drafts: Sequence[Draft]) -> None:
-        """Adds intents to rank existing jobs again that one of these waits for."""
+        """Records that existing jobs which one of these waits for may get new ranks."""
         outside = self._outside
         better = []
         for draft in drafts:
@@ -133,7 +133,7 @@ class _RowBatch:
         pass_on(self._work, better)
 
     def _add(self, kind: _JobRun) -> None:
-        """Adds the rows of one run, in a loop that skips everything its jobs share."""
+        """Adds the jobs of one run; the loop does not touch what they share."""
         mould, shape, workflow, now = kind.mould, kind.shape, kind.workflow, self._work.now
         flags, base, age_from, named = mould.flags, kind.base, kind.age_from, mould.named
         timeout_ms, idle_ms, rows = mould.timeout_ms, mould.idle_ms, self.rows
@@ -154,7 +154,7 @@ class _RowBatch:
                 self._put(draft, kind, unmet)
 
     def _put(self, draft: Draft, kind: _JobRun, unmet: int) -> None:
-        """Adds a job that may have a start time, a deadline or a manual condition."""
+        """Chooses the place of a job that may have a time, a deadline or a manual condition."""
         spec, job_id = draft.job.spec, draft.id
         ticket = Ticket(kind.shape, draft.rank, job_id, 0, kind.workflow, draft.limit, None)
         self.deadlines += deadlines_of(spec, job_id)
@@ -186,7 +186,7 @@ class _RowBatch:
             self._work.move_all(jobs, (0,) * len(jobs), ((0, state),), data=data)
 
     def _tie(self, draft: Draft) -> int:
-        """Adds what the job waits for, and returns how many conditions are unmet."""
+        """Adds the edges to what the job waits for; returns how many."""
         edges, edge = self.edges, draft.id * 2
         for job in draft.after:
             edges[job].append(edge)
@@ -195,7 +195,7 @@ class _RowBatch:
         return len(draft.after) + len(draft.any_after)
 
     def _tie_to_outside(self, draft: Draft) -> int:
-        """Does the same where some of those may have ended or failed already."""
+        """Does the same if some of those may have ended, or have failed the job already."""
         edges, outside, edge = self.edges, self._outside, draft.id * 2
         unmet, unsatisfied = 0, False
         for job in draft.after:
@@ -222,7 +222,7 @@ async def write_graph(
     outside: Mapping[int, JobFacts],
     groups: Mapping[int, WorkflowRow],
 ) -> None:
-    """Writes these jobs; `outside` are the others they name, `groups` their workflows."""
+    """Writes these jobs; `outside` are the other jobs they name, `groups` their workflows."""
     shapes = await work.intern([draft.job for draft in fresh])
     sheet = _RowBatch(work, outside, groups)
     sheet.add_all(sorted(fresh, key=lambda d: d.id), shapes)
@@ -243,7 +243,7 @@ async def write_graph(
 
 
 def _resolved_body(draft: Draft, kind: _JobRun) -> bytes:
-    """Returns the spec as stored: references as ids, and the workflow it belongs to."""
+    """Returns the spec as stored: references as ids, and its workflow."""
     body = draft.job.body
     if kind.mould.named and not draft.any_after:
         if not draft.after:
@@ -265,7 +265,7 @@ def _resolved_body(draft: Draft, kind: _JobRun) -> bytes:
 
 
 def _doom(work: Work, doomed: list[Draft], outside: Mapping[int, JobFacts]) -> None:
-    """Adds cascades that abort jobs which depend on a failed one."""
+    """Records a cascade that aborts a job which depends on a failed one."""
     for draft in doomed:
         for job in draft.after:
             fact = outside.get(job)
@@ -275,5 +275,5 @@ def _doom(work: Work, doomed: list[Draft], outside: Mapping[int, JobFacts]) -> N
 
 
 def has_failed(fact: JobFacts) -> bool:
-    """Returns whether the job failed without `allow_failure`."""
+    """Returns True if the job ended in a way that aborts its dependents."""
     return not fact.is_open and fact.state != COMPLETED and not fact.flags & ALLOW_FAILURE
