@@ -1,4 +1,4 @@
 """Templates, schedules and their runs, and reactions to the end of a workflow.
 
-Stands above the engine object. Each slot of a schedule starts at most one run.
+A service on top of the engine. Each slot of a schedule starts at most one run.
 """
