@@ -139,7 +139,7 @@ class Config(Struct, frozen=True, kw_only=True):
         int, doc("ms", "Older events are replaced by what they led to. 0: never.")
     ] = 30 * 86_400_000
     blob_retention_ms: Annotated[
-        int, doc("ms", "Files that nothing speaks of are removed after it.", least=1)
+        int, doc("ms", "Files that no row refers to are removed after this.", least=1)
     ] = 86_400_000
 
     webhook_timeout_ms: Annotated[

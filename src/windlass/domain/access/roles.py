@@ -20,7 +20,7 @@ _ORDER: Final = (Role.VIEWER, Role.SUBMITTER, Role.OPERATOR, Role.ADMIN)
 
 
 class Identity(NamedTuple):
-    """Whoever presented a token."""
+    """Who a request is from: the token it came with."""
 
     token: int
     name: str

@@ -50,7 +50,7 @@ class Group(NamedTuple):
 
     @property
     def capable(self) -> bool:
-        """Whether their metadata meets every clause, whatever else stands in the way."""
+        """Whether their metadata meets every clause, whatever else keeps them from it."""
         return not any(found.kind == "clause" for found in self.obstacles)
 
     @property

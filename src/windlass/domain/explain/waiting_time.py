@@ -1,7 +1,7 @@
 """Where a job's time went: every moment from its submission on has exactly one cause.
 
 Its own transitions say in which state it was. Why it stood queued follows from what else the
-log tells of those moments; where several things held it back at once, the first in the order
+log holds for those moments; where several things held it back at once, the first in the order
 of `QUEUED_CAUSES` counts, since the others would not have mattered without it.
 """
 

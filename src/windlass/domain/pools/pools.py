@@ -1,7 +1,7 @@
 """Pools: workers that are made when work waits, and that leave when they idle.
 
 A pool is described by people and kept as JSON. Its workers go one way, from `requested` to
-`gone`; each step is written down before anything is asked of a provider, so that whoever
+`gone`; each step is written down before anything is asked of a provider, so that a server that
 comes after a crash knows what may exist.
 """
 

@@ -9,7 +9,7 @@ MESSAGE_LIMIT: Final = 500
 
 
 class Verdict(NamedTuple):
-    """A failure's class, and the line that tells of it."""
+    """A failure's class, and the line that shows it."""
 
     failure: FailureClass
     message: str | None

@@ -1,7 +1,7 @@
 """What a running attempt writes beside its outcome, fenced by the lease it holds.
 
 The log of an attempt may come in after it has ended: completion does not wait for it. So
-log bytes are also taken from whoever has reported the end of the attempt. Artifacts and
+log bytes are also taken from the worker that reported the end of the attempt. Artifacts and
 progress are taken from the holder of the lease alone.
 """
 

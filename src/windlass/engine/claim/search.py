@@ -32,7 +32,7 @@ def first_width(missing: int) -> int:
 def most_of_each(shapes: int, missing: int) -> int:
     """Returns how many jobs to ask each of these shapes for.
 
-    Of many shapes only the heads are likely to be taken: more would be read in vain.
+    Of many shapes only the heads are likely to be taken: reading more is mostly wasted.
     """
     return missing if shapes <= FEW else min(missing, 2 * missing // shapes + 1)
 
@@ -269,7 +269,7 @@ class Search:
         if over:
             await self._work.tx.places.park(over)
         self._passed += busy
-        self._work.effects.arrive(busy)  # whoever wants them looks again
+        self._work.effects.arrive(busy)  # workers that want them look again
         return kept, [ticket.job for ticket in (*over, *busy)]
 
     def _plan_raises(self) -> None:

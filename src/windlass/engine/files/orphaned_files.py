@@ -1,4 +1,4 @@
-"""Files that nothing speaks of: what a crash, a refused upload or a removed job left behind."""
+"""Removes files that no row refers to, left by a crash, a refused upload or a removed job."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple

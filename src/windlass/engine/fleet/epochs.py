@@ -1,7 +1,7 @@
 """After a backup was restored: a new epoch, so that nothing from before is taken for current.
 
 The store has forgotten what happened after its backup was made, workers have not. Attempts and
-incarnations go on from numbers that were never given, whoever speaks under an older one is told
+incarnations go on from numbers that were never given, a worker with an older one is told
 to stop, and nothing is given out before every worker that was cut off has ended its jobs.
 """
 

@@ -2,7 +2,7 @@
 
 A paused queue keeps its jobs queued, and so does one that runs as much as it may. What runs of
 a limited queue is counted in a row of `limits`, under whose lock claims are made; a lease says
-which row it counts under, so that its end frees the slot whoever knows of the limit.
+which row it counts under, so that its end frees the slot on any server.
 """
 
 from typing import NamedTuple

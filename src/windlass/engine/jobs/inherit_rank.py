@@ -99,7 +99,7 @@ async def refresh(work: Work, jobs: Sequence[int]) -> list[JobFacts]:
 async def ranks_of(work: Work, facts: Sequence[JobFacts]) -> dict[int, int]:
     """Returns the rank of each locked job: its own, or the best of those that wait for it.
 
-    Whoever lends its rank is marked, so that its end is passed on. It may end before it is
+    A job that lends its rank is marked, so that its end is passed on. It may end before it is
     locked for that: then everything is looked at again.
     """
     own = {fact.id: _own_rank(work, fact) for fact in facts}

@@ -1,6 +1,6 @@
 """Charging for the machines of a pool: what they held since the last time, from the log.
 
-Attempts that are under way and those that ended since are all there is; whoever calls has
+Attempts that are under way and those that ended since are all there is; the caller has
 locked the pool and its workers, so that no report of theirs is on its way. How far the log
 was read is written with the charges: a server that dies in between charges nothing twice.
 """

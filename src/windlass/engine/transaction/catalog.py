@@ -60,7 +60,7 @@ class Profile:
         if known is None:
             needs = self._catalog.shapes.get(shape)
             if needs is None:
-                return True  # forgotten for now: to look in vain costs less than to miss it
+                return True  # not known right now: a needless probe costs less than a missed job
             known = self._matches[shape] = can_run(needs, self.metadata) is None
         return known
 

@@ -45,11 +45,11 @@ def check_places(known: SnapshotIndex, past: Past, found: Findings) -> None:
     for standing in jobs_in_places(known.snapshot):
         job = standing.job
         if job in seen:
-            found.add("S20", f"stands in {seen[job]} and in {standing.place}", job)
+            found.add("S20", f"is in {seen[job]} and in {standing.place}", job)
         seen[job] = standing.place
         row = known.jobs.get(job)
         if row is None:
-            found.add("S20", f"stands in {standing.place}, but there is no such job", job)
+            found.add("S20", f"is in {standing.place}, but there is no such job", job)
             continue
         _check_standing(standing, row.facts, past.jobs.get(job, JobPast()), found)
     for job, row in known.jobs.items():
@@ -58,13 +58,13 @@ def check_places(known: SnapshotIndex, past: Past, found: Findings) -> None:
     # Once the run is over its wait means nothing, and goes when its dependency ends.
     for wait in known.snapshot.waits:
         if wait.is_running and seen.get(wait.job, "leases") != "leases":
-            found.add("S20", f"a wait is kept for a run, it stands in {seen[wait.job]}", wait.job)
+            found.add("S20", f"a wait is kept for a run, but it is in {seen[wait.job]}", wait.job)
 
 
 def _check_standing(standing: JobInPlace, facts: JobFacts, past: JobPast, found: Findings) -> None:
     place, job = standing.place, standing.job
     if not facts.is_open:
-        found.add("S20", f"has ended and stands in {place}", job)
+        found.add("S20", f"has ended and is in {place}", job)
     if standing.state != past.state:
         shown = STATE_BY_CODE[standing.state], STATE_BY_CODE[past.state]
         found.add("S20", f"is {shown[0]} in {place}, by the log it is {shown[1]}", job)

@@ -1,4 +1,4 @@
-"""S13 and S20 of pools: never more workers than a pool may have, and those the log tells of."""
+"""S13 and S20 of pools: never more workers than a pool may have, and only those of the log."""
 
 from collections.abc import Mapping
 from typing import Any
