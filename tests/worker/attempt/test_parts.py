@@ -17,9 +17,9 @@ from windlass.worker.attempt.files import Files
 from windlass.worker.attempt.log import AttemptLog
 from windlass.worker.attempt.masking import Mask
 from windlass.worker.attempt.processes import Processes
-from windlass.worker.attempt.scratch import Scratch
 from windlass.worker.attempt.secrets import Secrets
 from windlass.worker.keeper.kept_process import KeptProcess, SpawnFailed
+from windlass.worker.keeper.scratch import Scratch
 
 HOLDER = Holder(1, 1, 7, 1)
 

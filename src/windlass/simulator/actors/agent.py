@@ -18,12 +18,12 @@ from windlass.simulator.world.network import Network
 from windlass.simulator.world.world import World
 from windlass.wire.workers import EnrolReply, EnrolRequest
 from windlass.worker.attempt.context import AgentContext
-from windlass.worker.attempt.scratch import Scratch
 from windlass.worker.attempt.secrets import Secrets
 from windlass.worker.attempt.starter import AttemptStarter
 from windlass.worker.core.agent_core import AgentCore
 from windlass.worker.core.deadline import Deadline
 from windlass.worker.core.ports import Ports
+from windlass.worker.keeper.scratch import Scratch
 
 DRAIN_LIMIT_MS = 10_000
 SCRATCH = Path("/simulated")

@@ -18,13 +18,13 @@ from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.agent.state import Memory, StateDirectory
 from windlass.worker.attempt.context import AgentContext
 from windlass.worker.attempt.job_socket import JobSocket
-from windlass.worker.attempt.scratch import Scratch
 from windlass.worker.attempt.starter import AttemptStarter
 from windlass.worker.core.deadline import Deadline
 from windlass.worker.keeper.cgroups import find_cgroup
 from windlass.worker.keeper.client import MARKER, KeeperClient
 from windlass.worker.keeper.kept_process import KeptProcess
 from windlass.worker.keeper.leftovers import kill_leftovers
+from windlass.worker.keeper.scratch import Scratch
 
 KILL_PATIENCE_MS = 10_000
 LAST_WORDS_S = 10  # for executors to end their processes

@@ -7,10 +7,10 @@ from windlass.ports.clock import Clock
 from windlass.ports.executor import Limits
 from windlass.ports.gateway import AttemptGateway
 from windlass.worker.attempt.job_socket import Submit
-from windlass.worker.attempt.scratch import Scratch
 from windlass.worker.attempt.secrets import Secrets
 from windlass.worker.core.ports import Key
 from windlass.worker.keeper.kept_process import KeptProcess
+from windlass.worker.keeper.scratch import Scratch
 
 
 class Keeper(Protocol):
