@@ -369,7 +369,7 @@ def test_finding_7_a_removed_workers_token_is_worthless_at_once() -> None:
             waiting = asyncio.create_task(worker.sync(received=1, wait_ms=20_000))
 
             async def waits() -> bool:
-                return len(server.services.engine.wakeups) > 0
+                return len(server.services.engine.waiting_syncs) > 0
 
             await until("the worker waits", waits, 10)
             path = f"/api/v1/workers/{worker.id}"

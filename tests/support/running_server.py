@@ -113,7 +113,7 @@ async def running_server(
             await server.admin.aclose()
             server.admin = await server.role(Role.ADMIN)
             yield server
-        services.engine.wakeups.wake_all()
+        services.engine.waiting_syncs.wake_all()
         await serving.stop()
 
 

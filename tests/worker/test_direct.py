@@ -103,7 +103,7 @@ def test_the_loops_are_the_servers_while_there_is_one(dsn: str, tmp_path: Path) 
 
 async def loops_are(works: Works, here: bool) -> None:
     async def look() -> bool:
-        return works.duty.taken is here
+        return works.loops.running is here
 
     await until(f"the loops run here: {here}", look, PATIENCE_S)
 

@@ -52,7 +52,7 @@ def test_any_program_adds_jobs_while_its_attempt_runs(tmp_path: Path) -> None:
             assert again == (201, {**done, "applied": [False]})
             child = await rig.record(done["ids"][0])
             assert child.facts.workflow == workflow
-            await rig.engine.cancel([job])
+            await rig.engine.jobs.cancel([job])
             await rig.ended(job)
             status, refused = await ask(socket, token)
             assert (status, refused["error"]["code"]) == (401, "unauthorized")

@@ -7,7 +7,7 @@ from windlass.domain.access.roles import Identity, Role
 from windlass.domain.job.job import JobSpec
 from windlass.domain.rows.views import JobFilter, JobView
 from windlass.domain.values.errors import InvalidInput
-from windlass.engine.bulk import Allow, Bulk, Part, states_for
+from windlass.engine.commands.bulk import Allow, Bulk, BulkPage, states_for
 from windlass.engine.engine import Engine
 from windlass.wire.bulk import BulkReply, BulkRequest, RefusedJob, Where
 
@@ -21,7 +21,7 @@ async def edit_many(engine: Engine, request: BulkRequest, who: Identity) -> Bulk
     wanted = _filter(request.where, who)
     if request.action == "prioritize" and request.adjustment is None:
         raise InvalidInput("adjustment", "a number, to prioritize", None)
-    part = await _edit(Bulk(engine), request, wanted, who)
+    part = await _edit(engine.bulk, request, wanted, who)
     return BulkReply(
         matched=part.matched,
         applied=part.applied,
@@ -31,7 +31,7 @@ async def edit_many(engine: Engine, request: BulkRequest, who: Identity) -> Bulk
     )
 
 
-async def _edit(bulk: Bulk, request: BulkRequest, wanted: JobFilter, who: Identity) -> Part:
+async def _edit(bulk: Bulk, request: BulkRequest, wanted: JobFilter, who: Identity) -> BulkPage:
     if request.dry_run:
         return await bulk.count(states_for(request.action, wanted), request.after)
     if request.action == "cancel":

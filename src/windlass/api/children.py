@@ -22,12 +22,12 @@ class Children:
             raise InvalidInput("workflow", "unset: children join that of their parent", "one")
         if request.key is None:
             raise InvalidInput("key", "given", "nothing")
-        namespace = await self._engine.namespace_of(holder.job)
+        namespace = await self._engine.jobs.namespace_of(holder.job)
         who = Identity(0, f"job {holder.job}", Role.SUBMITTER, (namespace,))
         jobs = [msgspec.structs.replace(job, parent=None, workflow=None) for job in request.jobs]
         specs = [job_spec(job, who, f"jobs[{n}]") for n, job in enumerate(jobs)]
         try:
-            done = await self._engine.submit_children(holder, specs, request.key)
+            done = await self._engine.jobs.submit_children(holder, specs, request.key)
         except InvalidInput as error:
             raise in_words_of_wire(error) from None
         return SubmitReply(list(done.ids), list(done.applied), done.workflow or None)

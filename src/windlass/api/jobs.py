@@ -46,19 +46,19 @@ class Jobs:
     async def wait(self, job: int, seconds: float, who: Identity) -> Job:
         """Returns the job when it has ended, or as it is when the time is up."""
         await self._queries.check_visible([job], who)
-        await self._engine.wait_ended(job, int(seconds * 1000))
+        await self._engine.jobs.wait_ended(job, int(seconds * 1000))
         return await self._queries.job(job, who)
 
     async def cancel(self, request: CancelRequest, who: Identity) -> CancelReply:
         """Cancels jobs."""
         await self._queries.check_visible(request.ids, who)
-        done = await self._engine.cancel(request.ids, request.reason, who.name)
+        done = await self._engine.jobs.cancel(request.ids, request.reason, who.name)
         return CancelReply([CanceledJob(c.job, c.state, c.applied) for c in done])
 
     async def cancel_one(self, job: int, reason: str, who: Identity) -> CanceledJob:
         """Cancels one job, which must exist."""
         await self._queries.check_visible([job], who)
-        (done,) = await self._engine.cancel([job], reason, who.name)
+        (done,) = await self._engine.jobs.cancel([job], reason, who.name)
         if done.state is None:
             raise NotFound("job", job)
         return CanceledJob(done.job, done.state, done.applied)
@@ -66,13 +66,13 @@ class Jobs:
     async def retry(self, job: int, who: Identity) -> RetryReply:
         """Replaces an ended job with a new one."""
         await self._queries.check_visible([job], who)
-        done = await self._engine.retry(job, who.name)
+        done = await self._engine.jobs.retry(job, who.name)
         return RetryReply(done.job, done.applied)
 
     async def unblock(self, job: int, request: UnblockRequest, who: Identity) -> bool:
         """Accepts or rejects a job that waits for an operator; returns whether it did wait."""
         await self._queries.check_visible([job], who)
-        done = await self._engine.unblock(job, request.accept, request.reason, who.name)
+        done = await self._engine.jobs.unblock(job, request.accept, request.reason, who.name)
         return done.applied
 
     async def prioritize(self, job: int, request: PriorityRequest, who: Identity) -> PriorityReply:
@@ -82,14 +82,14 @@ class Jobs:
             request.adjustment > shown.priority.adjustment or shown.submitted_by != who.name
         ):
             raise Forbidden(OWN)
-        done = await self._engine.adjust_priority(job, request.adjustment, who.name)
-        standing = await self._engine.standing(job)
+        done = await self._engine.jobs.adjust_priority(job, request.adjustment, who.name)
+        position = await self._engine.jobs.position(job)
         return PriorityReply(
             base=done.base,
             adjustment=done.adjustment,
             effective=done.effective,
-            score=standing.score,
-            inherited=standing.inherited,
+            score=position.score,
+            inherited=position.inherited,
             applied=done.applied,
         )
 

@@ -9,7 +9,7 @@ from windlass.api.parse import in_words_of_wire, job_spec, workflow_spec
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput
-from windlass.engine.schedules.planning import Order, Planned
+from windlass.engine.schedules.planning import PlannedWorkflow, PlanRequest
 from windlass.wire.jobs import JobRequest, NewWorkflow
 from windlass.wire.reactions import parse_reactions
 from windlass.workflows.checking import check
@@ -38,7 +38,7 @@ class WirePlanner:
             parse_reactions(description.get(occasion) or [], occasion)
         declared = description.get("parameters") or {}
         values = {n: _placeholder(n, of) for n, of in declared.items() if not _has_default(of)}
-        order = Order(
+        order = PlanRequest(
             name="", namespace=namespace, actor="", description=description, parameters=values
         )
         try:
@@ -47,7 +47,7 @@ class WirePlanner:
             if not _is_about(error, values):
                 raise
 
-    def plan(self, order: Order) -> Planned:
+    def plan(self, order: PlanRequest) -> PlannedWorkflow:
         """Returns what the order submits, with the rights of its own namespace only."""
         if order.description is None:
             new = NewWorkflow(name=order.name)
@@ -58,10 +58,10 @@ class WirePlanner:
         workflow = workflow_spec(_finished(new, order), who)
         if workflow is None:
             raise InvalidInput("workflow", "given", "nothing")
-        return Planned(workflow, _specs(jobs, who))
+        return PlannedWorkflow(workflow, _specs(jobs, who))
 
 
-def _finished(new: NewWorkflow, order: Order) -> NewWorkflow:
+def _finished(new: NewWorkflow, order: PlanRequest) -> NewWorkflow:
     """Returns the workflow with what the order adds to it."""
     changes: dict[str, Any] = {"template": order.template}
     if order.priority is not None:

@@ -11,7 +11,7 @@ from windlass.api.render_schedules import (
 )
 from windlass.domain.access.roles import Identity
 from windlass.domain.values.errors import InvalidInput
-from windlass.engine.schedules.planning import Order
+from windlass.engine.schedules.planning import PlanRequest
 from windlass.engine.schedules.reactions import Reactions
 from windlass.engine.schedules.schedules import Schedules
 from windlass.engine.schedules.templates import Templates
@@ -61,7 +61,7 @@ class EnginePlanning:
     async def start_template(
         self, name: str, request: StartRequest, namespace: str | None = None
     ) -> StartReply:
-        order = Order(
+        order = PlanRequest(
             name=name,
             namespace=self._in(namespace),
             actor=self._who.name,

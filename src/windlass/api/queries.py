@@ -56,7 +56,7 @@ class Queries:
             await self._shapes.know(tx, [view.record.facts.shape])
             events = await tx.log.of_job(job)
             names = dict(view.workers)
-            outlook = (await self._engine.outlooks(tx, [view]))[job]
+            outlook = (await self._engine.explain.outlooks(tx, [view]))[job]
             return self._show(view, show_transitions(events, names), outlook)
 
         shown = await self._engine.store.read(read)
@@ -101,7 +101,7 @@ class Queries:
             page = await tx.views.jobs(wanted, cursor, limit)
             await self._shapes.know(tx, [view.record.facts.shape for view in page.jobs])
             following = str(page.next) if page.next else None
-            outlooks = await self._engine.outlooks(tx, page.jobs)
+            outlooks = await self._engine.explain.outlooks(tx, page.jobs)
             shown = [self._show(v, (), outlooks[v.record.facts.id]) for v in page.jobs]
             return JobList(shown, following)
 

@@ -13,7 +13,7 @@ from windlass.domain.pools.pools import (
 from windlass.domain.pools.scale import Target
 from windlass.domain.pools.sizing import Fleet, Verdict, latency_ms
 from windlass.domain.values.times import format_moment
-from windlass.engine.pools.pools import Planned, Shown
+from windlass.engine.pools.pools import PlannedPools, PoolView
 from windlass.wire.pools import (
     Plan,
     PlanTarget,
@@ -24,7 +24,7 @@ from windlass.wire.pools import (
 )
 
 
-def show_pool(shown: Shown, now: int, options: bool) -> PoolInfo:
+def show_pool(shown: PoolView, now: int, options: bool) -> PoolInfo:
     """Renders a pool with its workers, with or without the `options` of its provider."""
     row = shown.row
     description = describe_pool(shown.pool)
@@ -74,7 +74,7 @@ def show_costs(costs: Iterable[CostRow]) -> list[PoolCost]:
     ]
 
 
-def show_plan(planned: Planned, named: bool) -> Plan:
+def show_plan(planned: PlannedPools, named: bool) -> Plan:
     """Renders what pools would do; names the jobs only if the caller may see them (`named`)."""
     messages = {one.pool.name: one for one in planned.fleet.pools}
     return Plan(

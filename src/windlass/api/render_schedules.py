@@ -16,8 +16,8 @@ from windlass.domain.schedules.schedules import (
 )
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.times import format_moment
-from windlass.engine.schedules.runs import Starts, starts_of
-from windlass.engine.schedules.schedules import Wanted
+from windlass.engine.schedules.runs import RunTarget, starts_of
+from windlass.engine.schedules.schedules import ScheduleInput
 from windlass.engine.schedules.templates import VERSION_LIMIT, check_template_name
 from windlass.wire.reactions import conceal_body
 from windlass.wire.schedules import ReactionInfo, Schedule, ScheduleRequest, ScheduleRun, Template
@@ -46,13 +46,13 @@ def show_template(row: TemplateRow) -> Template:
     )
 
 
-def wanted_of(name: str, namespace: str, data: ScheduleRequest) -> Wanted:
+def wanted_of(name: str, namespace: str, data: ScheduleRequest) -> ScheduleInput:
     """Parses a schedule."""
     jobs: list[dict[str, Any]] = msgspec.to_builtins(data.jobs)
-    starts = Starts(
+    starts = RunTarget(
         template=data.template, parameters=data.parameters, jobs=jobs, priority=data.priority
     )
-    return Wanted(
+    return ScheduleInput(
         namespace, name, data.cron, data.zone, data.overlap, data.catch_up, data.catch_up_limit,
         data.paused, starts,
     )  # fmt: skip

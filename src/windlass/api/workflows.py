@@ -83,19 +83,19 @@ class Workflows:
     async def wait(self, workflow: int, seconds: float, who: Identity) -> Workflow:
         """Returns the workflow when it has ended, or as it is when the time is up."""
         await self.workflow(workflow, who)
-        await self._engine.wait_workflow_ended(workflow, int(seconds * 1000))
+        await self._engine.workflows.wait_ended(workflow, int(seconds * 1000))
         return await self.workflow(workflow, who)
 
     async def cancel(self, workflow: int, reason: str, who: Identity) -> CanceledWorkflow:
         """Cancels a workflow: nothing new starts, and running jobs are told to stop."""
         await self.workflow(workflow, who)
-        done = await self._engine.cancel_workflow(workflow, reason, who.name)
+        done = await self._engine.workflows.cancel(workflow, reason, who.name)
         return CanceledWorkflow(done.workflow, done.state, done.applied)
 
     async def retry(self, workflow: int, failed: bool, who: Identity) -> RetriedWorkflow:
         """Retries the failed jobs of a workflow, or all of it as a new workflow."""
         await self.workflow(workflow, who)
-        done = await self._engine.retry_workflow(workflow, failed, who.name)
+        done = await self._engine.workflows.retry(workflow, failed, who.name)
         return RetriedWorkflow(done.workflow, done.applied)
 
 

@@ -125,7 +125,7 @@ async def _serve(
         with announced(directory, local_address(address)):
             console.print(f"windlass server at {address}", style="bold green")
             sys.stdout.flush()
-            await serving.until_stopped(stop, services.engine.wakeups.wake_all)
+            await serving.until_stopped(stop, services.engine.waiting_syncs.wake_all)
 
 
 def prepare_data(directory: Path) -> None:

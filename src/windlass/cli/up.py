@@ -106,7 +106,7 @@ async def _up(
         # Nobody is left on this machine for whom they could work, and none is to follow.
         await services.stop_pools()
         await end_workers(directory / POOLS, RealClock(), options.config.drain_limit_ms + SLACK_MS)
-        services.engine.wakeups.wake_all()
+        services.engine.waiting_syncs.wake_all()
         await serving.stop()
 
 

@@ -155,7 +155,7 @@ class Node:
         try:
             if store.holding.kind == STAND_IN:
                 await self._stop_agent()
-                await works.duty.lay_down()
+                await works.loops.stop()
                 self._vacant_since = self._vacant_seen = asyncio.get_running_loop().time()
                 await store.step_down(self._note_vacancy)
                 await works.engine.refresh()
@@ -186,7 +186,7 @@ class Node:
     # Jobs
 
     def _begin(self, works: Works, folder: Path) -> None:
-        works.duty.take_up()
+        works.loops.start()
         self._running = self._run_agent(works, folder / "worker", "embedded")
 
     async def _stop_agent(self) -> None:

@@ -101,16 +101,16 @@ class EngineService:
         return await (await self._api()).jobs.edit_many(request, self._who)
 
     async def explain(self, job: int) -> Explanation:
-        return await (await self._api()).engine.explain(job)
+        return await (await self._api()).engine.explain.job(job)
 
     async def explain_worker(self, worker: str) -> WorkerExplanation:
         engine = (await self._api()).engine
         rows = await engine.store.read(lambda tx: tx.workers.all())
         number = find_worker(worker, [(row.id, row.name) for row in rows])
-        return await engine.explain_worker(number)
+        return await engine.explain.worker(number)
 
     async def time_spent(self, job: int) -> TimeSpent:
-        return await (await self._api()).engine.time_spent(job)
+        return await (await self._api()).engine.explain.time_spent(job)
 
     async def workflow(self, workflow: int) -> Workflow:
         return await (await self._api()).workflows.workflow(workflow, self._who)

@@ -29,14 +29,14 @@ SHUT_OUT = (WorkerStatus.PENDING_APPROVAL, WorkerStatus.DISABLED)
 TIME_TRUSTED_S = 5.0  # how long the distance to the store's clock is taken to stay the same
 
 
-class Created(NamedTuple):
+class CreatedToken(NamedTuple):
     """A new token; the secret exists nowhere else."""
 
     secret: str
     token: Token
 
 
-class _Seen(NamedTuple):
+class _CachedToken(NamedTuple):
     identity: Identity
     digest: str
     expires_at: int
@@ -52,7 +52,7 @@ class _StoreTime:
         self._told_at = 0.0
 
     async def now(self) -> int:
-        """The time as it was last told, and what has passed since."""
+        """Returns the last known time plus what has passed since."""
         if self._engine.store.inline:
             return await self._engine.now()
         loop = asyncio.get_running_loop()
@@ -71,11 +71,11 @@ class Access:
     def __init__(self, engine: Engine, secrets: Secrets) -> None:
         self._engine = engine
         self._secrets = secrets
-        self._seen: dict[str, _Seen] = {}
+        self._seen: dict[str, _CachedToken] = {}
         self._time = _StoreTime(engine)
 
     async def identify(self, secret: str) -> Identity | None:
-        """Who presents this token, if it is valid."""
+        """Returns the identity behind this token, if it is valid."""
         digest = digest_of(secret)
         now = await self._time.now()
         seen = self._seen.get(digest)
@@ -91,10 +91,10 @@ class Access:
     async def create_token(
         self, name: str, role: Role, namespaces: Sequence[str] = (), expires_at: int = 0,
         worker: int = 0, actor: str | None = None,
-    ) -> Created:  # fmt: skip
-        """Make a token and remember its digest; the log keeps who asked for it.
+    ) -> CreatedToken:  # fmt: skip
+        """Makes a token and remembers its digest; the log keeps who asked for it.
 
-        That of a worker takes the place of all that the worker had before.
+        A worker's new token replaces all its earlier ones.
         """
         check_name("name", name)
         if len(namespaces) > NAMESPACE_LIMIT:
@@ -117,13 +117,13 @@ class Access:
                 work.say(EventKind.ACCESS, said, actor=actor, data=told)
             return made
 
-        created = Created(secret, await self._engine.run(insert))
+        created = CreatedToken(secret, await self._engine.run(insert))
         if worker:
             self.forget()
         return created
 
     async def revoke(self, token: int, actor: str | None = None) -> bool:
-        """Revoke a token; here it stops working at once."""
+        """Revokes a token; on this server it stops working at once."""
 
         async def step(work: Work) -> bool:
             revoked = await work.tx.access.revoke(token, work.now)
@@ -141,11 +141,11 @@ class Access:
         self._seen.clear()
 
     async def tokens(self) -> list[Token]:
-        """All tokens, without their secrets."""
+        """Returns all tokens, without their secrets."""
         return await self._engine.store.read(lambda tx: tx.access.all())
 
     async def create_code(self, ttl_ms: int, actor: str | None = None) -> tuple[str, int]:
-        """A code for one enrolment, and when it expires."""
+        """Creates a code for one enrolment; returns it and when it expires."""
         secret = CODE_PREFIX + self._secrets.secret()
 
         async def insert(work: Work) -> int:
@@ -157,14 +157,14 @@ class Access:
         return secret, await self._engine.run(insert)
 
     async def use_code(self, code: str) -> bool:
-        """Use a code up."""
+        """Uses up an enrolment code; returns False if it is not valid."""
 
         async def step(work: Work) -> bool:
             return await work.tx.access.use_code(digest_of(code), work.now)
 
         return await self._engine.run(step)
 
-    async def _look_up(self, digest: str, now: int) -> _Seen | None:
+    async def _look_up(self, digest: str, now: int) -> _CachedToken | None:
         async def read(tx: Tx) -> tuple[Token | None, str]:
             token = await tx.access.by_digest(digest)
             return token, "" if token is None else await _shut_out(tx, token.worker)
@@ -176,7 +176,7 @@ class Access:
         identity = Identity(
             token.id, token.name, Role(token.role), token.namespaces, token.worker, shut_out
         )
-        seen = _Seen(identity, token.digest, token.expires_at, now)
+        seen = _CachedToken(identity, token.digest, token.expires_at, now)
         if len(self._seen) >= 100_000:
             self._seen.clear()
         self._seen[digest] = seen
@@ -194,5 +194,5 @@ async def _shut_out(tx: Tx, worker: int) -> str:
 
 
 def digest_of(secret: str) -> str:
-    """What is stored of a secret."""
+    """Returns what is stored of a secret."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()

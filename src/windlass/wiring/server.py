@@ -13,8 +13,8 @@ from windlass.api.workflows import Workflows
 from windlass.clock import RealClock, RealSecrets
 from windlass.domain.access.roles import Role
 from windlass.engine.access import Access
-from windlass.engine.loops.duty import Presence
 from windlass.engine.loops.pools import PoolsLoop
+from windlass.engine.loops.standby import ServerHeartbeat
 from windlass.engine.loops.ticker import Ticker
 from windlass.engine.pools.pools import Pools
 from windlass.providers import make_provider
@@ -32,7 +32,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
     clock = RealClock()
     async with running_works(options) as works:
         engine = works.engine
-        works.duty.take_up()
+        works.loops.start()
         meters = Meters()
         feed = Feed(engine.store, meters)
         tickers: list[Ticker[Any]] = [Ticker(feed, clock)]
@@ -42,7 +42,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
         if options.address:
             tickers.append(sizing)
         if engine.store.shared and not engine.store.inline:
-            tickers.append(Ticker(Presence(engine), clock))
+            tickers.append(Ticker(ServerHeartbeat(engine), clock))
         for ticker in tickers:
             ticker.start()
         try:

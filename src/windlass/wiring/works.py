@@ -15,11 +15,11 @@ from windlass.engine.files.files import Files
 from windlass.engine.loops.capability import CapabilityLoop
 from windlass.engine.loops.cleanup import CleanupLoop
 from windlass.engine.loops.cron import CronLoop
-from windlass.engine.loops.duty import Duty, Standby
 from windlass.engine.loops.health import HealthLoop
 from windlass.engine.loops.reactions import ReactionsLoop, WebhooksLoop
 from windlass.engine.loops.retention import RetentionLoop
 from windlass.engine.loops.scheduling import SchedulingLoop
+from windlass.engine.loops.standby import LoopGroup, Standby
 from windlass.engine.loops.statistics import StatisticsLoop
 from windlass.engine.loops.ticker import Loop, Ticker
 from windlass.engine.loops.watchdog import WatchdogLoop
@@ -45,12 +45,12 @@ class ServerOptions(NamedTuple):
 
 
 class Works(NamedTuple):
-    """An engine and the services around it; `duty` runs its loops."""
+    """An engine and the services around it; `loops` runs its loops."""
 
     engine: Engine
     files: Files
     blobs: Blobs
-    duty: Duty
+    loops: LoopGroup
     templates: Templates
     schedules: Schedules
     reactions: Reactions
@@ -58,7 +58,7 @@ class Works(NamedTuple):
 
     async def close(self) -> None:
         """Stops everything."""
-        await self.duty.lay_down()
+        await self.loops.stop()
         await self.courier.close()
         await self.files.merging.close()
         await self.engine.close()
@@ -91,10 +91,10 @@ def make_works(store: Store, blobs: str, config: Config, imports: Sequence[str] 
             CapabilityLoop(engine),
         )
 
-    duty = Duty(loops, RealClock(), config.drain_limit_ms)
+    group = LoopGroup(loops, RealClock(), config.drain_limit_ms)
     templates = Templates(engine, planner)
     files = Files(engine, opened)
-    return Works(engine, files, opened, duty, templates, schedules, reactions, courier)
+    return Works(engine, files, opened, group, templates, schedules, reactions, courier)
 
 
 @asynccontextmanager
@@ -120,10 +120,10 @@ async def running_beside(options: ServerOptions) -> AsyncIterator[Works]:
 async def standing_by(works: Works) -> AsyncIterator[None]:
     """Runs the loops while no server is alive; a store that is not shared has no server."""
     if not works.engine.store.shared or works.engine.store.inline:
-        works.duty.take_up()
+        works.loops.start()
         yield
         return
-    standby = Ticker(Standby(works.engine, works.duty), RealClock())
+    standby = Ticker(Standby(works.engine, works.loops), RealClock())
     standby.start()
     try:
         yield

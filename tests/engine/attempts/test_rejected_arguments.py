@@ -111,7 +111,7 @@ async def test_one_that_was_to_stop_is_canceled(rig: Rig) -> None:
     job = await rig.submit()
     agent = await rig.agent()
     held = await agent.take_one()
-    await rig.engine.cancel([job])
+    await rig.engine.jobs.cancel([job])
     await misfit(agent, held)
     assert await rig.state(job) == "canceled"
 
@@ -120,7 +120,7 @@ async def test_a_retry_by_hand_takes_it(rig: Rig) -> None:
     job = await rig.submit()
     agent = await rig.agent()
     await misfit(agent, await agent.take_one())
-    again = await rig.engine.retry(job, "me")
+    again = await rig.engine.jobs.retry(job, "me")
     assert [held.job for held in await agent.take()] == [again.job]
 
 

@@ -180,8 +180,7 @@ async def test_a_failed_job_keeps_class_code_and_message(rig: Rig) -> None:
 
 
 async def test_jitter_only_shortens_a_wait(rig: Rig) -> None:
-    await rig.restart(Config(retry=RetryPolicy(jitter=1.0)))
-    rig.engine._chance = HalfChance()
+    await rig.restart(Config(retry=RetryPolicy(jitter=1.0)), chance=HalfChance())
     await rig.submit()
     agent = await rig.agent()
     await agent.fail(await agent.take_one(), FailureClass.NETWORK)

@@ -50,7 +50,7 @@ async def test_static_metadata_wins_over_dynamic(rig: Rig) -> None:
     await rig.submit(requires=("cpus>=8",))
     agent = await rig.agent(metadata={"system:cpus": 2})
     assert await agent.take() == ()
-    assert await rig.engine.set_static_metadata(agent.id, {"system:cpus": 8}, actor="ann")
+    assert await rig.engine.workers.set_metadata(agent.id, {"system:cpus": 8}, actor="ann")
     assert len(await agent.take()) == 1
 
 
@@ -59,7 +59,7 @@ async def test_a_label_says_nothing_about_jobs_given_before_it(rig: Rig) -> None
     agent = await rig.agent(metadata={"system:cpus": 2})
     await rig.submit(requires=("system:cpus<4",))
     job = await agent.take_one()
-    await rig.engine.set_static_metadata(agent.id, {"system:cpus": 8})
+    await rig.engine.workers.set_metadata(agent.id, {"system:cpus": 8})
     await agent.finish(job)
     assert await rig.moves(job.job) != []
 
@@ -67,7 +67,7 @@ async def test_a_label_says_nothing_about_jobs_given_before_it(rig: Rig) -> None
 async def test_static_metadata_can_take_away(rig: Rig) -> None:
     await rig.submit(requires=("cpus>=8",))
     agent = await rig.agent(metadata={"system:cpus": 8})
-    await rig.engine.set_static_metadata(agent.id, {"system:cpus": 2})
+    await rig.engine.workers.set_metadata(agent.id, {"system:cpus": 2})
     assert await agent.take() == ()
 
 
@@ -80,7 +80,7 @@ async def test_metadata_sent_with_a_sync_counts_at_once(rig: Rig) -> None:
 
 async def test_static_metadata_outlives_a_new_incarnation(rig: Rig) -> None:
     agent = await rig.agent(metadata={"system:cpus": 2})
-    await rig.engine.set_static_metadata(agent.id, {"system:cpus": 8})
+    await rig.engine.workers.set_metadata(agent.id, {"system:cpus": 8})
     await agent.enrol(metadata={"system:cpus": 2})
     await rig.submit(requires=("cpus>=8",))
     assert len(await agent.take()) == 1

@@ -100,9 +100,9 @@ async def test_a_worker_that_grew_gets_more_and_one_that_shrank_keeps_what_it_ha
     jobs = [await rig.submit(resources={"cpus": 4}, args=n) for n in range(4)]
     agent = await rig.agent(metadata={"system:cpus": 4})
     assert await ids(agent) == jobs[:1]
-    await rig.engine.set_static_metadata(agent.id, {"system:cpus": 12})
+    await rig.engine.workers.set_metadata(agent.id, {"system:cpus": 12})
     assert await ids(agent) == jobs[1:3]
-    await rig.engine.set_static_metadata(agent.id, {"system:cpus": 4})
+    await rig.engine.workers.set_metadata(agent.id, {"system:cpus": 4})
     assert await ids(agent) == []
 
 
@@ -134,7 +134,7 @@ async def test_apart_holds_across_shapes_and_within_a_namespace(rig: Rig) -> Non
 async def limit(
     rig: Rig, max_running: int | None = None, max_per_worker: int | None = None
 ) -> None:
-    done = await rig.engine.set_queue_limits("bulk", QueueLimits(max_running, max_per_worker))
+    done = await rig.engine.queues.set_limits("bulk", QueueLimits(max_running, max_per_worker))
     assert done.applied
 
 
@@ -187,7 +187,7 @@ async def test_a_limit_can_be_lifted_and_set_again(rig: Rig) -> None:
     for job in (first, second):
         await agent.finish(job)
     assert len(await agent.take(3)) == 1
-    assert (await rig.engine.set_queue_limits("bulk", QueueLimits(max_running=2))).applied is False
+    assert (await rig.engine.queues.set_limits("bulk", QueueLimits(max_running=2))).applied is False
     await agent.finish(third)
 
 
@@ -246,7 +246,7 @@ async def test_leases_from_before_a_limit_are_counted_when_they_are_seen(rig: Ri
 @pytest.mark.parametrize("value", [-1, 1_000_001, True, "3"])
 async def test_nonsense_is_no_limit(rig: Rig, value: object) -> None:
     with pytest.raises(InvalidInput, match="0 for no limit"):
-        await rig.engine.set_queue_limits("bulk", QueueLimits(max_running=value))  # type: ignore[arg-type]
+        await rig.engine.queues.set_limits("bulk", QueueLimits(max_running=value))  # type: ignore[arg-type]
 
 
 # Rates
@@ -304,13 +304,13 @@ async def test_who_has_no_room_passes_the_call_on(rig: Rig) -> None:
     await rig.submit(resources={"cpus": 8})
     await full.take_one()
     calls = [asyncio.ensure_future(agent.sync(want=1, wait_ms=20_000)) for agent in (full, idle)]
-    while len(rig.engine.wakeups) < 2:
+    while len(rig.engine.waiting_syncs) < 2:
         await asyncio.wait(calls, timeout=0.01)
     large = await rig.submit(resources={"cpus": 8})
     reply = await asyncio.wait_for(calls[1], 10)
     assert [job.job for job in reply.jobs] == [large]
-    rig.engine.wakeups.wake_all()
-    rig.engine.wakeups.end(full.id)
+    rig.engine.waiting_syncs.wake_all()
+    rig.engine.waiting_syncs.end(full.id)
     assert (await calls[0]).jobs == ()
 
 
@@ -322,7 +322,7 @@ async def test_a_place_in_a_queue_that_becomes_free_wakes_a_worker(rig: Rig) -> 
     assert held.job == first
     await idle.sync(want=1)  # so that the engine knows it
     call = asyncio.ensure_future(idle.sync(want=1, wait_ms=20_000))
-    while not len(rig.engine.wakeups):
+    while not len(rig.engine.waiting_syncs):
         await asyncio.wait([call], timeout=0.01)
     await busy.sync(finished=())
     await busy.finish(held)

@@ -99,7 +99,7 @@ class Crowd:
     async def operate(self) -> None:
         for _ in range(ROUNDS):
             if self.chance.random() < 0.3 and self.jobs:
-                await self.engine().cancel([self.chance.choice(self.jobs)])
+                await self.engine().jobs.cancel([self.chance.choice(self.jobs)])
             else:
                 await self.rig.advance(self.chance.choice([1, SECOND]))
 
@@ -122,8 +122,8 @@ async def drain(rig: Rig, engines: list[Engine], agents: list[Agent]) -> None:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 async def test_nothing_is_oversubscribed_and_nothing_starves(any_rig: Rig, seed: int) -> None:
     rig = any_rig
-    await rig.engine.set_queue_limits("narrow", QueueLimits(max_running=2))
-    await rig.engine.set_queue_limits("thin", QueueLimits(max_per_worker=1))
+    await rig.engine.queues.set_limits("narrow", QueueLimits(max_running=2))
+    await rig.engine.queues.set_limits("thin", QueueLimits(max_per_worker=1))
     engines = [rig.engine]
     if rig.kind != "sqlite":
         engines.append(await rig.another_engine())

@@ -28,14 +28,14 @@ async def waiting(rig: Rig, *agents: Agent) -> list["asyncio.Task[SyncReply]"]:
     for agent in agents:
         await agent.sync(want=1)  # so that the engine knows it
         calls.append(asyncio.ensure_future(agent.sync(want=1, wait_ms=20_000)))
-        while len(rig.engine.wakeups) < len(calls):
+        while len(rig.engine.waiting_syncs) < len(calls):
             await asyncio.wait(calls, timeout=0.01)
     return calls
 
 
 async def end(rig: Rig, *agents: Agent) -> None:
     for agent in agents:
-        rig.engine.wakeups.end(agent.id)
+        rig.engine.waiting_syncs.end(agent.id)
 
 
 async def test_the_worker_that_a_job_prefers_is_woken(rig: Rig) -> None:
@@ -144,13 +144,13 @@ async def test_a_kept_worker_gives_out_nothing_that_needs_what_is_missing(rig: R
 async def test_a_reservation_ends_with_its_reason(rig: Rig, how: str) -> None:
     agent, large = await reserved(rig)
     if how == "cancel":
-        await rig.engine.cancel([large])
+        await rig.engine.jobs.cancel([large])
     elif how == "elsewhere":
         await (await rig.agent("other", metadata=FOUR)).take_one()
     elif how == "drain":
-        await rig.engine.set_worker_status(agent.id, WorkerStatus.DRAINING)
+        await rig.engine.workers.set_status(agent.id, WorkerStatus.DRAINING)
     else:
-        await rig.engine.remove_worker(agent.id, force=True)
+        await rig.engine.workers.remove(agent.id, force=True)
     await rig.scheduling()
     assert (await rig.snapshot()).reservations == ()
 
@@ -205,8 +205,8 @@ async def test_namespaces_share_what_runs(rig: Rig) -> None:
 
 async def test_weights_say_how_much_each_has(rig: Rig) -> None:
     await rig.restart(Config(fair_share=1))
-    assert await rig.engine.set_namespace_weight("b", 3)
-    assert not await rig.engine.set_namespace_weight("b", 3)
+    assert await rig.engine.queues.set_namespace_weight("b", 3)
+    assert not await rig.engine.queues.set_namespace_weight("b", 3)
     assert await shared(rig, {"a": 20, "b": 20}, 8) == {"a": 2, "b": 6}
 
 

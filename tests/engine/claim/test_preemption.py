@@ -15,7 +15,7 @@ FOUR = {"system:cpus": 4}
 
 async def occupied(rig: Rig) -> tuple[Agent, Assignment]:
     """A worker with one slot that runs a preemptible job of a low queue."""
-    await rig.engine.set_queue_limits("live", QueueLimits(preempts=True))
+    await rig.engine.queues.set_limits("live", QueueLimits(preempts=True))
     agent = await rig.agent(slots=1, metadata=FOUR)
     await rig.submit(queue="batch", preemptible=True)
     return agent, await agent.take_one()
@@ -46,7 +46,7 @@ async def test_a_lower_job_makes_room_and_is_queued_again_without_blame(rig: Rig
 async def test_a_worker_that_waits_is_told_at_once(rig: Rig) -> None:
     agent, low = await occupied(rig)
     call = asyncio.ensure_future(agent.sync(wait_ms=20_000))
-    while not len(rig.engine.wakeups):
+    while not len(rig.engine.waiting_syncs):
         await asyncio.wait([call], timeout=0.01)
     await rig.submit(queue="live")
     await rig.scheduling()
@@ -63,7 +63,7 @@ async def test_a_job_that_ends_in_its_grace_has_ended(rig: Rig) -> None:
 
 
 async def test_nobody_is_told_twice_for_one_job(rig: Rig) -> None:
-    await rig.engine.set_queue_limits("live", QueueLimits(preempts=True))
+    await rig.engine.queues.set_limits("live", QueueLimits(preempts=True))
     agents = [await rig.agent(name, slots=1) for name in ("a", "b")]
     for agent in agents:
         await rig.submit(queue="batch", preemptible=True)
@@ -73,7 +73,7 @@ async def test_nobody_is_told_twice_for_one_job(rig: Rig) -> None:
 
 
 async def test_the_youngest_is_told_and_only_as_much_as_is_needed(rig: Rig) -> None:
-    await rig.engine.set_queue_limits("live", QueueLimits(preempts=True))
+    await rig.engine.queues.set_limits("live", QueueLimits(preempts=True))
     agent = await rig.agent(slots=4, metadata=FOUR)
     for n in range(4):
         await rig.submit(queue="batch", preemptible=True, resources={"cpus": 1}, args=n)
@@ -87,7 +87,7 @@ async def test_the_youngest_is_told_and_only_as_much_as_is_needed(rig: Rig) -> N
 @pytest.mark.parametrize("case", ["not preemptible", "queue does not preempt", "same queue",
                                   "cannot run there", "there is room", "paused"])  # fmt: skip
 async def test_nobody_is_told_without_need_and_consent(rig: Rig, case: str) -> None:
-    await rig.engine.set_queue_limits(
+    await rig.engine.queues.set_limits(
         "live", QueueLimits(preempts=case != "queue does not preempt")
     )
     agent = await rig.agent(slots=2 if case == "there is room" else 1, metadata=FOUR)
@@ -97,14 +97,14 @@ async def test_nobody_is_told_without_need_and_consent(rig: Rig, case: str) -> N
     needs = ("gpu == true",) if case == "cannot run there" else ()
     await rig.submit(queue="live", requires=needs)
     if case == "paused":
-        await rig.engine.pause("live")
+        await rig.engine.queues.pause("live")
     assert (await rig.scheduling()).preempted == 0
     assert await stops(agent) == []
 
 
 async def test_who_would_only_come_back_at_once_is_left_alone(rig: Rig) -> None:
     agent, low = await occupied(rig)
-    await rig.engine.adjust_priority(low.job, 500)
+    await rig.engine.jobs.adjust_priority(low.job, 500)
     await rig.submit(queue="live")
     assert (await rig.scheduling()).preempted == 0
     assert await stops(agent) == []
@@ -118,7 +118,7 @@ async def test_nobody_makes_room_for_a_job_that_could_not_start(
     other = await rig.agent("other", slots=1)
     limit = Rate("api", 1, 600 * SECOND) if kept_back_by == "rate" else None
     if kept_back_by == "queue":
-        await rig.engine.set_queue_limits("live", QueueLimits(max_running=1))
+        await rig.engine.queues.set_limits("live", QueueLimits(max_running=1))
     for n in range(2):
         await rig.submit(queue="live", rate=limit, args=n)
     await other.take_one()

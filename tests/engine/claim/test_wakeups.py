@@ -46,8 +46,7 @@ async def quiet(rig: Rig) -> None:
     """Wait until nothing is under way any more but sleeping syncs."""
     calm = 0
     while calm < 3:
-        idle = not rig.engine._committer._tasks and not rig.engine._background
-        calm = calm + 1 if idle else 0
+        calm = 0 if rig.engine.busy else calm + 1
         await Turn()
 
 
@@ -80,10 +79,10 @@ async def test_a_worker_beside_the_engine_hears_early_that_a_job_may_come(rig: R
 
     drained = asyncio.ensure_future(wait())
     await quiet(rig)
-    await rig.engine.set_worker_status(agent.id, WorkerStatus.DRAINING)
+    await rig.engine.workers.set_status(agent.id, WorkerStatus.DRAINING)
     assert (await drained).drain
     assert not woken
-    await rig.engine.set_worker_status(agent.id, WorkerStatus.ONLINE)
+    await rig.engine.workers.set_status(agent.id, WorkerStatus.ONLINE)
     given = asyncio.ensure_future(wait())
     await quiet(rig)
     job = await rig.submit()
@@ -129,7 +128,7 @@ async def test_a_worker_with_no_free_slot_hears_of_a_cancel(rig: Rig) -> None:
     agent = await rig.agent()
     await agent.take_one()
     waiting = await Waiting(rig, agent, want=0).asleep()
-    await rig.engine.cancel([job])
+    await rig.engine.jobs.cancel([job])
     assert [stop.job for stop in (await waiting.reply()).cancel] == [job]
 
 
@@ -145,14 +144,14 @@ async def test_a_stop_that_was_told_does_not_end_the_next_wait(rig: Rig) -> None
     job = await rig.submit()
     agent = await rig.agent()
     await agent.take_one()
-    await rig.engine.cancel([job])
+    await rig.engine.jobs.cancel([job])
     assert (await agent.sync(wait_ms=WAIT)).cancel
     await (await Waiting(rig, agent, want=0).asleep()).hang_up()
 
 
 async def test_a_drain_ends_a_wait(rig: Rig) -> None:
     (waiting,) = await wait_all(rig, 1)
-    await rig.engine.set_worker_status(waiting.agent.id, WorkerStatus.DRAINING)
+    await rig.engine.workers.set_status(waiting.agent.id, WorkerStatus.DRAINING)
     assert (await waiting.reply()).drain
 
 
@@ -180,7 +179,7 @@ async def test_a_wait_that_is_hung_up_takes_no_job(rig: Rig) -> None:
 async def test_a_wake_up_that_was_not_used_goes_to_another_worker(rig: Rig) -> None:
     first, second = await wait_all(rig, 2)
     submitting = asyncio.ensure_future(rig.submit())
-    while not next(iter(rig.engine.wakeups._by_worker.values())).woken:
+    while not rig.engine.waiting_syncs.any_woken():
         await Turn()
     await first.hang_up()
     assert await second.jobs() == [await submitting]
@@ -208,16 +207,16 @@ async def test_a_freed_limit_ends_a_wait(rig: Rig) -> None:
 
 async def test_a_resumed_queue_ends_a_wait(rig: Rig) -> None:
     job = await rig.submit()
-    await rig.engine.pause("default")
+    await rig.engine.queues.pause("default")
     (waiting,) = await wait_all(rig, 1)
-    await rig.engine.resume("default")
+    await rig.engine.queues.resume("default")
     assert await waiting.jobs() == [job]
 
 
 async def test_new_metadata_of_an_operator_ends_a_wait(rig: Rig) -> None:
     job = await rig.submit(requires=("cpus>=4",))
     (waiting,) = await wait_all(rig, 1)
-    await rig.engine.set_static_metadata(waiting.agent.id, {"system:cpus": 8})
+    await rig.engine.workers.set_metadata(waiting.agent.id, {"system:cpus": 8})
     assert await waiting.jobs() == [job]
 
 
@@ -288,5 +287,5 @@ async def test_another_engines_cancel_ends_a_wait(rig: Rig) -> None:
     agent = await rig.agent()
     await agent.take_one()
     waiting = await Waiting(rig, agent, want=0).asleep()
-    await other.cancel([job])
+    await other.jobs.cancel([job])
     assert [stop.job for stop in (await waiting.reply()).cancel] == [job]

@@ -23,7 +23,7 @@ def actions(found: Explanation) -> list[str]:
 async def test_the_exact_clause_is_named_for_each_worker(rig: Rig) -> None:
     await rig.agent("build-3", metadata={"system:memory": 8 * GIB})
     job = await rig.submit(requires=("memory>=16GiB",))
-    found = await rig.engine.explain(job)
+    found = await rig.engine.explain.job(job)
     (worker,) = found.workers
     assert worker.text == "worker build-3: needs memory ≥ 16GiB, has 8GiB"
     assert (worker.clause, worker.needs, worker.has) == ("memory>=16GiB", "memory ≥ 16GiB", "8GiB")
@@ -40,7 +40,7 @@ async def test_alike_workers_are_one_group_whatever_else_they_report(rig: Rig) -
         await rig.agent(f"small-{number}", metadata=said)
     await rig.agent("large", metadata={"system:memory": 4 * GIB})
     job = await rig.submit(requires=("memory>=4GiB",))
-    found = await rig.engine.explain(job)
+    found = await rig.engine.explain.job(job)
     assert [(w.worker, w.group, w.count, w.runnable) for w in found.workers] == [
         ("large", None, 1, True),
         (None, "small-0, small-1, small-2 and 2 more", 5, False),
@@ -52,7 +52,7 @@ async def test_alike_workers_are_one_group_whatever_else_they_report(rig: Rig) -
 
 async def test_without_any_worker_it_says_so(rig: Rig) -> None:
     job = await rig.submit(requires=("zone==eu",))
-    found = await rig.engine.explain(job)
+    found = await rig.engine.explain.job(job)
     assert kinds(found) == ["no_worker"]
     assert found.summary == "queued: waits for a worker: none is known"
     assert found.smallest_change is not None
@@ -64,8 +64,8 @@ async def test_a_busy_fleet_and_the_jobs_ahead_are_told(rig: Rig) -> None:
     await rig.submit()
     await agent.take_one()
     first, second = [await rig.submit() for _ in range(2)]
-    assert (await rig.engine.explain(first)).ahead == 0
-    found = await rig.engine.explain(second)
+    assert (await rig.engine.explain.job(first)).ahead == 0
+    found = await rig.engine.explain.job(second)
     assert (found.ahead, found.ahead_more) == (1, False)
     assert kinds(found) == ["busy", "ahead"]
     assert found.workers[0].text == "worker only: needs a free slot, has 1 of 1 in use"
@@ -76,17 +76,17 @@ async def test_jobs_that_its_workers_cannot_run_are_not_ahead_of_it(rig: Rig) ->
     await rig.agent("plain")
     await rig.submit(requires=("gpus>=1",), priority=10)
     await rig.submit(queue="asleep", priority=10)
-    await rig.engine.pause("asleep")
+    await rig.engine.queues.pause("asleep")
     await rig.submit(priority=10)
     job = await rig.submit()
-    assert (await rig.engine.explain(job)).ahead == 1
+    assert (await rig.engine.explain.job(job)).ahead == 1
 
 
 async def test_a_paused_queue_is_named_with_the_way_out(rig: Rig) -> None:
     await rig.agent()
     job = await rig.submit(queue="batch")
-    await rig.engine.pause("batch")
-    found = await rig.engine.explain(job)
+    await rig.engine.queues.pause("batch")
+    found = await rig.engine.explain.job(job)
     assert kinds(found) == ["paused"]
     assert found.smallest_change is not None
     assert found.smallest_change.steps[0].command == "windlass queues resume batch"
@@ -103,8 +103,8 @@ async def test_a_worker_that_takes_no_jobs_is_named(
 ) -> None:
     agent = await rig.agent("sleeper")
     job = await rig.submit()
-    await rig.engine.set_worker_status(agent.id, status, "by hand")
-    found = await rig.engine.explain(job)
+    await rig.engine.workers.set_status(agent.id, status, "by hand")
+    found = await rig.engine.explain.job(job)
     assert kinds(found) == ["no_worker"]
     assert found.workers[0].has == f"{status.name.lower()} (by hand)"
     assert actions(found) == [action]
@@ -115,7 +115,7 @@ async def test_a_limit_names_who_holds_its_slots(rig: Rig) -> None:
     holder = await rig.submit(concurrency=Concurrency("repo-42"))
     await agent.take_one()
     job = await rig.submit(concurrency=Concurrency("repo-42"))
-    found = await rig.engine.explain(job)
+    found = await rig.engine.explain.job(job)
     (limit,) = found.limits
     assert limit.text == f"concurrency key repo-42: 1 of 1 in use, held by job {holder}"
     assert limit.binding
@@ -128,7 +128,7 @@ async def test_a_job_parked_behind_one_of_its_key_waits_for_the_limit(rig: Rig) 
     await rig.agent()
     await rig.submit(concurrency=Concurrency("repo-42"))
     job = await rig.submit(concurrency=Concurrency("repo-42"))
-    found = await rig.engine.explain(job)
+    found = await rig.engine.explain.job(job)
     assert kinds(found) == ["limit"]
     assert found.limits[0].used == 0
 
@@ -138,12 +138,12 @@ async def test_backoff_and_planned_times_tell_what_is_left(rig: Rig) -> None:
     failing = await rig.submit()
     await agent.fail(await agent.take_one(), FailureClass.NETWORK)
     await rig.advance(2 * SECOND)
-    found = await rig.engine.explain(failing)
+    found = await rig.engine.explain.job(failing)
     assert found.state == "retrying"
     assert kinds(found) == ["backoff"]
     assert "3s left" in found.waiting_for[0].text
     planned = await rig.submit(not_before=rig.now + 10 * MINUTE)
-    found = await rig.engine.explain(planned)
+    found = await rig.engine.explain.job(planned)
     assert (found.state, kinds(found)) == ("queued", ["not_before"])
     assert "10m left" in found.waiting_for[0].text
     assert actions(found) == ["wait"]
@@ -158,8 +158,8 @@ async def test_dependencies_are_followed_to_the_root_cause(rig: Rig) -> None:
         {"name": "d", "after": ("c",)},
     )
     a, b, c, d = done.ids
-    await rig.engine.pause("batch")
-    found = await rig.engine.explain(d)
+    await rig.engine.queues.pause("batch")
+    found = await rig.engine.explain.job(d)
     assert found.state == "blocked"
     (waiting,) = found.waiting_for
     assert (waiting.kind, waiting.job) == ("dependency", c)
@@ -176,7 +176,7 @@ async def test_a_running_dependency_is_the_cause_by_itself(rig: Rig) -> None:
     agent = await rig.agent("w")
     done = await rig.submit_all({"name": "a"}, {"name": "b", "after": ("a",)})
     await agent.take_one()
-    found = await rig.engine.explain(done.ids[1])
+    found = await rig.engine.explain.job(done.ids[1])
     assert found.waiting_for[0].because == (f"job {done.ids[0]} is running on worker w",)
     assert actions(found) == []
 
@@ -185,11 +185,11 @@ async def test_an_operator_may_be_what_it_waits_for(rig: Rig) -> None:
     await rig.agent()
     job = await rig.submit(unblock="manual")
     behind = await rig.submit(after=(job,))
-    found = await rig.engine.explain(job)
+    found = await rig.engine.explain.job(job)
     assert kinds(found) == ["operator"]
     assert found.smallest_change is not None
     assert found.smallest_change.steps[0].command == f"windlass unblock {job}"
-    assert (await rig.engine.explain(behind)).waiting_for[0].because == (
+    assert (await rig.engine.explain.job(behind)).waiting_for[0].because == (
         f"job {job} waits for an operator to accept it",
     )
 
@@ -199,8 +199,8 @@ async def test_a_worker_that_handed_it_back_is_passed_over_for_a_while(rig: Rig)
     job = await rig.submit()
     await agent.release(await agent.take_one(prefetch=True), "no disk")
     await rig.advance(MINUTE)
-    await rig.engine.promote_due()
-    found = await rig.engine.explain(job)
+    await rig.engine.due_jobs.move()
+    found = await rig.engine.explain.job(job)
     assert found.workers[0].clause == "excluded"
     assert "handed it back, gets it again in 9m" in str(found.workers[0].has)
 
@@ -209,18 +209,18 @@ async def test_jobs_that_do_not_wait_say_what_they_do(rig: Rig) -> None:
     agent = await rig.agent("w")
     job = await rig.submit()
     taken = await agent.take_one()
-    found = await rig.engine.explain(job)
+    found = await rig.engine.explain.job(job)
     assert found.summary.startswith("running on worker w since ")
     assert (found.waiting_for, found.workers) == ((), ())
     await agent.finish(taken)
-    assert (await rig.engine.explain(job)).summary.startswith("completed at ")
+    assert (await rig.engine.explain.job(job)).summary.startswith("completed at ")
 
 
 async def test_jobs_that_are_not_there_are_refused_by_name(memory_rig: Rig) -> None:
     job = await memory_rig.submit(namespace="team")
     with pytest.raises(NotFound, match="job 77 does not exist"):
-        await memory_rig.engine.explain(77)
+        await memory_rig.engine.explain.job(77)
     with pytest.raises(NotFound):
-        await memory_rig.engine.explain(job, lambda namespace: namespace == "other")
+        await memory_rig.engine.explain.job(job, lambda namespace: namespace == "other")
     with pytest.raises(InvalidInput):
-        await memory_rig.engine.explain(-1)
+        await memory_rig.engine.explain.job(-1)

@@ -103,35 +103,33 @@ class Scene:
         await agent.finish(taken)
 
     async def metadata_of(self, name: str) -> dict[str, Any]:
-        return self.rig.engine._catalog.profile(
-            await self.rig.worker(self.agents[name].id)
-        ).metadata
+        return self.rig.engine.catalog.profile(await self.rig.worker(self.agents[name].id)).metadata
 
     async def follow(self, step: Step) -> None:
         """Do what a step says, by the command that does it."""
         engine = self.rig.engine
         if step.action == "resume_queue":
             assert step.queue is not None
-            await engine.resume(step.queue)
+            await engine.queues.resume(step.queue)
         elif step.action == "raise_queue_limit":
             assert step.queue is not None
-            await engine.set_queue_limits(step.queue, QueueLimits(max_running=step.max))
+            await engine.queues.set_limits(step.queue, QueueLimits(max_running=step.max))
         elif step.action == "unblock":
             assert step.job is not None
-            await engine.unblock(step.job)
+            await engine.jobs.unblock(step.job)
         elif step.action == "free_slot":
             assert step.job is not None
             await self.finish(step.job)
         elif step.action == "wait":
             await self.rig.advance(20 * MINUTE)
-            await engine.promote_due()
+            await engine.due_jobs.move()
         elif step.action in ("enable_worker", "approve_worker"):
             assert step.worker is not None
-            await engine.set_worker_status(self.agents[step.worker].id, WorkerStatus.ONLINE)
+            await engine.workers.set_status(self.agents[step.worker].id, WorkerStatus.ONLINE)
         elif step.action == "set_metadata":
             assert step.worker is not None
             assert step.metadata is not None
-            await engine.set_static_metadata(self.agents[step.worker].id, step.metadata)
+            await engine.workers.set_metadata(self.agents[step.worker].id, step.metadata)
         else:
             assert step.action == "add_worker", step
             said = {} if step.worker is None else await self.metadata_of(step.worker)
@@ -144,10 +142,10 @@ async def play(rig: Rig, scene: dict[str, Any]) -> None:
     for number, (said, status, slots) in enumerate(scene["fleet"]):
         agent = await world.enrol(f"w{number}", said, slots)
         if status is not WorkerStatus.ONLINE:
-            await rig.engine.set_worker_status(agent.id, status)
+            await rig.engine.workers.set_status(agent.id, status)
     common = scene["common"] | {"namespace": scene["namespace"]}
     if common.get("queue") == "limited":
-        await rig.engine.set_queue_limits("limited", QueueLimits(max_running=1))
+        await rig.engine.queues.set_limits("limited", QueueLimits(max_running=1))
     for _ in range(scene["under_way"]):
         await rig.submit(**common)
     for agent in list(world.agents.values()):
@@ -159,21 +157,21 @@ async def play(rig: Rig, scene: dict[str, Any]) -> None:
             ties["not_before"] = rig.now + 10 * SECOND
         ids.append(await rig.submit(**common, **job, **ties))
     if scene["paused"]:
-        await rig.engine.pause(scene["common"].get("queue", "default"))
+        await rig.engine.queues.pause(scene["common"].get("queue", "default"))
     await reach(world, ids[-1])
 
 
 async def reach(world: Scene, job: int) -> None:
     """Do what is said until the job is given out, which takes few steps."""
     for _ in range(MOST_STEPS):
-        found = await world.rig.engine.explain(job)
+        found = await world.rig.engine.explain.job(job)
         if found.state == "running":
             return
         if found.smallest_change is not None:
             for step in found.smallest_change.steps:
                 await world.follow(step)
         await let_run(world, job, found)
-    raise AssertionError(f"after {MOST_STEPS} rounds: {await world.rig.engine.explain(job)}")
+    raise AssertionError(f"after {MOST_STEPS} rounds: {await world.rig.engine.explain.job(job)}")
 
 
 async def let_run(world: Scene, job: int, found: Explanation) -> None:

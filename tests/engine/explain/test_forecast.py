@@ -14,7 +14,7 @@ async def outlook(rig: Rig, job: int) -> Outlook:
     async def read(tx: Tx) -> Outlook:
         view = await tx.views.job(job)
         assert view is not None
-        return (await rig.engine.outlooks(tx, [view]))[job]
+        return (await rig.engine.explain.outlooks(tx, [view]))[job]
 
     return await rig.store.read(read)
 
@@ -27,7 +27,7 @@ async def teach(rig: Rig, ms: int) -> None:
         taken = await agent.take_one()
         await rig.advance(ms)
         await agent.finish(taken)
-    await rig.engine.remove_worker(agent.id)
+    await rig.engine.workers.remove(agent.id)
     await rig.advance(SETTLED_MS)
     await StatisticsLoop(rig.engine).run_once(rig.now)
 
@@ -88,7 +88,7 @@ async def test_nothing_is_expected_of_blocked_and_ended_jobs(rig: Rig) -> None:
     await rig.agent()
     first = await rig.submit()
     blocked = await rig.submit(after=(first,))
-    await rig.engine.cancel([first])
+    await rig.engine.jobs.cancel([first])
     for job in (first, blocked):
         told = (await outlook(rig, job)).forecast
         assert (told.start, told.end) == (None, None)
@@ -105,7 +105,7 @@ async def test_a_list_counts_what_is_ahead_once_for_jobs_alike(memory_rig: Rig) 
 
     async def read(tx: Tx) -> dict[int, Outlook]:
         page = await tx.views.jobs(JobFilter(states=(State.QUEUED.code,)), 0, 100)
-        return await rig.engine.outlooks(tx, page.jobs)
+        return await rig.engine.explain.outlooks(tx, page.jobs)
 
     told = await rig.store.read(read)
     assert set(told) == {*jobs, urgent}

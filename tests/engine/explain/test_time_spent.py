@@ -13,7 +13,7 @@ from windlass.engine.fleet.queues import QueueLimits
 
 async def parts(rig: Rig, job: int) -> dict[str, float]:
     """Seconds by cause, which add up to the job's whole time."""
-    found = await rig.engine.time_spent(job)
+    found = await rig.engine.explain.time_spent(job)
     assert sum(part.seconds for part in found.parts) == pytest.approx(found.total)
     record = await rig.record(job)
     end = record.finished_at or rig.now
@@ -40,9 +40,9 @@ async def test_a_fleet_without_a_capable_worker(rig: Rig) -> None:
     plain = await rig.agent("plain")
     job = await rig.submit(requires=("zone==eu",))
     await rig.advance(5 * SECOND)
-    await rig.engine.set_static_metadata(plain.id, {"zone": "eu"})
+    await rig.engine.workers.set_metadata(plain.id, {"zone": "eu"})
     await rig.advance(2 * SECOND)
-    await rig.engine.set_worker_status(plain.id, WorkerStatus.DISABLED)
+    await rig.engine.workers.set_status(plain.id, WorkerStatus.DISABLED)
     await rig.advance(4 * SECOND)
     late = await rig.agent("late", metadata={"zone": "eu"})
     await rig.advance(1 * SECOND)
@@ -52,10 +52,10 @@ async def test_a_fleet_without_a_capable_worker(rig: Rig) -> None:
 
 async def test_a_paused_queue(rig: Rig) -> None:
     agent = await rig.agent()
-    await rig.engine.pause("batch")
+    await rig.engine.queues.pause("batch")
     job = await rig.submit(queue="batch")
     await rig.advance(7 * SECOND)
-    await rig.engine.resume("batch")
+    await rig.engine.queues.resume("batch")
     await rig.advance(1 * SECOND)
     await agent.take_one()
     assert await parts(rig, job) == {"paused": 7, "busy": 1}
@@ -65,10 +65,10 @@ async def test_backoff_and_planned_times(rig: Rig) -> None:
     agent = await rig.agent()
     job = await rig.submit(not_before=rig.now + 20 * SECOND)
     await rig.advance(20 * SECOND)
-    await rig.engine.promote_due()
+    await rig.engine.due_jobs.move()
     await agent.fail(await agent.take_one(), FailureClass.NETWORK)
     await rig.advance(5 * SECOND)
-    await rig.engine.promote_due()
+    await rig.engine.due_jobs.move()
     await rig.advance(2 * SECOND)
     assert await parts(rig, job) == {"not_before": 20, "backoff": 5, "busy": 2}
 
@@ -93,7 +93,7 @@ async def test_dependencies_and_operators(rig: Rig) -> None:
     await rig.advance(6 * SECOND)
     await agent.finish(await agent.take_one())
     await rig.advance(4 * SECOND)
-    await rig.engine.unblock(job)
+    await rig.engine.jobs.unblock(job)
     await agent.take_one()
     assert await parts(rig, job) == {"dependencies": 6, "operator": 4}
 
@@ -122,7 +122,7 @@ async def test_a_full_queue(rig: Rig) -> None:
     first = await agent.take_one()
     job = await rig.submit(queue="batch")
     await rig.advance(2 * SECOND)
-    await rig.engine.set_queue_limits("batch", QueueLimits(max_running=1))
+    await rig.engine.queues.set_limits("batch", QueueLimits(max_running=1))
     await rig.advance(5 * SECOND)
     await agent.finish(first)
     await rig.advance(1 * SECOND)
@@ -157,4 +157,4 @@ async def test_metadata_that_an_agent_reports_later_counts_from_then(rig: Rig) -
 
 async def test_jobs_that_are_not_there_are_refused(memory_rig: Rig) -> None:
     with pytest.raises(NotFound, match="got job 5"):
-        await memory_rig.engine.time_spent(5)
+        await memory_rig.engine.explain.time_spent(5)

@@ -67,26 +67,26 @@ class Play:
             await agent.release(job, "not now")
 
     async def pause(self) -> None:
-        change = self.chance.choice([self.rig.engine.pause, self.rig.engine.resume])
+        change = self.chance.choice([self.rig.engine.queues.pause, self.rig.engine.queues.resume])
         await change("batch")
 
     async def change_status(self) -> None:
         agent = self.chance.choice(self.agents)
         status = self.chance.choice([WorkerStatus.ONLINE, WorkerStatus.DISABLED])
-        await self.rig.engine.set_worker_status(agent.id, status)
+        await self.rig.engine.workers.set_status(agent.id, status)
 
     async def accept(self) -> None:
         if self.jobs:
             job = self.chance.choice(self.jobs)
             if await self.rig.state(job) == "blocked":
-                await self.rig.engine.unblock(job)
+                await self.rig.engine.jobs.unblock(job)
 
     async def pass_time(self) -> None:
         await self.rig.advance(self.chance.randint(1, 10) * SECOND)
-        await self.rig.engine.promote_due()
+        await self.rig.engine.due_jobs.move()
 
     async def check(self, job: int) -> None:
-        found = await self.rig.engine.time_spent(job)
+        found = await self.rig.engine.explain.time_spent(job)
         record = await self.rig.record(job)
         end = record.finished_at or self.rig.now
         assert round(found.total * 1000) == end - record.facts.created_at

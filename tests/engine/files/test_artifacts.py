@@ -180,7 +180,7 @@ async def test_a_name_that_stands_for_nothing_has_the_job_rejected(
     other = await rig.submit()
     reply = await agent.sync(want=2, prefetch=prefetch)
     assert [job.job for job in reply.jobs] == [other]
-    assert await rig.engine.wait_ended(number, 30_000)
+    assert await rig.engine.jobs.wait_ended(number, 30_000)
     record = await rig.record(number)
     assert await rig.state(number) == "rejected"
     assert record.failure == 7  # configuration
@@ -195,7 +195,7 @@ async def test_names_of_another_namespace_are_not_found(rig: Rig) -> None:
     agent = await rig.agent()
     mine = await rig.submit(args=LOOKUP, namespace="mine")
     assert (await agent.sync(want=1)).jobs == ()
-    assert await rig.engine.wait_ended(mine, 30_000)
+    assert await rig.engine.jobs.wait_ended(mine, 30_000)
     assert await rig.state(mine) == "rejected"
 
 
@@ -233,7 +233,7 @@ async def test_the_file_of_the_job_that_took_the_place_of_another_is_used(rig: R
     await desk.leave(holder_of(agent, build), "a", b"bad")
     await agent.fail(build)
     await rig.engine.settled()  # until then it is busy with those that wait for it
-    again = await rig.engine.retry(done.ids[0], "me")
+    again = await rig.engine.jobs.retry(done.ids[0], "me")
     (build,) = await agent.take()
     assert build.job == again.job
     digest = await desk.leave(holder_of(agent, build), "a", b"good")
@@ -254,7 +254,7 @@ async def test_a_file_that_no_job_before_has_left_has_the_job_rejected(rig: Rig)
     for lookup in ("@before/image.tar", "@stranger/image.tar"):
         number = await rig.submit(args={"$lookup": lookup}, after=(before,))
         assert (await agent.sync(want=1)).jobs == ()
-        assert await rig.engine.wait_ended(number, 30_000)
+        assert await rig.engine.jobs.wait_ended(number, 30_000)
         assert await rig.state(number) == "rejected"
         assert lookup in ((await rig.record(number)).reason or "")
     assert await rig.state(stranger) == "completed"

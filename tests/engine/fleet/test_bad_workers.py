@@ -38,7 +38,7 @@ async def test_failures_of_the_work_itself_are_no_evidence(rig: Rig) -> None:
 async def test_failures_more_than_ten_minutes_apart_do_not_add_up(rig: Rig) -> None:
     agent = await rig.agent()
     await fail_jobs(rig, agent, 4, FailureClass.RESOURCE)
-    await rig.engine.cancel([1, 2, 3, 4])
+    await rig.engine.jobs.cancel([1, 2, 3, 4])
     await rig.advance(10 * MINUTE)
     await fail_jobs(rig, agent, 4, FailureClass.RESOURCE)
     assert await status(rig, agent) is WorkerStatus.ONLINE
@@ -56,7 +56,7 @@ async def test_one_job_that_fails_again_and_again_is_no_evidence(rig: Rig) -> No
 async def test_enabling_a_bad_worker_forgives_it(rig: Rig) -> None:
     agent = await rig.agent()
     await fail_jobs(rig, agent, 5, FailureClass.RESOURCE)
-    await rig.engine.set_worker_status(agent.id, WorkerStatus.ONLINE)
-    await rig.engine.cancel([1, 2, 3, 4, 5])
+    await rig.engine.workers.set_status(agent.id, WorkerStatus.ONLINE)
+    await rig.engine.jobs.cancel([1, 2, 3, 4, 5])
     await fail_jobs(rig, agent, 1, FailureClass.RESOURCE)
     assert await status(rig, agent) is WorkerStatus.ONLINE

@@ -55,7 +55,7 @@ async def test_workers_that_are_away_count(rig: Rig) -> None:
     statuses = (WorkerStatus.DISABLED, WorkerStatus.DRAINING, WorkerStatus.OFFLINE)
     for number, status in enumerate(statuses):
         agent = await rig.agent(f"w{number}", metadata={f"resource:r{number}": 1})
-        await rig.engine.set_worker_status(agent.id, status)
+        await rig.engine.workers.set_status(agent.id, status)
     for number in range(len(statuses)):
         await rig.submit(resources={f"r{number}": 1})
     lost = await rig.submit(resources={"r9": 1})
@@ -120,7 +120,7 @@ async def test_what_a_worker_had_within_a_week_counts(rig: Rig) -> None:
 
 async def test_an_operator_who_takes_something_away_means_it(rig: Rig) -> None:
     agent = await rig.agent(metadata={"system:gpus": 1})
-    await rig.engine.set_static_metadata(agent.id, {"system:gpus": 0})
+    await rig.engine.workers.set_metadata(agent.id, {"system:gpus": 0})
     await rig.submit(**GPU)
     assert await pass_rounds(rig, CapabilityLoop(rig.engine), 2 * GRACE) == 1
 
@@ -131,7 +131,7 @@ async def test_the_grace_begins_anew_when_the_last_capable_worker_goes(rig: Rig)
     job = await rig.submit(**GPU)
     loop = CapabilityLoop(rig.engine)
     await pass_rounds(rig, loop, 4 * GRACE)
-    await rig.engine.remove_worker(gpu.id)
+    await rig.engine.workers.remove(gpu.id)
     assert await pass_rounds(rig, loop, GRACE - SECOND) == 0
     await rig.agent("gpu-2", metadata={"system:gpus": 1})
     assert await pass_rounds(rig, loop, 2 * GRACE) == 0

@@ -44,7 +44,7 @@ async def test_only_so_many_workers_may_wait_for_approval(rig: Rig) -> None:
     assert refused.value.code == "too_many_pending"
     await rig.enrol("stranger-0", approved=False, holder=1)  # it was there already
     assert await rig.enrol("with-a-code") == (MOST_PENDING + 1, 1)
-    await rig.engine.set_worker_status(1, WorkerStatus.ONLINE)
+    await rig.engine.workers.set_status(1, WorkerStatus.ONLINE)
     await rig.enrol("one-too-many", approved=False)
 
 
@@ -186,27 +186,27 @@ async def test_a_drained_or_disabled_worker_gets_no_new_jobs(rig: Rig, state: Wo
     first = await rig.submit()
     given = await agent.take_one()
     await rig.submit()
-    assert await rig.engine.set_worker_status(agent.id, state, "maintenance", "ann")
+    assert await rig.engine.workers.set_status(agent.id, state, "maintenance", "ann")
     reply = await agent.sync(want=1)
     assert (reply.jobs, reply.drain) == ((), state is WorkerStatus.DRAINING)
     await agent.finish(given)
     assert await rig.state(first) == "completed"
-    assert await rig.engine.set_worker_status(agent.id, WorkerStatus.ONLINE)
+    assert await rig.engine.workers.set_status(agent.id, WorkerStatus.ONLINE)
     assert len(await agent.take()) == 1
 
 
 async def test_a_drain_outlives_a_new_incarnation(rig: Rig) -> None:
     agent = await rig.agent()
-    await rig.engine.set_worker_status(agent.id, WorkerStatus.DRAINING)
+    await rig.engine.workers.set_status(agent.id, WorkerStatus.DRAINING)
     await agent.enrol()
     assert (await agent.sync()).drain
 
 
 async def test_setting_a_status_twice_changes_nothing(rig: Rig) -> None:
     agent = await rig.agent()
-    await rig.engine.set_worker_status(agent.id, WorkerStatus.DRAINING)
+    await rig.engine.workers.set_status(agent.id, WorkerStatus.DRAINING)
     log = await rig.events()
-    assert not await rig.engine.set_worker_status(agent.id, WorkerStatus.DRAINING)
+    assert not await rig.engine.workers.set_status(agent.id, WorkerStatus.DRAINING)
     assert await rig.events() == log
 
 
@@ -217,22 +217,22 @@ async def test_the_jobs_of_a_drained_or_disabled_worker_that_dies_go_on(
     agent = await ready_agent(rig)
     job = await rig.submit()
     await agent.take_one()
-    await rig.engine.set_worker_status(agent.id, state)
+    await rig.engine.workers.set_status(agent.id, state)
     await rig.pass_time(100 * SECOND)
     assert await rig.state(job) == "retrying"
 
 
 async def test_a_disabled_worker_stays_disabled_when_it_falls_silent(rig: Rig) -> None:
     agent = await ready_agent(rig)
-    await rig.engine.set_worker_status(agent.id, WorkerStatus.DISABLED)
+    await rig.engine.workers.set_status(agent.id, WorkerStatus.DISABLED)
     await rig.pass_time(100 * SECOND)
     assert await status(rig, agent) is WorkerStatus.DISABLED
 
 
 async def test_an_unknown_worker_has_no_status(rig: Rig) -> None:
     for call in (
-        rig.engine.set_worker_status(9, WorkerStatus.DRAINING),
-        rig.engine.set_static_metadata(9, {}),
+        rig.engine.workers.set_status(9, WorkerStatus.DRAINING),
+        rig.engine.workers.set_metadata(9, {}),
     ):
         with pytest.raises(NotFound, match="worker 9"):
             await call
@@ -243,14 +243,14 @@ async def test_a_busy_worker_is_not_removed(rig: Rig) -> None:
     agent = await rig.agent()
     await agent.take_one()
     with pytest.raises(Conflict, match="holds 1 jobs: drain it") as refused:
-        await rig.engine.remove_worker(agent.id)
+        await rig.engine.workers.remove(agent.id)
     assert refused.value.code == "worker_busy"
 
 
 async def test_an_idle_worker_is_removed_once(rig: Rig) -> None:
     agent = await rig.agent()
-    assert await rig.engine.remove_worker(agent.id, actor="ann")
-    assert not await rig.engine.remove_worker(agent.id)
+    assert await rig.engine.workers.remove(agent.id, actor="ann")
+    assert not await rig.engine.workers.remove(agent.id)
     with pytest.raises(NotFound):
         await agent.sync()
 
@@ -259,7 +259,7 @@ async def test_the_jobs_of_a_removed_worker_are_orphans(rig: Rig) -> None:
     jobs = [await rig.submit(args=n) for n in range(3)]
     agent = await rig.agent()
     await agent.take(3)
-    await rig.engine.remove_worker(agent.id, force=True)
+    await rig.engine.workers.remove(agent.id, force=True)
     assert (await rig.cleanup()).orphans == 3
     assert await rig.states(*jobs) == ["retrying"] * 3
     assert (await rig.cleanup()).orphans == 0
@@ -267,10 +267,10 @@ async def test_the_jobs_of_a_removed_worker_are_orphans(rig: Rig) -> None:
 
 async def test_a_worker_that_says_goodbye_is_offline_and_nobody_is_to_blame(rig: Rig) -> None:
     agent = await rig.agent()
-    assert await rig.engine.leave(agent.id, agent.incarnation)
+    assert await rig.engine.workers.leave(agent.id, agent.incarnation)
     worker = await rig.worker(agent.id)
     assert (worker.status, worker.reason) == (WorkerStatus.OFFLINE, "stopped")
-    assert not await rig.engine.leave(agent.id, agent.incarnation)
+    assert not await rig.engine.workers.leave(agent.id, agent.incarnation)
     with pytest.raises(Conflict, match="has ended"):
         await agent.take()
     await rig.pass_time(10 * MINUTE)
@@ -283,11 +283,11 @@ async def test_a_goodbye_counts_for_its_own_incarnation_and_without_jobs(rig: Ri
     agent = await rig.agent()
     old = agent.incarnation
     await agent.enrol()
-    assert not await rig.engine.leave(agent.id, old)
+    assert not await rig.engine.workers.leave(agent.id, old)
     await rig.submit()
     held = await agent.take_one()
-    assert not await rig.engine.leave(agent.id, agent.incarnation)
+    assert not await rig.engine.workers.leave(agent.id, agent.incarnation)
     await agent.finish(held)
-    await rig.engine.set_worker_status(agent.id, WorkerStatus.DISABLED)
-    assert not await rig.engine.leave(agent.id, agent.incarnation)
+    await rig.engine.workers.set_status(agent.id, WorkerStatus.DISABLED)
+    assert not await rig.engine.workers.leave(agent.id, agent.incarnation)
     assert (await rig.worker(agent.id)).status == WorkerStatus.DISABLED

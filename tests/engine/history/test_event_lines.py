@@ -4,7 +4,7 @@ import asyncio
 
 from tests.engine.support.rig import Rig
 from windlass.domain.rows.events import Event, EventKind
-from windlass.engine.history.event_lines import CHUNK, LogTail, read_new
+from windlass.engine.history.event_lines import CHUNK, EventTailer, read_new
 from windlass.ports.store import Tx
 
 
@@ -20,7 +20,7 @@ async def test_reading_goes_on_where_it_ended(rig: Rig) -> None:
 
 async def test_each_line_is_given_once(rig: Rig) -> None:
     said: list[str] = []
-    tail = LogTail(rig.store, said.append)
+    tail = EventTailer(rig.store, said.append)
     await rig.submit()
     assert (await tail.run_once(rig.now)).lines == 1
     assert (await tail.run_once(rig.now)).lines == 0
@@ -34,20 +34,20 @@ async def test_each_line_is_given_once(rig: Rig) -> None:
 async def test_a_round_reads_all_there_is(rig: Rig) -> None:
     await rig.submit_all(*[{"args": n} for n in range(CHUNK + 5)])
     said: list[str] = []
-    assert (await LogTail(rig.store, said.append).run_once(rig.now)).events == CHUNK + 5
+    assert (await EventTailer(rig.store, said.append).run_once(rig.now)).events == CHUNK + 5
     assert len(said) == CHUNK + 5
 
 
 async def test_a_removed_worker_keeps_its_name_in_lines_to_come(rig: Rig) -> None:
     said: list[str] = []
-    tail = LogTail(rig.store, said.append)
+    tail = EventTailer(rig.store, said.append)
     await rig.submit()
     agent = await rig.agent("gone")
     await agent.take_one(prefetch=True)
     await tail.run_once(rig.now)
     given = (await rig.snapshot()).leases[0]
     assert given.worker == agent.id
-    await rig.engine.remove_worker(agent.id, force=True)
+    await rig.engine.workers.remove(agent.id, force=True)
     await tail.run_once(rig.now)
     assert said[-1].startswith("[Health] Worker gone removed")
 
@@ -67,7 +67,7 @@ async def test_an_event_that_becomes_visible_late_is_not_passed_by(rig: Rig) -> 
     await drawn.wait()
     await rig.store.transact(lambda tx: tx.log.append([_event("fast")]))
     said: list[str] = []
-    tail = LogTail(rig.store, said.append)
+    tail = EventTailer(rig.store, said.append)
     await tail.run_once(rig.now)
     assert said == []
     go_on.set()

@@ -8,13 +8,13 @@ from tests.engine.support.rig import MINUTE, SECOND, Rig
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.rows.event_lines import WorkerName, render
 from windlass.domain.rows.events import Event, EventKind
-from windlass.engine.history.event_lines import LogTail
+from windlass.engine.history.event_lines import EventTailer
 
 
 async def lines(rig: Rig) -> list[str]:
     """The whole log as a tailer renders it."""
     said: list[str] = []
-    await LogTail(rig.store, said.append).run_once(rig.now)
+    await EventTailer(rig.store, said.append).run_once(rig.now)
     return said
 
 
@@ -60,7 +60,7 @@ async def test_orphans_are_counted_in_one_line(rig: Rig) -> None:
         await rig.submit(args=n)
     agent = await rig.agent()
     await agent.take(3)
-    await rig.engine.remove_worker(agent.id, force=True)
+    await rig.engine.workers.remove(agent.id, force=True)
     await rig.cleanup()
     assert await lines_with(rig, "Cleanup") == ["[Cleanup] Found 3 orphaned jobs"]
 
@@ -106,7 +106,7 @@ async def test_a_jobs_own_limit_of_retries_is_shown(rig: Rig) -> None:
 
 async def test_reasons_and_actors_are_shown(rig: Rig) -> None:
     job = await rig.submit(unblock="manual")
-    await rig.engine.cancel([job], reason="not needed", actor="ann")
+    await rig.engine.jobs.cancel([job], reason="not needed", actor="ann")
     assert await lines(rig) == [
         f"[FSM] Job {job}: NEW → BLOCKED (reason: Submitted, waiting for its dependencies)",
         f"[FSM] Job {job}: BLOCKED → CANCELED (reason: not needed, by ann)",
@@ -116,10 +116,10 @@ async def test_reasons_and_actors_are_shown(rig: Rig) -> None:
 async def test_everything_else_has_a_line_too(rig: Rig) -> None:
     submitted = await rig.submit_all({}, workflow="w")
     job = submitted.ids[0]
-    await rig.engine.adjust_priority(job, 2, actor="ann")
-    await rig.engine.pause("batch", actor="ann")
-    await rig.engine.cancel([job])
-    new = (await rig.engine.retry(job, actor="ann")).job
+    await rig.engine.jobs.adjust_priority(job, 2, actor="ann")
+    await rig.engine.queues.pause("batch", actor="ann")
+    await rig.engine.jobs.cancel([job])
+    new = (await rig.engine.jobs.retry(job, actor="ann")).job
     other = [line for line in await lines(rig) if not line.startswith("[FSM]")]
     assert other == [
         f"[Workflow] Workflow {submitted.workflow}: submitted as w",

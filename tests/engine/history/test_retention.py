@@ -20,13 +20,13 @@ from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.files import LogState
 from windlass.engine.files.files import Files
 from windlass.engine.history.retention import spans
-from windlass.engine.loops.retention import Report, RetentionLoop
+from windlass.engine.loops.retention import RetentionLoop, RetentionReport
 from windlass.engine.verify import judge, verify
 
 DAY = 24 * HOUR
 
 
-async def retain(rig: Rig, desk: Desk | None = None) -> Report:
+async def retain(rig: Rig, desk: Desk | None = None) -> RetentionReport:
     """A round of the loop."""
     loop = RetentionLoop(rig.engine, (desk or Desk(rig)).blobs)
     return await loop.run_once(rig.now)
@@ -88,7 +88,7 @@ async def test_what_an_open_job_depends_on_stays(rig: Rig) -> None:
     await rig.advance(2 * DAY)
     assert (await retain(rig)).jobs == 1
     assert await job_ids(rig) == [first, blocked]
-    await rig.engine.unblock(blocked)
+    await rig.engine.jobs.unblock(blocked)
     await complete(rig, blocked)
     await rig.advance(2 * DAY)
     assert (await retain(rig)).jobs == 2
@@ -105,7 +105,7 @@ async def test_jobs_of_an_open_workflow_stay_and_go_with_it(rig: Rig) -> None:
     await complete(rig, a, b, d)
     await rig.advance(2 * DAY)
     assert (await retain(rig)).jobs == 0
-    await rig.engine.unblock(c)
+    await rig.engine.jobs.unblock(c)
     await complete(rig, c)
     await rig.advance(2 * DAY)
     assert (await retain(rig)).jobs == 4
@@ -159,13 +159,13 @@ async def everything(rig: Rig) -> None:
             await agent.finish(job)
     await rig.submit(not_before=rig.now + 90 * DAY)
     canceled = await rig.submit()
-    await engine.cancel([canceled])
-    await engine.retry(canceled)
-    await engine.adjust_priority(await rig.submit(), 5)
-    await engine.cancel([await rig.submit()])
-    await engine.pause("batch")
+    await engine.jobs.cancel([canceled])
+    await engine.jobs.retry(canceled)
+    await engine.jobs.adjust_priority(await rig.submit(), 5)
+    await engine.jobs.cancel([await rig.submit()])
+    await engine.queues.pause("batch")
     gone = await rig.agent("gone")
-    await engine.remove_worker(gone.id)
+    await engine.workers.remove(gone.id)
     await rig.agent("idle")
     assert flow.workflow
 

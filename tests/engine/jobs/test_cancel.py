@@ -8,7 +8,7 @@ from windlass.wire.sync import Finished
 
 
 async def cancel(rig: Rig, job: int) -> tuple[str | None, bool]:
-    (answer,) = await rig.engine.cancel([job], reason="not needed", actor="ann")
+    (answer,) = await rig.engine.jobs.cancel([job], reason="not needed", actor="ann")
     assert answer.job == job
     return answer.state, answer.applied
 
@@ -131,10 +131,10 @@ async def test_an_ended_job_stays_as_it_is(rig: Rig, outcome: str) -> None:
 
 async def test_canceling_twice_is_once(rig: Rig) -> None:
     queued, running = [await rig.submit(args=n) for n in range(2)]
-    await rig.engine.adjust_priority(running, 1)
+    await rig.engine.jobs.adjust_priority(running, 1)
     agent = await rig.agent()
     await agent.take_one()
-    await rig.engine.cancel([queued, running])
+    await rig.engine.jobs.cancel([queued, running])
     log = await rig.events()
     assert await cancel(rig, queued) == ("canceled", False)
     assert await cancel(rig, running) == ("canceling", False)
@@ -148,7 +148,7 @@ async def test_an_unknown_job_answers_with_no_state(rig: Rig) -> None:
 async def test_many_are_canceled_in_one_call_and_answered_in_order(rig: Rig) -> None:
     jobs = (await rig.submit_all(*[{"args": n} for n in range(5)])).ids
     wanted = [jobs[3], 404, jobs[0], jobs[3]]
-    answers = await rig.engine.cancel(wanted)
+    answers = await rig.engine.jobs.cancel(wanted)
     assert [(a.job, a.state) for a in answers] == [
         (jobs[3], "canceled"), (404, None), (jobs[0], "canceled"), (jobs[3], "canceled"),
     ]  # fmt: skip
@@ -159,7 +159,7 @@ async def test_a_cancel_aborts_what_depends_on_the_job(rig: Rig) -> None:
     first = await rig.submit()
     second = await rig.submit(after=(first,))
     third = await rig.submit(after=(second,))
-    await rig.engine.cancel([first])
+    await rig.engine.jobs.cancel([first])
     assert await rig.states(first, second, third) == ["canceled", "aborted", "aborted"]
 
 
@@ -173,7 +173,7 @@ async def test_a_cancel_is_logged_with_reason_and_actor(rig: Rig) -> None:
 
 async def test_no_attempt_starts_after_a_cancel_was_answered(rig: Rig) -> None:
     jobs = [await rig.submit(args=n) for n in range(3)]
-    await rig.engine.cancel(jobs)
+    await rig.engine.jobs.cancel(jobs)
     agent = await rig.agent()
     await rig.scheduling()
     await rig.cleanup()

@@ -125,7 +125,7 @@ async def test_the_alarm_rings_at_a_deadline(memory_rig: Rig) -> None:
     rig = memory_rig
     job = await rig.submit(start_before=rig.now + 20)
     await rig.advance(20)
-    ended = asyncio.ensure_future(rig.engine.wait_ended(job, 30_000))
+    ended = asyncio.ensure_future(rig.engine.jobs.wait_ended(job, 30_000))
     assert await ended
     assert await rig.state(job) == "canceled"
 
@@ -134,7 +134,7 @@ async def test_an_engine_that_starts_finds_what_was_due(rig: Rig) -> None:
     job = await rig.submit(start_before=rig.now + MINUTE)
     await rig.advance(HOUR)
     await rig.restart()
-    assert await rig.engine.wait_ended(job, 30_000)
+    assert await rig.engine.jobs.wait_ended(job, 30_000)
 
 
 async def test_a_retry_by_hand_drops_deadlines_that_have_passed(rig: Rig) -> None:
@@ -142,7 +142,7 @@ async def test_a_retry_by_hand_drops_deadlines_that_have_passed(rig: Rig) -> Non
     job = await rig.submit(start_before=soon, finish_before=later)
     await rig.advance(MINUTE)
     await rig.cleanup()
-    again = (await rig.engine.retry(job)).job
+    again = (await rig.engine.jobs.retry(job)).job
     await rig.cleanup()
     assert await rig.state(again) == "queued"
     assert (later, again) in (await rig.snapshot()).deadlines

@@ -74,7 +74,7 @@ async def test_an_aborted_job_ends_after_any_as_well(rig: Rig) -> None:
     first = await rig.submit()
     second = await rig.submit(after=(first,))
     cleanup = await rig.submit(after_any=(second,))
-    await rig.engine.cancel([first])
+    await rig.engine.jobs.cancel([first])
     assert await rig.state(cleanup) == "queued"
 
 
@@ -126,21 +126,21 @@ async def test_a_failed_dependency_that_does_not_matter_is_met(
 async def test_an_operator_lets_a_job_go(rig: Rig) -> None:
     job = await rig.submit(unblock="manual")
     assert await rig.state(job) == "blocked"
-    assert await rig.engine.unblock(job, actor="ann") == (job, True)
+    assert await rig.engine.jobs.unblock(job, actor="ann") == (job, True)
     assert await rig.state(job) == "queued"
 
 
 async def test_letting_go_twice_is_once(rig: Rig) -> None:
     job = await rig.submit(unblock="manual")
-    await rig.engine.unblock(job)
-    assert await rig.engine.unblock(job) == (job, False)
+    await rig.engine.jobs.unblock(job)
+    assert await rig.engine.jobs.unblock(job) == (job, False)
     assert len(await rig.moves(job)) == 2
 
 
 async def test_an_operators_word_is_one_condition_among_others(rig: Rig) -> None:
     first = await rig.submit()
     job = await rig.submit(unblock="manual", after=(first,))
-    await rig.engine.unblock(job)
+    await rig.engine.jobs.unblock(job)
     assert await rig.state(job) == "blocked"
     await finish_next(await rig.agent())
     assert await rig.state(job) == "queued"
@@ -151,37 +151,37 @@ async def test_dependencies_do_not_stand_for_the_operators_word(rig: Rig) -> Non
     job = await rig.submit(unblock="manual", after=(first,))
     await finish_next(await rig.agent())
     assert await rig.state(job) == "blocked"
-    await rig.engine.unblock(job)
+    await rig.engine.jobs.unblock(job)
     assert await rig.state(job) == "queued"
 
 
 async def test_an_operator_rejects_a_job_and_what_depends_on_it(rig: Rig) -> None:
     job = await rig.submit(unblock="manual")
     after = await rig.submit(after=(job,))
-    assert await rig.engine.unblock(job, accept=False, reason="no", actor="ann") == (job, True)
+    assert await rig.engine.jobs.unblock(job, accept=False, reason="no", actor="ann") == (job, True)
     assert await rig.states(job, after) == ["aborted", "aborted"]
     assert (await rig.record(job)).reason == "no"
 
 
 async def test_rejecting_twice_is_once(rig: Rig) -> None:
     job = await rig.submit(unblock="manual")
-    await rig.engine.unblock(job, accept=False)
+    await rig.engine.jobs.unblock(job, accept=False)
     log = await rig.events()
-    assert await rig.engine.unblock(job, accept=False) == (job, False)
+    assert await rig.engine.jobs.unblock(job, accept=False) == (job, False)
     assert await rig.events() == log
 
 
 async def test_a_job_that_waits_for_nobody_cannot_be_rejected(rig: Rig) -> None:
     job = await rig.submit()
     with pytest.raises(Conflict, match="does not") as refused:
-        await rig.engine.unblock(job, accept=False)
+        await rig.engine.jobs.unblock(job, accept=False)
     assert refused.value.code == "not_waiting"
 
 
 async def test_a_job_that_waits_only_for_others_cannot_be_rejected(rig: Rig) -> None:
     job = await rig.submit(after=(await rig.submit(),))
     with pytest.raises(Conflict):
-        await rig.engine.unblock(job, accept=False)
+        await rig.engine.jobs.unblock(job, accept=False)
 
 
 async def test_a_planned_job_with_dependencies_waits_for_both(rig: Rig) -> None:
@@ -208,7 +208,7 @@ async def test_a_fan_out_of_more_than_a_thousand_is_aborted(rig: Rig) -> None:
     first = await rig.submit()
     fields = [{"after": (first,), "args": n} for n in range(1_000)]
     jobs = (await rig.submit_all(*fields, {"after_any": (first,)}, *fields)).ids
-    await rig.engine.cancel([first])
+    await rig.engine.jobs.cancel([first])
     snapshot = await rig.snapshot()
     states = {row.facts.id: row.facts.state for row in snapshot.jobs}
     assert [states[job] for job in jobs] == [11] * 1_000 + [0] + [11] * 1_000
@@ -219,8 +219,8 @@ async def test_an_interrupted_cascade_is_finished_by_the_next_engine(rig: Rig) -
     first = await rig.submit()
     jobs = (await rig.submit_all(*[{"after": (first,), "args": n} for n in range(1_500)])).ids
     # The engine dies right after its first transaction: nobody works the intent off.
-    rig.engine._cascades.start = lambda: None  # type: ignore[method-assign]
-    await rig.engine.cancel([first])
+    rig.engine.cascades.stop()
+    await rig.engine.jobs.cancel([first])
     assert await rig.state(jobs[-1]) == "blocked"
     await rig.restart()
     await rig.engine.settled()

@@ -79,13 +79,13 @@ async def test_an_adjustment_is_passed_on_in_both_directions(rig: Rig) -> None:
     b = await rig.submit(after=(a,))
     c = await rig.submit(after_any=(b,))
     other = await rig.submit()
-    await rig.engine.adjust_priority(c, 40)
+    await rig.engine.jobs.adjust_priority(c, 40)
     await check(rig)
     assert (await rig.record(a)).facts.rank < (await rig.record(other)).facts.rank
-    await rig.engine.adjust_priority(c, -40)
+    await rig.engine.jobs.adjust_priority(c, -40)
     await check(rig)
-    await rig.engine.adjust_priority(c, 40)
-    await rig.engine.adjust_priority(a, -100)
+    await rig.engine.jobs.adjust_priority(c, 40)
+    await rig.engine.jobs.adjust_priority(a, -100)
     await check(rig)
     assert await rig.order(await rig.agent(), 2) == [a, other]
 
@@ -96,9 +96,9 @@ async def test_the_end_of_what_waits_gives_the_rank_back(rig: Rig) -> None:
     urgent = await rig.submit(after=(a,), priority=30)
     middle = await rig.submit(after=(a,), priority=20)
     await check(rig)
-    await rig.engine.cancel([urgent])
+    await rig.engine.jobs.cancel([urgent])
     await check(rig)
-    await rig.engine.cancel([middle])
+    await rig.engine.jobs.cancel([middle])
     await check(rig)
     assert await rig.order(await rig.agent(), 2) == [other, a]
 
@@ -106,9 +106,9 @@ async def test_the_end_of_what_waits_gives_the_rank_back(rig: Rig) -> None:
 async def test_one_that_did_not_lend_at_first_lends_later(rig: Rig) -> None:
     a = await rig.submit(priority=5)
     waiting = await rig.submit(after=(a,))
-    await rig.engine.adjust_priority(a, -50)
+    await rig.engine.jobs.adjust_priority(a, -50)
     await check(rig)
-    await rig.engine.cancel([waiting])
+    await rig.engine.jobs.cancel([waiting])
     await check(rig)
 
 
@@ -137,7 +137,7 @@ async def test_a_successor_inherits_what_the_old_job_had(rig: Rig) -> None:
     await agent.fail(await agent.take_one(), FailureClass.EXECUTION)
     await rig.engine.settled()
     other = await rig.submit()
-    again = (await rig.engine.retry(a)).job
+    again = (await rig.engine.jobs.retry(a)).job
     await check(rig)
     assert await rig.state(waiting) == "aborted"
     assert await rig.order(agent, 2) == [again, other]
@@ -150,11 +150,11 @@ async def test_a_successor_inherits_from_those_that_wait_on(rig: Rig) -> None:
     await check(rig)  # on PostgreSQL a claim passes over what is being moved
     agent = await rig.agent()
     await agent.fail(await agent.take_one(), FailureClass.EXECUTION)
-    await rig.engine.adjust_priority(b, -9)
-    again = (await rig.engine.retry(a)).job
+    await rig.engine.jobs.adjust_priority(b, -9)
+    again = (await rig.engine.jobs.retry(a)).job
     await check(rig)
     assert (await rig.record(again)).facts.rank == (await rig.record(waiting)).facts.rank
-    await rig.engine.cancel([waiting])
+    await rig.engine.jobs.cancel([waiting])
     await check(rig)
 
 
@@ -175,9 +175,9 @@ async def test_more_dependents_than_a_chunk(memory_rig: Rig) -> None:
     rig = memory_rig
     a = await rig.submit(priority=-9)
     done = await rig.submit_all(*[{"after": (a,), "args": n} for n in range(1_500)])
-    await rig.engine.adjust_priority(done.ids[-1], 40)
+    await rig.engine.jobs.adjust_priority(done.ids[-1], 40)
     await check(rig)
-    await rig.engine.cancel(list(done.ids[-2:]))
+    await rig.engine.jobs.cancel(list(done.ids[-2:]))
     await check(rig)
 
 
@@ -225,11 +225,11 @@ class Player:
         if self.jobs:
             job = self.dice.one(self.jobs)
             with suppress(Conflict):  # it may have ended
-                await self.rig.engine.adjust_priority(job, self.dice.number(-20, 20))
+                await self.rig.engine.jobs.adjust_priority(job, self.dice.number(-20, 20))
 
     async def cancel(self) -> None:
         if self.jobs:
-            await self.rig.engine.cancel([self.dice.one(self.jobs)])
+            await self.rig.engine.jobs.cancel([self.dice.one(self.jobs)])
 
     async def run(self) -> None:
         for taken in await self.agent.take(self.dice.number(1, 3)):
@@ -241,7 +241,7 @@ class Player:
     async def retry(self) -> None:
         if self.jobs:
             with suppress(Conflict):  # it may be open, or wait for a failure
-                self.jobs.append((await self.rig.engine.retry(self.dice.one(self.jobs))).job)
+                self.jobs.append((await self.rig.engine.jobs.retry(self.dice.one(self.jobs))).job)
 
     async def wait(self) -> None:
         await self.rig.advance(self.dice.one([MINUTE, 2 * HOUR]))

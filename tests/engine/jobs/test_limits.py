@@ -81,7 +81,7 @@ async def test_a_new_maximum_counts_from_then_on(rig: Rig) -> None:
 
 async def test_a_canceled_ready_job_gives_its_place_to_a_parked_one(rig: Rig) -> None:
     first, second = [await rig.submit(concurrency=at_most(1), args=n) for n in range(2)]
-    await rig.engine.cancel([first])
+    await rig.engine.jobs.cancel([first])
     assert [job.job for job in await (await rig.agent()).take(2)] == [second]
 
 
@@ -108,7 +108,7 @@ async def test_a_job_that_is_told_to_stop_keeps_its_slot(rig: Rig) -> None:
     first, second = [await rig.submit(concurrency=at_most(1), args=n) for n in range(2)]
     agent = await rig.agent()
     given = await agent.take_one()
-    await rig.engine.cancel([first])
+    await rig.engine.jobs.cancel([first])
     assert await agent.take() == ()
     await agent.finish(given, "canceled")
     assert [job.job for job in await agent.take()] == [second]
@@ -163,7 +163,7 @@ async def test_several_workers_share_one_limit(rig: Rig) -> None:
 
 async def test_a_parked_job_that_becomes_more_urgent_passes_one_that_stands_ready(rig: Rig) -> None:
     first, second, third = [await rig.submit(concurrency=at_most(1), args=n) for n in range(3)]
-    await rig.engine.adjust_priority(third, 5)
+    await rig.engine.jobs.adjust_priority(third, 5)
     agent = await rig.agent()
     given = await agent.take_one()
     assert given.job == third

@@ -84,7 +84,7 @@ async def test_jobs_of_a_workflow_have_its_age(rig: Rig) -> None:
 @pytest.mark.parametrize(("adjustment", "first"), [(1, 1), (-1, 0)])
 async def test_a_ready_job_moves_with_its_adjustment(rig: Rig, adjustment: int, first: int) -> None:
     jobs = [await rig.submit(args=n) for n in range(2)]
-    adjusted = await rig.engine.adjust_priority(jobs[1], adjustment)
+    adjusted = await rig.engine.jobs.adjust_priority(jobs[1], adjustment)
     assert adjusted == (jobs[1], 0, adjustment, adjustment, True)
     assert await rig.order(await rig.agent(), 2) == [jobs[first], jobs[1 - first]]
 
@@ -93,7 +93,7 @@ async def test_a_running_job_keeps_its_adjustment_for_its_retry(rig: Rig) -> Non
     agent = await rig.agent()
     job = await rig.submit()
     given = await agent.take_one()
-    await rig.engine.adjust_priority(job, -1)
+    await rig.engine.jobs.adjust_priority(job, -1)
     await agent.release(given)
     other = await rig.submit()
     assert await rig.order(agent, 2) == [other, job]
@@ -103,14 +103,14 @@ async def test_a_blocked_job_moves_with_its_adjustment(rig: Rig) -> None:
     agent = await rig.agent()
     first = await rig.submit()
     left, right = [await rig.submit(after=(first,), args=n) for n in range(2)]
-    await rig.engine.adjust_priority(right, 1)
+    await rig.engine.jobs.adjust_priority(right, 1)
     await agent.finish(await agent.take_one())
     assert await rig.order(agent, 2) == [right, left]
 
 
 async def test_a_planned_job_moves_with_its_adjustment(rig: Rig) -> None:
     left, right = [await rig.submit(not_before=rig.now + HOUR, args=n) for n in range(2)]
-    await rig.engine.adjust_priority(right, 1)
+    await rig.engine.jobs.adjust_priority(right, 1)
     await rig.advance(HOUR)
     assert await rig.order(await rig.agent(), 2) == [right, left]
 
@@ -121,7 +121,7 @@ async def test_a_parked_job_moves_with_its_adjustment(rig: Rig) -> None:
     first, left, right = [await rig.submit(concurrency=one, args=n) for n in range(3)]
     given = await agent.take_one()
     assert given.job == first
-    await rig.engine.adjust_priority(right, 1)
+    await rig.engine.jobs.adjust_priority(right, 1)
     await agent.finish(given)
     given = await agent.take_one()
     assert given.job == right
@@ -138,7 +138,7 @@ async def test_the_order_is_kept_across_shapes(rig: Rig) -> None:
 
 async def test_an_adjustment_is_logged_with_its_actor(rig: Rig) -> None:
     job = await rig.submit()
-    await rig.engine.adjust_priority(job, 3, actor="ann")
+    await rig.engine.jobs.adjust_priority(job, 3, actor="ann")
     (event,) = [e for e in await rig.events(job) if e.actor]
     assert (event.reason, event.actor) == ("Adjustment 0 → 3", "ann")
 
@@ -148,4 +148,4 @@ async def test_an_ended_job_cannot_be_adjusted(rig: Rig) -> None:
     job = await rig.submit()
     await agent.finish(await agent.take_one())
     with pytest.raises(Exception, match=f"expected job {job} to be open, it is completed"):
-        await rig.engine.adjust_priority(job, 1)
+        await rig.engine.jobs.adjust_priority(job, 1)

@@ -1,5 +1,7 @@
 """Each maintenance loop does its round and reports what it did."""
 
+import asyncio
+
 import pytest
 
 from tests.engine.support.rig import HOUR, MINUTE, SECOND, Rig
@@ -13,9 +15,9 @@ from windlass.engine.loops.ticker import Ticker
 async def test_a_round_with_nothing_to_do_says_so(rig: Rig) -> None:
     await rig.end_grace()
     log = await rig.events()
-    assert await rig.scheduling() == scheduling.Report(0, 0, 0)
-    assert await rig.health() == health.Report(0, 0, 0, 0, in_grace=False)
-    assert await rig.cleanup() == cleanup.Report(0, 0)
+    assert await rig.scheduling() == scheduling.SchedulingReport(0, 0, 0)
+    assert await rig.health() == health.HealthReport(0, 0, 0, 0, in_grace=False)
+    assert await rig.cleanup() == cleanup.CleanupReport(0, 0)
     assert await rig.events() == log
 
 
@@ -87,6 +89,7 @@ class Rounds:
     def __init__(self) -> None:
         self.ran: list[int] = []
         self.ticker: Ticker[None] | None = None
+        self.over = asyncio.Event()
 
     async def run_once(self, now: int) -> None:
         self.ran.append(now)
@@ -94,7 +97,8 @@ class Rounds:
             raise StoreUnavailable("away", outcome_unknown=False)
         assert self.ticker is not None
         if len(self.ran) == 3:
-            self.ticker._stopping.set()
+            self.ticker.stop_soon()
+            self.over.set()
 
 
 class StillClock:
@@ -112,7 +116,6 @@ async def test_a_ticker_goes_on_after_an_unavailable_store(memory_rig: Rig) -> N
     rounds = Rounds()
     rounds.ticker = Ticker(rounds, StillClock())
     rounds.ticker.start()
-    assert rounds.ticker._task is not None
-    await rounds.ticker._task
-    assert rounds.ran == [0, 1, 2]
+    await rounds.over.wait()
     await rounds.ticker.stop(limit_ms=1_000)
+    assert rounds.ran == [0, 1, 2]

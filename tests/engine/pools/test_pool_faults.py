@@ -100,7 +100,7 @@ async def test_a_machine_that_was_taken_away_loses_its_jobs_to_another(rig: Rig)
     await sky.round()
     assert await sky.states() == ["online"]
     await rig.advance(MINUTE)
-    await rig.engine.promote_due()
+    await rig.engine.due_jobs.move()
     assert (await replacement.take_one()).job == job
 
 
@@ -137,11 +137,11 @@ async def test_machines_that_nobody_knows_are_ended(rig: Rig) -> None:
 async def test_a_worker_that_was_removed_by_hand_takes_its_machine_along(rig: Rig) -> None:
     sky = Sky(rig)
     (online,) = await sky.online(1)
-    await rig.engine.remove_worker(online.id)
+    await rig.engine.workers.remove(online.id)
     await sky.round()
     assert sky.cloud.ended == [online.name]
     (starting,) = [row for row in await sky.rows() if row.token in sky.cloud.machines]
-    await rig.engine.remove_worker(starting.worker)
+    await rig.engine.workers.remove(starting.worker)
     await sky.round()
     assert sky.cloud.ended == [online.name, starting.token]
 

@@ -70,7 +70,7 @@ async def test_jobs_that_keep_apart_need_a_worker_each(rig: Rig) -> None:
     await sky.apply(slots=4)
     await rig.submit_all(*({"apart": "disk"} for _ in range(20)))
     assert await wanted(sky) == 4
-    await rig.engine.set_queue_limits("default", QueueLimits(max_per_worker=2))
+    await rig.engine.queues.set_limits("default", QueueLimits(max_per_worker=2))
     await rig.submit_all(*({} for _ in range(20)))
     assert await wanted(sky) == 6, "20 s in single places, 20 s in pairs"
 
@@ -78,7 +78,7 @@ async def test_jobs_that_keep_apart_need_a_worker_each(rig: Rig) -> None:
 async def test_jobs_beyond_the_limit_of_a_queue_bring_no_workers(rig: Rig) -> None:
     sky = Sky(rig)
     await sky.apply(expected_seconds=60)
-    await rig.engine.set_queue_limits("batch", QueueLimits(max_running=3))
+    await rig.engine.queues.set_limits("batch", QueueLimits(max_running=3))
     await rig.submit_all(*({"queue": "batch"} for _ in range(50)))
     assert await wanted(sky) == 3
     agent = await rig.agent(slots=2)
@@ -92,7 +92,7 @@ async def test_explain_tells_what_a_pool_does_about_a_job(rig: Rig) -> None:
     job = await rig.submit()
 
     async def note() -> str:
-        found = await rig.engine.explain(job)
+        found = await rig.engine.explain.job(job)
         return found.notes[-1]
 
     await sky.apply(max_workers=0, failure_cooldown_seconds=20)

@@ -32,14 +32,14 @@ async def test_what_nobody_may_start_brings_no_workers(rig: Rig) -> None:
     """A paused queue, jobs beyond a limit, and jobs that are not due."""
     sky = Sky(rig)
     await sky.apply(expected_seconds=60)
-    await rig.engine.pause("batch")
+    await rig.engine.queues.pause("batch")
     limited = {"concurrency": Concurrency("k", 2)}
     later = {"not_before": rig.now + HOUR}
     await rig.submit_all(*({"queue": "batch"} for _ in range(9)), *(later for _ in range(9)))
     assert (await sky.round()).wanted == 0
     await rig.submit_all(*(limited for _ in range(9)))
     assert (await sky.round()).wanted == 2
-    await rig.engine.resume("batch")
+    await rig.engine.queues.resume("batch")
     assert (await sky.round()).wanted == 9
 
 
@@ -51,7 +51,7 @@ async def test_measured_runtimes_go_before_expected_ones(rig: Rig) -> None:
     job = await agent.take_one()
     await rig.advance(10_000)
     await agent.finish(job)
-    await rig.engine.remove_worker(agent.id)
+    await rig.engine.workers.remove(agent.id)
     await rig.advance(SETTLED_MS + 1)
     await StatisticsLoop(rig.engine).run_once(rig.now)
     await rig.submit_all(*({} for _ in range(4)))
@@ -133,13 +133,13 @@ async def test_one_that_has_just_got_a_job_is_not_sent_away(rig: Rig) -> None:
     (agent,) = await sky.online(1)
     await sky.apply(min_workers=0)
     await rig.advance(61 * SECOND)
-    await sky.loop._round(await sky.pools.installation())
+    await sky.loop.tend(await sky.pools.installation())
     await rig.submit()
     job = await agent.take_one()
-    await sky.loop._decide()
+    await sky.loop.decide()
     assert await sky.states() == ["online"]
     await agent.finish(job)
-    await sky.loop._decide()
+    await sky.loop.decide()
     assert await sky.states() == ["online"]
     assert (await rig.worker(agent.id)).status == WorkerStatus.ONLINE
 

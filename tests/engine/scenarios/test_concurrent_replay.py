@@ -96,11 +96,11 @@ class Crowd:
             command = self.chance.choice(["cancel", "retry", "adjust", "loops", "advance"])
             try:
                 if command == "cancel":
-                    await engine.cancel([job, self.job()])
+                    await engine.jobs.cancel([job, self.job()])
                 elif command == "retry":
-                    self.jobs.append((await engine.retry(job)).job)
+                    self.jobs.append((await engine.jobs.retry(job)).job)
                 elif command == "adjust":
-                    await engine.adjust_priority(job, self.chance.randint(-3, 3))
+                    await engine.jobs.adjust_priority(job, self.chance.randint(-3, 3))
                 elif command == "loops":
                     await run_loops(engine, self.rig.now)
                 else:
@@ -157,7 +157,7 @@ async def test_one_name_enrolled_by_many_at_once_is_one_worker(shared_rig: Rig) 
 async def test_one_queue_paused_by_many_at_once_is_paused(shared_rig: Rig) -> None:
     rig = shared_rig
     engines = [rig.engine, await rig.another_engine()]
-    answers = await asyncio.gather(*[engines[n % 2].pause("q") for n in range(8)])
+    answers = await asyncio.gather(*[engines[n % 2].queues.pause("q") for n in range(8)])
     assert all(answer.paused for answer in answers)
     (row,) = (await rig.snapshot()).queues
     assert row.paused
@@ -167,7 +167,7 @@ async def test_one_job_retried_by_many_at_once_has_one_successor(shared_rig: Rig
     rig = shared_rig
     engines = [rig.engine, await rig.another_engine()]
     job = await rig.submit()
-    await rig.engine.cancel([job])
-    answers = await asyncio.gather(*[engines[n % 2].retry(job) for n in range(8)])
+    await rig.engine.jobs.cancel([job])
+    answers = await asyncio.gather(*[engines[n % 2].jobs.retry(job) for n in range(8)])
     assert len({answer.job for answer in answers}) == 1
     assert [answer.applied for answer in answers].count(True) == 1

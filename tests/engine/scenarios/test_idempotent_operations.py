@@ -66,10 +66,10 @@ async def test_retry_scheduling_twice(rig: Rig) -> None:
 
 async def test_retry_by_hand_twice(rig: Rig) -> None:
     job = await rig.submit()
-    await rig.engine.cancel([job])
-    first = await rig.engine.retry(job)
+    await rig.engine.jobs.cancel([job])
+    first = await rig.engine.jobs.retry(job)
     state, log = await rig.snapshot(), await rig.events()
-    second = await rig.engine.retry(job)
+    second = await rig.engine.jobs.retry(job)
     assert (second.job, second.applied) == (first.job, False)
     assert (await rig.snapshot(), await rig.events()) == (state, log)
 

@@ -180,7 +180,7 @@ class TestSchedulerRestartRecovery:
             "completed", "queued", "blocked", "queued", "retrying",
         ]  # fmt: skip
         await rig.advance(HOUR)
-        await rig.engine.unblock(blocked)
+        await rig.engine.jobs.unblock(blocked)
         assert sorted(job.job for job in await agent.take(9)) == sorted(
             [queued, blocked, planned, retrying]
         )

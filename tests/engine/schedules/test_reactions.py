@@ -74,7 +74,7 @@ async def test_each_end_has_its_own_reactions(rig: Rig, outcome: str, expected: 
     rows = (await rig.snapshot()).workflows
     assert [row.name for row in rows] == ["release", *expected]
     assert await outcomes(table) == [("submit", "done", 2), ("submit", "done", 3)]
-    details = await rig.engine.workflow_details(2)
+    details = await rig.engine.workflows.details(2)
     assert details.submitted_by == "reaction of workflow 1"
     assert details.labels == {"follows": "1"}
 
@@ -83,7 +83,7 @@ async def test_a_canceled_workflow_has_only_an_end(rig: Rig) -> None:
     table = Timetable(rig)
     follow = [{"submit": [JOB]}]
     workflow = await submit(rig, on_success=follow, on_failure=follow, on_end=follow)
-    await rig.engine.cancel_workflow(workflow)
+    await rig.engine.workflows.cancel(workflow)
     assert await table.react() == 1
 
 
@@ -116,7 +116,7 @@ async def test_a_run_fires_once_and_the_next_run_again(rig: Rig) -> None:
     agent = await rig.agent()
     await end(agent, "failed")
     await table.react()
-    await rig.engine.retry_workflow(workflow, True, "ada")
+    await rig.engine.workflows.retry(workflow, True, "ada")
     await end(agent, "failed")
     await table.react()
     runs = [row.run for row in await table.reaction_rows()]
@@ -181,7 +181,7 @@ async def test_a_retry_that_was_made_before_a_crash_is_not_made_again(rig: Rig) 
     agent = await rig.agent()
     await end(agent, "failed")
     (row,) = await table.reactions.due(False, 10)
-    await rig.engine.retry_workflow(workflow, True, "the one that died", rig.now + MINUTE)
+    await rig.engine.workflows.retry(workflow, True, "the one that died", rig.now + MINUTE)
     await table.reactions.carry_out(row)
     assert len((await rig.snapshot()).jobs) == 2
     (done,) = await table.reaction_rows()
@@ -257,7 +257,7 @@ async def test_a_webhook_whose_sender_died_is_sent_by_another(rig: Rig) -> None:
     async with receiving() as receiver:
         table, _ = await hooked(rig, receiver)
         (row,) = await table.reactions.due(True, 10)
-        claimed = await rig.engine.run(lambda work: table.reactions._claim(work, row.id))
+        claimed = await rig.engine.run(lambda work: table.reactions.claim(work, row.id))
         assert claimed is not None
         assert await table.send() == 0
         await rig.advance(2 * MINUTE)

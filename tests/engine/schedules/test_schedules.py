@@ -53,7 +53,7 @@ async def test_a_template_is_started_with_the_parameters_of_the_schedule(rig: Ri
     await table.tick()
     (workflow,) = (await rig.snapshot()).workflows
     assert workflow.name == "build main"
-    details = await rig.engine.workflow_details(workflow.id)
+    details = await rig.engine.workflows.details(workflow.id)
     assert details.template == "build@1"
     assert details.submitted_by == "schedule nightly"
     assert details.labels == {"schedule": "nightly", "slot": "2023-11-14T23:00:00.000Z"}

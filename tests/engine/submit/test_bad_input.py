@@ -245,11 +245,11 @@ async def test_a_bad_enrolment_is_refused_by_name(
 async def test_ids_that_cannot_be_are_refused(memory_rig: Rig, job: Any) -> None:
     engine = memory_rig.engine
     calls = [
-        engine.cancel([job]),
-        engine.retry(job),
-        engine.unblock(job),
-        engine.adjust_priority(job, 1),
-        engine.note_activity(Activity(1, 1, job, 1)),
+        engine.jobs.cancel([job]),
+        engine.jobs.retry(job),
+        engine.jobs.unblock(job),
+        engine.jobs.adjust_priority(job, 1),
+        engine.jobs.note_activity(Activity(1, 1, job, 1)),
     ]
     for call in calls:
         with pytest.raises(InvalidInput, match=r"expected .*job"):
@@ -261,13 +261,13 @@ async def test_reasons_and_actors_are_checked(memory_rig: Rig, text: str) -> Non
     job = await memory_rig.submit(unblock="manual")
     engine = memory_rig.engine
     for call, field in (
-        (engine.cancel([job], reason=text), "reason"),
-        (engine.cancel([job], actor=text), "actor"),
-        (engine.unblock(job, accept=False, reason=text), "reason"),
-        (engine.retry(job, actor=text), "actor"),
-        (engine.adjust_priority(job, 1, actor=text), "actor"),
-        (engine.pause("default", actor=text), "actor"),
-        (engine.pause(text), "queue"),
+        (engine.jobs.cancel([job], reason=text), "reason"),
+        (engine.jobs.cancel([job], actor=text), "actor"),
+        (engine.jobs.unblock(job, accept=False, reason=text), "reason"),
+        (engine.jobs.retry(job, actor=text), "actor"),
+        (engine.jobs.adjust_priority(job, 1, actor=text), "actor"),
+        (engine.queues.pause("default", actor=text), "actor"),
+        (engine.queues.pause(text), "queue"),
     ):
         with pytest.raises(InvalidInput) as refused:
             await call
@@ -278,14 +278,14 @@ async def test_reasons_and_actors_are_checked(memory_rig: Rig, text: str) -> Non
 async def test_an_adjustment_beyond_the_limit_is_refused(memory_rig: Rig, adjustment: Any) -> None:
     job = await memory_rig.submit()
     with pytest.raises(InvalidInput, match="expected adjustment"):
-        await memory_rig.engine.adjust_priority(job, adjustment)
+        await memory_rig.engine.jobs.adjust_priority(job, adjustment)
 
 
 async def test_unknown_jobs_are_not_found(rig: Rig) -> None:
     for call in (
-        rig.engine.retry(9),
-        rig.engine.unblock(9),
-        rig.engine.adjust_priority(9, 1),
+        rig.engine.jobs.retry(9),
+        rig.engine.jobs.unblock(9),
+        rig.engine.jobs.adjust_priority(9, 1),
     ):
         with pytest.raises(WindlassError, match="job 9 does not exist"):
             await call

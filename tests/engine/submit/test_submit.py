@@ -179,7 +179,7 @@ async def test_an_ended_workflow_takes_no_more_jobs(rig: Rig) -> None:
 
 async def test_a_child_takes_its_parents_effective_priority(rig: Rig) -> None:
     parent = await rig.submit(priority=3)
-    await rig.engine.adjust_priority(parent, 4)
+    await rig.engine.jobs.adjust_priority(parent, 4)
     child = await rig.submit(parent=parent)
     assert (await rig.record(child)).facts.base == 7
 

@@ -37,7 +37,7 @@ class Agent:
         enrolment = Enrolment(
             name=self.name, slots=slots, metadata=metadata or {}, takeover=takeover
         )
-        enrolled = await self.engine.enrol(enrolment)
+        enrolled = await self.engine.workers.enrol(enrolment)
         self.id, self.incarnation = enrolled.worker, enrolled.incarnation
         self.seq = self.received = 0
 
@@ -97,6 +97,6 @@ class Agent:
 
     async def show_activity(self, job: Assignment) -> bool:
         """Log output or progress of a running job."""
-        return await self.engine.note_activity(
+        return await self.engine.jobs.note_activity(
             Activity(self.id, self.incarnation, job.job, job.attempt)
         )

@@ -7,7 +7,7 @@ from tests.engine.support.agent import Agent
 from tests.engine.support.rig import Rig
 from windlass.domain.pools.pools import Lifecycle, Pool, PoolWorkerRow
 from windlass.engine.engine import Engine
-from windlass.engine.loops.pools import PoolsLoop, Report
+from windlass.engine.loops.pools import PoolsLoop, PoolsReport
 from windlass.engine.pools.pools import Pools
 from windlass.ports.provider import Machine, Order, Owner, ProviderFault
 
@@ -102,7 +102,7 @@ class Sky:
         }  # fmt: skip
         await self.pools.apply({**least, **given}, "tests")
 
-    async def round(self) -> Report:
+    async def round(self) -> PoolsReport:
         """One round of the loop."""
         return await self.loop.run_once(self.rig.now)
 

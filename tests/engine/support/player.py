@@ -133,8 +133,8 @@ class Player:
         engine = self._rig.engine
         flow = self._flows[move.position % len(self._flows)] if self._flows else 1
         if move.name == "cancel_flow":
-            return await engine.cancel_workflow(flow, actor="ann")
-        retried = await engine.retry_workflow(flow, failed=move.name == "retry_flow")
+            return await engine.workflows.cancel(flow, actor="ann")
+        retried = await engine.workflows.retry(flow, failed=move.name == "retry_flow")
         if retried.workflow not in self._flows:
             self._flows.append(retried.workflow)
         return retried
@@ -144,25 +144,25 @@ class Player:
         if move.name.endswith("_flow"):
             return await self._on_flow(move)
         if move.name == "cancel":
-            return await engine.cancel([job])
+            return await engine.jobs.cancel([job])
         if move.name == "retry":
-            retried = await engine.retry(job)
+            retried = await engine.jobs.retry(job)
             self._jobs.append(retried.job)
             return retried
         if move.name in ("unblock", "reject"):
-            return await engine.unblock(job, accept=move.name == "unblock")
+            return await engine.jobs.unblock(job, accept=move.name == "unblock")
         if move.name == "adjust":
-            return await engine.adjust_priority(job, move.value)
+            return await engine.jobs.adjust_priority(job, move.value)
         if move.name in ("pause", "resume"):
-            return await getattr(engine, move.name)(move.value)
+            return await getattr(engine.queues, move.name)(move.value)
         return await self._on_worker(move, await self._agent(move.position))
 
     async def _on_worker(self, move: Command, agent: Agent) -> object:
         engine = self._rig.engine
         if move.name in STATUSES:
-            return await engine.set_worker_status(agent.id, STATUSES[move.name])
+            return await engine.workers.set_status(agent.id, STATUSES[move.name])
         if move.name in ("remove", "force"):
-            return await engine.remove_worker(agent.id, force=move.name == "force")
+            return await engine.workers.remove(agent.id, force=move.name == "force")
         if move.name == "activity":
             held = self._held[agent.name]
             return await agent.show_activity(held[move.value % len(held)]) if held else None

@@ -80,7 +80,7 @@ class Day:
             self.submitted += count
         await self._machines()
         await self.rig.health()
-        await self.rig.engine.promote_due()
+        await self.rig.engine.due_jobs.move()
         try:
             await self.sky.round()
         except ServerKilledError:

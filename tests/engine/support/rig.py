@@ -4,7 +4,7 @@ Every test of this folder is a coroutine that gets a `rig`; see `conftest.py`.
 """
 
 import asyncio
-from collections.abc import Coroutine, Generator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from tests.conformance.driver import START_MS
@@ -21,6 +21,7 @@ from windlass.engine.loops.health import HealthLoop
 from windlass.engine.loops.scheduling import SchedulingLoop
 from windlass.engine.loops.watchdog import WatchdogLoop
 from windlass.engine.submit.submission import Submitted, WorkflowSpec
+from windlass.ports.clock import Chance
 from windlass.ports.store import Snapshot, Store
 
 T = TypeVar("T")
@@ -43,6 +44,9 @@ class NoChance:
 
     def fraction(self) -> float:
         return 0.0
+
+
+NO_CHANCE = NoChance()
 
 
 class Base:
@@ -79,22 +83,43 @@ class Rig:
         """Run to the end; what hangs fails."""
         return self._runner.run(asyncio.wait_for(coroutine, LONGEST_TEST_S))
 
-    async def _start(self, config: Config) -> None:
+    async def _start(
+        self, config: Config, chance: Chance = NO_CHANCE, fast_path: bool = True
+    ) -> None:
         self.store = await self._base.open("s1")
-        self.engine = await self._add(self.store, config)
+        self.engine = await self._add(self.store, config, chance, fast_path)
         self._watchdog = WatchdogLoop(self.engine)
 
-    async def _add(self, store: Store, config: Config) -> Engine:
-        engine = Engine(store, config, NoChance())
+    async def _add(
+        self,
+        store: Store,
+        config: Config,
+        chance: Chance = NO_CHANCE,
+        fast_path: bool = True,
+    ) -> Engine:
+        engine = Engine(store, config, chance, fast_path=fast_path)
         self._opened.append((engine, store))
         await engine.start()
         return engine
 
-    async def restart(self, config: Config | None = None) -> Engine:
+    async def restart(
+        self,
+        config: Config | None = None,
+        chance: Chance = NO_CHANCE,
+        fast_path: bool = True,
+    ) -> Engine:
         """End the engine as a crash would, between transactions, and start a new one."""
         chosen = self.engine.config if config is None else config
         await self._stop()
-        await self._start(chosen)
+        await self._start(chosen, chance, fast_path)
+        return self.engine
+
+    async def restart_over(self, wrap: Callable[[Store], Store]) -> Engine:
+        """The same over a store that `wrap` returns, without the fast path."""
+        config = self.engine.config
+        await self._stop()
+        self.store = wrap(await self._base.open("s1"))
+        self.engine = await self._add(self.store, config, fast_path=False)
         return self.engine
 
     async def another_engine(self, server: str = "s2") -> Engine:
@@ -122,8 +147,7 @@ class Rig:
         ring because the test moved the clock.
         """
         for engine, _ in self._opened:
-            while engine._background:
-                await asyncio.wait(engine._background)
+            await engine.background.finish()
         self.now += ms
         await self._base.set_clock(self.now)
 
@@ -210,7 +234,7 @@ class Rig:
         return agent
 
     async def enrol(self, name: str, **fields: Any) -> tuple[int, int]:
-        enrolled = await self.engine.enrol(Enrolment(name=name, **fields))
+        enrolled = await self.engine.workers.enrol(Enrolment(name=name, **fields))
         return enrolled.worker, enrolled.incarnation
 
     async def worker(self, worker: int) -> Worker:

@@ -15,10 +15,10 @@ from windlass.domain.values.times import parse_moment
 from windlass.engine.engine import Engine
 from windlass.engine.loops import cron
 from windlass.engine.loops.reactions import ReactionsLoop, WebhooksLoop
-from windlass.engine.schedules.planning import Order
+from windlass.engine.schedules.planning import PlanRequest
 from windlass.engine.schedules.reactions import Reactions
-from windlass.engine.schedules.runs import Starts
-from windlass.engine.schedules.schedules import Schedules, Wanted
+from windlass.engine.schedules.runs import RunTarget
+from windlass.engine.schedules.schedules import ScheduleInput, Schedules
 from windlass.engine.schedules.templates import Templates
 
 NAMESPACE = "default"
@@ -56,12 +56,12 @@ class Timetable:
         """Put a schedule of one job that does nothing, unless `fields` say otherwise."""
         given: dict[str, Any] = {} if "template" in fields else {"jobs": [JOB]}
         chosen = {n: fields.pop(n) for n in ("template", "parameters", "jobs") if n in fields}
-        starts = Starts(**(given | chosen))
-        wanted = Wanted(NAMESPACE, name, line, "UTC", "skip", "last", 100, False, starts)
+        starts = RunTarget(**(given | chosen))
+        wanted = ScheduleInput(NAMESPACE, name, line, "UTC", "skip", "last", 100, False, starts)
         row, _ = await self.schedules.put(wanted._replace(**fields), "ada")
         return row
 
-    async def tick(self) -> cron.Report:
+    async def tick(self) -> cron.CronReport:
         return await cron.CronLoop(self.engine, self.schedules.runs).run_once(self.rig.now)
 
     async def react(self) -> int:
@@ -91,9 +91,9 @@ class Timetable:
     async def reaction_rows(self) -> tuple[ReactionRow, ...]:
         return (await self.rig.snapshot()).reactions
 
-    def order(self, **fields: Any) -> Order:
+    def order(self, **fields: Any) -> PlanRequest:
         """Someone starts something in the namespace of these tests."""
-        return Order(**{"name": "x", "namespace": NAMESPACE, "actor": "ada", **fields})
+        return PlanRequest(**{"name": "x", "namespace": NAMESPACE, "actor": "ada", **fields})
 
 
 class Receiver:

@@ -4,7 +4,6 @@ Histories are drawn so that most commands are common ones: only those are hot. H
 kind were is asserted, since a history without them would prove nothing.
 """
 
-import asyncio
 import random
 from collections import Counter
 from typing import Any
@@ -43,11 +42,11 @@ class History:
     async def run(self) -> list[object]:
         """Every answer, and what the store holds in the end."""
         if self._gated:
-            await self._rig.engine.set_queue_limits("narrow", QueueLimits(9, 3))
+            await self._rig.engine.queues.set_limits("narrow", QueueLimits(9, 3))
         for name in NAMES:
             agent = await self._rig.agent(name, slots=SLOTS, metadata={"system:cpus": 8})
             # The checker judges what was given before a first label by the newest one.
-            await self._rig.engine.set_static_metadata(agent.id, {"tasks_denylist": []})
+            await self._rig.engine.workers.set_metadata(agent.id, {"tasks_denylist": []})
             self._agents.append(agent)
         told: list[object] = []
         for _ in range(STEPS):
@@ -66,8 +65,7 @@ class History:
         """Let what follows from a command happen before the next."""
         engine = self._rig.engine
         await engine.settled()
-        while engine._background:
-            await asyncio.wait(engine._background)
+        await engine.background.finish()
 
     async def _step(self) -> object:
         kinds = [self._sync, self._submit, self._pass_time, self._tie, self._command]
@@ -132,14 +130,14 @@ class History:
         engine, chance = self._rig.engine, self._chance
         name = chance.choice(["cancel", "pause", "resume", "label", "adjust"])
         if name == "cancel":
-            return await engine.cancel([chance.choice(self._jobs or [1])])
+            return await engine.jobs.cancel([chance.choice(self._jobs or [1])])
         if name == "adjust":
-            return await engine.adjust_priority(chance.choice(self._jobs or [1]), 2)
+            return await engine.jobs.adjust_priority(chance.choice(self._jobs or [1]), 2)
         if name == "label":
             denied = chance.choice([[], ["u"]])
             agent = chance.choice(self._agents)
-            return await engine.set_static_metadata(agent.id, {"tasks_denylist": denied})
-        return await getattr(engine, name)("default")
+            return await engine.workers.set_metadata(agent.id, {"tasks_denylist": denied})
+        return await getattr(engine.queues, name)("default")
 
 
 def _plain(reply: SyncReply) -> object:
@@ -174,12 +172,12 @@ def test_the_hot_way_and_the_ordinary_way_do_the_same(
     rigs: Rigs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = count_hot(monkeypatch)
-    monkeypatch.setattr(hot, "MOST_SAT_OUT", 0)
+    monkeypatch.setattr(hot, "MOST_SKIPPED", 0)
     for seed in range(6):
         with rigs.open("postgres") as rig:
             one = rig.run(History(rig, seed).run())
         with rigs.open("postgres") as rig:
-            rig.engine._plain.hot = rig.engine._sync.hot = None
+            rig.run(rig.restart(fast_path=False))
             other = rig.run(History(rig, seed).run())
         for number, (mine, its) in enumerate(zip(one, other, strict=True)):
             assert mine == its, f"seed {seed}, step {number}"
@@ -189,12 +187,12 @@ def test_the_hot_way_and_the_ordinary_way_do_the_same(
 
 def test_the_same_holds_for_jobs_with_gates(rigs: Rigs, monkeypatch: pytest.MonkeyPatch) -> None:
     found = count_hot(monkeypatch)
-    monkeypatch.setattr(hot, "MOST_SAT_OUT", 0)
+    monkeypatch.setattr(hot, "MOST_SKIPPED", 0)
     for seed in range(6):
         with rigs.open("postgres") as rig:
             one = rig.run(History(rig, seed, gated=True).run())
         with rigs.open("postgres") as rig:
-            rig.engine._plain.hot = rig.engine._sync.hot = None
+            rig.run(rig.restart(fast_path=False))
             other = rig.run(History(rig, seed, gated=True).run())
         for number, (mine, its) in enumerate(zip(one, other, strict=True)):
             assert mine == its, f"seed {seed}, step {number}"

@@ -121,7 +121,7 @@ async def test_a_start_of_what_was_taken_away_is_lost(rig: Rig) -> None:
     job = await rig.submit()
     agent = await rig.agent()
     given = await agent.take_one(prefetch=True)
-    await rig.engine.cancel([job])
+    await rig.engine.jobs.cancel([job])
     assert [lost.job for lost in (await agent.start(given)).lost] == [job]
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pytest
 
@@ -39,12 +39,18 @@ class Counting:
         return await self._store.transact(work)
 
 
-def count_transactions(rig: Rig) -> Counting:
-    counting = Counting(rig.engine.store)
-    rig.engine._committer._store = counting
-    # What needs one round trip only is no transaction of `transact`.
-    rig.engine._plain.hot = rig.engine._sync.hot = None
-    return counting
+async def count_transactions(rig: Rig) -> Counting:
+    """Restart the engine over a counting store, without the fast path, which does not count."""
+    made: list[Counting] = []
+
+    def wrap(store: Store) -> Store:
+        made.append(Counting(store))
+        return cast("Store", made[0])
+
+    await rig.restart_over(wrap)
+    await rig.engine.settled()
+    made[0].transactions = 0
+    return made[0]
 
 
 async def gather(*calls: Awaitable[T]) -> list[T | BaseException]:
@@ -52,22 +58,23 @@ async def gather(*calls: Awaitable[T]) -> list[T | BaseException]:
 
 
 async def test_concurrent_submits_share_transactions(rig: Rig) -> None:
-    counting = count_transactions(rig)
+    counting = await count_transactions(rig)
     ids = await asyncio.gather(*[rig.submit(args=n) for n in range(200)])
     assert len(set(ids)) == 200
     assert counting.transactions <= 10
 
 
 async def test_one_caller_alone_does_not_wait_for_company(rig: Rig) -> None:
-    counting = count_transactions(rig)
+    counting = await count_transactions(rig)
     await rig.submit()
     assert counting.transactions == 1
 
 
 async def test_concurrent_syncs_share_transactions(rig: Rig) -> None:
+    counting = await count_transactions(rig)
     agents = [await rig.agent(f"w{n}") for n in range(30)]
     await rig.submit_all(*[{"args": n} for n in range(30)])
-    counting = count_transactions(rig)
+    counting.transactions = 0
     taken = await asyncio.gather(*[agent.take() for agent in agents])
     assert len({job.job for jobs in taken for job in jobs}) == 30
     assert counting.transactions <= 10
@@ -89,7 +96,7 @@ async def test_one_bad_submission_does_not_harm_the_others(rig: Rig) -> None:
 async def test_one_bad_command_does_not_harm_the_syncs_beside_it(rig: Rig) -> None:
     job = await rig.submit()
     agent = await rig.agent()
-    taken, lost = await gather(agent.take(), rig.engine.retry(999))
+    taken, lost = await gather(agent.take(), rig.engine.jobs.retry(999))
     assert not isinstance(taken, BaseException)
     assert isinstance(lost, NotFound)
     assert await rig.state(job) == "running"
@@ -123,7 +130,7 @@ async def test_a_full_queue_refuses_for_now(rig: Rig) -> None:
 
 async def test_a_batch_is_bounded_by_requests_and_bytes(rig: Rig) -> None:
     await rig.restart(Config(batch_requests=10, batch_bytes=100_000))
-    counting = count_transactions(rig)
+    counting = await count_transactions(rig)
     await asyncio.gather(*[rig.submit(args=n) for n in range(40)])
     assert counting.transactions >= 4
     counting.transactions = 0
@@ -132,7 +139,7 @@ async def test_a_batch_is_bounded_by_requests_and_bytes(rig: Rig) -> None:
 
 
 async def test_an_unavailable_store_answers_all_and_the_next_call_works(rig: Rig) -> None:
-    counting = count_transactions(rig)
+    counting = await count_transactions(rig)
     counting.failing = [StoreUnavailable("gone", outcome_unknown=False)] * 4
     answers = await gather(*[rig.submit(args=n) for n in range(3)])
     assert all(isinstance(answer, StoreUnavailable) for answer in answers)

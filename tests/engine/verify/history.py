@@ -101,14 +101,14 @@ async def _live(engine: Engine, agent: Agent, clock: StillClock) -> Jobs:
     await agent.fail(await agent.take_one(), FailureClass.NETWORK)
     canceled = await _submit(engine, JobSpec(task="b", priority=100))
     await agent.take_one()
-    await engine.cancel([canceled])
+    await engine.jobs.cancel([canceled])
     gpu = await _submit(engine, JobSpec(task="b", requires=("gpu == true",), priority=100))
     await agent.take_one()
     keyed = await _submit(engine, JobSpec(task="a", key="k", queue="batch"))
-    await engine.pause("batch")
-    await engine.adjust_priority(keyed, 5)
+    await engine.queues.pause("batch")
+    await engine.jobs.adjust_priority(keyed, 5)
     clock.ms += 1_000
-    newer = (await engine.retry(first)).job
+    newer = (await engine.jobs.retry(first)).job
     return Jobs(plain, first, second, newer, limited, parked, failed, keyed, canceled, gpu)
 
 

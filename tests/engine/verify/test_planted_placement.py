@@ -50,8 +50,8 @@ async def _make() -> Story:
     await engine.start()
     agent = Agent(engine, "worker-1")
     await agent.enrol(slots=20, metadata={"system:cpus": 5})
-    await engine.set_queue_limits("narrow", QueueLimits(max_running=1))
-    await engine.set_queue_limits("thin", QueueLimits(max_per_worker=1))
+    await engine.queues.set_limits("narrow", QueueLimits(max_running=1))
+    await engine.queues.set_limits("thin", QueueLimits(max_per_worker=1))
     pairs = {}
     for name, fields in KINDS.items():
         submitted = await engine.submit([JobSpec(task=name, **fields) for _ in range(2)])  # type: ignore[arg-type]

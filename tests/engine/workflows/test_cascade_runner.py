@@ -3,7 +3,7 @@
 import asyncio
 
 from tests.support.running import run
-from windlass.engine.workflows.cascade_runner import WorkingOff
+from windlass.engine.workflows.cascade_runner import CascadeRunner
 
 
 def test_what_comes_during_the_last_look_is_not_left() -> None:
@@ -20,7 +20,7 @@ def test_what_comes_during_the_last_look_is_not_left() -> None:
             await go_on.wait()  # it has seen nothing, and not yet said so
             return False
 
-        work = WorkingOff(step)
+        work = CascadeRunner(step)
         work.start()
         await looked.wait()
         waiting.append("second")

@@ -139,13 +139,13 @@ class Run:
         engine = self.rig.engine
         try:
             if name == "cancel":
-                await engine.cancel_workflow(self.workflow)
+                await engine.workflows.cancel(self.workflow)
             elif name == "retry":
-                await engine.retry_workflow(self.workflow)
+                await engine.workflows.retry(self.workflow)
             elif name == "cancel_one" and self.ids:
-                await engine.cancel([self.ids[self.story.shuffle % len(self.ids)]])
+                await engine.jobs.cancel([self.ids[self.story.shuffle % len(self.ids)]])
             elif name == "retry_one" and self.ids:
-                await engine.retry(self.ids[self.story.shuffle % len(self.ids)])
+                await engine.jobs.retry(self.ids[self.story.shuffle % len(self.ids)])
             elif name == "join":
                 await engine.submit([JobSpec(task="shell", workflow=self.workflow)])
             elif name == "crash":
@@ -156,11 +156,11 @@ class Run:
     async def _go_on(self, number: int, worker: int) -> bool:
         """Let time pass and operators accept; whether there may be something left to do."""
         # Too many failures of the network make a worker bad.
-        await self.rig.engine.set_worker_status(worker, WorkerStatus.ONLINE)
+        await self.rig.engine.workers.set_status(worker, WorkerStatus.ONLINE)
         snapshot = await self.rig.snapshot()
         for wait in snapshot.waits:
             if wait.manual == 1:
-                await self.rig.engine.unblock(wait.job)
+                await self.rig.engine.jobs.unblock(wait.job)
         await self.rig.advance(MINUTE)
         await self.rig.cleanup()
         row = (await self.rig.store.read(lambda tx: tx.workflows.lock([self.workflow])))[

@@ -10,12 +10,12 @@ from tests.engine.support.rig import HOUR, MINUTE, Rig
 from windlass.domain.job.job import Concurrency
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.events import Event, EventKind
-from windlass.engine.loops.watchdog import Report, WatchdogLoop
+from windlass.engine.loops.watchdog import WatchdogLoop, WatchdogReport
 from windlass.engine.submit.submission import Submitted
 from windlass.engine.transaction.unit_of_work import Work
 
 
-async def rounds(rig: Rig, watchdog: WatchdogLoop, count: int = 3) -> list[Report]:
+async def rounds(rig: Rig, watchdog: WatchdogLoop, count: int = 3) -> list[WatchdogReport]:
     """Let the watchdog run, a minute apart."""
     reports = []
     for _ in range(count):
@@ -36,7 +36,7 @@ async def busy_fleet(rig: Rig) -> Submitted:
 
 
 async def paused_queue(rig: Rig) -> Submitted:
-    await rig.engine.pause("batch")
+    await rig.engine.queues.pause("batch")
     return await submit_flow(rig, {"queue": "batch"})
 
 
@@ -80,7 +80,7 @@ async def backing_off(rig: Rig) -> Submitted:
 async def told_to_stop(rig: Rig) -> Submitted:
     made = await submit_flow(rig, {})
     await (await rig.agent()).take_one()
-    await rig.engine.cancel_workflow(made.workflow)
+    await rig.engine.workflows.cancel(made.workflow)
     return made
 
 

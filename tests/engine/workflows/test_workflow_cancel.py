@@ -26,7 +26,7 @@ async def test_jobs_that_wait_end_wherever_they_stand(rig: Rig) -> None:
         {"concurrency": limit},  # parked
         {"allow_failure": True},
     )
-    done = await rig.engine.cancel_workflow(made.workflow, "no longer needed", "ann")
+    done = await rig.engine.workflows.cancel(made.workflow, "no longer needed", "ann")
     assert (done.state, done.applied) == ("canceled", True)
     assert set(await rig.states(*made.ids)) == {"canceled"}
     snapshot = await rig.snapshot()
@@ -37,7 +37,7 @@ async def test_jobs_that_wait_end_wherever_they_stand(rig: Rig) -> None:
 
 async def test_the_log_says_who_and_why(rig: Rig) -> None:
     made = await submit_flow(rig, {})
-    await rig.engine.cancel_workflow(made.workflow, "wrong branch", "ann")
+    await rig.engine.workflows.cancel(made.workflow, "wrong branch", "ann")
     said = [(e.reason, e.actor) for e in await rig.events() if e.kind == EventKind.WORKFLOW]
     assert ("queued → canceling: wrong branch", "ann") in said
     (last,) = [e for e in await rig.events(made.ids[0]) if e.to == State.CANCELED.code]
@@ -51,7 +51,7 @@ async def test_what_is_assigned_is_taken_back_and_what_runs_is_told(rig: Rig) ->
     agent = await rig.agent()
     running = await agent.take_one()
     assigned = await agent.take_one(prefetch=True)
-    done = await rig.engine.cancel_workflow(made.workflow)
+    done = await rig.engine.workflows.cancel(made.workflow)
     assert done.state == "canceling"
     assert await rig.states(running.job, assigned.job) == ["canceling", "canceled"]
     reply = await agent.sync()
@@ -66,7 +66,7 @@ async def test_it_is_canceled_when_the_lease_of_its_last_job_has_run_out(rig: Ri
     made = await submit_flow(rig, {})
     agent = await rig.agent()
     await agent.take_one()
-    await rig.engine.cancel_workflow(made.workflow)
+    await rig.engine.workflows.cancel(made.workflow)
     await rig.end_grace()
     await rig.pass_time(2 * rig.engine.config.heartbeat_timeout_ms)
     assert await rig.state(made.ids[0]) == "canceled"
@@ -77,7 +77,7 @@ async def test_a_job_that_completes_all_the_same_starts_nothing(rig: Rig) -> Non
     made = await submit_flow(rig, {"name": "a"}, {"after": ("a",)})
     agent = await rig.agent()
     running = await agent.take_one()
-    await rig.engine.cancel_workflow(made.workflow)
+    await rig.engine.workflows.cancel(made.workflow)
     await agent.finish(running, "completed")
     assert await rig.states(*made.ids) == ["completed", "canceled"]
     assert await agent.take(5) == ()
@@ -88,12 +88,12 @@ async def test_saying_it_again_changes_nothing(rig: Rig) -> None:
     made = await submit_flow(rig, {})
     agent = await rig.agent()
     running = await agent.take_one()
-    await rig.engine.cancel_workflow(made.workflow)
+    await rig.engine.workflows.cancel(made.workflow)
     events = len(await rig.events())
-    again = await rig.engine.cancel_workflow(made.workflow, "again", "bob")
+    again = await rig.engine.workflows.cancel(made.workflow, "again", "bob")
     assert (again.state, again.applied) == ("canceling", False)
     await agent.finish(running, "canceled")
-    ended = await rig.engine.cancel_workflow(made.workflow)
+    ended = await rig.engine.workflows.cancel(made.workflow)
     assert (ended.state, ended.applied) == ("canceled", False)
     assert len(await rig.events()) == events + 2  # the job's end, and the workflow's
 
@@ -104,13 +104,13 @@ async def test_jobs_outside_that_depend_on_it_are_aborted_or_satisfied(rig: Rig)
     aborted = await rig.submit(after=(first,))
     freed = await rig.submit(after=(forgiven,))
     any_end = await rig.submit(after_any=(first,))
-    await rig.engine.cancel_workflow(made.workflow)
+    await rig.engine.workflows.cancel(made.workflow)
     assert await rig.states(aborted, freed, any_end) == ["aborted", "queued", "queued"]
 
 
 async def test_other_workflows_are_left_alone(rig: Rig) -> None:
     one, two = await submit_flow(rig, {}), await submit_flow(rig, {})
-    await rig.engine.cancel_workflow(one.workflow)
+    await rig.engine.workflows.cancel(one.workflow)
     assert await rig.states(*one.ids, *two.ids) == ["canceled", "queued"]
     assert await state_of(rig, two.workflow) == "queued"
 
@@ -121,24 +121,24 @@ async def test_nothing_can_be_added_or_retried_while_it_is_being_canceled(rig: R
     failed = await agent.take_one()
     await agent.take_one()
     await agent.fail(failed)
-    await rig.engine.cancel_workflow(made.workflow)
+    await rig.engine.workflows.cancel(made.workflow)
     with pytest.raises(Conflict, match="is being canceled") as refused:
         await rig.submit(workflow=made.workflow)
     assert refused.value.code == "workflow_canceling"
     with pytest.raises(Conflict, match="is being canceled"):
-        await rig.engine.retry(failed.job)
+        await rig.engine.jobs.retry(failed.job)
     with pytest.raises(Conflict, match="is being canceled"):
-        await rig.engine.retry_workflow(made.workflow)
+        await rig.engine.workflows.retry(made.workflow)
 
 
 async def test_an_unknown_workflow_is_named(rig: Rig) -> None:
     with pytest.raises(NotFound, match="workflow 99"):
-        await rig.engine.cancel_workflow(99)
+        await rig.engine.workflows.cancel(99)
 
 
 async def test_an_ended_one_is_answered(rig: Rig) -> None:
     made = await submit_flow(rig)
-    done = await rig.engine.cancel_workflow(made.workflow)
+    done = await rig.engine.workflows.cancel(made.workflow)
     assert (done.state, done.applied) == ("complete", False)
 
 
@@ -146,7 +146,7 @@ async def test_many_jobs_are_canceled_in_chunks_and_claims_between_them_are_told
     count = 2_500
     group = await submit_flow(rig, *({"args": n} for n in range(count)))
     agent = await rig.agent(slots=3_000)
-    canceling = asyncio.ensure_future(rig.engine.cancel_workflow(group.workflow))
+    canceling = asyncio.ensure_future(rig.engine.workflows.cancel(group.workflow))
     taken = await agent.take(50)
     await canceling
     mine = [job for job in taken if job.job in set(group.ids)]

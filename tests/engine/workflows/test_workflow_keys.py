@@ -64,7 +64,7 @@ async def test_its_priority_is_the_base_of_jobs_that_have_none(rig: Rig) -> None
 
 async def test_a_child_is_placed_relative_to_its_parent(rig: Rig) -> None:
     parent = await rig.submit(priority=5)
-    await rig.engine.adjust_priority(parent, 2)
+    await rig.engine.jobs.adjust_priority(parent, 2)
     children = await rig.submit_all(
         {"parent": parent}, {"parent": parent, "priority": "+1"},
         {"parent": parent, "priority": "-8"}, {"parent": parent, "priority": 3},
@@ -141,7 +141,7 @@ async def test_a_workflow_that_failed_fast_can_be_retried_and_fails_fast_again(r
         await agent.fail(await agent.take_one())
         await rig.engine.settled()
         assert await state_of(rig, made.workflow) == "failed"
-        assert (await rig.engine.retry_workflow(made.workflow)).applied
+        assert (await rig.engine.workflows.retry(made.workflow)).applied
     assert await finish_all(agent) == 2
     assert await state_of(rig, made.workflow) == "complete"
 
@@ -152,7 +152,7 @@ async def test_what_a_workflow_was_submitted_with_is_kept(rig: Rig) -> None:
         parameters={"version": "1.2"}, on_end=[{"submit": "cleanup"}],
     )  # fmt: skip
     made = await submit_flow(rig, {}, details=details)
-    assert await rig.engine.workflow_details(made.workflow) == details
+    assert await rig.engine.workflows.details(made.workflow) == details
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ async def test_what_failed_is_tried_again_and_what_was_aborted_comes_back(rig: R
     agent = await rig.agent()
     await finish_all(agent, frozenset(made.ids[:1]))
     assert await state_of(rig, made.workflow) == "failed"
-    done = await rig.engine.retry_workflow(made.workflow, actor="ann")
+    done = await rig.engine.workflows.retry(made.workflow, actor="ann")
     assert done == (made.workflow, True)
     assert await newest_states(rig, made.workflow) == {
         "a": "queued", "b": "blocked", "c": "blocked", "d": "completed", "e": "blocked",
@@ -46,7 +46,7 @@ async def test_what_failed_is_tried_again_and_what_was_aborted_comes_back(rig: R
 async def test_the_log_says_who_asked_for_it(rig: Rig) -> None:
     made = await submit_flow(rig, {"name": "a"})
     await finish_all(await rig.agent(), frozenset(made.ids))
-    await rig.engine.retry_workflow(made.workflow, actor="ann")
+    await rig.engine.workflows.retry(made.workflow, actor="ann")
     said = [(e.reason, e.actor) for e in await rig.events() if e.kind == EventKind.WORKFLOW]
     assert ("1 failed jobs are tried again", "ann") in said
     (superseded,) = [e for e in await rig.events() if e.kind == EventKind.SUPERSEDE]
@@ -57,7 +57,7 @@ async def test_nothing_is_tried_again_where_nothing_failed(rig: Rig) -> None:
     made = await submit_flow(rig, {"name": "a"}, {"name": "b", "allow_failure": True})
     await finish_all(await rig.agent(), frozenset(made.ids[1:]))
     assert await state_of(rig, made.workflow) == "complete"
-    assert await rig.engine.retry_workflow(made.workflow) == (made.workflow, False)
+    assert await rig.engine.workflows.retry(made.workflow) == (made.workflow, False)
     assert (await row_of(rig, made.workflow)).run == 1
 
 
@@ -67,9 +67,9 @@ async def test_a_canceled_workflow_goes_on_where_it_stopped(rig: Rig) -> None:
     )
     agent = await rig.agent()
     await finish_all(agent, most=1)
-    await rig.engine.cancel_workflow(made.workflow)
+    await rig.engine.workflows.cancel(made.workflow)
     assert await state_of(rig, made.workflow) == "canceled"
-    await rig.engine.retry_workflow(made.workflow)
+    await rig.engine.workflows.retry(made.workflow)
     states = await newest_states(rig, made.workflow)
     assert states == {"a": "completed", "b": "queued", "c": "blocked"}
     await finish_all(agent)
@@ -79,12 +79,12 @@ async def test_a_canceled_workflow_goes_on_where_it_stopped(rig: Rig) -> None:
 async def test_a_cause_that_was_retried_before_comes_first_whatever_its_number(rig: Rig) -> None:
     made = await submit_flow(rig, {"name": "a"}, {"name": "b", "after": ("a",)})
     agent = await rig.agent()
-    await rig.engine.cancel(made.ids[1:])
+    await rig.engine.jobs.cancel(made.ids[1:])
     await finish_all(agent, frozenset(made.ids[:1]))
-    again = (await rig.engine.retry(made.ids[0])).job
+    again = (await rig.engine.jobs.retry(made.ids[0])).job
     await finish_all(agent, frozenset([again]))
     assert await newest_states(rig, made.workflow) == {"a": "failed", "b": "canceled"}
-    await rig.engine.retry_workflow(made.workflow)
+    await rig.engine.workflows.retry(made.workflow)
     assert await newest_states(rig, made.workflow) == {"a": "queued", "b": "blocked"}
     await finish_all(agent)
     assert await state_of(rig, made.workflow) == "complete"
@@ -92,9 +92,9 @@ async def test_a_cause_that_was_retried_before_comes_first_whatever_its_number(r
 
 async def test_a_job_that_an_operator_rejected_is_asked_for_again(rig: Rig) -> None:
     made = await submit_flow(rig, {"name": "a", "unblock": "manual"})
-    await rig.engine.unblock(made.ids[0], accept=False)
+    await rig.engine.jobs.unblock(made.ids[0], accept=False)
     assert await state_of(rig, made.workflow) == "failed"
-    await rig.engine.retry_workflow(made.workflow)
+    await rig.engine.workflows.retry(made.workflow)
     assert await newest_states(rig, made.workflow) == {"a": "blocked"}
 
 
@@ -102,7 +102,7 @@ async def test_a_retry_may_be_put_off(rig: Rig) -> None:
     made = await submit_flow(rig, {"name": "a"})
     agent = await rig.agent()
     await finish_all(agent, frozenset(made.ids))
-    await rig.engine.retry_workflow(made.workflow, not_before=rig.now + 5 * SECOND)
+    await rig.engine.workflows.retry(made.workflow, not_before=rig.now + 5 * SECOND)
     assert await agent.take(1) == ()
     await rig.advance(6 * SECOND)
     await rig.cleanup()
@@ -115,7 +115,7 @@ async def test_many_failed_jobs_are_tried_again_in_steps_that_survive_a_crash(ri
     made = await submit_flow(rig, *jobs)
     agent = await rig.agent(slots=300)
     await finish_all(agent, frozenset(made.ids))
-    await rig.engine.retry_workflow(made.workflow)
+    await rig.engine.workflows.retry(made.workflow)
     assert list((await newest_states(rig, made.workflow)).values()).count("queued") == 250
     assert await finish_all(agent) == 250
     assert await state_of(rig, made.workflow) == "complete"
@@ -147,15 +147,15 @@ async def test_from_scratch_is_a_new_workflow_with_the_same_jobs(rig: Rig) -> No
     )  # fmt: skip
     agent = await rig.agent()
     await finish_all(agent, frozenset(made.ids[:1]))
-    await rig.engine.retry_workflow(made.workflow)
+    await rig.engine.workflows.retry(made.workflow)
     await finish_all(agent)
     assert await state_of(rig, made.workflow) == "complete"
-    new, applied = await rig.engine.retry_workflow(made.workflow, failed=False, actor="ann")
+    new, applied = await rig.engine.workflows.retry(made.workflow, failed=False, actor="ann")
     assert (new, applied) == (made.workflow + 1, True)
     assert await newest_states(rig, new) == {"a": "queued", "b": "blocked", "c": "blocked"}
     facts = await rig.store.read(lambda tx: tx.workflows.jobs_of(new, 0, 10))
     assert [fact.base for fact in facts] == [3, 5, 3]
-    details = await rig.engine.workflow_details(new)
+    details = await rig.engine.workflows.details(new)
     assert (details.supersedes, details.submitted_by) == (made.workflow, "ann")
     assert (await row_of(rig, new)).flags == (await row_of(rig, made.workflow)).flags
     await finish_all(agent)
@@ -166,11 +166,11 @@ async def test_from_scratch_is_a_new_workflow_with_the_same_jobs(rig: Rig) -> No
 async def test_from_scratch_needs_an_end(rig: Rig) -> None:
     made = await submit_flow(rig, {})
     with pytest.raises(Conflict, match="has not ended"):
-        await rig.engine.retry_workflow(made.workflow, failed=False)
+        await rig.engine.workflows.retry(made.workflow, failed=False)
     with pytest.raises(NotFound):
-        await rig.engine.retry_workflow(99, failed=False)
+        await rig.engine.workflows.retry(99, failed=False)
     with pytest.raises(NotFound):
-        await rig.engine.retry_workflow(99)
+        await rig.engine.workflows.retry(99)
 
 
 async def test_from_scratch_leaves_out_what_jobs_of_the_workflow_had_added(rig: Rig) -> None:
@@ -179,13 +179,13 @@ async def test_from_scratch_leaves_out_what_jobs_of_the_workflow_had_added(rig: 
     plan = await agent.take_one()
     holder = Holder(agent.id, agent.incarnation, plan.job, plan.attempt)
     part = JobSpec(task="shell", name="part", submitted_by=f"job {plan.job}")
-    added = await rig.engine.submit_children(holder, [part], "k")
+    added = await rig.engine.jobs.submit_children(holder, [part], "k")
     await agent.finish(plan)
     await finish_all(agent, frozenset(added.ids))
-    await rig.engine.retry_workflow(made.workflow)
+    await rig.engine.workflows.retry(made.workflow)
     await finish_all(agent)
     assert await state_of(rig, made.workflow) == "complete"
-    new, _ = await rig.engine.retry_workflow(made.workflow, failed=False)
+    new, _ = await rig.engine.workflows.retry(made.workflow, failed=False)
     assert await newest_states(rig, new) == {"plan": "queued"}
 
 
@@ -200,7 +200,7 @@ async def test_retrying_the_failure_takes_along_what_it_stopped_under_fail_fast(
     await finish_all(agent, frozenset(made.ids[:1]))
     assert await state_of(rig, made.workflow) == "failed"
     assert (await newest_states(rig, made.workflow))["c"] == "canceled"
-    await rig.engine.retry(made.ids[0], actor="ann")
+    await rig.engine.jobs.retry(made.ids[0], actor="ann")
     assert await newest_states(rig, made.workflow) == {
         "a": "queued", "b": "blocked", "c": "queued", "d": "blocked",
     }  # fmt: skip
@@ -217,7 +217,7 @@ async def test_while_another_failure_stands_nothing_more_is_taken_along(rig: Rig
     both = tuple(Finished(job.job, job.attempt, "failed") for job in await agent.take(2))
     await agent.sync(finished=both)
     await rig.engine.settled()
-    await rig.engine.retry(made.ids[0])
+    await rig.engine.jobs.retry(made.ids[0])
     assert await newest_states(rig, made.workflow) == {
         "a": "queued", "b": "failed", "c": "canceled",
     }  # fmt: skip

@@ -69,7 +69,7 @@ async def test_its_counts_follow_every_transition(rig: Rig) -> None:
     await agent.finish(await agent.take_one(), "failed", failure="network")
     (row,) = (await rig.snapshot()).workflows
     assert row.counts[State.RETRYING.code] == 1
-    await rig.engine.cancel(submitted.ids)
+    await rig.engine.jobs.cancel(submitted.ids)
     (row,) = (await rig.snapshot()).workflows
     assert (row.counts[State.CANCELED.code], sum(row.counts)) == (3, 3)
 

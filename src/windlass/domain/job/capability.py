@@ -18,7 +18,7 @@ MISMATCH: Final = "capability_mismatch"
 
 
 def parse_grace(value: float | str | None, field: str) -> int | None:
-    """How long a job nobody can run waits: a duration, or `never`; None: as configured."""
+    """Returns how long a job nobody can run waits: a duration, or `never`; None: as configured."""
     if value is None:
         return None
     if isinstance(value, str) and value.strip().lower() == "never":
@@ -30,7 +30,7 @@ def parse_grace(value: float | str | None, field: str) -> int | None:
 
 
 def nearest(shape: Shape, fleet: Iterable[Mapping[str, object]]) -> tuple[Mismatch, ...] | None:
-    """What keeps the best of all workers from this shape; () if one can run it.
+    """Returns what keeps the best of all workers from this shape; () if one can run it.
 
     None where there is no worker at all, of which nothing can be said.
     """
@@ -45,7 +45,7 @@ def nearest(shape: Shape, fleet: Iterable[Mapping[str, object]]) -> tuple[Mismat
 
 
 def describe(best: tuple[Mismatch, ...] | None, workers: int) -> str:
-    """Why nobody can run it, for the reason of the rejection."""
+    """Returns why nobody can run it, for the reason of the rejection."""
     if best is None:
         return f"{MISMATCH}: no worker is known"
     among = "the only known worker" if workers == 1 else f"the nearest of {workers} known workers"

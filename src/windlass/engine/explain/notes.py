@@ -23,7 +23,7 @@ _spec = msgspec.json.Decoder(JobSpec).decode
 
 
 async def deadlines_and_holds(tx: Tx, view: JobView, fleet: Fleet) -> list[str]:
-    """Until when it must have started or ended, and who is kept for it."""
+    """Returns notes about its deadlines and the worker that is reserved for it."""
     spec = _spec(view.record.spec)
     ends = ((spec.start_before, "is canceled unless it starts"),
             (spec.finish_before, "fails unless it ends"))  # fmt: skip
@@ -40,7 +40,7 @@ async def deadlines_and_holds(tx: Tx, view: JobView, fleet: Fleet) -> list[str]:
 
 
 async def rejection(tx: Tx, config: Config, view: JobView, shape: Shape, fleet: Fleet) -> str:
-    """What becomes of a job that none of the workers as they are now can run."""
+    """Returns whether and when a job that no present worker can run will be rejected."""
     own = _spec(view.record.spec).capability_grace_ms
     grace = config.capability_grace_ms if own is None else own
     pools = await pools_for(tx, shape)

@@ -46,14 +46,14 @@ async def list_queues(call: Call) -> QueueList:
 async def pause(call: Call, name: str) -> Changed:
     """Pauses a queue: workers get no more jobs from it."""
     check_name("queue", name)
-    return Changed((await call.services.engine.pause(name, call.who.name)).applied)
+    return Changed((await call.services.engine.queues.pause(name, call.who.name)).applied)
 
 
 @routes.post("/{name:str}/resume", needs=FLEET_OPERATOR)
 async def resume(call: Call, name: str) -> Changed:
     """Resumes a queue."""
     check_name("queue", name)
-    return Changed((await call.services.engine.resume(name, call.who.name)).applied)
+    return Changed((await call.services.engine.queues.resume(name, call.who.name)).applied)
 
 
 @routes.post("/{name:str}/limits", needs=FLEET_OPERATOR)
@@ -61,7 +61,7 @@ async def limit(call: Call, name: str, data: Body[QueueLimitsRequest]) -> Change
     """Sets how many jobs of a queue may run, in total and per worker."""
     check_name("queue", name)
     limits = QueueLimits(data.max_running, data.max_per_worker, data.preempts)
-    done = await call.services.engine.set_queue_limits(name, limits, call.who.name)
+    done = await call.services.engine.queues.set_limits(name, limits, call.who.name)
     return Changed(done.applied)
 
 
@@ -78,7 +78,7 @@ async def set_weight(call: Call, name: str, data: Body[WeightRequest]) -> Change
     """Sets the weight of a namespace."""
     check_name("namespace", name)
     return Changed(
-        await call.services.engine.set_namespace_weight(name, data.weight, call.who.name)
+        await call.services.engine.queues.set_namespace_weight(name, data.weight, call.who.name)
     )
 
 

@@ -49,7 +49,7 @@ async def enrol(call: Call, data: Body[EnrolRequest]) -> EnrolReply:
     if who is None and data.code is None and call.has_token:
         raise Unauthorized("this token is not valid: present another one, a code, or none")
     rights = await _rights(services, who, data)
-    done = await services.engine.enrol(
+    done = await services.engine.workers.enrol(
         Enrolment(
             name=data.name,
             slots=data.slots,
@@ -95,7 +95,7 @@ async def show(call: Call, worker: Id) -> WorkerInfo:
 @routes.put("/{worker:int}/static", needs=FLEET_OPERATOR)
 async def set_static(call: Call, worker: Id, data: Body[dict[str, Any]]) -> Changed:
     """Sets the metadata that operators decide."""
-    done = await call.services.engine.set_static_metadata(worker, data, call.who.name)
+    done = await call.services.engine.workers.set_metadata(worker, data, call.who.name)
     return Changed(done)
 
 
@@ -107,7 +107,7 @@ async def act(call: Call, worker: Id, action: str) -> Changed:
         raise NotFound("action", action)
     actor = call.who.name
     reason = None if status is WorkerStatus.ONLINE else f"{action} by {actor}"
-    done = await call.services.engine.set_worker_status(worker, status, reason, actor)
+    done = await call.services.engine.workers.set_status(worker, status, reason, actor)
     call.services.access.forget()
     return Changed(done)
 
@@ -127,13 +127,13 @@ async def sync(call: Call, worker: Id, data: Body[SyncRequest]) -> SyncReply:
 async def leave(call: Call, worker: Id, data: Body[LeaveRequest]) -> Changed:
     """Ends a worker's incarnation at once, without waiting for its heartbeat to expire."""
     check_speaks_for(call.who, worker)
-    return Changed(await call.services.engine.leave(worker, data.incarnation))
+    return Changed(await call.services.engine.workers.leave(worker, data.incarnation))
 
 
 @routes.delete("/{worker:int}", needs=FLEET_OPERATOR)
 async def remove(call: Call, worker: Id, force: bool = False) -> Changed:
     """Deletes a worker and revokes its tokens; refused while it is busy."""
-    done = await call.services.engine.remove_worker(worker, force, call.who.name)
+    done = await call.services.engine.workers.remove(worker, force, call.who.name)
     call.services.access.forget()
     return Changed(done)
 
