@@ -1,7 +1,6 @@
 """Windlass: a job scheduler for fleets of workers."""
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -23,8 +22,6 @@ __all__ = [
     "task",
 ]
 
-__version__ = version("windlass")
-
 # Found when they are asked for: the processes of jobs need `task` and `current` alone, and
 # start in a fraction of the time without the client behind the others.
 _PLACES = {
@@ -40,6 +37,10 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("windlass")
     place = _PLACES.get(name)
     if place is None:
         raise AttributeError(f"module 'windlass' has no attribute {name!r}")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from windlass.cli.configuration import OPTIONS, load_settings
+from windlass.cli.options.configuration import OPTIONS, load_settings
 from windlass.domain.config import Config
 from windlass.domain.errors import InvalidInput
 from windlass.domain.options import Option

@@ -8,7 +8,7 @@ import pytest
 PROGRAM = """
 import sys
 import obstore
-from windlass.cli.leaving import run_and_leave
+from windlass.cli.exit_with_s3 import run_and_exit
 
 class Late:
     def __del__(self):
@@ -20,7 +20,7 @@ def run():
     sys.stdout.write("x" * 100_000)
     {end}
 
-run_and_leave(run)
+run_and_exit(run)
 """
 
 

@@ -10,7 +10,10 @@ from cyclopts import App, Parameter
 from windlass.cli.fuzz_app import HERE, DryRun, Opened, Place, SolverName, fuzz, run_step, warn
 from windlass.cli.fuzz_progress import Progress
 from windlass.cli.fuzz_work import stoppable
-from windlass.cli.output import FAILED, Json, print_json, print_table, say
+from windlass.cli.options.flags import Json
+from windlass.cli.output.exit_codes import FAILED
+from windlass.cli.output.tables import print_table
+from windlass.cli.output.text import print_json, say
 from windlass.domain.errors import InvalidInput, NotFound
 from windlass.fuzzing.findings.issues import IssueDesk, issue_options
 from windlass.fuzzing.findings.record import Finding

@@ -5,7 +5,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from windlass.cli.fuzz_app import HERE, DryRun, Opened, Place, SolverName, fuzz, run_step
-from windlass.cli.output import Json, print_json, say
+from windlass.cli.options.flags import Json
+from windlass.cli.output.text import print_json, say
 from windlass.fuzzing.manager import Manager, Report
 from windlass.fuzzing.opening import open_commits
 from windlass.fuzzing.workplace import workplace

@@ -1,7 +1,7 @@
 """What runs of builder and fuzzer did, in words."""
 
 from windlass.cli.fuzz_app import tell_workflow
-from windlass.cli.output import print_json, say
+from windlass.cli.output.text import print_json, say
 from windlass.domain.quantities import format_duration
 from windlass.fuzzing.builder import BuildReport
 from windlass.fuzzing.fuzzer import FuzzReport

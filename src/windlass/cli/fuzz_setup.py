@@ -4,10 +4,11 @@ import shlex
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from windlass.cli.connection import HERE as THERE
-from windlass.cli.connection import Connection
 from windlass.cli.fuzz_app import HERE, DryRun, Opened, Place, SolverName, fuzz, run_step
-from windlass.cli.output import Flag, Json, print_json, say
+from windlass.cli.options.connection import HERE as THERE
+from windlass.cli.options.connection import Connection
+from windlass.cli.options.flags import Flag, Json
+from windlass.cli.output.text import print_json, say
 from windlass.domain.errors import InvalidInput
 from windlass.fuzzing.actions import workflows_of
 from windlass.fuzzing.fleet import Start, schedules_of

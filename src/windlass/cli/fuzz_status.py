@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from windlass.cli.fuzz_app import HERE, Opened, Place, SolverName, fuzz, run_step, warn
-from windlass.cli.output import Json, console, print_json
+from windlass.cli.options.flags import Json
+from windlass.cli.output.consoles import console
+from windlass.cli.output.text import print_json
 from windlass.domain.moments import parse_moment
 from windlass.domain.quantities import format_duration, format_size
 from windlass.fuzzing.overview import AtWork, Overview, look_at

@@ -20,7 +20,8 @@ from windlass.cli.fuzz_app import (
     tell_workflow,
     warn,
 )
-from windlass.cli.output import errors, print_json, say
+from windlass.cli.output.consoles import errors
+from windlass.cli.output.text import print_json, say
 from windlass.domain.errors import InvalidInput, NotFound
 from windlass.domain.moments import format_moment
 from windlass.domain.quantities import parse_duration_ms

@@ -6,6 +6,7 @@ from typing import Final
 
 from windlass.domain.errors import InvalidInput
 from windlass.domain.states import State
+from windlass.domain.suggest import did_you_mean
 
 ALIASES: Final[Mapping[str, frozenset[State]]] = MappingProxyType(
     {
@@ -51,7 +52,9 @@ def parse_state(text: str, field: str = "state") -> frozenset[State]:
     try:
         return frozenset({State(name)})
     except ValueError:
-        raise InvalidInput(field, f"one of {', '.join((*State, *ALIASES))}", text) from None
+        known = (*State, *ALIASES)
+        hint = did_you_mean(name, known)
+        raise InvalidInput(field, f"one of {', '.join(known)}", text, hint) from None
 
 
 def show_state(state: State, vocabulary: str = "windlass") -> str:

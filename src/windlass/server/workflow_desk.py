@@ -10,6 +10,7 @@ from windlass.domain.moments import format_moment
 from windlass.domain.records import WorkflowAbout, WorkflowRow
 from windlass.domain.roles import Identity
 from windlass.domain.states import STATE_BY_CODE
+from windlass.domain.suggest import did_you_mean
 from windlass.domain.workflow import FAIL_FAST, Details, WorkflowState
 from windlass.engine.engine import Engine
 from windlass.ports.store import Tx
@@ -38,7 +39,8 @@ def parse_states(names: Sequence[str]) -> tuple[int, ...]:
     known = {state.name.lower(): int(state) for state in WorkflowState}
     for name in names:
         if name not in known:
-            raise InvalidInput("state", f"one of {', '.join(known)}", name)
+            hint = did_you_mean(name, known)
+            raise InvalidInput("state", f"one of {', '.join(known)}", name, hint)
     return tuple(known[name] for name in names)
 
 

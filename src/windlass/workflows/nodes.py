@@ -28,8 +28,10 @@ NOWHERE: Final = Place()
 class Misdescribed(InvalidInput):
     """What cannot be accepted in a description, and where it stands."""
 
-    def __init__(self, place: Place, field: str, expected: str, got: object) -> None:
-        super().__init__(field, expected, got)
+    def __init__(
+        self, place: Place, field: str, expected: str, got: object, hint: str = ""
+    ) -> None:
+        super().__init__(field, expected, got, hint)
         self.place = place
 
     @property
@@ -73,9 +75,10 @@ class Node:
         """Where an entry's name stands."""
         return self.keys.get(name, self.place)
 
-    def refuse(self, field: str, expected: str, got: object = None) -> Misdescribed:
+    def refuse(self, field: str, expected: str, got: object = None, hint: str = "") -> Misdescribed:
         """The error about this value; by default it is what came."""
-        return Misdescribed(self.place, field, expected, plain(self) if got is None else got)
+        came = plain(self) if got is None else got
+        return Misdescribed(self.place, field, expected, came, hint)
 
 
 def sequence(items: list[Node], place: Place) -> Node:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from windlass.workflows.checking import suggest
+from windlass.domain.suggest import did_you_mean
+from windlass.workflows.checking import listed
 from windlass.workflows.nodes import Misdescribed, Node, Place, plain, sequence
 from windlass.workflows.reading import scalar_of
 
@@ -22,7 +23,8 @@ def bind(declared: Node | None, given: Mapping[str, Node], at: Place) -> dict[st
     for name, node in given.items():
         if name not in entries:
             place = node.place if node.place.line else at
-            raise Misdescribed(place, "parameters", f"one of {suggest(name, entries)}", name)
+            hint = did_you_mean(name, entries)
+            raise Misdescribed(place, "parameters", f"one of {listed(entries)}", name, hint)
     return {
         name: _value(name, declaration, given.get(name)) for name, declaration in entries.items()
     }
