@@ -116,7 +116,7 @@ def check_diamond(flow: Workflow) -> None:
     told = ", ".join(f"{name} {state}" for name, state in states.items())
     console.print(f"workflow {info.id} {info.name}: {info.state} ({told})", highlight=False)
     bad = [name for name, state in states.items() if state != "completed"]
-    if info.state != "complete" or bad != ["lint"] or jobs["test"].attempt < 2:
+    if info.state != "completed" or bad != ["lint"] or jobs["test"].attempt < 2:
         raise SystemExit(f"the diamond should have completed but for lint: {info.state}, {told}")
 
 

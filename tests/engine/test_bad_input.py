@@ -287,5 +287,5 @@ async def test_unknown_jobs_are_not_found(rig: Rig) -> None:
         rig.engine.unblock(9),
         rig.engine.adjust_priority(9, 1),
     ):
-        with pytest.raises(WindlassError, match="expected an existing job, got job 9"):
+        with pytest.raises(WindlassError, match="job 9 does not exist"):
             await call

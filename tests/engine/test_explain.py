@@ -218,7 +218,7 @@ async def test_jobs_that_do_not_wait_say_what_they_do(rig: Rig) -> None:
 
 async def test_jobs_that_are_not_there_are_refused_by_name(memory_rig: Rig) -> None:
     job = await memory_rig.submit(namespace="team")
-    with pytest.raises(NotFound, match="expected an existing job, got job 77"):
+    with pytest.raises(NotFound, match="job 77 does not exist"):
         await memory_rig.engine.explain(77)
     with pytest.raises(NotFound):
         await memory_rig.engine.explain(job, lambda namespace: namespace == "other")

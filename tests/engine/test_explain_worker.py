@@ -71,5 +71,5 @@ async def test_other_namespaces_are_only_hinted_at(memory_rig: Rig) -> None:
 
 
 async def test_a_worker_that_is_not_there_is_refused_by_name(memory_rig: Rig) -> None:
-    with pytest.raises(NotFound, match="expected an existing worker, got worker 9"):
+    with pytest.raises(NotFound, match="worker 9 does not exist"):
         await memory_rig.engine.explain_worker(9)

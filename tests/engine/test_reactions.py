@@ -123,11 +123,11 @@ async def test_a_follow_up_that_is_refused_says_why(rig: Rig) -> None:
     assert await table.react() == 2
     first, second = await table.reaction_rows()
     assert first.state == ReactionState.FAILED
-    assert first.message == "expected an existing template, got template nothing"
+    assert first.message == "template nothing does not exist"
     assert second.state == ReactionState.DONE
     told = [e.reason for e in await rig.events() if e.kind == EventKind.REACTION]
     assert told[0] is not None
-    assert told[0].startswith("Workflow 1, run 1: submit on end failed: expected an existing")
+    assert told[0].startswith("Workflow 1, run 1: submit on end failed: template")
 
 
 async def test_two_servers_submit_a_follow_up_once(rig: Rig) -> None:
@@ -136,7 +136,7 @@ async def test_two_servers_submit_a_follow_up_once(rig: Rig) -> None:
     await end(await rig.agent())
     (row,) = await tables[0].reactions.due(False, 10)
     for table in tables * 2:
-        await table.reactions.carry_out(row)
+        await table.reactions.run_guide(row)
     assert len((await rig.snapshot()).workflows) == 2
 
 
@@ -175,7 +175,7 @@ async def test_a_retry_that_was_made_before_a_crash_is_not_made_again(rig: Rig) 
     await end(agent, "failed")
     (row,) = await table.reactions.due(False, 10)
     await rig.engine.retry_workflow(workflow, True, "the one that died", rig.now + MINUTE)
-    await table.reactions.carry_out(row)
+    await table.reactions.run_guide(row)
     assert len((await rig.snapshot()).jobs) == 2
     (done,) = await table.reaction_rows()
     assert (done.state, done.message) == (ReactionState.DONE, "it had been opened again")
@@ -207,7 +207,7 @@ async def test_a_webhook_is_signed_and_tells_of_the_end(rig: Rig) -> None:
         assert headers["windlass-timestamp"] == str(rig.now // 1000)
         assert headers["windlass-delivery"] == f"{workflow}-1-end-0"
         told = json.loads(body)
-        assert told["workflow"]["state"] == "complete"
+        assert told["workflow"]["state"] == "completed"
         assert told["workflow"]["labels"] == {"team": "red"}
         assert told["delivery"] == headers["windlass-delivery"]
         assert await outcomes(table) == [("webhook", "done", 204)]

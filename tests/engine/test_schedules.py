@@ -147,7 +147,7 @@ async def test_skip_leaves_a_slot_out_while_a_run_goes_on(rig: Rig) -> None:
     await table.go_to("2023-11-15T01:00:00Z")
     await table.tick()
     assert await table.states() == ["ended", "skipped", "started"]
-    assert (await table.runs())[0].reason == "complete"
+    assert (await table.runs())[0].reason == "completed"
 
 
 async def test_queue_starts_the_next_run_when_the_one_before_has_ended(rig: Rig) -> None:
@@ -221,7 +221,7 @@ async def test_a_run_that_cannot_be_started_fails_and_the_next_slot_goes_on(rig:
     await table.tick()
     (run,) = await table.runs()
     assert await table.states() == ["failed"]
-    assert run.reason == "expected an existing template, got template build"
+    assert run.reason == "template build does not exist"
     await table.templates.put(NAMESPACE, "build", DESCRIPTION, "ada")
     await table.go_to("2023-11-15T00:00:00Z")
     await table.tick()

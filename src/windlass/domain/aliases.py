@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.errors import InvalidInput, UnknownName
 from windlass.domain.states import State
 from windlass.domain.suggest import did_you_mean
 
@@ -54,7 +54,7 @@ def parse_state(text: str, field: str = "state") -> frozenset[State]:
     except ValueError:
         known = (*State, *ALIASES)
         hint = did_you_mean(name, known)
-        raise InvalidInput(field, f"one of {', '.join(known)}", text, hint) from None
+        raise UnknownName(field, text, f"one of {', '.join(known)}", hint) from None
 
 
 def show_state(state: State, vocabulary: str = "windlass") -> str:

@@ -58,6 +58,21 @@ class InvalidInput(WindlassError):
         return {**told, "hint": self.hint} if self.hint else told
 
 
+class UnknownName(InvalidInput):
+    """A name that is not among the known ones; `place` says where it is, such as "FILE:LINE: "."""
+
+    def __init__(
+        self, kind: str, name: str, expected: str, hint: str = "", place: str = ""
+    ) -> None:
+        super().__init__(kind, expected, name, hint)
+        self.place = place
+
+    @property
+    def message(self) -> str:
+        end = f"; {self.hint}" if self.hint else f" (expected {self.expected})"
+        return f"{self.place}unknown {self.field} {shorten(self.got)}{end}"
+
+
 class Conflict(WindlassError):
     """The request is well formed, but what the store holds speaks against it."""
 

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput, NotFound
+from windlass.domain.errors import NotFound, UnknownName
 from windlass.domain.moments import format_moment
 from windlass.domain.records import WorkflowAbout, WorkflowRow
 from windlass.domain.roles import Identity
@@ -40,7 +40,7 @@ def parse_states(names: Sequence[str]) -> tuple[int, ...]:
     for name in names:
         if name not in known:
             hint = did_you_mean(name, known)
-            raise InvalidInput("state", f"one of {', '.join(known)}", name, hint)
+            raise UnknownName("state", name, f"one of {', '.join(known)}", hint)
     return tuple(known[name] for name in names)
 
 

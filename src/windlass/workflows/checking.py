@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from windlass.domain.suggest import did_you_mean
-from windlass.workflows.nodes import Misdescribed, Node
+from windlass.workflows.nodes import Node, UnknownKey
 from windlass.workflows.schema import Schema, resolve
 
 _KINDS: Final = {
@@ -64,10 +64,8 @@ def _check_entries(node: Node, schema: Schema, definitions: Mapping[str, Any], f
         if name in known:
             check(child, known[name], definitions, f"{field}.{name}" if field else name)
         elif others is False:
-            hint = did_you_mean(name, known)
-            expected = "a known field" if hint else f"one of the fields {listed(known, most=40)}"
-            where = f"a key in {field}" if field else "a key of the workflow"
-            raise Misdescribed(node.place_of(name), where, expected, name, hint)
+            expected, hint = f"one of {listed(known, most=40)}", did_you_mean(name, known)
+            raise UnknownKey(node.place_of(name), field or "the workflow", expected, name, hint)
         elif isinstance(others, Mapping):
             check(child, others, definitions, f"{field}.{name}" if field else name)
     for name in schema.get("required", ()):

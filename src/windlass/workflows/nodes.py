@@ -7,7 +7,7 @@ program, or from a template) has no lines; its errors name the field alone.
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.errors import InvalidInput, shorten
 
 MARK: Final = "${{"  # begins what is substituted
 
@@ -41,6 +41,19 @@ class Misdescribed(InvalidInput):
     def details(self) -> dict[str, object]:
         where = {"file": self.place.file, "line": self.place.line} if self.place.line else {}
         return {**super().details(), **where}
+
+
+class UnknownKey(Misdescribed):
+    """A key that the mapping `where` does not have."""
+
+    def __init__(self, place: Place, where: str, expected: str, got: str, hint: str) -> None:
+        super().__init__(place, f"a key of {where}", expected, got, hint)
+        self.where = where
+
+    @property
+    def message(self) -> str:
+        end = f"; {self.hint}" if self.hint else f" (expected {self.expected})"
+        return f"{self.place}unknown key {shorten(self.got)} in {self.where}{end}"
 
 
 class Node:

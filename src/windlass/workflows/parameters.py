@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from windlass.domain.suggest import did_you_mean
 from windlass.workflows.checking import listed
-from windlass.workflows.nodes import Misdescribed, Node, Place, plain, sequence
+from windlass.workflows.nodes import Node, Place, UnknownKey, plain, sequence
 from windlass.workflows.reading import scalar_of
 
 _EXPECTED: Final = {
@@ -24,7 +24,7 @@ def bind(declared: Node | None, given: Mapping[str, Node], at: Place) -> dict[st
         if name not in entries:
             place = node.place if node.place.line else at
             hint = did_you_mean(name, entries)
-            raise Misdescribed(place, "parameters", f"one of {listed(entries)}", name, hint)
+            raise UnknownKey(place, "parameters", f"one of {listed(entries)}", name, hint)
     return {
         name: _value(name, declaration, given.get(name)) for name, declaration in entries.items()
     }

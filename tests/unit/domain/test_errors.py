@@ -60,7 +60,7 @@ def test_the_body_has_the_shape_of_the_http_error() -> None:
 @pytest.mark.parametrize(
     ("error", "code", "message"),
     [
-        (NotFound("job", 42), "not_found", "expected an existing job, got job 42"),
+        (NotFound("job", 42), "not_found", "job 42 does not exist"),
         (Overloaded(1_500), "overloaded", "too many requests are waiting, try again in 1500 ms"),
         (WindlassError("a", "b"), "error", "a b"),
     ],

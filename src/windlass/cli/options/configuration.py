@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from windlass.domain.config import Config, assemble, describe_options, validate
-from windlass.domain.errors import InvalidInput
+from windlass.domain.errors import InvalidInput, UnknownName
 from windlass.domain.option_values import read_entry, read_text, read_typed
 from windlass.domain.options import Option
 from windlass.domain.suggest import did_you_mean
@@ -96,7 +96,7 @@ def _refuse_misspelt(variable: str, known: Mapping[str, str]) -> None:
         return
     hint = did_you_mean(variable, known, cutoff=VERY_CLOSE)
     if hint:
-        raise InvalidInput("the variable", "known", variable, hint)
+        raise UnknownName("variable", variable, "an option", hint)
 
 
 def _from_file(path: Path, named_by: str) -> dict[str, Setting]:
@@ -118,8 +118,8 @@ def _from_file(path: Path, named_by: str) -> dict[str, Setting]:
 def _from_entry(key: str, value: Any, place: Callable[[str], str]) -> Setting:
     option = OPTIONS.get(key)
     if option is None:
-        hint = did_you_mean(key, OPTIONS) or "`windlass config` lists all options"
-        raise InvalidInput(f"the name at {place(key)}", "an option", key, hint)
+        expected = "one of those that `windlass config` lists"
+        raise UnknownName("option", key, expected, did_you_mean(key, OPTIONS), f"{place(key)}: ")
     if not option.is_table or not isinstance(value, Mapping):
         return Setting(option, read_typed(option, value, _named(key, place(key))), place(key))
     read = {

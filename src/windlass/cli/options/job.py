@@ -153,7 +153,8 @@ def _file(path: Path) -> str:
     try:
         return path.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput("args", "a readable JSON file after @", str(error)) from None
+        why = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise InvalidInput("args", f"a readable file after @ ({why})", str(path)) from None
 
 
 def _split(texts: list[str] | None) -> list[str]:

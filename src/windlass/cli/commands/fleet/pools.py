@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final
 
 from cyclopts import App, Parameter
 
+from windlass.cli.commands.suggestions import suggesting
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Json, Many
 from windlass.cli.output.tables import print_table
@@ -13,8 +14,6 @@ from windlass.domain.errors import InvalidInput
 from windlass.domain.pools import shown_duration
 from windlass.wire.pools import Plan, PlanTarget, PoolInfo, PoolPlan
 from windlass.wire.workers import Changed
-from windlass.workflows.nodes import plain
-from windlass.workflows.reading import read_text
 
 PoolName = Annotated[str, Parameter(help="The pool's name.")]
 
@@ -54,7 +53,7 @@ def list_pools(*, at: Connection = HERE, json: Json = False) -> None:
 @pools.command(name="show")
 def show_pool(name: PoolName, /, *, at: Connection = HERE, json: Json = False) -> None:
     """Show a pool: its configuration and its workers."""
-    with at.client() as client:
+    with suggesting(at), at.client() as client:
         info = client.run(client.asynchronous.pools.show(name))
     if json:
         print_json(info)
@@ -100,7 +99,7 @@ def apply_pools(file: Path, /, *, at: Connection = HERE, json: Json = False) -> 
 @pools.command(name="delete")
 def delete_pool(name: PoolName, /, *, at: Connection = HERE, json: Json = False) -> None:
     """Delete a pool; its workers finish their jobs and leave."""
-    with at.client() as client:
+    with suggesting(at), at.client() as client:
         print_change(Changed(client.run(client.asynchronous.pools.delete(name))), json)
 
 
@@ -151,6 +150,9 @@ def show_costs(*, month: str | None = None, at: Connection = HERE, json: Json = 
 
 def _described(file: Path) -> list[dict[str, Any]]:
     """Reads the pools in a file."""
+    from windlass.workflows.nodes import plain
+    from windlass.workflows.reading import read_text
+
     try:
         content = file.read_bytes()
     except OSError as error:

@@ -177,5 +177,5 @@ def _find(worker: str, at: Connection) -> WorkerInfo:
         if worker in (str(info.id), info.name):
             return info
     names = [info.name for info in found]
-    known = f" (known: {', '.join(names[:NAMES_SHOWN]) or 'none'})"
+    known = f"known: {', '.join(names[:NAMES_SHOWN]) or 'none'}"
     raise NotFound("worker", worker, did_you_mean(worker, names) or known)

@@ -4,6 +4,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from windlass.cli.commands.suggestions import suggesting
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import JobId, Json
 from windlass.cli.output.tables import print_table
@@ -22,7 +23,7 @@ def explain(
     json: Json = False,
 ) -> None:
     """Explain why a job is waiting, or why a worker is idle."""
-    with at.client() as client:
+    with suggesting(at), at.client() as client:
         if target.isdigit():
             found: Explanation | WorkerExplanation = client.explain(int(target))
         else:

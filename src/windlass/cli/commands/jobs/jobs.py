@@ -1,14 +1,14 @@
 """Commands that show jobs: `jobs`, `show`, `logs` and `artifacts`."""
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
 
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Flag, JobId, Json, Many
 from windlass.cli.output.tables import print_table
-from windlass.cli.output.text import copy_log, print_json, say
+from windlass.cli.output.text import DIM, copy_log, print_json, say
 from windlass.wire.jobs import Job, JobList
 
 PAGE: Final = 1_000
@@ -54,7 +54,7 @@ def list_jobs(
     limit
         The maximum number of jobs to show.
     """
-    filters = {
+    filters: dict[str, Any] = {
         "state": state, "queue": queue, "task": task, "name": name, "label": label,
         "workflow": workflow, "namespace": namespace, "submitted_by": submitted_by,
         "dead": "true" if dead else None,
@@ -70,8 +70,13 @@ def list_jobs(
             break
     if json:
         print_json(jobs)
-    else:
+    elif jobs:
         _print_jobs(jobs)
+    else:
+        from windlass.cli.commands.suggestions import warn_of_typos
+
+        say("no jobs", DIM)
+        warn_of_typos(at, queue, task)
 
 
 def _print_jobs(jobs: list[Job]) -> None:
@@ -84,7 +89,7 @@ def _print_jobs(jobs: list[Job]) -> None:
     ]  # fmt: skip
     columns = ("id", "state", "job", "queue", "priority", "attempt", "worker", "created",
                "expected", "reason")  # fmt: skip
-    print_table(columns, rows, "no jobs")
+    print_table(columns, rows, "")
 
 
 def show(job: JobId, /, *, at: Connection = HERE, json: Json = False) -> None:

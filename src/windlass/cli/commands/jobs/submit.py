@@ -4,6 +4,7 @@ import msgspec
 
 from windlass.cli.commands.jobs.inside_job import add_children, agent_of
 from windlass.cli.commands.jobs.job_array import array_of
+from windlass.cli.commands.suggestions import STANDARD_QUEUES, warn_of_typos
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Json
 from windlass.cli.options.job import PLAIN, JobOptions
@@ -40,6 +41,7 @@ def submit(
         children = [plain] if count is None else array_of(plain, count)
         add_children(agent, children, request.key, json)
         return
+    _check_names(job, at)
     with at.client() as client:
         if count is not None:
             many = client.submit_many(array_of(request, count))
@@ -64,6 +66,7 @@ def run(*command: str, job: JobOptions = PLAIN, at: Connection = HERE) -> None:
         The program and its arguments, after `--`.
     """
     request = job.request(command)
+    _check_names(job, at)
     with at.client() as client:
         submitted = client.submit(request)
         try:
@@ -76,6 +79,13 @@ def run(*command: str, job: JobOptions = PLAIN, at: Connection = HERE) -> None:
         reason = f": {ended.reason}" if ended.reason else ""
         warn(f"job {ended.id} {ended.state}{reason}", RED)
     raise SystemExit(_exit_code_of(ended))
+
+
+def _check_names(job: JobOptions, at: Connection) -> None:
+    """Asks the server for known names only if a job has an unusual queue or a task."""
+    queue = None if job.queue in STANDARD_QUEUES else job.queue
+    if queue is not None or job.task is not None:
+        warn_of_typos(at, queue, job.task)
 
 
 def _exit_code_of(job: Job) -> int:

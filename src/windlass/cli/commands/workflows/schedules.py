@@ -6,6 +6,7 @@ from typing import Any, Literal
 import msgspec
 from cyclopts import App
 
+from windlass.cli.commands.suggestions import suggesting
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Flag, Json, Priority
 from windlass.cli.options.names import Namespace, ScheduleName
@@ -75,7 +76,8 @@ def put_schedule(
         jobs=_jobs(jobs), priority=priority,
     )  # fmt: skip
     path = f"/api/v1/schedules/{name}"
-    made = at.call("PUT", path, SchedulePut, request, namespace=namespace)
+    with suggesting(at, namespace):
+        made = at.call("PUT", path, SchedulePut, request, namespace=namespace)
     if json:
         print_json(made)
     else:
@@ -111,7 +113,8 @@ def show_schedule(
     json: Json = False,
 ) -> None:
     """Show a schedule and its latest runs."""
-    found = at.call("GET", f"/api/v1/schedules/{name}", Schedule, namespace=namespace)
+    with suggesting(at, namespace):
+        found = at.call("GET", f"/api/v1/schedules/{name}", Schedule, namespace=namespace)
     if json:
         print_json(found)
         return
@@ -132,7 +135,8 @@ def pause(
 ) -> None:
     """Pause a schedule: its slots pass without a run."""
     path = f"/api/v1/schedules/{name}/pause"
-    print_change(at.call("POST", path, Changed, namespace=namespace), json)
+    with suggesting(at, namespace):
+        print_change(at.call("POST", path, Changed, namespace=namespace), json)
 
 
 @schedules.command
@@ -146,7 +150,8 @@ def resume(
 ) -> None:
     """Resume a paused schedule with its next slot."""
     path = f"/api/v1/schedules/{name}/resume"
-    print_change(at.call("POST", path, Changed, namespace=namespace), json)
+    with suggesting(at, namespace):
+        print_change(at.call("POST", path, Changed, namespace=namespace), json)
 
 
 @schedules.command
@@ -160,7 +165,8 @@ def run(
 ) -> None:
     """Run a schedule now, in addition to its slots, and print the workflow's id."""
     path = f"/api/v1/schedules/{name}/run"
-    made = at.call("POST", path, ScheduleRun, namespace=namespace)
+    with suggesting(at, namespace):
+        made = at.call("POST", path, ScheduleRun, namespace=namespace)
     if json:
         print_json(made)
     elif made.workflow is not None:

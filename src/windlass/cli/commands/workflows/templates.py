@@ -4,6 +4,7 @@ from pathlib import Path
 
 from cyclopts import App
 
+from windlass.cli.commands.suggestions import suggesting
 from windlass.cli.commands.workflows.workflows import start
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Json
@@ -83,7 +84,8 @@ def show_template(
 
     name, _, version = template.partition("@")
     path = f"/api/v1/templates/{name}"
-    found = at.call("GET", path, Template, version=version or None, namespace=namespace)
+    with suggesting(at, namespace):
+        found = at.call("GET", path, Template, version=version or None, namespace=namespace)
     if json:
         print_json(found)
         return

@@ -4,6 +4,7 @@ from typing import Final
 
 from cyclopts import App
 
+from windlass.cli.commands.suggestions import suggesting
 from windlass.cli.commands.workflows import from_file
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Flag, Json, Many, Priority, WorkflowId
@@ -62,7 +63,7 @@ def start(
         parameters=dict(parameters_of(param)), key=key, priority=priority,
         version=int(version or 0),
     )  # fmt: skip
-    with at.client() as client:
+    with suggesting(at), at.client() as client:
         reply = client.run(client.asynchronous.planning.start_template(name, request))
     from_file.print_submitted(reply.workflow, reply.applied or not reply.ids, at, json)
 

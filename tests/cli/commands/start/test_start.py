@@ -78,7 +78,7 @@ def test_a_server_that_was_killed_is_said_to_be_away_and_its_store_is_verified(
     assert program("doctor").returncode == 1
     checked = program("verify", "--json")
     assert (checked.returncode, checked.stdout.split()) == (0, ["{", '"violations":', "[]", "}"])
-    assert "no server runs" in checked.stderr
+    assert "no server is running" in checked.stderr
     assert program.json("verify", "--store", f"sqlite://{tmp_path}/windlass.db") == {
         "violations": []
     }

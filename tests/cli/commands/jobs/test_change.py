@@ -31,7 +31,7 @@ def test_arrays_are_filled_in_wherever_text_stands() -> None:
     for count in (0, 100_001):
         with pytest.raises(InvalidInput, match="count"):
             array_of(request, count)
-    with pytest.raises(InvalidInput, match="a key of its own"):
+    with pytest.raises(InvalidInput, match="different for each job"):
         array_of(JobRequest(task="t", key="k"), 2)
 
 
@@ -55,7 +55,7 @@ def test_jobs_are_canceled_retried_and_prioritized_by_filter(up: Program) -> Non
 
 def test_what_is_chosen_must_be_clear(up: Program) -> None:
     for words, said in (
-        (("cancel",), "the ids of jobs, or --where"),
+        (("cancel",), "job ids, or --where"),
         (("cancel", "1", "--where", "queue=q"), "got both"),
         (("retry",), "got neither"),
         (("prioritize", "--adjustment", "1"), "got neither"),

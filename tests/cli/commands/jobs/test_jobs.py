@@ -47,7 +47,7 @@ def test_what_is_wrong_is_said_with_its_own_exit_code(up: Program) -> None:
     for words, code, said in (
         (("show", "999999"), 4, "job 999999"),
         (("cancel", "999999"), 4, ""),
-        (("cancel",), 2, "ids of jobs"),
+        (("cancel",), 2, "job ids"),
         (("submit",), 2, "a command after --"),
         (("submit", "--task", "shell", "--args", "{"), 2, "JSON"),
         (("submit", "--task", "shell", "--args", "@/nowhere"), 2, "readable file"),

@@ -25,8 +25,8 @@ def run_planner(up: Program, folder: Path, script: str) -> tuple[str, list[str]]
         "name: planned\npriority: 5\njobs:\n"
         f"  plan: {{run: [sh, -c, '. {folder}/script.sh 2>&1']}}\n"
     )
-    number = up.text("workflow", "submit", str(plan))
-    assert up("workflow", "watch", number).returncode == 0
+    number = up.text("workflows", "submit", str(plan))
+    assert up("workflows", "watch", number).returncode == 0
     (planner,) = (job["id"] for job in up.json("jobs", "--workflow", number, "--name", "plan"))
     return number, up.text("logs", str(planner)).splitlines()
 
@@ -34,7 +34,7 @@ def run_planner(up: Program, folder: Path, script: str) -> tuple[str, list[str]]
 def test_a_shell_job_adds_jobs_once_for_each_key_relative_to_itself(
     up: Program, tmp_path: Path
 ) -> None:
-    add = f"windlass workflow add - --param word=hello --key file < {tmp_path}/more.yaml"
+    add = f"windlass workflows add - --param word=hello --key file < {tmp_path}/more.yaml"
     number, said = run_planner(
         up, tmp_path,
         "windlass submit --key one --priority +1 --name child -- true\n" * 2
@@ -59,20 +59,20 @@ def test_what_is_refused_inside_of_a_job_is_told_there(up: Program, tmp_path: Pa
         "windlass submit --key one -- true\n"
         "windlass submit --key one -- false\n"
         "windlass submit --workflow 1 -- true\n"
-        f"windlass workflow add {tmp_path}/more.yaml\n"
+        f"windlass workflows add {tmp_path}/more.yaml\n"
         f"WINDLASS_AGENT={tmp_path}/nobody windlass submit -- true\n"
         "true\n",
     )  # fmt: skip
     told = " ".join(said[1:])
     for words in (
         "expected the submission's key to come with the same jobs each time",
-        "expected workflow to be unset inside of a job",
+        "expected workflow to be unset inside a job",
         "more.yaml:4: expected parameters.word to be given",
         f"the agent of this job does not answer at {tmp_path}/nobody",
     ):
         assert words in told
     assert "Traceback" not in told
-    assert up.json("workflow", "show", number)["jobs"] == 2
+    assert up.json("workflows", "show", number)["jobs"] == 2
 
 
 def test_jobs_are_added_from_outside_too_until_the_workflow_ends(
@@ -81,18 +81,18 @@ def test_jobs_are_added_from_outside_too_until_the_workflow_ends(
     (tmp_path / "more.yaml").write_text(MORE)
     gate = tmp_path / "gate.yaml"
     gate.write_text("name: gate\njobs:\n  gate: {run: ['true'], unblock: manual}\n")
-    number = up.text("workflow", "submit", str(gate))
+    number = up.text("workflows", "submit", str(gate))
     (waiting,) = (job["id"] for job in up.json("jobs", "--workflow", number))
-    words = ("workflow", "add", str(tmp_path / "more.yaml"), "--param", "word=x", "--to", number)
+    words = ("workflows", "add", str(tmp_path / "more.yaml"), "--param", "word=x", "--to", number)
     added = up.text(*words, "--key", "k").splitlines()
     assert up.text(*words, "--key", "k").splitlines() == added
     single = up.text("submit", "--workflow", number, "--after", str(waiting), "--", "true")
     assert up.json("show", single)["workflow"] == int(number)
     up.text("unblock", str(waiting))
-    assert up("workflow", "watch", number).returncode == 0
+    assert up("workflows", "watch", number).returncode == 0
     late = up(*words, "--key", "late")
-    assert "has ended (complete)" in late.stderr
+    assert "has ended (completed)" in late.stderr
     assert len(up.text(*words, "--key", "late", "--reopen").splitlines()) == 2
-    assert up("workflow", "watch", number).returncode == 0
-    assert up.json("workflow", "show", number)["run"] == 2
+    assert up("workflows", "watch", number).returncode == 0
+    assert up.json("workflows", "show", number)["run"] == 2
     assert "--to" in up(*words[:-2]).stderr

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from tests.cli.guide import carry_out
+from tests.cli.guide import run_guide
 from tests.cli.program import Program
 
 
 def test_every_command_of_the_guide_runs(up: Program, tmp_path: Path) -> None:
-    templates, schedules, reactions = carry_out("schedules.md", up, tmp_path)
+    templates, schedules, reactions = run_guide("schedules.md", up, tmp_path)
     assert templates.startswith("nightly@1\n")
     assert "next at 20" in schedules
     assert "Europe/Berlin" in schedules
@@ -21,7 +21,7 @@ def test_a_template_is_made_of_all_its_files(up: Program, tmp_path: Path) -> Non
     outer.write_text("name: outer\njobs:\n  sub: {workflow: inner.yaml}\n")
     assert up.text("templates", "put", "outer", str(outer)) == "outer@1"
     number = up.text("templates", "start", "outer")
-    (listed,) = up.json("workflow", "list", "--name", "outer")
+    (listed,) = up.json("workflows", "list", "--name", "outer")
     assert (listed["id"], listed["template"]) == (int(number), "outer@1")
     (job,) = up.json("jobs", "--name", "sub/one")
     assert job["args"]["argv"] == ["echo", "inside"]
