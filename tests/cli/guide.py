@@ -11,7 +11,7 @@ BLOCK = re.compile(r"^```(?P<kind>yaml|sh)\n(?P<text>.*?)^```$", re.MULTILINE | 
 FILE = re.compile(r"# ([a-z0-9]+\.yaml)\n")
 
 
-def run_guide(guide: str, program: Program, folder: Path, **variables: str) -> list[str]:
+def carry_out(guide: str, program: Program, folder: Path, **variables: str) -> list[str]:
     """Runs every block of commands in a folder and returns the output of each."""
     said = []
     for block in BLOCK.finditer((GUIDES / guide).read_text()):

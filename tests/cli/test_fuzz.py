@@ -302,7 +302,7 @@ def test_the_pipeline_runs_on_a_fleet(up: Program, tmp_path: Path) -> None:
 
     for role in ("manager", "builder"):
         run = up.json("schedules", "run", f"fuzz-toy-{role}")
-        watched = up("workflows", "watch", str(run["workflow"]))
+        watched = up("workflow", "watch", str(run["workflow"]))
         assert watched.returncode == 0, (run, watched.stdout, watched.stderr)
     assert fuzz.state("build-queue.json")["built"] == [commit]
     assert fuzz("install", "toy", "--remove").returncode == 0

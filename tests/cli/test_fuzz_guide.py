@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import yaml
 
-from tests.cli.guide import BLOCK, GUIDES, run_guide
+from tests.cli.guide import BLOCK, GUIDES, carry_out
 from tests.cli.program import Program
 from windlass.fuzzing.solver import Place, Role
 
@@ -13,7 +13,7 @@ from windlass.fuzzing.solver import Place, Role
 def test_every_command_of_the_guide_runs(up: Program, tmp_path: Path) -> None:
     places = {"WINDLASS_FUZZ_WORK": "work", "WINDLASS_FUZZ_BUCKET": "bucket"}
     whole = {name: str(tmp_path / folder) for name, folder in places.items()}
-    said = run_guide("fuzzing.md", up, tmp_path, **whole)
+    said = carry_out("fuzzing.md", up, tmp_path, **whole)
     _, init, roles, findings, _, steps, fleet, actions = said
     assert "removed after 7 days" in init
     assert "would build" in roles

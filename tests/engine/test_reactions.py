@@ -136,7 +136,7 @@ async def test_two_servers_submit_a_follow_up_once(rig: Rig) -> None:
     await end(await rig.agent())
     (row,) = await tables[0].reactions.due(False, 10)
     for table in tables * 2:
-        await table.reactions.run_guide(row)
+        await table.reactions.carry_out(row)
     assert len((await rig.snapshot()).workflows) == 2
 
 
@@ -175,7 +175,7 @@ async def test_a_retry_that_was_made_before_a_crash_is_not_made_again(rig: Rig) 
     await end(agent, "failed")
     (row,) = await table.reactions.due(False, 10)
     await rig.engine.retry_workflow(workflow, True, "the one that died", rig.now + MINUTE)
-    await table.reactions.run_guide(row)
+    await table.reactions.carry_out(row)
     assert len((await rig.snapshot()).jobs) == 2
     (done,) = await table.reaction_rows()
     assert (done.state, done.message) == (ReactionState.DONE, "it had been opened again")

@@ -105,6 +105,8 @@ def _sections(path: str = "windlass", commands: App = app) -> Iterator[str]:
     seen: set[int] = set()
     for name in commands:
         inner = commands[name]
+        if name == "list" and inner.default_command is commands.default_command:
+            continue  # The group's own section has it.
         if not name.startswith("-") and inner.show and id(inner) not in seen:
             seen.add(id(inner))
             yield from _section(f"{path} {name}", inner)

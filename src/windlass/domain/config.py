@@ -24,143 +24,160 @@ class Config(Struct, frozen=True, kw_only=True):
     """The settings of a server; a file or the command line overrides single ones."""
 
     heartbeat_interval_ms: Annotated[
-        int, doc("ms", "A worker says that it is there at least this often.", least=1)
+        int, doc("ms", "A worker sends a heartbeat at least this often.", least=1)
     ] = 30_000
     heartbeat_timeout_ms: Annotated[
         int,
-        doc("ms", "A worker silent for this long is lost, and its leases with it.", least=1),
+        doc(
+            "ms",
+            "A worker without a heartbeat for this long is lost; its jobs run elsewhere.",
+            least=1,
+        ),
     ] = 90_000
     term_grace_ms: Annotated[
-        int, doc("ms", "From asking a process to stop to killing it. 0: kill at once.")
+        int, doc("ms", "Time between asking a process to stop and killing it. 0: kill at once.")
     ] = 10_000
     drain_limit_ms: Annotated[
-        int, doc("ms", "How long loops and agents may finish what they do when they are stopped.")
+        int, doc("ms", "How long loops and agents may take to finish their work when stopped.")
     ] = 60_000
 
     scheduling_interval_ms: Annotated[
-        int, doc("ms", "Pace of the scheduling loop, the safety net behind events.", least=1)
+        int, doc("ms", "Interval of the scheduling loop, the fallback for missed events.", least=1)
     ] = 2_000
     health_interval_ms: Annotated[
-        int, doc("ms", "Pace of the health loop: lost workers, overdue jobs.", least=1)
+        int, doc("ms", "Interval of the health loop: lost workers, overdue jobs.", least=1)
     ] = 5_000
     cleanup_interval_ms: Annotated[
-        int, doc("ms", "Pace of the cleanup loop: orphans, retries, cascades.", least=1)
+        int, doc("ms", "Interval of the cleanup loop: orphans, retries, cascades.", least=1)
     ] = 10_000
     cron_interval_ms: Annotated[
-        int, doc("ms", "Pace of the cron loop: slots of schedules that have come.", least=1)
+        int, doc("ms", "Interval of the cron loop, which starts scheduled runs.", least=1)
     ] = 1_000
     reactions_interval_ms: Annotated[
-        int, doc("ms", "Pace of what follows the ends of workflows.", least=1)
+        int,
+        doc(
+            "ms",
+            "Interval of the reactions loop: follow-ups and webhooks of ended workflows.",
+            least=1,
+        ),
     ] = 1_000
     statistics_interval_ms: Annotated[
-        int, doc("ms", "Pace of the statistics loop: what completed jobs took.", least=1)
+        int, doc("ms", "Interval of the statistics loop: durations of completed jobs.", least=1)
     ] = 10_000
     pools_interval_ms: Annotated[
-        int, doc("ms", "Pace of the pools loop: workers that are started and sent away.", least=1)
+        int, doc("ms", "Interval of the pools loop, which starts and stops workers.", least=1)
     ] = 5_000
     heard_gap_ms: Annotated[
         int,
-        doc("ms", "If no server heard workers for longer, every lease is extended.", least=1),
+        doc("ms", "If no server heard any worker for longer, all leases are extended.", least=1),
     ] = 15_000
     stall_timeout_ms: Annotated[
-        int, doc("ms", "A workflow repaired by the watchdog may stall this long again.", least=1)
+        int,
+        doc("ms", "The watchdog repairs the same workflow again only after this time.", least=1),
     ] = 1_800_000
 
     aging_interval_ms: Annotated[
-        int, doc("ms", "Waiting this long lifts a job by one level. 0: no aging.")
+        int, doc("ms", "Waiting this long raises a job by one priority level. 0: no aging.")
     ] = 300_000
     capability_grace_ms: Annotated[
         int | None,
         doc(
-            "ms", "A job no known worker can run is rejected after it. 0: at once; never: it waits."
+            "ms", "A job that no known worker can run is rejected after this. 0: at once; or never."
         ),
     ] = 600_000
 
     reservation_after_ms: Annotated[
         int,
-        doc("ms", "A job that waits for room so long has a worker kept free for it. 0: none."),
+        doc("ms", "A job that waits this long for room gets a worker reserved. 0: never."),
     ] = 300_000
     fair_share: Annotated[
         int,
-        doc("switch", "1: namespaces share what runs, by weight, among jobs of one level. 0: no."),
+        doc("switch", "1: namespaces share each priority level by weight. 0: no fair share."),
     ] = 0
 
     retry: RetryPolicy = RetryPolicy()
     timeouts: TimeoutPolicy = TimeoutPolicy()
     returned_exclusion_ms: Annotated[
-        int, doc("ms", "A worker that hands a job back for a reason is not offered it. 0: it is.")
+        int,
+        doc("ms", "A worker that returned a job does not get it again for this time. 0: it may."),
     ] = 600_000
     bad_worker_jobs: Annotated[
         int,
-        doc("jobs", "A worker on which so many jobs failed for its own faults is drained. 0: no."),
+        doc("jobs", "A worker that caused this many failures is drained. 0: never."),
     ] = 5
     bad_worker_window_ms: Annotated[
-        int, doc("ms", "The time within which those failures count together.", least=1)
+        int, doc("ms", "The time window in which those failures are counted.", least=1)
     ] = 600_000
 
     batch_requests: Annotated[
-        int, doc("requests", "At most so many requests share a transaction.", least=1)
+        int, doc("requests", "The maximum number of requests in one transaction.", least=1)
     ] = 1_000
     batch_bytes: Annotated[
-        int, doc("bytes", "At most so much input shares a transaction.", least=1)
+        int, doc("bytes", "The maximum amount of input in one transaction.", least=1)
     ] = 8 * 1024 * 1024
     queue_limit: Annotated[
-        int, doc("requests", "More waiting requests than this are refused for now.", least=1)
+        int, doc("requests", "With more waiting requests than this, new ones are refused.", least=1)
     ] = 10_000
     chunk_rows: Annotated[
-        int, doc("rows", "Longer commands go in chunks of so many rows.", least=1)
+        int,
+        doc("rows", "Commands that change more rows are split into chunks of this size.", least=1),
     ] = 1_000
     log_limit: Annotated[
-        int, doc("bytes", "A job's log beyond it is cut in the middle, the end kept. 0: none.")
+        int, doc("bytes", "A longer log is cut in the middle; its end is kept. 0: no limit.")
     ] = 256 * 1024 * 1024
-    payload_limit: Annotated[
-        int, doc("bytes", "A job as submitted may be this large.", least=1)
-    ] = 1024 * 1024
-    result_limit: Annotated[int, doc("bytes", "A job's result may be this large.", least=1)] = (
+    payload_limit: Annotated[int, doc("bytes", "The maximum size of a submitted job.", least=1)] = (
+        1024 * 1024
+    )
+    result_limit: Annotated[int, doc("bytes", "The maximum size of a job's result.", least=1)] = (
         1024 * 1024
     )
     bound_ttl_ms: Annotated[
-        int, doc("ms", "A remembered lowest rank is looked up anew after it.", least=1)
+        int, doc("ms", "How long a server caches the lowest rank in a queue.", least=1)
     ] = 30_000
     epoch_attempts: Annotated[
-        int, doc("attempts", "Attempts per epoch: a restore goes on from the next.", least=1)
+        int,
+        doc(
+            "attempts",
+            "Attempt numbers reserved for each epoch; a restore starts a new epoch.",
+            least=1,
+        ),
     ] = 1_000_000
 
     retention_interval_ms: Annotated[
-        int, doc("ms", "Pace of the retention loop: old jobs, events and files.", least=1)
+        int, doc("ms", "Interval of the retention loop: old jobs, events and files.", least=1)
     ] = 600_000
-    job_retention_ms: Annotated[int, doc("ms", "Ended jobs are removed after it. 0: never.")] = (
-        30 * 86_400_000
-    )
+    job_retention_ms: Annotated[
+        int, doc("ms", "Ended jobs are deleted after this time. 0: never.")
+    ] = 30 * 86_400_000
     queue_retention_ms: Annotated[
         dict[str, int], doc("ms", "The same for single queues, by name.")
     ] = {}
     event_retention_ms: Annotated[
-        int, doc("ms", "Older events are replaced by what they led to. 0: never.")
+        int, doc("ms", "Older events are replaced by the state they led to. 0: never.")
     ] = 30 * 86_400_000
     blob_retention_ms: Annotated[
-        int, doc("ms", "Files that nothing speaks of are removed after it.", least=1)
+        int, doc("ms", "Files that nothing refers to are deleted after this time.", least=1)
     ] = 86_400_000
 
     webhook_timeout_ms: Annotated[
-        int, doc("ms", "A receiver of a webhook has this long to answer.", least=1)
+        int, doc("ms", "How long to wait for the answer to a webhook.", least=1)
     ] = 10_000
     webhook_networks: Annotated[
         tuple[str, ...],
-        doc("networks", "Networks that webhooks may reach although they are not public."),
+        doc("networks", "Private networks that webhooks may connect to."),
     ] = ()
 
     pool_open: Annotated[
-        int, doc("connections", "PostgreSQL connections open at once.", least=1)
+        int, doc("connections", "The maximum number of open PostgreSQL connections.", least=1)
     ] = 25
     pool_idle: Annotated[
-        int, doc("connections", "Unused PostgreSQL connections kept. 0: none.")
+        int, doc("connections", "The number of idle PostgreSQL connections to keep. 0: none.")
     ] = 5
     pool_lifetime_ms: Annotated[
-        int, doc("ms", "A connection is replaced at this age.", least=1)
+        int, doc("ms", "A PostgreSQL connection is replaced after this time.", least=1)
     ] = 300_000
     pool_idle_time_ms: Annotated[
-        int, doc("ms", "An unused connection is closed after it.", least=1)
+        int, doc("ms", "An idle PostgreSQL connection is closed after this time.", least=1)
     ] = 60_000
     notify_interval_ms: Annotated[
         int, doc("ms", "A server notifies the others at most this often. 0: at every commit.")

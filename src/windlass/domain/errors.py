@@ -72,6 +72,9 @@ class UnknownName(InvalidInput):
         end = f"; {self.hint}" if self.hint else f" (expected {self.expected})"
         return f"{self.place}unknown {self.field} {shorten(self.got)}{end}"
 
+    def details(self) -> dict[str, object]:
+        return {**super().details(), "unknown": True}
+
 
 class Conflict(WindlassError):
     """The request is well formed, but what the store holds speaks against it."""

@@ -26,41 +26,39 @@ class RetryPolicy(Struct, frozen=True):
 
     max_retries: Annotated[
         int,
-        doc("retries", "Retries after failed attempts; a job's own `retries` goes first. 0: none."),
+        doc("retries", "Retries after failed attempts, unless the job sets `retries`. 0: none."),
     ] = 3
     max_lost: Annotated[
         int,
-        doc("retries", "Retries after attempts that lost their worker, counted apart. 0: none."),
+        doc(
+            "retries", "Retries after attempts whose worker was lost, counted separately. 0: none."
+        ),
     ] = 3
     max_returned: Annotated[
         int,
-        doc("returns", "Times a job may be handed back unstarted; one more and it fails."),
+        doc("returns", "How often workers may return a job unstarted before it fails."),
     ] = 20
-    initial_backoff_ms: Annotated[int, doc("ms", "Wait before the first retry. 0: at once.")] = (
-        5_000
-    )
+    initial_backoff_ms: Annotated[int, doc("ms", "Wait before the first retry. 0: none.")] = 5_000
     multiplier: Annotated[
         float,
         doc(
             "factor",
-            "Each retry waits this many times longer than the one before. 1: the same.",
+            "Each retry waits this many times longer than the previous one. 1: the same.",
             least=1,
         ),
     ] = 2.0
-    max_backoff_ms: Annotated[int, doc("ms", "No retry waits longer than this.")] = 300_000
+    max_backoff_ms: Annotated[int, doc("ms", "The longest wait before a retry.")] = 300_000
     jitter: Annotated[
         float,
-        doc("fraction", "The fraction of a wait that chance may take off, 0 to 1. 0: none."),
+        doc("fraction", "The fraction of a wait that is random, 0 to 1. 0: none."),
     ] = 0.0
     poison_losses: Annotated[
         int,
-        doc("attempts", "Lost attempts that make a job poison, quarantined as failed. 0: never."),
+        doc("attempts", "Quarantine a job as failed after this many lost attempts. 0: never."),
     ] = 3
     poison_workers: Annotated[
         int,
-        doc(
-            "workers", "Poison must have lost its attempts on at least this many workers.", least=1
-        ),
+        doc("workers", "Those attempts must have been on at least this many workers.", least=1),
     ] = 2
 
 

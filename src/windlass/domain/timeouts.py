@@ -16,27 +16,33 @@ class TimeoutPolicy(Struct, frozen=True):
 
     ffmpeg_factor: Annotated[
         float,
-        doc("factor", "An ffmpeg job may run this many times the duration of its input."),
+        doc("factor", "An ffmpeg job may run this many times as long as its input."),
     ] = 2.0
-    ffmpeg_buffer_ms: Annotated[int, doc("ms", "Added to the limit of ffmpeg jobs. 0: none.")] = 0
+    ffmpeg_buffer_ms: Annotated[
+        int, doc("ms", "Added to the time limit of ffmpeg jobs. 0: none.")
+    ] = 0
     gstreamer_extra_ms: Annotated[
         int,
         doc("ms", "A gstreamer job may run this much longer than its input. 0: no longer."),
     ] = 30_000
-    default_ms: Annotated[int, doc("ms", "Limit of jobs whose duration is not known.", least=1)] = (
-        1_800_000
-    )
+    default_ms: Annotated[
+        int, doc("ms", "The time limit of jobs with unknown duration.", least=1)
+    ] = 1_800_000
     assigned_ms: Annotated[
         int,
-        doc("ms", "Limit between being assigned and being started.", least=1),
+        doc("ms", "The time limit between assignment and start.", least=1),
     ] = 300_000
     idle_ms: Annotated[
         int,
-        doc("ms", "Limit without log output or progress for jobs of the idle queues.", least=1),
+        doc(
+            "ms",
+            "The time limit without log output or progress, for jobs in the idle queues.",
+            least=1,
+        ),
     ] = 300_000
     idle_queues: Annotated[
         tuple[str, ...],
-        doc("queue names", "Queues whose jobs time out on inactivity, however long they run."),
+        doc("queue names", "Queues whose jobs time out when idle, however long they run."),
     ] = ("live",)
 
 

@@ -44,16 +44,12 @@ class Misdescribed(InvalidInput):
 
 
 class UnknownKey(Misdescribed):
-    """A key that the mapping `where` does not have."""
-
-    def __init__(self, place: Place, where: str, expected: str, got: str, hint: str) -> None:
-        super().__init__(place, f"a key of {where}", expected, got, hint)
-        self.where = where
+    """A key that the mapping `field` does not have."""
 
     @property
     def message(self) -> str:
         end = f"; {self.hint}" if self.hint else f" (expected {self.expected})"
-        return f"{self.place}unknown key {shorten(self.got)} in {self.where}{end}"
+        return f"{self.place}unknown key {shorten(self.got)} in {self.field}{end}"
 
 
 class Node:

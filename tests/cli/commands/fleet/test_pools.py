@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.guide import run_guide
+from tests.cli.guide import carry_out
 from tests.cli.program import Program
 from windlass.providers.local import workers_below
 
@@ -25,7 +25,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
 
 
 def test_every_command_of_the_guide_runs(fleet: Program, tmp_path: Path) -> None:
-    everything = "".join(run_guide("pools.md", fleet, tmp_path))
+    everything = "".join(carry_out("pools.md", fleet, tmp_path))
     assert "laptop: applied" in everything
     assert "pool laptop" in everything
 

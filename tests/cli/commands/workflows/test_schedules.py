@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from tests.cli.guide import run_guide
+from tests.cli.guide import carry_out
 from tests.cli.program import Program
 
 
 def test_every_command_of_the_guide_runs(up: Program, tmp_path: Path) -> None:
-    templates, schedules, reactions = run_guide("schedules.md", up, tmp_path)
+    templates, schedules, reactions = carry_out("schedules.md", up, tmp_path)
     assert templates.startswith("nightly@1\n")
     assert "next at 20" in schedules
     assert "Europe/Berlin" in schedules

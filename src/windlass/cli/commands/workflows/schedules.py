@@ -62,7 +62,7 @@ def put_schedule(
         What to do if the previous run has not ended: start another (allow), skip this slot, run it
         afterwards (queue), or cancel the previous run.
     catch_up
-        Which of the slots that passed while no server ran to make up for.
+        Which missed slots to run after no server was running: none, the last one or all.
     catch_up_limit
         The maximum number of slots for `--catch-up all`.
     priority

@@ -123,7 +123,7 @@ def list_workflows(
 
 @workflows.command
 def show(
-    number: WorkflowId,
+    workflow: WorkflowId,
     /,
     *,
     limit: int = SHOWN,
@@ -138,11 +138,11 @@ def show(
         The maximum number of jobs to show.
     """
     with at.client() as client:
-        info = client.workflow(number).info()
+        info = client.workflow(workflow).info()
         if json:
             print_json(info)
             return
-        jobs = jobs_of(client, number, limit)
+        jobs = jobs_of(client, workflow, limit)
     print_workflow(info)
     say("")
     rows = [(j.id, j.state, j.name or j.task, j.attempt, j.worker, remark_on(j)) for j in jobs]
@@ -152,7 +152,7 @@ def show(
 
 
 @workflows.command
-def watch(number: WorkflowId, /, *, at: Connection = HERE, json: Json = False) -> None:
+def watch(workflow: WorkflowId, /, *, at: Connection = HERE, json: Json = False) -> None:
     """Follow a workflow until it ends; exits with 0 if it completes.
 
     Shows a live tree on a terminal, otherwise one line per change; with --json one object per
@@ -161,13 +161,13 @@ def watch(number: WorkflowId, /, *, at: Connection = HERE, json: Json = False) -
     from windlass.cli.output.workflow_watch import follow
 
     with at.client() as client:
-        code = follow(client, number, json)
+        code = follow(client, workflow, json)
     raise SystemExit(code)
 
 
 @workflows.command
 def cancel(
-    number: WorkflowId,
+    workflow: WorkflowId,
     /,
     *,
     reason: str = "Canceled",
@@ -181,7 +181,7 @@ def cancel(
     reason
         Why; shown with the workflow.
     """
-    path = f"/api/v1/workflows/{number}/cancel"
+    path = f"/api/v1/workflows/{workflow}/cancel"
     done = at.call("POST", path, CanceledWorkflow, CancelWorkflow(reason=reason))
     if json:
         print_json(done)
@@ -191,7 +191,7 @@ def cancel(
 
 @workflows.command
 def retry(
-    number: WorkflowId, /, *, failed: Flag = False, at: Connection = HERE, json: Json = False
+    workflow: WorkflowId, /, *, failed: Flag = False, at: Connection = HERE, json: Json = False
 ) -> None:
     """Run a workflow again and print the id of the workflow that runs.
 
@@ -201,7 +201,7 @@ def retry(
         In the same workflow, run only the jobs that failed and those that never started because
         of it. Without this flag, run everything again as a new workflow.
     """
-    path = f"/api/v1/workflows/{number}/retry"
+    path = f"/api/v1/workflows/{workflow}/retry"
     done = at.call("POST", path, RetriedWorkflow, RetryWorkflow(failed=failed))
     if json:
         print_json(done)
@@ -210,9 +210,9 @@ def retry(
 
 
 @workflows.command
-def reactions(number: WorkflowId, /, *, at: Connection = HERE, json: Json = False) -> None:
+def reactions(workflow: WorkflowId, /, *, at: Connection = HERE, json: Json = False) -> None:
     """Show what ran when a workflow ended: follow-ups, webhooks and retries."""
-    path = f"/api/v1/workflows/{number}/reactions"
+    path = f"/api/v1/workflows/{workflow}/reactions"
     found = at.call("GET", path, ReactionList).reactions
     if json:
         print_json(found)
