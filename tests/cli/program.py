@@ -37,7 +37,7 @@ class Program:
 
     def __call__(self, *words: str, **variables: str) -> Done:
         """Runs a command to its end."""
-        if words[0] not in COMMANDS or COMMANDS[words[0]].logs:
+        if not words or words[0] not in COMMANDS or COMMANDS[words[0]].logs:
             return self.spawn(*words, **variables)
         return self._run_here(words, self.environment | variables)
 

@@ -23,9 +23,7 @@ def test_every_command_and_every_option_is_there() -> None:
     assert "| `--after` | The id of a job that must complete first." in commands
     assert "| 3 | no server is known" in commands
     assert "| `retry.max_retries` | retries | `3` |" in options
-    assert (
-        "| `job_retention` | duration | `30d` | Ended jobs are deleted after" in options
-    )
+    assert "| `job_retention` | duration | `30d` | Ended jobs are deleted after" in options
 
 
 def test_help_keeps_the_cores_options_apart(tmp_path: Path) -> None:

@@ -55,10 +55,11 @@ def test_a_small_command_loads_a_transport_and_little_else(
     assert len(modules - modules_of("import cyclopts, aiohttp, msgspec")) <= 40
 
 
-def test_every_other_command_works_without_the_server_and_the_engine(tmp_path: Path) -> None:
+def test_other_commands_and_the_help_load_neither_server_nor_engine(tmp_path: Path) -> None:
+    light = HEAVY - {"windlass.client.client", "windlass.workflows"}
     for words in (("submit", "--", "true"), ("workflows",), ("pools",), ("schedules",)):
-        modules = loaded(Program(tmp_path), *words, "--server", CLOSED)
-        assert modules.isdisjoint(HEAVY - {"windlass.client.client", "windlass.workflows"}), words
+        assert loaded(Program(tmp_path), *words, "--server", CLOSED).isdisjoint(light), words
+    assert loaded(Program(tmp_path), "--help").isdisjoint(light - {"rich"})
 
 
 def ours(modules: set[str]) -> set[str]:

@@ -51,14 +51,17 @@ def test_a_stop_leaves_no_process_behind(tmp_path: Path) -> None:
         process.communicate()
 
 
-def test_commands_find_the_server_until_it_stops(tmp_path: Path) -> None:
+def test_a_server_obeys_its_options_and_commands_find_it_until_it_stops(tmp_path: Path) -> None:
     program = Program(tmp_path / "data")
-    place = _place(tmp_path)
-    with program.running("server", *place, "--listen", "127.0.0.1:0") as process:
+    options = ("--listen", "127.0.0.1:0", "--payload-limit", "2KiB")
+    with program.running("server", *_place(tmp_path), *options) as process:
         assert process.stdout is not None
         assert "windlass server at http://127.0.0.1:" in process.stdout.readline()
         assert program.json("jobs") == []
         assert stat.S_IMODE((program.data / "server.json").stat().st_mode) == 0o600
+        assert program("submit", "--", "echo", "x" * 1_000).returncode == 0
+        large = program("submit", "--", "echo", "x" * 3_000)
+        assert (large.returncode, "2048" in large.stderr) == (2, True), large.stderr
     assert not (program.data / "server.json").exists()
 
 
@@ -95,18 +98,6 @@ def test_what_is_no_store_is_not_made_by_looking_at_it(tmp_path: Path) -> None:
     assert program("db", "upgrade").returncode == 2
     assert program("db", "restored", "--store", f"sqlite://{tmp_path}/x.db").returncode == 2
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_option_of_the_core_is_in_force(tmp_path: Path) -> None:
-    program = Program(tmp_path)
-    words = ("up", "--port", "0", "--workers", "0", "--payload-limit", "2KiB")
-    with program.running(*words) as process:
-        assert process.stdout is not None
-        assert "is up" in process.stdout.readline()
-        assert program("submit", "--", "echo", "x" * 1_000).returncode == 0
-        large = program("submit", "--", "echo", "x" * 3_000)
-        assert large.returncode == 2, large.stderr
-        assert "2048" in large.stderr
 
 
 def test_a_data_directory_that_others_see_is_a_problem(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from windlass.domain.config import Config
 from windlass.domain.errors import InvalidInput
 from windlass.domain.moments import format_moment
 from windlass.domain.quantities import format_size
-from windlass.wiring import back_up, begin_epoch_of, upgrade_store
 
 Store = Annotated[
     str | None,
@@ -36,6 +35,8 @@ database = App(name="db", help="Upgrade, back up and restore the database.")
 @database.command
 def upgrade(*, store: Store = None, data: Data = None, json: Json = False) -> None:
     """Upgrade the database schema; servers on SQLite do so when they start."""
+    from windlass.wiring import upgrade_store
+
     asyncio.run(upgrade_store(_url(store, data)))
     if json:
         print_json({"upgraded": True})
@@ -52,6 +53,8 @@ def backup(file: Path, /, *, data: Data = None, json: Json = False) -> None:
     file
         The new file to write the copy to.
     """
+    from windlass.wiring import back_up
+
     url = _url(None, data)
     back_up(Path(urlsplit(url).path), file)
     if json:
@@ -73,6 +76,8 @@ def restored(
     Workers know of jobs that the backup does not. In the new epoch they stop those jobs, and the
     server refuses reports about them. No job starts until then.
     """
+    from windlass.wiring import begin_epoch_of
+
     url = _url(store, data)
     check_exists(url)
     begun = asyncio.run(begin_epoch_of(url, config_from(config)))

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-import apsw
-
 from windlass.cli.options.configuration import load_settings
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.core_flags import ConfigFile
@@ -21,7 +19,6 @@ from windlass.cli.output.text import print_json
 from windlass.client.settings import data_directory
 from windlass.domain.errors import WindlassError
 from windlass.domain.quantities import format_size
-from windlass.executors.ffmpeg import find_ffmpeg
 from windlass.wire.workers import WorkerList
 
 OLDEST_PYTHON: Final = (3, 11)
@@ -52,6 +49,10 @@ def doctor(*, config: ConfigFile = None, at: Connection = HERE, json: Json = Fal
 
 
 def _examine(config: Path | None, at: Connection) -> Iterator[Finding]:
+    import apsw
+
+    from windlass.executors.ffmpeg import find_ffmpeg
+
     yield _version("python", sys.version_info[:3], OLDEST_PYTHON)
     sqlite = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
     yield _version("sqlite", sqlite, OLDEST_SQLITE)

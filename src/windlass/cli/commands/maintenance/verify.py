@@ -14,7 +14,6 @@ from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say, warn
 from windlass.domain.errors import Unreachable
 from windlass.wire.system import Verified
-from windlass.wiring import verify_store
 
 VERIFY_SECONDS: Final = 600
 
@@ -51,7 +50,7 @@ def verify(
 def _verify(store: str | None, config: Path | None, at: Connection) -> Verified:
     if store is not None:
         check_exists(store)
-        return asyncio.run(verify_store(store, config_from(config)))
+        return _verify_here(store, config)
     try:
         return at.call("POST", "/api/v1/verify", Verified, timeout=VERIFY_SECONDS)
     except Unreachable:
@@ -59,4 +58,10 @@ def _verify(store: str | None, config: Path | None, at: Connection) -> Verified:
         if at.server or os.environ.get("WINDLASS_SERVER") or embedded is None:
             raise
     warn(f"no server is running; checking {embedded}")
-    return asyncio.run(verify_store(embedded, config_from(config)))
+    return _verify_here(embedded, config)
+
+
+def _verify_here(store: str, config: Path | None) -> Verified:
+    from windlass.wiring import verify_store
+
+    return asyncio.run(verify_store(store, config_from(config)))
