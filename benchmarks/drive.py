@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.measure import Lap, Watch
-from windlass.domain.job import JobSpec
+from windlass.domain.job.job import JobSpec
 from windlass.engine.engine import Engine
-from windlass.engine.workers import Enrolment
+from windlass.engine.fleet.workers import Enrolment
 from windlass.wire.sync import Finished, SyncReply, SyncRequest
 
 TASK = "noop"
@@ -41,7 +41,7 @@ class BenchWorker:
     @classmethod
     async def enrol(cls, engine: Engine, name: str = "w", **metadata: object) -> "BenchWorker":
         enrolment = Enrolment(name=name, slots=MOST_SLOTS, metadata=metadata, takeover=True)
-        enrolled = await engine.enrol(enrolment)
+        enrolled = await engine.workers.enrol(enrolment)
         return cls(engine, enrolled.worker, enrolled.incarnation)
 
     async def sync(self, want: int) -> int:

@@ -13,8 +13,8 @@ import asyncpg
 import msgspec
 
 from benchmarks import drive
-from windlass.domain.clauses import canonical_requires
-from windlass.domain.shape import Shape, shape_digest
+from windlass.domain.matching.clauses import canonical_requires
+from windlass.domain.matching.shapes import Shape, shape_digest
 
 TIMEOUT_MS = 1_800_000
 LEVEL_MS = 50 * 300_000  # the default queue's weight times the interval of aging

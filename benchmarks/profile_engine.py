@@ -28,7 +28,7 @@ from benchmarks.measure import Lap
 from benchmarks.stages import Stages
 from benchmarks.stores import open_sqlite, sqlite_writer
 from windlass.clock import RealClock
-from windlass.domain.job import JobSpec
+from windlass.domain.job.job import JobSpec
 
 HOW = ("stages", "own", "lines", "tree", "calls", "statements")
 PERIOD = 0.0005

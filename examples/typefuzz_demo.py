@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.console import Console
 
 from windlass.clock import RealChance, RealClock
-from windlass.domain.quantities import parse_duration_ms
+from windlass.domain.values.quantities import parse_duration_ms
 from windlass.fuzzing.engines.engine import Campaign, Statistics, Target, Verdict, make_engine
 from windlass.fuzzing.findings.minimise import minimise
 

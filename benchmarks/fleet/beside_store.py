@@ -19,8 +19,8 @@ from benchmarks.fleet.over_http import expect_waiting
 from benchmarks.fleet.processes import direct_worker
 from benchmarks.measure import Lap, Watch
 from benchmarks.stores import open_postgres, prepare_postgres
-from windlass.domain.job import JobSpec
-from windlass.domain.states import State
+from windlass.domain.job.job import JobSpec
+from windlass.domain.lifecycle.states import State
 from windlass.engine.engine import Engine
 from windlass.tasks import request
 
@@ -64,14 +64,14 @@ class BesideStore:
 
     async def _drain(self, jobs: Sequence[JobSpec]) -> tuple[Lap, Lap]:
         before = await self._completed()
-        await self._engine.pause(QUEUE)
+        await self._engine.queues.pause(QUEUE)
         watch = Watch()
         for first in range(0, len(jobs), CHUNK):
             await self._engine.submit(jobs[first : first + CHUNK])
         submitted = watch.lap(len(jobs))
         expect_waiting(await self._watching.fetchval(READY), len(jobs))
         watch = Watch()
-        await self._engine.resume(QUEUE)
+        await self._engine.queues.resume(QUEUE)
         await self._until_drained()
         drained = watch.lap(len(jobs))
         done = await self._completed() - before

@@ -12,7 +12,7 @@ from benchmarks.fleet.usage import peak_memory_mb
 from benchmarks.options import Options
 from benchmarks.report import Row
 from windlass.client.client import Client
-from windlass.domain.moments import parse_moment
+from windlass.domain.values.times import parse_moment
 from windlass.wire.jobs import Job, JobRequest
 from windlass.wire.workers import WorkerList
 

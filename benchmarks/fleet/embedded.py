@@ -12,7 +12,7 @@ from benchmarks.fleet import over_http
 from benchmarks.measure import Lap, Watch
 from benchmarks.peers.draining import WARM
 from windlass import Client
-from windlass.domain.moments import parse_moment
+from windlass.domain.values.times import parse_moment
 from windlass.wire.jobs import JobRequest
 
 

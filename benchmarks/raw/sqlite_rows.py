@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.drive import RESULT_BYTES
 from benchmarks.measure import Lap, Watch
-from windlass.domain.states import State
+from windlass.domain.lifecycle.states import State
 from windlass.ports.clock import Clock
 from windlass.store.sqlite.bulk import BulkInsert
 from windlass.store.sqlite.checkpoints import Checkpoints

@@ -32,7 +32,7 @@ from benchmarks.report import Row
 from benchmarks.stores import OpenFilled, filled_postgres, filled_sqlite
 from tests.support.postgres import start_postgres
 from windlass.engine.engine import Engine
-from windlass.engine.queues import QueueLimits
+from windlass.engine.fleet.queues import QueueLimits
 
 WANTS = (1, 100)
 BASE_JOBS = 1_000
@@ -125,7 +125,7 @@ class Stage:
         worker = await drive.BenchWorker.enrol(engine, "w", **offers)
         if limited:
             limits = QueueLimits(max_running=CPUS + IN_USE, max_per_worker=CPUS)
-            await engine.set_queue_limits("default", limits)
+            await engine.queues.set_limits("default", limits)
         stage = cls(engine, worker, limited)
         stage.first_ms = (await stage._claim(1))[0] * 1000
         await engine.refresh()

@@ -13,7 +13,7 @@ from benchmarks.raw.compare import expect_equal
 from benchmarks.report import Row, rate_row
 from benchmarks.stores import StillClock, open_sqlite
 from windlass.clock import RealClock
-from windlass.domain.job import JobSpec
+from windlass.domain.job.job import JobSpec
 from windlass.ports.clock import Clock
 
 NAME = "sqlite"

@@ -18,9 +18,9 @@ from benchmarks.sections.postgres import SETTINGS
 from benchmarks.sections.workflows import BATCH, abort, cancel, layers, run_all, specs_of
 from benchmarks.stores import open_postgres, prepare_postgres
 from tests.support.postgres import PostgresServer, start_postgres
-from windlass.domain.job import JobSpec
+from windlass.domain.job.job import JobSpec
 from windlass.engine.engine import Engine
-from windlass.engine.submission import WorkflowSpec
+from windlass.engine.submit.submission import WorkflowSpec
 
 NAME = "workflows-postgres"
 

@@ -5,8 +5,8 @@ import hashlib
 import pytest
 
 from tests.blobs.conftest import Place, chunks_of
-from windlass.domain.errors import InvalidInput, NotFound
-from windlass.engine.artifacts import (
+from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.engine.files.artifacts import (
     adopt_upload,
     artifact_key,
     digest_of,

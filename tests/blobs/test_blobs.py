@@ -6,7 +6,7 @@ import urllib.request
 import pytest
 
 from tests.blobs.conftest import Place, chunks_of
-from windlass.domain.errors import InvalidInput, NotFound
+from windlass.domain.values.errors import InvalidInput, NotFound
 
 LARGE = bytes(range(256)) * 40_000  # 10 MB, more than one part of an upload
 

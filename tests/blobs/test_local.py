@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from windlass.blobs.local import LocalBlobs
-from windlass.domain.errors import InvalidInput, StoreUnavailable
+from windlass.domain.values.errors import InvalidInput, StoreUnavailable
 
 
 def test_only_the_owner_can_enter(tmp_path: Path) -> None:

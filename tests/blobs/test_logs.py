@@ -10,9 +10,16 @@ from hypothesis import strategies as st
 from tests.blobs.conftest import Place
 from tests.conformance.driver import SettableClock
 from windlass.blobs.memory import MemoryBlobs
-from windlass.domain.errors import InvalidInput
-from windlass.domain.files import LogRow, LogState
-from windlass.engine.segments import SEGMENT_LIMIT, Logs, grown, left_out, owner_of, placed
+from windlass.domain.rows.files import LogRow, LogState
+from windlass.domain.values.errors import InvalidInput
+from windlass.engine.attempts.log_segments import (
+    SEGMENT_LIMIT,
+    Logs,
+    grown,
+    left_out,
+    owner_of,
+    placed,
+)
 from windlass.ports.blobs import Blobs
 
 EMPTY = LogRow(1, 2, int(LogState.NONE), 0, 0, 0)

@@ -9,8 +9,8 @@ from tests.support.fleet import Fleet
 from tests.support.running import run
 from tests.support.waiting import until
 from windlass.client.client import AsyncClient
-from windlass.domain.errors import Unreachable, WindlassError
-from windlass.domain.states import State, is_terminal
+from windlass.domain.lifecycle.states import State, is_terminal
+from windlass.domain.values.errors import Unreachable, WindlassError
 from windlass.wire.jobs import JobRequest
 
 JOBS = 2_000

@@ -12,7 +12,7 @@ from tests.support.pool_log import pool_log, read_log
 from tests.support.running import run
 from tests.support.waiting import until
 from windlass.client.client import AsyncClient
-from windlass.domain.errors import WindlassError
+from windlass.domain.values.errors import WindlassError
 from windlass.providers.local import workers_below
 from windlass.wire.jobs import JobRequest
 

@@ -7,7 +7,7 @@ import pytest
 import windlass
 from tests.cli.program import Program
 from tests.support.running import run
-from windlass.domain.errors import InvalidInput, NotFound, Unreachable
+from windlass.domain.values.errors import InvalidInput, NotFound, Unreachable
 
 ECHO = windlass.JobRequest(task="shell", args={"argv": ["echo", "hi"]})
 FAIL = windlass.JobRequest(task="shell", args={"argv": ["sh", "-c", "exit 3"]})

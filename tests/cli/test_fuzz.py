@@ -103,7 +103,7 @@ def test_single_steps_tell_commit_and_token(fuzz: Fuzz) -> None:
 
 def test_beginnings_that_several_commits_share_are_refused() -> None:
     from windlass.cli.fuzz_steps import one_of
-    from windlass.domain.errors import InvalidInput
+    from windlass.domain.values.errors import InvalidInput
 
     known = ["ab12", "ab34", "cd56"]
     assert (one_of(known, "c", "commit"), one_of(known, "e", "commit")) == ("cd56", None)
@@ -158,7 +158,7 @@ def test_what_is_wrong_is_said_and_nothing_changes(fuzz: Fuzz) -> None:
 def test_a_mistake_in_the_file_is_named_by_its_field(
     tmp_path: Path, changes: dict[str, Any], field: str
 ) -> None:
-    from windlass.domain.errors import InvalidInput
+    from windlass.domain.values.errors import InvalidInput
     from windlass.fuzzing.solver import load_solver
 
     file = tmp_path / "toy.yaml"

@@ -30,11 +30,11 @@ from tests.conformance.rows import (
     worker,
     workflow,
 )
-from windlass.domain.baseline import BaselineRow
-from windlass.domain.files import Dynamic, Progress
-from windlass.domain.records import JobTry, KeyRow, QueueRow, RateRow, Reservation
-from windlass.domain.statistics import StatisticsRow, Usage
-from windlass.domain.workers import PastMetadata
+from windlass.domain.matching.workers import PastMetadata
+from windlass.domain.rows.baseline import BaselineRow
+from windlass.domain.rows.files import Dynamic, Progress
+from windlass.domain.rows.records import JobTry, KeyRow, QueueRow, RateRow, Reservation
+from windlass.domain.rows.statistics import StatisticsRow, Usage
 from windlass.ports.store import Tx
 
 # Roles whose tests and steps are still to come, and their tables. Both lists are exact: a

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, NamedTuple, TypeVar
 
 from tests.conformance.rows import facts_at
-from windlass.domain.records import JobFacts, Ticket
+from windlass.domain.rows.records import JobFacts, Ticket
 from windlass.ports.store import Snapshot
 
 T = TypeVar("T")

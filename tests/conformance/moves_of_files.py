@@ -2,10 +2,10 @@
 
 from tests.conformance.moves import JOBS, TIMES, Dice, Maker, Move
 from tests.conformance.rows import artifact, code, log_row, name_row, token
-from windlass.domain.baseline import BaselineRow
-from windlass.domain.files import Dynamic, Progress
-from windlass.domain.states import State
-from windlass.domain.views import JobFilter
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.baseline import BaselineRow
+from windlass.domain.rows.files import Dynamic, Progress
+from windlass.domain.rows.views import JobFilter
 from windlass.ports.store import Snapshot
 
 STATES = [state.code for state in State]

@@ -13,8 +13,8 @@ from tests.conformance.rows import (
     worker,
     workflow,
 )
-from windlass.domain.events import Moves
-from windlass.domain.records import QueueRow, RateRow, Reservation
+from windlass.domain.rows.events import Moves
+from windlass.domain.rows.records import QueueRow, RateRow, Reservation
 from windlass.ports.store import Snapshot
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tests.conformance.moves import JOBS, LIMITS, RANKS, SHAPES, TIMES, Dice, Maker, Move
 from tests.conformance.rows import COMPLETED, FAILED, QUEUED, RETRYING, attempt, job_end, new_job
-from windlass.domain.records import Due, JobTry, KeyRow, Ticket, Wait
+from windlass.domain.rows.records import Due, JobTry, KeyRow, Ticket, Wait
 from windlass.ports.store import Probe, Snapshot
 
 

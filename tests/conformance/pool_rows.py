@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from windlass.domain.pools import CostRow, PoolRow, PoolWorkerRow
+from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
 
 
 def pool(name: str, **changes: Any) -> PoolRow:

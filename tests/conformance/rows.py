@@ -6,10 +6,12 @@ mixes up two of them is found out.
 
 from typing import Any
 
-from windlass.domain.access import Code, Token
-from windlass.domain.events import Event, EventKind
-from windlass.domain.files import ArtifactRow, LogRow, LogState, NameRow
-from windlass.domain.records import (
+from windlass.domain.access.tokens import Code, Token
+from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.workflow_state import COUNTS
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.files import ArtifactRow, LogRow, LogState, NameRow
+from windlass.domain.rows.records import (
     Attempt,
     Cascade,
     Due,
@@ -23,9 +25,7 @@ from windlass.domain.records import (
     WorkflowAbout,
     WorkflowRow,
 )
-from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
-from windlass.domain.states import State
-from windlass.domain.workflow import COUNTS
+from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 
 QUEUED = State.QUEUED.code
 ASSIGNED = State.ASSIGNED.code

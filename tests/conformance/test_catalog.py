@@ -1,7 +1,7 @@
 """`CatalogTx`: what engines cache: shapes, queues, settings."""
 
 from tests.conformance.driver import Driver
-from windlass.domain.records import QueueRow, ShapeRow
+from windlass.domain.rows.records import QueueRow, ShapeRow
 from windlass.ports.store import Tx
 
 

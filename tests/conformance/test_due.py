@@ -2,7 +2,7 @@
 
 from tests.conformance.driver import Driver, refused
 from tests.conformance.rows import RETRYING, due, ticket
-from windlass.domain.records import Due
+from windlass.domain.rows.records import Due
 
 
 def jobs(rows: list[Due]) -> list[int]:

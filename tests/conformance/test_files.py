@@ -2,7 +2,7 @@
 
 from tests.conformance.driver import Driver
 from tests.conformance.rows import artifact, log_row, name_row
-from windlass.domain.files import Dynamic, Progress
+from windlass.domain.rows.files import Dynamic, Progress
 from windlass.ports.store import Tx
 
 

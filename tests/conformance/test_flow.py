@@ -16,8 +16,8 @@ from tests.conformance.rows import (
     new_job,
     wait,
 )
-from windlass.domain.events import Event, EventKind, Moves
-from windlass.domain.records import Completion, JobRecord, JobTry, NewJob, Ticket
+from windlass.domain.rows.events import Event, EventKind, Moves
+from windlass.domain.rows.records import Completion, JobRecord, JobTry, NewJob, Ticket
 from windlass.ports.store import Tx
 
 NOW = 70_000

@@ -16,9 +16,10 @@ from tests.conformance.rows import (
     wait,
 )
 from tests.conformance.test_flow import NOW, completion
-from windlass.domain.events import Moves
-from windlass.domain.job import DEPENDENCY_LIMIT
-from windlass.domain.records import (
+from windlass.domain.job.job import DEPENDENCY_LIMIT
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.events import Moves
+from windlass.domain.rows.records import (
     KEPT_WHILE_RUNNING,
     Completed,
     Completion,
@@ -27,7 +28,6 @@ from windlass.domain.records import (
     Wait,
     Waited,
 )
-from windlass.domain.states import State
 from windlass.ports.store import Tx
 
 BLOCKED = State.BLOCKED.code

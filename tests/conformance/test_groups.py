@@ -19,9 +19,9 @@ from tests.conformance.rows import (
     wait,
     workflow,
 )
-from windlass.domain.records import WorkflowAbout
-from windlass.domain.states import State
-from windlass.domain.workflow import COUNTS, WorkflowState
+from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.workflow_state import COUNTS, WorkflowState
+from windlass.domain.rows.records import WorkflowAbout
 from windlass.ports.store import Tx
 
 BLOCKED = State.BLOCKED.code

@@ -4,7 +4,7 @@ import pytest
 
 from tests.conformance.driver import Driver, refused
 from tests.conformance.rows import COMPLETED, attempt, facts, job_end, new_job
-from windlass.domain.records import JobRecord, JobTry
+from windlass.domain.rows.records import JobRecord, JobTry
 from windlass.ports.store import Tx
 
 BIGGEST_RANK = 2**41 * 1_000_000

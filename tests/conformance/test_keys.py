@@ -1,7 +1,7 @@
 """`JobsTx`: idempotency keys, each of which stands for one job of its namespace."""
 
 from tests.conformance.driver import Driver
-from windlass.domain.records import KeyRow
+from windlass.domain.rows.records import KeyRow
 from windlass.ports.store import Tx
 
 FIRST = KeyRow("team", "build-1", 1, "digest-a")

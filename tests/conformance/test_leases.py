@@ -13,7 +13,7 @@ from tests.conformance.rows import (
     ticket,
     worker,
 )
-from windlass.domain.records import Granted, Lease, Ticket
+from windlass.domain.rows.records import Granted, Lease, Ticket
 from windlass.ports.store import Stopped, Tx
 
 NOW = 50_000

@@ -1,7 +1,7 @@
 """`LimitsTx`: concurrency keys and how many leases count against each."""
 
 from tests.conformance.driver import Driver
-from windlass.domain.records import LimitRow
+from windlass.domain.rows.records import LimitRow
 from windlass.ports.store import Tx
 
 

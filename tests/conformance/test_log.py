@@ -2,7 +2,7 @@
 
 from tests.conformance.driver import Driver
 from tests.conformance.rows import QUEUED, RETRYING, RUNNING, event
-from windlass.domain.events import Event, EventKind
+from windlass.domain.rows.events import Event, EventKind
 from windlass.ports.store import Tx
 
 FULL = Event(

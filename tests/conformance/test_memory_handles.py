@@ -5,7 +5,7 @@ import pytest
 from tests.conformance.driver import SettableClock
 from tests.conformance.rows import ticket
 from tests.support.running import run
-from windlass.domain.errors import StoreUnavailable
+from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.store import News, Tx
 from windlass.store.memory.store import MemoryStore
 

@@ -4,7 +4,7 @@ from functools import partial
 
 from tests.conformance.driver import Driver
 from tests.conformance.rows import RUNNING, grant, new_job, ticket
-from windlass.domain.records import QueueRow, RateRow, Reservation
+from windlass.domain.rows.records import QueueRow, RateRow, Reservation
 from windlass.ports.store import Tx
 from windlass.ports.store_placement import Load, Preemptible
 

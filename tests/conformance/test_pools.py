@@ -16,7 +16,7 @@ from tests.conformance.rows import (
     ticket,
     worker,
 )
-from windlass.domain.pools import Lifecycle
+from windlass.domain.pools.pools import Lifecycle
 from windlass.ports.store import Tx
 from windlass.ports.store_pools import Load, Span, Spell
 

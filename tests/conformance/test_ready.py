@@ -4,7 +4,7 @@ import pytest
 
 from tests.conformance.driver import Driver, refused
 from tests.conformance.rows import facts_at, ticket
-from windlass.domain.records import Ticket
+from windlass.domain.rows.records import Ticket
 from windlass.ports.store import Head, Probe, Tx
 
 LOWEST = -(2**62)

@@ -2,8 +2,8 @@
 
 from tests.conformance.driver import Driver
 from tests.conformance.rows import QUEUED, RUNNING, event, grant, new_job, ticket, worker
-from windlass.domain.events import Event, EventKind
-from windlass.domain.records import RateRow
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.records import RateRow
 from windlass.ports.store import Tx
 
 

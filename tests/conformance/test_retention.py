@@ -3,7 +3,7 @@
 from tests.conformance.driver import Driver
 from tests.conformance.everything import FILL
 from tests.conformance.rows import event, job_end, new_job, workflow
-from windlass.domain.baseline import BaselineKind, BaselineRow
+from windlass.domain.rows.baseline import BaselineKind, BaselineRow
 from windlass.ports.store import Snapshot, Tx
 from windlass.ports.store_retention import Ended
 
@@ -49,7 +49,7 @@ def _speaking_of_jobs(shown: Snapshot) -> dict[str, list[object]]:
 
 
 def test_a_removed_job_s_key_may_be_used_anew(store: Driver) -> None:
-    from windlass.domain.records import KeyRow
+    from windlass.domain.rows.records import KeyRow
 
     store.transact(lambda tx: tx.jobs.claim_keys([KeyRow("team", "k", 1, "d")]))
     store.transact(lambda tx: tx.retention.remove_jobs([1]))

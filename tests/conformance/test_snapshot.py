@@ -13,7 +13,7 @@ from tests.conformance.rows import (
     worker,
     workflow,
 )
-from windlass.domain.records import KeyRow, QueueRow
+from windlass.domain.rows.records import KeyRow, QueueRow
 from windlass.ports.store import Snapshot, Tx
 
 NAMES = ["b", "B", "a", "ä", "z", "Z-1", "_", "10", "9"]

@@ -2,8 +2,8 @@
 
 from tests.conformance.driver import Driver
 from tests.conformance.rows import COMPLETED, FAILED, RUNNING, event, job_end, new_job, worker
-from windlass.domain.statistics import StatisticsRow, Usage
-from windlass.domain.workers import KEPT_METADATA, PastMetadata
+from windlass.domain.matching.workers import KEPT_METADATA, PastMetadata
+from windlass.domain.rows.statistics import StatisticsRow, Usage
 from windlass.ports.store import Tx
 from windlass.ports.store_statistics import Looked, Taken
 

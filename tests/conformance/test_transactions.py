@@ -8,7 +8,7 @@ import pytest
 from tests.conformance.driver import START_MS, Driver
 from tests.conformance.everything import CHANGE, FILL, PENDING_TABLES, Step
 from tests.conformance.rows import event, new_job, ticket
-from windlass.domain.events import Event
+from windlass.domain.rows.events import Event
 from windlass.ports.store import Snapshot, Tx
 
 

@@ -25,11 +25,11 @@ from tests.conformance.rows import (
     wait,
     worker,
 )
-from windlass.domain.files import Dynamic, Progress
-from windlass.domain.records import KeyRow
-from windlass.domain.shape import Shape
-from windlass.domain.states import State
-from windlass.domain.views import JobFilter, JobPage, JobView, WorkerView
+from windlass.domain.lifecycle.states import State
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.rows.files import Dynamic, Progress
+from windlass.domain.rows.records import KeyRow
+from windlass.domain.rows.views import JobFilter, JobPage, JobView, WorkerView
 from windlass.ports.store import Tx
 
 BLOCKED = State.BLOCKED.code

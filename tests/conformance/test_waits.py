@@ -2,7 +2,7 @@
 
 from tests.conformance.driver import Driver, refused
 from tests.conformance.rows import ticket, wait
-from windlass.domain.records import Wait
+from windlass.domain.rows.records import Wait
 from windlass.ports.store import Tx
 
 

@@ -2,7 +2,7 @@
 
 from tests.conformance.driver import Driver
 from tests.conformance.rows import worker
-from windlass.domain.records import Worker
+from windlass.domain.rows.records import Worker
 from windlass.ports.store import Tx
 
 FULL = Worker(

@@ -2,8 +2,8 @@
 
 from tests.conformance.driver import Driver, refused
 from tests.conformance.rows import COMPLETED, FAILED, QUEUED, RUNNING, workflow
-from windlass.domain.records import WorkflowRow
-from windlass.domain.workflow import COUNTS
+from windlass.domain.lifecycle.workflow_state import COUNTS
+from windlass.domain.rows.records import WorkflowRow
 
 FULL = WorkflowRow(
     id=1,

@@ -11,9 +11,9 @@ import pytest
 
 from windlass.clock import RealChance, RealClock
 from windlass.domain.config import Config
-from windlass.domain.job import JobSpec
+from windlass.domain.job.job import JobSpec
 from windlass.engine.engine import Engine
-from windlass.engine.workers import Enrolment
+from windlass.engine.fleet.workers import Enrolment
 from windlass.store.postgres.session import Session
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.sqlite.store import SqliteStore
@@ -51,7 +51,7 @@ class Counted:
         self._held: tuple[Finished, ...] = ()
 
     async def enrol(self) -> None:
-        enrolled = await self.engine.enrol(Enrolment(name="w", slots=SLOTS))
+        enrolled = await self.engine.workers.enrol(Enrolment(name="w", slots=SLOTS))
         await self.engine.settled()  # what a start leaves to do is not counted
         self._worker, self._incarnation = enrolled.worker, enrolled.incarnation
 

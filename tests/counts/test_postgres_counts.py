@@ -7,7 +7,7 @@ import pytest
 from tests.counts.counting import Sent, counted_postgres, specs
 from tests.support.running import run
 from windlass.clock import RealSecrets
-from windlass.domain.roles import Identity, Role
+from windlass.domain.access.roles import Identity, Role
 from windlass.engine.access import Access
 
 # The ordinary way, for whatever is not common.

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 import windlass
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 
 
 @windlass.task

@@ -11,7 +11,7 @@ import pytest
 import windlass
 from tests.embedded import functions
 from tests.support.running import run
-from windlass.domain.errors import Conflict, InvalidInput, NotFound
+from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.tasks import request
 from windlass.wire.bulk import Where
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import windlass
-from windlass.domain.errors import NotFound
+from windlass.domain.values.errors import NotFound
 
 
 def test_jobs_and_workers_are_explained_without_a_server(tmp_path: Path) -> None:

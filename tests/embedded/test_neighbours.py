@@ -19,7 +19,7 @@ from tests.embedded.neighbour import neighbour
 from tests.support.running import run
 from tests.support.running_server import running_server
 from tests.support.waiting import until
-from windlass.domain.errors import StoreUnavailable
+from windlass.domain.values.errors import StoreUnavailable
 from windlass.engine.verify import verify
 from windlass.wire.sync import Released
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.executors.conftest import OnBench
 from tests.support.job_context import BenchContext, Workbench, is_alive
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.executors.ffmpeg import FfmpegExecutor, find_ffmpeg
 from windlass.ports.executor import Result
 

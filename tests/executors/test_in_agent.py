@@ -12,7 +12,7 @@ import pytest
 from tests.support.files import MemoryFiles
 from tests.worker.rig import Rig, play, state_of
 from windlass.clock import RealChance
-from windlass.domain.failure import FAILURE_BY_CODE
+from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
 from windlass.executors import load_executors
 from windlass.ports.gateway import Holder
 from windlass.worker.agent import Agent
@@ -61,7 +61,7 @@ def test_a_blocking_function_does_not_hold_up_the_agent(tmp_path: Path) -> None:
             blocked = await submit(rig, "block_in_c")
             assert await rig.files.log_line(blocked) == ["blocking"]
             assert (await rig.ended(await submit(rig, "add", 1))).result == b"1"
-            await rig.engine.cancel([blocked])
+            await rig.engine.jobs.cancel([blocked])
             assert state_of(await rig.ended(blocked)) == "canceled"
 
     play(tmp_path, scene)

@@ -11,9 +11,9 @@ from tests.executors import named_functions
 from tests.worker.rig import CONFIG, Rig, play, state_of
 from windlass import executors
 from windlass.clock import RealChance
-from windlass.domain.errors import InvalidInput
-from windlass.domain.failure import FAILURE_BY_CODE
-from windlass.domain.job import JobSpec
+from windlass.domain.job.job import JobSpec
+from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
+from windlass.domain.values.errors import InvalidInput
 from windlass.engine.engine import Engine
 from windlass.executors import load_executors, load_kinds
 from windlass.store.memory.store import MemoryStore

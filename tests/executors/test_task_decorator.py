@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.executors import functions
-from windlass.domain.errors import Conflict, InvalidInput
+from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.tasks import current, options_of, path_of, request, task
 
 

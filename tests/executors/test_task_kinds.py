@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from windlass.domain.clauses import parse_clause
 from windlass.domain.config import Config
-from windlass.domain.errors import InvalidInput
-from windlass.domain.job import Door, JobSpec
+from windlass.domain.job.job import Door, JobSpec
+from windlass.domain.matching.clauses import parse_clause
 from windlass.domain.tasks.ffmpeg import FfmpegTask, command_line, kept_files, read_args
 from windlass.domain.tasks.gstreamer import GstreamerTask
 from windlass.domain.tasks.kind import TaskKind
@@ -20,6 +19,7 @@ from windlass.domain.tasks.media import (
 from windlass.domain.tasks.media import read_args as read_media
 from windlass.domain.tasks.media_failures import judge
 from windlass.domain.tasks.python import PythonTask
+from windlass.domain.values.errors import InvalidInput
 
 KINDS: dict[str, TaskKind] = {
     kind.name: kind for kind in (PythonTask(), FfmpegTask(), GstreamerTask(), MediaTask())

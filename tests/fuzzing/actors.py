@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.fuzzing.rig import PassingOn
-from windlass.domain.errors import Conflict
+from windlass.domain.values.errors import Conflict
 from windlass.fuzzing.board import Board
 from windlass.fuzzing.bucket import Bucket, Busy, Changed, Stored, Unclear
 from windlass.fuzzing.chain import Around

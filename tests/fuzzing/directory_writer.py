@@ -9,7 +9,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from windlass.domain.errors import Conflict, StoreUnavailable
+from windlass.domain.values.errors import Conflict, StoreUnavailable
 from windlass.fuzzing import rules
 from windlass.fuzzing.board import Board
 from windlass.fuzzing.bucket_directory import DirectoryBucket

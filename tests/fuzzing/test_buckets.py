@@ -8,7 +8,7 @@ import pytest
 
 from tests.fuzzing.rig import KINDS_OF_BUCKETS, Rig, Scripted, rigs
 from windlass.blobs.faults import from_bucket
-from windlass.domain.errors import Conflict, InvalidInput, StoreUnavailable
+from windlass.domain.values.errors import Conflict, InvalidInput, StoreUnavailable
 from windlass.fuzzing.bucket import Bucket, Busy, Changed, Stored
 from windlass.fuzzing.bucket_directory import DirectoryBucket
 from windlass.fuzzing.bucket_dry import DryBucket

@@ -12,7 +12,7 @@ from tests.fuzzing.scripted import World
 from tests.fuzzing.vanishing import until_gone
 from tests.support.running import run
 from tests.support.waiting import until
-from windlass.domain.errors import NotFound, Unreachable, WindlassError
+from windlass.domain.values.errors import NotFound, Unreachable, WindlassError
 from windlass.fuzzing.archives import DiskFull
 from windlass.fuzzing.layout import build_key, build_log_key
 from windlass.fuzzing.state import BuildQueue

@@ -9,7 +9,7 @@ import pytest
 from tests.fuzzing.fault_proxy import fault_proxy
 from tests.fuzzing.rig import KINDS_OF_BUCKETS, Lost, Rig, Scripted, rigs
 from tests.support.s3 import S3Server
-from windlass.domain.errors import Conflict
+from windlass.domain.values.errors import Conflict
 from windlass.fuzzing import rules
 from windlass.fuzzing.bucket import Busy, Changed
 from windlass.fuzzing.bucket_directory import DirectoryBucket

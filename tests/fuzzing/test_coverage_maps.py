@@ -9,7 +9,7 @@ import pytest
 from tests.support.debian import missing_reason
 from tests.support.running import run
 from windlass.clock import RealClock
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.fuzzing.choosing import choose_tests
 from windlass.fuzzing.coverage.changes import changed_functions, hunks_of
 from windlass.fuzzing.coverage.functions import functions_in

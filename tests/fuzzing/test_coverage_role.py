@@ -9,7 +9,7 @@ import pytest
 from tests.fuzzing.scripted import World
 from tests.support.debian import missing_reason
 from tests.support.running import run
-from windlass.domain.errors import InvalidInput, NotFound, WindlassError
+from windlass.domain.values.errors import InvalidInput, NotFound, WindlassError
 from windlass.fuzzing.coverage.mapping import CoverageMap, decode
 from windlass.fuzzing.coverage.role import CoverageReport, CoverageRole
 from windlass.fuzzing.layout import coverage_key

@@ -12,7 +12,7 @@ import pytest
 from tests.support.debian import missing_reason
 from tests.support.running import run
 from windlass.clock import RealChance, RealClock
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.fuzzing.engines.engine import (
     Campaign,
     Engine,

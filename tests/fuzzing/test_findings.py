@@ -8,7 +8,7 @@ import pytest
 from tests.fuzzing.scripted import World
 from tests.fuzzing.test_issues import a_finding
 from tests.support.running import run
-from windlass.domain.errors import NotFound
+from windlass.domain.values.errors import NotFound
 from windlass.fuzzing.builds import Builds
 from windlass.fuzzing.checkout import Mirror
 from windlass.fuzzing.engines.engine import Engine, Verdict

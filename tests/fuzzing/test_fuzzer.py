@@ -10,7 +10,7 @@ from tests.fuzzing.commands import Commands
 from tests.fuzzing.rig import PassingOn
 from tests.fuzzing.scripted import BROKEN, FINE, TEST, World
 from tests.support.running import run
-from windlass.domain.errors import InvalidInput, NotFound
+from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.fuzzing.board import Board
 from windlass.fuzzing.bucket import Changed, Stored
 from windlass.fuzzing.coverage.mapping import CoverageMap, Function, encode

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.running import run
 from windlass.clock import RealClock
-from windlass.domain.errors import Conflict, Unreachable
+from windlass.domain.values.errors import Conflict, Unreachable
 from windlass.fuzzing.holding import while_held
 from windlass.fuzzing.leases import Held
 

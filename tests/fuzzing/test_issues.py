@@ -11,7 +11,7 @@ from aiohttp import web
 
 from tests.fuzzing.scripted import BROKEN, FINE, World
 from tests.support.running import run
-from windlass.domain.errors import InvalidInput, WindlassError
+from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.fuzzing.findings.issues import IssueDesk, IssueOptions, issue_options
 from windlass.fuzzing.findings.record import Finding, closed, seen_again
 from windlass.fuzzing.findings.shelf import Shelf

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.s3 import S3Server
-from windlass.domain.errors import StoreUnavailable
+from windlass.domain.values.errors import StoreUnavailable
 from windlass.fuzzing.lifecycle import merged, rule_for, set_rule
 
 OTHER: dict[str, Any] = {

@@ -9,7 +9,7 @@ import pytest
 
 from tests.fuzzing.repository import START_S, Repository
 from tests.fuzzing.rig import Rig, Scripted
-from windlass.domain.errors import Conflict, NotFound, WindlassError
+from windlass.domain.values.errors import Conflict, NotFound, WindlassError
 from windlass.fuzzing.bucket import Busy
 from windlass.fuzzing.bucket_directory import DirectoryBucket
 from windlass.fuzzing.checkout import Mirror

@@ -9,7 +9,7 @@ import pytest
 from tests.fuzzing.vanishing import until_gone
 from tests.support.running import run as run_loop
 from windlass.clock import RealClock
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.fuzzing.processes import MIB, Bounds, Ended, family, run, tail
 
 PATIENCE_MS = 60_000

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.fuzzing.rig import KINDS_OF_BUCKETS, Rig, Scripted, open_bucket
-from windlass.domain.errors import Conflict
+from windlass.domain.values.errors import Conflict
 from windlass.fuzzing.bucket_directory import DirectoryBucket
 from windlass.fuzzing.layout import build_key, build_log_key
 from windlass.fuzzing.state import BuildQueue, Entry

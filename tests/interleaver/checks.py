@@ -9,17 +9,18 @@ import msgspec
 from tests.interleaver.commands import Synced
 from tests.interleaver.stage import Performance, Stage
 from tests.interleaver.world import HOUR
-from windlass.domain.errors import WindlassError
-from windlass.domain.job import ALLOW_FAILURE
-from windlass.domain.records import KEPT_WHILE_RUNNING, Lease, Ticket, Worker
-from windlass.domain.shape import Shape
-from windlass.domain.states import STATE_BY_CODE, State
-from windlass.engine import queues, unblock, workers
-from windlass.engine.cascades import advance
-from windlass.engine.reports import Report, apply_reports
-from windlass.engine.sync import SyncCall, sync
+from windlass.domain.job.job import ALLOW_FAILURE
+from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.rows.records import KEPT_WHILE_RUNNING, Lease, Ticket, Worker
+from windlass.domain.values.errors import WindlassError
+from windlass.engine.attempts.reports import AttemptReport, apply_reports
+from windlass.engine.fleet import queues, workers
+from windlass.engine.jobs import unblock
+from windlass.engine.sync.sync import SyncCall, sync
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.verify import judge
-from windlass.engine.work import Work
+from windlass.engine.workflows.cascades import advance
 from windlass.ports.store import Snapshot
 from windlass.wire.sync import Finished, Outcome, SyncReply, SyncRequest
 
@@ -206,7 +207,7 @@ async def _report_all(work: Work, leases: Iterable[Lease]) -> None:
             lease.worker, "", lease.incarnation, 0, 1, 0, 0, 1, "{}", "{}", None, None, 0
         )
         outcome = outcomes.get(lease.state, "completed")
-        reports.append(Report(holder, Finished(lease.job, lease.attempt, outcome)))
+        reports.append(AttemptReport(holder, Finished(lease.job, lease.attempt, outcome)))
     await apply_reports(work, {}, reports, {})
 
 

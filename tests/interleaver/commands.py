@@ -8,30 +8,25 @@ from typing import Any, NamedTuple
 
 from tests.interleaver.stage import HotStep, Step
 from tests.interleaver.world import World, job, submission_of
-from windlass.domain.errors import WindlassError
-from windlass.domain.job import JobSpec
-from windlass.domain.workers import WorkerStatus
-from windlass.engine import cancel as canceling
-from windlass.engine import (
-    cascades,
-    enqueue,
-    priority,
-    queues,
-    retrying,
-    stopping,
-    supersede,
-    upkeep,
-    workers,
-)
-from windlass.engine import unblock as unblocking
-from windlass.engine.activity import Activity, note_activity
-from windlass.engine.bounds import Bounds
-from windlass.engine.capability import reject_at_once
-from windlass.engine.deadlines import end_late
-from windlass.engine.submit import submit as submit_jobs
-from windlass.engine.sync import SyncCall
-from windlass.engine.sync import sync as sync_workers
-from windlass.engine.work import Work
+from windlass.domain.job.job import JobSpec
+from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.values.errors import WindlassError
+from windlass.engine.attempts.activity import Activity, note_activity
+from windlass.engine.fleet import lost_workers as upkeep
+from windlass.engine.fleet import queues, workers
+from windlass.engine.fleet.capability import reject_at_once
+from windlass.engine.jobs import cancel as canceling
+from windlass.engine.jobs import enqueue, priority, supersede
+from windlass.engine.jobs import unblock as unblocking
+from windlass.engine.jobs.deadlines import end_late
+from windlass.engine.submit.write_jobs import submit as submit_jobs
+from windlass.engine.sync.sync import SyncCall
+from windlass.engine.sync.sync import sync as sync_workers
+from windlass.engine.transaction.bounds import Bounds
+from windlass.engine.transaction.unit_of_work import Work
+from windlass.engine.workflows import cascades
+from windlass.engine.workflows import retry as retrying
+from windlass.engine.workflows import stop as stopping
 from windlass.wire.sync import Held, Released, Started, SyncReply
 
 Command = Callable[[World], Step[Any] | HotStep]
@@ -313,4 +308,4 @@ def orphans(world: World) -> Step[Any]:
 
 
 def hear(world: World) -> Step[Any]:
-    return _alone(upkeep.hear)
+    return _alone(upkeep.note_server_alive)

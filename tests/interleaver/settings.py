@@ -11,7 +11,7 @@ from tests.interleaver.commands import (
     retry_flow,
 )
 from tests.interleaver.world import HOUR, MINUTE, SECOND, World, job
-from windlass.domain.rates import Rate
+from windlass.domain.matching.rates import Rate
 
 
 async def one_running(world: World) -> None:

@@ -18,10 +18,10 @@ from tests.interleaver.schedules import Seeded, Turns, parse
 from tests.interleaver.settings import one_running, parents, slot_taken
 from tests.interleaver.stage import HotStep, Step
 from tests.interleaver.world import World, job
-from windlass.domain.job import JobSpec
-from windlass.domain.states import State
-from windlass.engine.bounds import Bounds
-from windlass.engine.work import Work
+from windlass.domain.job.job import JobSpec
+from windlass.domain.lifecycle.states import State
+from windlass.engine.transaction.bounds import Bounds
+from windlass.engine.transaction.unit_of_work import Work
 
 
 def test_a_written_schedule_is_kept_to_the_statement(theatre: Theatre) -> None:

@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 
 from tests.interleaver.stage import CONFIG, HotStep, Stage, Step
-from windlass.domain.job import Concurrency, Door, JobSpec
-from windlass.engine.cascades import advance
-from windlass.engine.queues import QueueLimits, set_limits
-from windlass.engine.submission import Submission, Submitted, WorkflowSpec
-from windlass.engine.submit import submit
-from windlass.engine.sync import SyncCall, sync
-from windlass.engine.workers import Enrolment, enrol
+from windlass.domain.job.job import Concurrency, Door, JobSpec
+from windlass.engine.fleet.queues import QueueLimits, set_limits
+from windlass.engine.fleet.workers import Enrolment, enrol
+from windlass.engine.submit.submission import Submission, Submitted, WorkflowSpec
+from windlass.engine.submit.write_jobs import submit
+from windlass.engine.sync.sync import SyncCall, sync
+from windlass.engine.workflows.cascades import advance
 from windlass.wire.sync import Assignment, Finished, SyncReply, SyncRequest
 
 START_MS = 1_700_000_000_000

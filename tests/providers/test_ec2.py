@@ -14,8 +14,8 @@ from botocore.exceptions import ClientError
 
 from tests.providers.orders import OWNER, order
 from tests.support.ec2 import Ec2Server, start_ec2
-from windlass.domain.errors import InvalidInput
-from windlass.domain.pools import Pool
+from windlass.domain.pools.pools import Pool
+from windlass.domain.values.errors import InvalidInput
 from windlass.ports.provider import Machine, Owner, ProviderFault
 from windlass.providers.ec2 import Ec2Provider
 
@@ -158,7 +158,7 @@ def test_missing_credentials_are_named(
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
-    with pytest.raises(ProviderFault, match="expected AWS credentials in the environment"):
+    with pytest.raises(ProviderFault, match="no AWS credentials found in the environment"):
         asyncio.run(provider(server).find(OWNER))
 
 

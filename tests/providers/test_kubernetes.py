@@ -9,8 +9,8 @@ import pytest
 
 from tests.providers.orders import OWNER, order
 from tests.support.pods import Cluster
-from windlass.domain.errors import InvalidInput
-from windlass.domain.pools import Pool
+from windlass.domain.pools.pools import Pool
+from windlass.domain.values.errors import InvalidInput
 from windlass.ports.provider import Machine, Owner, ProviderFault
 from windlass.providers.kubernetes import KubernetesProvider
 

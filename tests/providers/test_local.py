@@ -11,8 +11,8 @@ import pytest
 from tests.providers import orders
 from tests.support.waiting import until
 from windlass.clock import RealClock
-from windlass.domain.errors import InvalidInput
-from windlass.domain.pools import Pool
+from windlass.domain.pools.pools import Pool
+from windlass.domain.values.errors import InvalidInput
 from windlass.ports.provider import Machine, Order, Owner, ProviderFault
 from windlass.providers.local import PATIENCE, LocalProvider, pid_of, workers_below
 
@@ -129,7 +129,7 @@ def test_what_an_ended_worker_left_is_removed(place: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_a_fault(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ProviderFault, match="a worker cannot be started in"):
+    with pytest.raises(ProviderFault, match="cannot start a worker in"):
         asyncio.run(provider(tmp_path / "file").launch(order()))
 
 

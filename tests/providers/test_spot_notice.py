@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from tests.providers.orders import order
-from windlass.domain.pools import Pool
+from windlass.domain.pools.pools import Pool
 from windlass.providers import ec2
 from windlass.providers.ec2 import Ec2Provider
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.running import run
 from tests.support.running_server import error_of, running_server
-from windlass.domain.errors import Conflict
+from windlass.domain.values.errors import Conflict
 from windlass.ports.gateway import Holder
 
 

@@ -2,7 +2,7 @@
 
 from tests.support.running import run
 from tests.support.running_server import error_of, job, running_server
-from windlass.domain.roles import Role
+from windlass.domain.access.roles import Role
 
 FIELDS = {
     "job", "state", "summary", "waiting_for", "workers", "limits", "ahead", "ahead_more",

@@ -7,9 +7,9 @@ import pytest
 
 from tests.support.running import run
 from tests.support.running_server import RunningServer, error_of, job, running_server
+from windlass.domain.access.roles import Role
 from windlass.domain.config import Config
-from windlass.domain.retry import RetryPolicy
-from windlass.domain.roles import Role
+from windlass.domain.lifecycle.retries import RetryPolicy
 from windlass.wire.sync import Finished
 
 # The design's names, in its order, and what is shown beside them.

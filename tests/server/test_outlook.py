@@ -2,7 +2,7 @@
 
 from tests.support.running import run
 from tests.support.running_server import job, running_server
-from windlass.domain.statistics import Measure, as_row, gather
+from windlass.domain.rows.statistics import Measure, as_row, gather
 from windlass.ports.store import Tx
 
 MINUTE = 60_000

@@ -10,8 +10,8 @@ from tests.support.running_server import RunningServer, error_of, job, running_s
 from windlass.client.client import AsyncClient
 from windlass.client.service import HttpService
 from windlass.client.transport import Transport
-from windlass.domain.errors import Unreachable
-from windlass.domain.roles import Role
+from windlass.domain.access.roles import Role
+from windlass.domain.values.errors import Unreachable
 from windlass.wire.schedules import ScheduleRequest, TemplateRequest
 
 SECRET = "never shown"

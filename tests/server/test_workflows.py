@@ -11,7 +11,7 @@ from windlass.client.client import AsyncClient
 from windlass.client.service import HttpService
 from windlass.client.transport import Transport
 from windlass.client.workflows import AsyncWorkflow, WorkflowFailed
-from windlass.domain.roles import Role
+from windlass.domain.access.roles import Role
 from windlass.wire.sync import Finished
 
 # The design's names and the contract's, and what is shown beside them.

@@ -15,14 +15,14 @@ import structlog
 
 from windlass.clock import RealChance, RealClock
 from windlass.domain.config import Config
-from windlass.domain.errors import Conflict
-from windlass.domain.retry import RetryPolicy
+from windlass.domain.lifecycle.retries import RetryPolicy
+from windlass.domain.values.errors import Conflict
 from windlass.engine.engine import Engine
+from windlass.engine.fleet.workers import Enrolled, Enrolment
 from windlass.engine.loops.cleanup import CleanupLoop
 from windlass.engine.loops.health import HealthLoop
 from windlass.engine.loops.scheduling import SchedulingLoop
 from windlass.engine.loops.ticker import Ticker
-from windlass.engine.workers import Enrolled, Enrolment
 from windlass.store.postgres.store import PostgresStore
 from windlass.wire.sync import Assignment, Finished, SyncReply, SyncRequest
 
@@ -82,7 +82,7 @@ class ChaosWorker:
 
     async def _enrol(self) -> None:
         """The processes of an older incarnation are gone: this one has none but itself."""
-        self._enrolled = await self._engine.enrol(self._enrolment)
+        self._enrolled = await self._engine.workers.enrol(self._enrolment)
         self._enrolment = msgspec.structs.replace(self._enrolment, takeover=True)
         self._seq = self._received = 0
         self._finished = ()

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.ports.executor import Limits
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.worker.environment import job_environment

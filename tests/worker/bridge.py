@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from windlass.domain.errors import Conflict, NotFound, Unreachable, WindlassError
+from windlass.domain.values.errors import Conflict, NotFound, Unreachable, WindlassError
 from windlass.ports.gateway import Gateway, Holder
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.sync import SyncReply, SyncRequest
@@ -145,7 +145,7 @@ class BridgeGateway:
     ) -> None:
         raise NotImplementedError
 
-    async def get_artifact(self, job: int, name: str, path: Path) -> None:
+    async def get_artifact(self, holder: Holder, job: int, name: str, path: Path) -> None:
         raise NotImplementedError
 
     async def close(self) -> None:

@@ -20,13 +20,13 @@ from tests.support.running import run
 from tests.worker.bridge import Bridge
 from windlass.clock import RealChance, RealClock
 from windlass.domain.config import Config
-from windlass.domain.job import JobSpec
-from windlass.domain.records import Attempt, JobRecord
-from windlass.domain.retry import RetryPolicy
-from windlass.domain.states import STATE_BY_CODE
+from windlass.domain.job.job import JobSpec
+from windlass.domain.lifecycle.retries import RetryPolicy
+from windlass.domain.lifecycle.states import STATE_BY_CODE
+from windlass.domain.rows.records import Attempt, JobRecord
 from windlass.engine.engine import Engine
+from windlass.engine.fleet.workers import Enrolled, Enrolment
 from windlass.engine.loops.health import HealthLoop
-from windlass.engine.workers import Enrolled, Enrolment
 from windlass.executors import load_executors
 from windlass.ports.executor import Executor
 from windlass.ports.gateway import Gateway
@@ -81,7 +81,7 @@ class Rig:
 
     async def ended(self, job: int) -> JobRecord:
         """The job, once it has ended."""
-        assert await self.engine.wait_ended(job, LONGEST_TEST_S * 1000)
+        assert await self.engine.jobs.wait_ended(job, LONGEST_TEST_S * 1000)
         return await self.record(job)
 
     async def record(self, job: int) -> JobRecord:
@@ -99,7 +99,7 @@ class Rig:
         return found.get(job, [])
 
     async def enrol(self, name: str, **more: Any) -> Enrolled:
-        return await self.engine.enrol(Enrolment(name=name, **more))
+        return await self.engine.workers.enrol(Enrolment(name=name, **more))
 
     # Agents
 

@@ -5,7 +5,7 @@ import signal
 from pathlib import Path
 
 from tests.worker.rig import Rig, Witness, play, state_of
-from windlass.domain.workers import WorkerStatus
+from windlass.domain.matching.workers import WorkerStatus
 
 
 def test_sigterm_waits_for_what_runs_and_takes_nothing_new(tmp_path: Path) -> None:
@@ -66,9 +66,9 @@ def test_a_server_that_drains_a_worker_gives_it_nothing_more(tmp_path: Path) -> 
     async def scene(rig: Rig) -> None:
         async with rig.agent() as agent:
             assert state_of(await rig.ended(await rig.submit("true"))) == "completed"
-            await rig.engine.set_worker_status(agent.worker, WorkerStatus.DRAINING)
+            await rig.engine.workers.set_status(agent.worker, WorkerStatus.DRAINING)
             job = await rig.submit("true")
-            await rig.engine.set_worker_status(agent.worker, WorkerStatus.ONLINE)
+            await rig.engine.workers.set_status(agent.worker, WorkerStatus.ONLINE)
             assert state_of(await rig.ended(job)) == "completed"
 
     play(tmp_path, scene)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from tests.support.files import MemoryFiles
 from tests.worker.rig import SHORT, Rig, play, state_of
-from windlass.domain.errors import Unreachable
-from windlass.domain.failure import FAILURE_BY_CODE
+from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
+from windlass.domain.values.errors import Unreachable
 from windlass.engine.engine import Engine
 from windlass.ports.executor import JobContext, Result
 from windlass.wire.sync import SyncReply, SyncRequest
@@ -125,7 +125,7 @@ def test_one_that_does_not_listen_is_cut_off(tmp_path: Path) -> None:
         async with rig.agent(executors={"own": executor}):
             job = await rig.submit(task="own", args=None)
             await executor.began.wait()
-            await rig.engine.cancel([job])
+            await rig.engine.jobs.cancel([job])
             assert state_of(await rig.ended(job)) == "canceled"
 
     play(tmp_path, scene, SHORT)

@@ -5,7 +5,7 @@ import signal
 from pathlib import Path
 
 from tests.worker.rig import SHORT, Rig, Witness, play, state_of
-from windlass.domain.failure import FAILURE_BY_CODE
+from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
 
 FIRST_HANGS = (
     'echo $$; [ "$WINDLASS_ATTEMPT" != 1 ] || { trap "" TERM; while :; do sleep 1000; done; }'

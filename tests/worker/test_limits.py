@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.worker.rig import Rig, play, state_of
-from windlass.domain.failure import FAILURE_BY_CODE
+from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
 
 GREEDY = "kept = []\nwhile True: kept.append(b'x' * 10_000_000)"
 BUSY = "while True: pass"

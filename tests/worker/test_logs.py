@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.worker.rig import SHORT, Rig, play, state_of
-from windlass.domain.errors import Unreachable
+from windlass.domain.values.errors import Unreachable
 from windlass.ports.gateway import Holder
 from windlass.worker.direct import DirectGateway
 

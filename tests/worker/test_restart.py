@@ -10,7 +10,7 @@ import pytest
 from tests.support.waiting import until
 from tests.worker.rig import Rig, Witness, play, state_of
 from windlass.clock import RealChance, RealClock
-from windlass.domain.errors import Conflict
+from windlass.domain.values.errors import Conflict
 from windlass.worker.agent import RIVALRY, Agent
 from windlass.worker.keeper_client import MARKER
 from windlass.worker.leftovers import kill_leftovers

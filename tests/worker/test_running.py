@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.worker.rig import Rig, play, state_of
-from windlass.domain.failure import FAILURE_BY_CODE
+from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
 
 
 def test_a_job_runs_and_completes(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from tests.worker.rig import Rig, play, state_of
-from windlass.domain.errors import InvalidInput
-from windlass.domain.failure import FAILURE_BY_CODE
-from windlass.domain.job import JobSpec
+from windlass.domain.job.job import JobSpec
+from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
+from windlass.domain.values.errors import InvalidInput
 from windlass.executors import load_executors
 from windlass.worker.secrets import Secrets, load_secrets
 

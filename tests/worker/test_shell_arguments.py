@@ -8,10 +8,10 @@ import pytest
 from tests.support.running import run
 from windlass.clock import RealChance, RealClock
 from windlass.domain.config import Config
-from windlass.domain.errors import InvalidInput
-from windlass.domain.job import Door, JobSpec
+from windlass.domain.job.job import Door, JobSpec
 from windlass.domain.tasks.kind import TaskPlan
 from windlass.domain.tasks.shell import ShellArgs, ShellTask, cpu_seconds, memory_bytes
+from windlass.domain.values.errors import InvalidInput
 from windlass.engine.engine import Engine
 from windlass.store.memory.store import MemoryStore
 

@@ -11,7 +11,7 @@ from tests.support.running_server import running_server
 from windlass.client.client import AsyncClient
 from windlass.client.service import HttpService
 from windlass.client.transport import Transport
-from windlass.domain.errors import Conflict, InvalidInput
+from windlass.domain.values.errors import Conflict, InvalidInput
 
 SLEEP = windlass.JobRequest(task="shell", args={"argv": ["sleep", "1000"]}, name="sleep")
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from windlass.cli.exit_with_s3 import run_and_exit
 from windlass.cli.output.exit_codes import FAILED
-from windlass.domain.errors import WindlassError
+from windlass.domain.values.errors import WindlassError
 
 HELP_FLAGS: Final = ("--help", "-h")
 VERSION_FLAG: Final = "--version"

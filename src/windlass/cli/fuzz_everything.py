@@ -5,7 +5,7 @@ from collections.abc import Callable
 from windlass.cli.fuzz_app import Opened
 from windlass.cli.fuzz_progress import Progress
 from windlass.cli.fuzz_reports import count_of
-from windlass.domain.errors import WindlassError
+from windlass.domain.values.errors import WindlassError
 from windlass.fuzzing.builder import Builder
 from windlass.fuzzing.coverage.role import CoverageRole
 from windlass.fuzzing.fuzzer import Fuzzer, FuzzReport, cores_of

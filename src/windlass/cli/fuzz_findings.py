@@ -14,7 +14,7 @@ from windlass.cli.options.flags import Json
 from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say
-from windlass.domain.errors import InvalidInput, NotFound
+from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.fuzzing.findings.issues import IssueDesk, issue_options
 from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.report import input_name, render

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterable
 
 from windlass.cli.output.text import say
-from windlass.domain.quantities import format_duration, format_size
+from windlass.domain.values.quantities import format_duration, format_size
 from windlass.fuzzing.coverage.role import CoveragePlan
 from windlass.fuzzing.foresight import BuildPlan, FuzzPlan, Passed
 

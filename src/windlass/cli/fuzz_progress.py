@@ -7,7 +7,7 @@ from typing import Final
 from rich.status import Status
 
 from windlass.cli.output.consoles import errors
-from windlass.domain.quantities import format_duration
+from windlass.domain.values.quantities import format_duration
 from windlass.fuzzing.engines.engine import Statistics
 from windlass.ports.clock import Clock
 

@@ -9,7 +9,7 @@ from windlass.cli.fuzz_app import (
     queue,
 )
 from windlass.cli.fuzz_steps import building, carry_out, known_commit, standing
-from windlass.domain.errors import NotFound
+from windlass.domain.values.errors import NotFound
 from windlass.fuzzing import rules
 
 

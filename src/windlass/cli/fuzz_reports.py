@@ -2,7 +2,7 @@
 
 from windlass.cli.fuzz_app import tell_workflow
 from windlass.cli.output.text import print_json, say
-from windlass.domain.quantities import format_duration
+from windlass.domain.values.quantities import format_duration
 from windlass.fuzzing.builder import BuildReport
 from windlass.fuzzing.fuzzer import FuzzReport
 

@@ -9,7 +9,7 @@ from windlass.cli.options.connection import HERE as THERE
 from windlass.cli.options.connection import Connection
 from windlass.cli.options.flags import Flag, Json
 from windlass.cli.output.text import print_json, say
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.fuzzing.actions import workflows_of
 from windlass.fuzzing.fleet import Start, schedules_of
 from windlass.fuzzing.layout import builds_prefix

@@ -11,8 +11,8 @@ from windlass.cli.fuzz_app import HERE, Opened, Place, SolverName, fuzz, run_ste
 from windlass.cli.options.flags import Json
 from windlass.cli.output.consoles import console
 from windlass.cli.output.text import print_json
-from windlass.domain.moments import parse_moment
-from windlass.domain.quantities import format_duration, format_size
+from windlass.domain.values.quantities import format_duration, format_size
+from windlass.domain.values.times import parse_moment
 from windlass.fuzzing.overview import AtWork, Overview, look_at
 
 SHORT = 12

@@ -22,9 +22,9 @@ from windlass.cli.fuzz_app import (
 )
 from windlass.cli.output.consoles import errors
 from windlass.cli.output.text import print_json, say
-from windlass.domain.errors import InvalidInput, NotFound
-from windlass.domain.moments import format_moment
-from windlass.domain.quantities import parse_duration_ms
+from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.quantities import parse_duration_ms
+from windlass.domain.values.times import format_moment
 from windlass.fuzzing.layout import build_log_key, check_commit
 from windlass.fuzzing.leases import Held
 from windlass.fuzzing.opening import open_commits

@@ -26,8 +26,8 @@ from windlass.cli.fuzz_reports import count_of, print_fuzzed, say_built, say_fuz
 from windlass.cli.options.flags import Flag, Json
 from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.text import print_json, say
-from windlass.domain.errors import Conflict
-from windlass.domain.quantities import parse_duration_ms
+from windlass.domain.values.errors import Conflict
+from windlass.domain.values.quantities import parse_duration_ms
 from windlass.fuzzing.builder import Builder, BuildReport
 from windlass.fuzzing.coverage.role import (
     CoveragePlan,

@@ -8,8 +8,8 @@ from typing import Any, Literal, Protocol, Self, TypeVar
 from windlass.client.builder import AsyncWorkflowBlock, References
 from windlass.client.handles import AsyncJob
 from windlass.client.workflows import AsyncWorkflow
-from windlass.domain.explanation import Explanation
-from windlass.domain.waits_split import TimeSpent
+from windlass.domain.explain.explanation import Explanation
+from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.wire import workflows as wire
 from windlass.wire.jobs import Job, JobRequest
 

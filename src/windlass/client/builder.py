@@ -10,7 +10,7 @@ from windlass.client.handles import AsyncJob
 from windlass.client.requests import request_for
 from windlass.client.service import Service
 from windlass.client.workflows import AsyncWorkflow
-from windlass.domain.errors import Conflict, InvalidInput
+from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.wire.jobs import JobRequest, NewWorkflow, SubmitRequest
 
 OPTIONS: Final = frozenset(JobRequest.__struct_fields__) - {

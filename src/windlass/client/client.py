@@ -20,8 +20,8 @@ from windlass.client.service import HttpService, Service
 from windlass.client.settings import find_server, trust_for
 from windlass.client.transport import Transport
 from windlass.client.workflows import AsyncWorkflow
-from windlass.domain.errors import Conflict
-from windlass.domain.explanation import Explanation, WorkerExplanation
+from windlass.domain.explain.explanation import Explanation, WorkerExplanation
+from windlass.domain.values.errors import Conflict
 from windlass.wire.bulk import Action, BulkReply, Where
 from windlass.wire.jobs import (
     CancelReply,

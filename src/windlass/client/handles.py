@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from windlass.client.service import Service
-from windlass.domain.errors import WindlassError
-from windlass.domain.explanation import Explanation
-from windlass.domain.waits_split import TimeSpent
+from windlass.domain.explain.explanation import Explanation
+from windlass.domain.explain.waiting_time import TimeSpent
+from windlass.domain.values.errors import WindlassError
 from windlass.wire.jobs import Job
 
 WAIT_SECONDS = 30.0

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from windlass.client.transport import Transport
-from windlass.domain.errors import Conflict, Unreachable
+from windlass.domain.values.errors import Conflict, Unreachable
 from windlass.wire.jobs import JobRequest, SubmitReply, SubmitRequest
 
 AGENT_S = 60.0  # an agent whose server does not answer tries on for some 15 s

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.tasks import request as request_of
 from windlass.wire.jobs import JobRequest
 

@@ -6,9 +6,10 @@ from typing import Protocol
 import msgspec
 
 from windlass.client.transport import Transport
-from windlass.domain.errors import InvalidInput
-from windlass.wire.reactions import ReactionInfo, ReactionList
+from windlass.domain.values.errors import InvalidInput
 from windlass.wire.schedules import (
+    ReactionInfo,
+    ReactionList,
     Schedule,
     ScheduleList,
     SchedulePut,

@@ -13,9 +13,9 @@ import msgspec
 
 from windlass.client.schedules import HttpPlanning, Planning
 from windlass.client.transport import Transport
-from windlass.domain.errors import NotFound, Overloaded, StoreUnavailable, Unreachable
-from windlass.domain.explanation import Explanation, WorkerExplanation
-from windlass.domain.waits_split import TimeSpent
+from windlass.domain.explain.explanation import Explanation, WorkerExplanation
+from windlass.domain.explain.waiting_time import TimeSpent
+from windlass.domain.values.errors import NotFound, Overloaded, StoreUnavailable, Unreachable
 from windlass.ports.loop_time import pass_time
 from windlass.wire.bulk import BulkReply, BulkRequest
 from windlass.wire.jobs import (
@@ -43,7 +43,7 @@ PAUSES_S: Final = (0.1, 0.3, 1.0, 3.0, 6.0)  # before a submission is sent again
 
 
 class Service(Protocol):
-    """Raises the errors of `windlass.domain.errors`."""
+    """Raises the errors of `windlass.domain.values.errors`."""
 
     async def open(self) -> None:
         """Make ready; the first call does so as well."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput, Unreachable
+from windlass.domain.values.errors import InvalidInput, Unreachable
 
 DEFAULT_PORT = 7420
 MARKER = "server.json"

@@ -7,7 +7,7 @@ import msgspec
 
 from windlass.client.handles import WAIT_SECONDS
 from windlass.client.service import Service
-from windlass.domain.errors import WindlassError
+from windlass.domain.values.errors import WindlassError
 from windlass.wire.jobs import Job, JobRequest, SubmitReply, SubmitRequest
 from windlass.wire.workflows import Workflow
 

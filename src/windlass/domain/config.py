@@ -9,12 +9,12 @@ from typing import Annotated, Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from windlass.domain.errors import InvalidInput
-from windlass.domain.options import Option, check_fields, describe_fields, doc, shown_ms
-from windlass.domain.rank import AGING_OFF_INTERVAL_MS
-from windlass.domain.retry import RetryPolicy
-from windlass.domain.timeouts import TimeoutPolicy
-from windlass.domain.webhooks import parse_networks
+from windlass.domain.lifecycle.rank import AGING_OFF_INTERVAL_MS
+from windlass.domain.lifecycle.retries import RetryPolicy
+from windlass.domain.lifecycle.timeouts import TimeoutPolicy
+from windlass.domain.schedules.webhooks import parse_networks
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.options import Option, check_fields, describe_fields, doc, shown_ms
 
 # Between the moment an agent's keeper must have killed its jobs and the end of the lease.
 LEASE_MARGIN_MS: Final = 5_000
@@ -185,12 +185,12 @@ class Config(Struct, frozen=True, kw_only=True):
 
 
 def describe_options() -> list[Option]:
-    """Every option with its unit, default and meaning, in the order of the type."""
+    """Returns every option with its unit, default and meaning, in the order of the type."""
     return describe_fields(Config)
 
 
 def assemble(values: Mapping[str, object]) -> Config:
-    """A configuration with these values, by the names of `describe_options`; else defaults."""
+    """Returns a configuration with these values, by the names of `describe_options`."""
     top: dict[str, Any] = {}
     nested: dict[str, dict[str, Any]] = {}
     for path, value in values.items():
@@ -203,7 +203,7 @@ def assemble(values: Mapping[str, object]) -> Config:
 
 
 def validate(config: Config) -> None:
-    """Raise `InvalidInput` for the first value that cannot work."""
+    """Raises `InvalidInput` for the first value that cannot work."""
     check_fields(config)
     _check_lease(config)
     _check_retry(config.retry)

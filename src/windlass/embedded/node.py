@@ -18,11 +18,13 @@ import structlog
 
 from windlass.clock import RealClock
 from windlass.domain.config import Config
-from windlass.domain.errors import Conflict, InvalidInput, WindlassError
+from windlass.domain.values.errors import Conflict, InvalidInput, WindlassError
 from windlass.executors.temporary import TemporaryFolder
 from windlass.store.sqlite.guard import EMBEDDED, SERVER, STAND_IN
 from windlass.store.sqlite.store import SqliteStore
-from windlass.wiring import Works, make_private, make_works, open_store, own_agent, standing_by
+from windlass.wiring.agents import own_agent
+from windlass.wiring.stores import make_private, open_store
+from windlass.wiring.works import Works, make_works, standing_by
 from windlass.worker.agent import Agent
 from windlass.worker.options import WorkerOptions
 
@@ -154,7 +156,7 @@ class Node:
         try:
             if store.holding.kind == STAND_IN:
                 await self._stop_agent()
-                await works.duty.lay_down()
+                await works.loops.stop()
                 self._vacant_since = self._vacant_seen = asyncio.get_running_loop().time()
                 await store.step_down(self._note_vacancy)
                 await works.engine.refresh()
@@ -185,7 +187,7 @@ class Node:
     # Jobs
 
     def _begin(self, works: Works, folder: Path) -> None:
-        works.duty.take_up()
+        works.loops.start()
         self._running = self._run_agent(works, folder / "worker", "embedded")
 
     async def _stop_agent(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import uvloop
 
-from windlass.domain.errors import Conflict
+from windlass.domain.values.errors import Conflict
 
 T = TypeVar("T")
 

@@ -9,9 +9,9 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from windlass.domain.errors import InvalidInput
-from windlass.domain.failure import FailureClass
+from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.tasks.python import read_args
+from windlass.domain.values.errors import InvalidInput
 from windlass.executors.python_job import STOPPED, Job
 from windlass.executors.python_loop import Loop
 from windlass.executors.python_messages import Call

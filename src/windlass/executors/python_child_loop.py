@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from windlass.domain.errors import Conflict
+from windlass.domain.values.errors import Conflict
 from windlass.executors.python_functions import Functions, Unfit, ended, raised
 from windlass.executors.python_messages import (
     LOOK_OUT_S,

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.failure import FailureClass
+from windlass.domain.lifecycle.failures import FailureClass
 from windlass.executors.python_messages import Call, Done, Failed
 from windlass.tasks import Canceled, begin_import, options_of
 

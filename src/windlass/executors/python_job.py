@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput, WindlassError
-from windlass.domain.failure import FailureClass
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.executors.python_messages import (
     Answer,
     Ask,

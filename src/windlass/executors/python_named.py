@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from windlass.domain.errors import InvalidInput
 from windlass.domain.tasks.function import FunctionTask, read_call
+from windlass.domain.values.errors import InvalidInput
 from windlass.executors.python import PythonExecutor
 from windlass.ports.executor import JobContext, Result
 from windlass.tasks import named_functions, path_of

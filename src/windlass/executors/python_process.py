@@ -11,7 +11,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, cast
 
-from windlass.domain.errors import WindlassError
+from windlass.domain.values.errors import WindlassError
 from windlass.executors.python_messages import (
     CURRENT,
     HELD,

@@ -3,9 +3,9 @@
 import signal
 from typing import Any
 
-from windlass.domain.errors import InvalidInput
-from windlass.domain.quantities import format_duration, format_size
 from windlass.domain.tasks.shell import Input, ShellArgs, cpu_seconds, memory_bytes, read_args
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import format_duration, format_size
 from windlass.ports.executor import Exit, JobContext, Limits, Result
 
 

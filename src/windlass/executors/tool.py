@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from windlass.domain.errors import InvalidInput
-from windlass.domain.failure import FailureClass
+from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.tasks.media_failures import judge
 from windlass.domain.tasks.sources import Source, check_source, scheme_of
+from windlass.domain.values.errors import InvalidInput
 from windlass.ports.executor import Exit, JobContext, Process, Result
 
 READ: Final = 65_536

@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 
 import yaml
 
-from windlass.domain.errors import InvalidInput
-from windlass.domain.quantities import format_duration
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import format_duration
 from windlass.fuzzing.fleet import timeout_ms
 from windlass.fuzzing.solver import ROLES, Role, Solver
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput, WindlassError
+from windlass.domain.values.errors import InvalidInput, WindlassError
 
 ABOUT: Final = "windlass-build.json"
 COVERAGE_NOTES: Final = "**/*.gcno"

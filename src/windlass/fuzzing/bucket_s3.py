@@ -12,7 +12,7 @@ from obstore.store import S3Store
 from windlass.blobs.faults import from_bucket
 from windlass.blobs.keys import check_key, check_prefix
 from windlass.blobs.s3 import S3Blobs, endpoint_of_environment
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.fuzzing.bucket import Busy, Changed, Listed, Stored, Unclear
 
 CHUNK: Final = 1024 * 1024

@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput, NotFound, WindlassError
+from windlass.domain.values.errors import InvalidInput, NotFound, WindlassError
 from windlass.fuzzing.board import Board
 from windlass.fuzzing.building import BuildFailed, Workshop
 from windlass.fuzzing.checkout import GitFailed, Mirror

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from windlass.domain.errors import Conflict, WindlassError
+from windlass.domain.values.errors import Conflict, WindlassError
 from windlass.fuzzing.bucket import Bucket, Busy, Changed, Stored, Unclear
 from windlass.fuzzing.state import Codec, Unreadable, Version
 from windlass.ports.clock import Chance, Clock, Secrets

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from windlass.domain.errors import NotFound, Unreachable, WindlassError
+from windlass.domain.values.errors import NotFound, Unreachable, WindlassError
 from windlass.fuzzing.archives import DiskFull
 from windlass.fuzzing.coverage.changes import Hunk, changed_functions, hunks_of
 from windlass.fuzzing.coverage.mapping import Changed

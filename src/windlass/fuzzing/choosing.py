@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.fuzzing.board import Board
 from windlass.fuzzing.checkout import Mirror
 from windlass.fuzzing.coverage.mapping import Changed, CoverageMap, decode

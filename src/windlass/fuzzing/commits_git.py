@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from windlass.domain.errors import NotFound, WindlassError
+from windlass.domain.values.errors import NotFound, WindlassError
 from windlass.fuzzing.checkout import GitFailed, Mirror
 from windlass.fuzzing.commits import LEFT_LAST, NO_LAST, UNKNOWN_LAST, Commit, History
 

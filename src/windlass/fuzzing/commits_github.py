@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from windlass.domain.errors import NotFound, WindlassError
+from windlass.domain.values.errors import NotFound, WindlassError
 from windlass.fuzzing.commits import LEFT_LAST, NO_LAST, UNKNOWN_LAST, Commit, History
 from windlass.fuzzing.github import GitHub
 

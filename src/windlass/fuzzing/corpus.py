@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from windlass.domain.errors import Conflict
+from windlass.domain.values.errors import Conflict
 from windlass.fuzzing.board import Board
 from windlass.fuzzing.bucket import Busy, Changed, Unclear
 from windlass.fuzzing.engines.engine import Engine

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from windlass.domain.moments import format_moment
+from windlass.domain.values.times import format_moment
 from windlass.fuzzing.board import Board
 from windlass.fuzzing.bucket_dry import DryBucket
 from windlass.fuzzing.checkout import Mirror

@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from windlass.domain.errors import Conflict, InvalidInput, NotFound, WindlassError
+from windlass.domain.values.errors import Conflict, InvalidInput, NotFound, WindlassError
 from windlass.fuzzing.archives import room_needed
 from windlass.fuzzing.board import Board
 from windlass.fuzzing.builds import Builds, LocalBuild

@@ -11,7 +11,13 @@ from urllib.parse import quote, urljoin, urlsplit
 import aiohttp
 import msgspec
 
-from windlass.domain.errors import Conflict, InvalidInput, NotFound, Unreachable, WindlassError
+from windlass.domain.values.errors import (
+    Conflict,
+    InvalidInput,
+    NotFound,
+    Unreachable,
+    WindlassError,
+)
 from windlass.ports.clock import Clock
 
 PATIENCE_MS: Final = 120_000  # what all waits of one run may take together

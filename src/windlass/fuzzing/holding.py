@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final, Protocol, TypeVar
 
-from windlass.domain.errors import Conflict, WindlassError
+from windlass.domain.values.errors import Conflict, WindlassError
 from windlass.fuzzing.leases import Held
 from windlass.ports.clock import Clock
 

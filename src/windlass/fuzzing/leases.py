@@ -9,7 +9,7 @@ with their own clocks, which have to agree to within its length.
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
-from windlass.domain.errors import Conflict
+from windlass.domain.values.errors import Conflict
 from windlass.fuzzing.chain import Chain
 from windlass.fuzzing.state import Lease, Leases
 

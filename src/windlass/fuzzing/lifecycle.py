@@ -3,7 +3,7 @@
 import os
 from typing import Any, Final
 
-from windlass.domain.errors import InvalidInput, StoreUnavailable, WindlassError
+from windlass.domain.values.errors import InvalidInput, StoreUnavailable, WindlassError
 from windlass.fuzzing.layout import BUILDS_KEPT_MS, builds_prefix
 
 DAYS: Final = BUILDS_KEPT_MS // 86_400_000

@@ -5,7 +5,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from windlass.clock import RealChance, RealClock, RealSecrets
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.fuzzing.board import Board
 from windlass.fuzzing.bucket import Bucket
 from windlass.fuzzing.bucket_directory import DirectoryBucket

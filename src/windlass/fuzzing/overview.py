@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from windlass.domain.moments import format_moment
+from windlass.domain.values.times import format_moment
 from windlass.fuzzing.board import Board
 from windlass.fuzzing.findings.shelf import Shelf
 from windlass.fuzzing.layout import coverage_key

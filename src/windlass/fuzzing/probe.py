@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from windlass.domain.errors import Conflict
+from windlass.domain.values.errors import Conflict
 from windlass.fuzzing.bucket import Bucket, Busy, Changed, Unclear
 from windlass.fuzzing.chain import Around
 from windlass.fuzzing.layout import state_key

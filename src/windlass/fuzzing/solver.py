@@ -24,10 +24,10 @@ from typing import Any, Final, Literal
 import msgspec
 import yaml
 
-from windlass.domain.clauses import parse_clause
-from windlass.domain.cron import Cron
-from windlass.domain.errors import InvalidInput
-from windlass.domain.quantities import parse_duration_ms, parse_size
+from windlass.domain.matching.clauses import parse_clause
+from windlass.domain.schedules.cron import Cron
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import parse_duration_ms, parse_size
 from windlass.fuzzing.layout import check_name
 from windlass.fuzzing.rules import EXTENSIONS
 

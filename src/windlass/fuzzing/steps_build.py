@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from windlass.domain.errors import Conflict
+from windlass.domain.values.errors import Conflict
 from windlass.fuzzing import rules
 from windlass.fuzzing.board import Board
 from windlass.fuzzing.layout import build_log_key, check_commit

@@ -2,11 +2,12 @@
 
 from typing import NamedTuple
 
-from windlass.domain.access import Code, Token
-from windlass.domain.baseline import BaselineRow
-from windlass.domain.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
-from windlass.domain.pools import CostRow, PoolRow, PoolWorkerRow
-from windlass.domain.records import (
+from windlass.domain.access.tokens import Code, Token
+from windlass.domain.matching.workers import PastMetadata
+from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
+from windlass.domain.rows.baseline import BaselineRow
+from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
+from windlass.domain.rows.records import (
     Attempt,
     Cascade,
     Due,
@@ -24,9 +25,8 @@ from windlass.domain.records import (
     WorkflowAbout,
     WorkflowRow,
 )
-from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
-from windlass.domain.statistics import StatisticsRow, Usage
-from windlass.domain.workers import PastMetadata
+from windlass.domain.rows.statistics import StatisticsRow, Usage
+from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 
 
 class Snapshot(NamedTuple):

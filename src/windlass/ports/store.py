@@ -12,8 +12,9 @@ which rows it locks; the engine calls them in that order.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
-from windlass.domain.events import Event
-from windlass.domain.records import (
+from windlass.domain.matching.workers import PastMetadata
+from windlass.domain.rows.events import Event
+from windlass.domain.rows.records import (
     Attempt,
     Due,
     Grant,
@@ -29,7 +30,6 @@ from windlass.domain.records import (
     Wait,
     Worker,
 )
-from windlass.domain.workers import PastMetadata
 from windlass.ports.snapshot import Snapshot as Snapshot  # noqa: PLC0414 - part of this port
 from windlass.ports.store_access import AccessTx
 from windlass.ports.store_catalog import CatalogTx
@@ -79,8 +79,8 @@ class News(NamedTuple):
 
     `arrivals` are new ready jobs, `pokes` workers whose sync has something to answer,
     `due_at` the earliest new entry in `due` (0: none), `catalog` whether queues,
-    shapes or workers' metadata changed, `ended` jobs that have ended, where the store
-    passes that on.
+    shapes or workers' metadata changed, `ended` and `ended_workflows` what has ended, where
+    the store passes that on.
     """
 
     arrivals: tuple[tuple[int, int, int, int], ...] = ()  # shape, rank, job, how many
@@ -88,6 +88,7 @@ class News(NamedTuple):
     due_at: int = 0
     catalog: bool = False
     ended: tuple[int, ...] = ()
+    ended_workflows: tuple[int, ...] = ()
 
 
 class JobsTx(Protocol):

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from windlass.domain.access import Code, Token
+from windlass.domain.access.tokens import Code, Token
 
 
 class AccessTx(Protocol):

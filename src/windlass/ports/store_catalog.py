@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from windlass.domain.records import QueueRow, ShapeRow
+from windlass.domain.rows.records import QueueRow, ShapeRow
 
 
 class CatalogTx(Protocol):

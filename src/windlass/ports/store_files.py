@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from windlass.domain.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
+from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
 
 
 class FilesTx(Protocol):

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from windlass.domain.events import Moves
-from windlass.domain.records import Completed, Completion, Freed, JobColumns, Waited
+from windlass.domain.rows.events import Moves
+from windlass.domain.rows.records import Completed, Completion, Freed, JobColumns, Waited
 
 
 class FlowTx(Protocol):

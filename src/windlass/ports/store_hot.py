@@ -7,7 +7,7 @@ and the engine goes its ordinary way: the rules stay there, and a test proves bo
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from windlass.domain.records import Completion, Granted, JobColumns
+from windlass.domain.rows.records import Completion, Granted, JobColumns
 from windlass.ports.store import Store
 
 Place = tuple[int, int]  # rank, job

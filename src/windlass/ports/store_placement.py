@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from windlass.domain.records import RateRow, Reservation
+from windlass.domain.rows.records import RateRow, Reservation
 
 RateKey = tuple[str, str]  # namespace, key
 

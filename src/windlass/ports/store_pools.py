@@ -7,7 +7,7 @@ row asks for one. What its workers' rows say changes only under the lock of thei
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from windlass.domain.pools import CostRow, PoolRow, PoolWorkerRow
+from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
 
 
 def position_name(pool: int) -> str:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from windlass.domain.baseline import BaselineRow
-from windlass.domain.records import JobRecord
+from windlass.domain.rows.baseline import BaselineRow
+from windlass.domain.rows.records import JobRecord
 
 
 class Ended(NamedTuple):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from windlass.domain.statistics import StatisticsRow, Usage
+from windlass.domain.rows.statistics import StatisticsRow, Usage
 
 
 class Taken(NamedTuple):

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from windlass.domain.events import Event
-from windlass.domain.records import RateRow
-from windlass.domain.views import FleetRow, JobFilter, JobPage, JobView, WorkerView
+from windlass.domain.rows.events import Event
+from windlass.domain.rows.records import RateRow
+from windlass.domain.rows.views import FleetRow, JobFilter, JobPage, JobView, WorkerView
 
 
 class ViewsTx(Protocol):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from windlass.domain.records import Cascade, JobFacts, WorkflowAbout, WorkflowRow
+from windlass.domain.rows.records import Cascade, JobFacts, WorkflowAbout, WorkflowRow
 
 
 class WorkflowsTx(Protocol):

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from windlass.domain.events import Event
-from windlass.engine.tail import read_new
+from windlass.domain.rows.events import Event
+from windlass.engine.history.event_lines import read_new
 from windlass.ports.store import Store
 from windlass.server.metrics import Meters
 

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from windlass.domain.events import Event, EventKind
-from windlass.domain.states import State
-from windlass.engine.metrics import Metrics
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.events import Event, EventKind
+from windlass.engine.transaction.counters import Metrics
 
 _BUCKETS = (0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600, 21_600, 86_400)
 _REMEMBERED = 200_000

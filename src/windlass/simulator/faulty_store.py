@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from windlass.domain.errors import StoreUnavailable
+from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.store import News, Snapshot, Store, Tx
 from windlass.simulator.world import World
 

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable
 
-from windlass.domain.workflow import ENDED
+from windlass.domain.lifecycle.workflow_state import ENDED
 from windlass.engine.verify import Violation
 from windlass.ports.store import Snapshot, Tx
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from windlass.domain.errors import WindlassError
+from windlass.domain.values.errors import WindlassError
 from windlass.engine.engine import Engine
 from windlass.simulator.server import Server
 from windlass.simulator.world import World

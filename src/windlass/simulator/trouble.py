@@ -1,6 +1,6 @@
 """Faults that strike at a moment: crashes, pauses, partitions, outages, drains."""
 
-from windlass.domain.workers import WorkerStatus
+from windlass.domain.matching.workers import WorkerStatus
 from windlass.simulator.client import Client
 from windlass.simulator.network import Network
 from windlass.simulator.scenario import Scenario
@@ -71,7 +71,7 @@ class Trouble:
         status = self._world.chance.choice((WorkerStatus.DRAINING, WorkerStatus.DISABLED))
         worker = agent.worker
         self._world.spawn(
-            self._operator.ask(lambda engine: engine.set_worker_status(worker, status))
+            self._operator.ask(lambda engine: engine.workers.set_status(worker, status))
         )
 
     def _crash_server(self) -> None:

@@ -6,8 +6,8 @@ that comes in waits; only the keeper, a process of its own, goes on.
 
 from typing import Any
 
-from windlass.domain.errors import Conflict, NotFound, WindlassError
-from windlass.engine.workers import Enrolment
+from windlass.domain.values.errors import Conflict, NotFound, WindlassError
+from windlass.engine.fleet.workers import Enrolment
 from windlass.simulator.line import Line
 from windlass.simulator.network import Network, UnreachableError
 from windlass.simulator.processes import Keeper, Key, Process, Processes
@@ -91,7 +91,7 @@ class Agent:
         )  # fmt: skip
         sent_at = self._world.loop.time()
         self._line.send(
-            lambda engine: engine.enrol(enrolment),
+            lambda engine: engine.workers.enrol(enrolment),
             lambda reply: self._enrolled(reply, sent_at, takeover),
             lambda: self._enrol(takeover),
             PATIENCE_MS,

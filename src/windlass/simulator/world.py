@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from windlass.domain.config import Config
-from windlass.domain.errors import WindlassError
-from windlass.domain.retry import RetryPolicy
-from windlass.domain.timeouts import TimeoutPolicy
+from windlass.domain.lifecycle.retries import RetryPolicy
+from windlass.domain.lifecycle.timeouts import TimeoutPolicy
+from windlass.domain.values.errors import WindlassError
 from windlass.engine.verify import Violation
 from windlass.simulator.clock import VirtualClock
 from windlass.simulator.loop import VirtualLoop

@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.files import Dynamic, LogRow, Progress
-from windlass.domain.records import JobRecord, Lease
-from windlass.domain.shape import Shape
-from windlass.domain.states import ACTIVE, TERMINAL, State
-from windlass.domain.views import JobFilter, JobView, newest_attempt
+from windlass.domain.lifecycle.states import ACTIVE, TERMINAL, State
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.rows.files import Dynamic, LogRow, Progress
+from windlass.domain.rows.records import JobRecord, Lease
+from windlass.domain.rows.views import JobFilter, JobView, newest_attempt
 
 BLOCKED: Final = State.BLOCKED.code
 QUEUED: Final = State.QUEUED.code

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from windlass.domain.records import Completed, Completion, JobEnd, JobFacts, Lease
-from windlass.domain.states import State
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.records import Completed, Completion, JobEnd, JobFacts, Lease
 from windlass.ports.store import JobsTx, LeasesTx, PlacesTx
 
 RUNNING = State.RUNNING.code

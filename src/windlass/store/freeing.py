@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from windlass.domain.records import Freed
+from windlass.domain.rows.records import Freed
 from windlass.ports.store import PlacesTx
 
 

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from heapq import merge
 from typing import Final
 
-from windlass.domain.events import Event
-from windlass.domain.files import ArtifactRow, Dynamic, LogRow, Progress
-from windlass.domain.records import Attempt, JobRecord, Lease, RateRow, ShapeRow, Worker
-from windlass.domain.views import (
+from windlass.domain.rows.events import Event
+from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
+from windlass.domain.rows.records import Attempt, JobRecord, Lease, RateRow, ShapeRow, Worker
+from windlass.domain.rows.views import (
     FleetRow,
     JobFilter,
     JobPage,

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from windlass.domain.records import KEPT_WHILE_RUNNING, JobEnd, JobFacts, Waited
-from windlass.domain.states import State
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.records import KEPT_WHILE_RUNNING, JobEnd, JobFacts, Waited
 from windlass.ports.store import JobsTx, PlacesTx
 
 BLOCKED = State.BLOCKED.code

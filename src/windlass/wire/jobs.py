@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from windlass.domain.explanation import Estimate
+from windlass.domain.explain.explanation import Estimate
 from windlass.wire.files import ArtifactInfo, LogInfo
 
 Duration = float | str

@@ -14,8 +14,8 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 import structlog
 
-from windlass.domain.errors import InvalidInput, WindlassError
-from windlass.domain.quantities import format_duration
+from windlass.domain.values.errors import InvalidInput, WindlassError
+from windlass.domain.values.quantities import format_duration
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Executor, Limits, Result
 from windlass.ports.gateway import Gateway, Holder
@@ -261,7 +261,8 @@ class Attempt:
 
     async def fetch(self, job: int, artifact: str, path: str) -> None:
         """Place an artifact of another job at `path` in the scratch directory."""
-        await artifacts.place(self._around.gateway, job, artifact, self.scratch, path)
+        gateway = self._around.gateway
+        await artifacts.place(gateway, self._holder(), job, artifact, self.scratch, path)
 
     async def upload(self, patterns: Sequence[str]) -> None:
         """Upload the files of the scratch directory that match, before `run` returns."""

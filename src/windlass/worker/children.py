@@ -2,7 +2,7 @@
 
 import msgspec
 
-from windlass.domain.errors import Unreachable
+from windlass.domain.values.errors import Unreachable
 from windlass.ports.clock import Clock
 from windlass.ports.gateway import Gateway, Holder
 from windlass.wire.jobs import SubmitReply, SubmitRequest

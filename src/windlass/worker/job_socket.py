@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from windlass.domain.errors import (
+from windlass.domain.values.errors import (
     Conflict,
     InvalidInput,
     NotFound,

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from windlass.domain.errors import WindlassError
+from windlass.domain.values.errors import WindlassError
 from windlass.ports.executor import Exit, Limits
 from windlass.worker.keeper import FENCED
 

@@ -12,7 +12,7 @@ from typing import Literal
 import structlog
 
 from windlass.blobs.masking import Masker
-from windlass.domain.errors import Conflict, WindlassError
+from windlass.domain.values.errors import Conflict, WindlassError
 from windlass.ports.clock import Clock
 from windlass.ports.gateway import Gateway, Holder
 

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from windlass.domain.errors import WindlassError
+from windlass.domain.values.errors import WindlassError
 from windlass.ports.clock import Clock
 from windlass.ports.gateway import Gateway, Holder
 

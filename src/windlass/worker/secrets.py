@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from windlass.domain.errors import InvalidInput
-from windlass.domain.secrets import (
+from windlass.domain.access.secrets import (
     EVERYONE,
     advertise,
     check_secret_name,
     check_secret_namespace,
 )
+from windlass.domain.values.errors import InvalidInput
 from windlass.worker.masking import Mask
 
 VARIABLE_START: Final = "WINDLASS_SECRET_"

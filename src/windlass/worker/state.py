@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from windlass.domain.errors import Conflict
+from windlass.domain.values.errors import Conflict
 
 
 class Memory(msgspec.Struct, frozen=True):

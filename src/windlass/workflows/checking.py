@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from windlass.domain.suggest import did_you_mean
+from windlass.domain.values.suggest import did_you_mean
 from windlass.workflows.nodes import Node, UnknownKey
 from windlass.workflows.schema import Schema, resolve
 

@@ -3,18 +3,18 @@
 import re
 from typing import Any, Final
 
-from windlass.domain.capability import parse_grace
 from windlass.domain.config import Config
-from windlass.domain.errors import InvalidInput
-from windlass.domain.job import Concurrency, Door, JobSpec, check_name
-from windlass.domain.moments import parse_moment
-from windlass.domain.quantities import parse_duration_ms
-from windlass.domain.rates import Rate
+from windlass.domain.job.capability import parse_grace
+from windlass.domain.job.job import Concurrency, Door, JobSpec, check_name
+from windlass.domain.matching.rates import Rate
 from windlass.domain.tasks.ffmpeg import FfmpegTask
 from windlass.domain.tasks.gstreamer import GstreamerTask
 from windlass.domain.tasks.media import MediaTask
 from windlass.domain.tasks.python import PythonTask
 from windlass.domain.tasks.shell import ShellTask
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import parse_duration_ms
+from windlass.domain.values.times import parse_moment
 from windlass.wire.jobs import JobRequest, Limit, RateLimit
 from windlass.workflows.format import OF_COMMANDS
 from windlass.workflows.nodes import Misdescribed, Node, Place, plain

@@ -7,7 +7,7 @@ program, or from a template) has no lines; its errors name the field alone.
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from windlass.domain.errors import InvalidInput, shorten
+from windlass.domain.values.errors import InvalidInput, shorten
 
 MARK: Final = "${{"  # begins what is substituted
 

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.domain.graph import put_in_order
-from windlass.domain.job import DEPENDENCY_LIMIT
-from windlass.domain.suggest import did_you_mean
+from windlass.domain.job.dependency_graph import put_in_order
+from windlass.domain.job.job import DEPENDENCY_LIMIT
+from windlass.domain.values.suggest import did_you_mean
 from windlass.wire.jobs import JobRequest
 from windlass.workflows.checking import listed
 from windlass.workflows.matrix import Combination, named

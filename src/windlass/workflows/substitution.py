@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from windlass.domain.suggest import did_you_mean
+from windlass.domain.values.suggest import did_you_mean
 from windlass.workflows.checking import listed
 from windlass.workflows.nodes import MARK, Misdescribed, Node, Place, mapping, sequence
 

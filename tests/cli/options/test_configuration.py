@@ -7,8 +7,8 @@ import pytest
 from tests.cli.program import Program
 from windlass.cli.options.configuration import OPTIONS, load_settings
 from windlass.domain.config import Config
-from windlass.domain.errors import InvalidInput
-from windlass.domain.options import Option
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.options import Option
 
 DAY_MS = 86_400_000
 

@@ -13,11 +13,11 @@ from tests.integration.postgres.proxy import Fault, Proxy, proxy_to
 from tests.support.running import run
 from windlass.clock import RealChance
 from windlass.domain.config import Config
-from windlass.domain.errors import StoreUnavailable
-from windlass.domain.job import JobSpec
+from windlass.domain.job.job import JobSpec
+from windlass.domain.values.errors import StoreUnavailable
 from windlass.engine.engine import Engine
+from windlass.engine.fleet.workers import Enrolment
 from windlass.engine.verify import verify
-from windlass.engine.workers import Enrolment
 from windlass.ports.loop_time import pass_time
 from windlass.ports.store import News
 from windlass.store.postgres import outcome
@@ -45,7 +45,7 @@ class Behind:
         self._received = 0
 
     async def warm_up(self) -> None:
-        self._worker = await self.engine.enrol(Enrolment(name="w", slots=10))
+        self._worker = await self.engine.workers.enrol(Enrolment(name="w", slots=10))
         await self.submit("first")
         (job,) = (await self.sync(want=1)).jobs
         await self.sync(finished=(Finished(job.job, job.attempt),))

@@ -13,7 +13,7 @@ import pytest
 from tests.conformance.rows import new_job, ticket, wait, worker, workflow
 from tests.integration.postgres.conftest import OpenStore
 from tests.support.running import run
-from windlass.domain.records import JobTry
+from windlass.domain.rows.records import JobTry
 from windlass.ports.store import Tx
 
 ROWS = 40

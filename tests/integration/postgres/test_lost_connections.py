@@ -8,9 +8,9 @@ import pytest
 from tests.integration.postgres.conftest import OpenStore
 from tests.integration.postgres.proxy import Fault, Proxy, proxy_to
 from tests.support.running import run
-from windlass.domain.errors import StoreUnavailable
-from windlass.domain.events import Event, EventKind
-from windlass.domain.records import QueueRow
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.records import QueueRow
+from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.store import Tx
 from windlass.store.postgres import outcome, transactions
 from windlass.store.postgres.store import PostgresStore

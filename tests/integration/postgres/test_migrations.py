@@ -9,8 +9,8 @@ import pytest
 from tests.integration.postgres.conftest import OpenStore
 from tests.support.postgres import PostgresServer
 from tests.support.running import run
-from windlass.domain.errors import Conflict
-from windlass.domain.states import TRANSITION_CODES
+from windlass.domain.lifecycle.states import TRANSITION_CODES
+from windlass.domain.values.errors import Conflict
 from windlass.ports.store import Tx
 from windlass.store.postgres import migrate
 from windlass.store.postgres.pool import open_connection

@@ -16,9 +16,9 @@ from tests.integration.postgres.conftest import OpenStore
 from tests.support.postgres import PostgresServer
 from windlass.clock import RealChance
 from windlass.domain.config import Config
-from windlass.domain.job import JobSpec
+from windlass.domain.job.job import JobSpec
 from windlass.engine.engine import Engine
-from windlass.engine.workers import Enrolment
+from windlass.engine.fleet.workers import Enrolment
 from windlass.store.postgres import migrate
 from windlass.store.postgres.pool import open_connection
 from windlass.store.postgres.session import QUERIES
@@ -321,7 +321,7 @@ def test_a_finish_does_not_walk_over_all_that_its_worker_holds(
             link = await store._pool.acquire()
             await link.connection.execute("VACUUM ANALYZE")  # as it happens by itself at night
             store._pool.release(link)
-            worker = await engine.enrol(Enrolment(name=f"w-{hot}", slots=FINISHED))
+            worker = await engine.workers.enrol(Enrolment(name=f"w-{hot}", slots=FINISHED))
             who, incarnation = worker.worker, worker.incarnation
             for _ in range(2):  # then the shape is known
                 await engine.submit([JobSpec(task="t")] * (FINISHED // 2))

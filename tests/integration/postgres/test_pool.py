@@ -7,7 +7,7 @@ import pytest
 
 from tests.integration.postgres.conftest import OpenStore
 from tests.support.running import run
-from windlass.domain.errors import StoreUnavailable
+from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.store import Tx
 from windlass.store.postgres.pool import Link, Pool, PoolLimits
 from windlass.store.postgres.store import PostgresStore

@@ -11,9 +11,9 @@ import windlass.store.postgres
 from tests.conformance.rows import new_job
 from tests.integration.postgres.conftest import OpenStore
 from tests.support.running import run
-from windlass.domain.errors import StoreUnavailable
-from windlass.domain.events import Moves
-from windlass.domain.records import Granted, QueueRow
+from windlass.domain.rows.events import Moves
+from windlass.domain.rows.records import Granted, QueueRow
+from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.store import Probe, Tx
 from windlass.store.postgres.session import QUERIES, UNLOCKED
 from windlass.store.postgres.store import PostgresStore

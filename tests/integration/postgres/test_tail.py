@@ -7,7 +7,7 @@ import pytest
 
 from tests.integration.postgres.conftest import OpenStore
 from tests.support.running import run
-from windlass.domain.events import Event, EventKind
+from windlass.domain.rows.events import Event, EventKind
 from windlass.ports.store import Tx
 from windlass.store.postgres.store import PostgresStore
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.sqlite.driving import START_MS, close, open_store, read, transact
-from windlass.domain.records import Lease, NewJob, Ticket
+from windlass.domain.rows.records import Lease, NewJob, Ticket
 from windlass.ports.store import Tx
 from windlass.store.sqlite.bulk import WIDTHS, BulkInsert
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.sqlite.driving import close, open_store, read, transact
-from windlass.domain.events import Event
+from windlass.domain.rows.events import Event
 from windlass.ports.store import Tx
 from windlass.store.sqlite import checkpoints
 from windlass.store.sqlite.connection import open_reader

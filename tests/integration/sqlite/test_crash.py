@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.sqlite.driving import close, open_store, read
-from windlass.domain.events import Event
+from windlass.domain.rows.events import Event
 from windlass.ports.store import Tx
 from windlass.store.sqlite.store import SqliteStore
 

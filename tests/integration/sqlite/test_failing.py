@@ -7,9 +7,9 @@ import apsw
 import pytest
 
 from tests.integration.sqlite.driving import close, open_store, read, transact
-from windlass.domain.errors import StoreUnavailable
-from windlass.domain.events import Event
-from windlass.domain.states import STATE_BY_CODE, TRANSITION_CODES
+from windlass.domain.lifecycle.states import STATE_BY_CODE, TRANSITION_CODES
+from windlass.domain.rows.events import Event
+from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.store import Tx
 from windlass.store.sqlite.store import SqliteStore
 

@@ -7,8 +7,8 @@ import apsw
 import pytest
 
 from tests.integration.sqlite.driving import START_MS, close, open_store, transact
-from windlass.domain.events import Event
-from windlass.domain.records import Attempt, JobEnd, NewJob, Ticket
+from windlass.domain.rows.events import Event
+from windlass.domain.rows.records import Attempt, JobEnd, NewJob, Ticket
 from windlass.ports.store import Tx
 from windlass.store.sqlite.history import is_whole
 from windlass.store.sqlite.statements import QUERIES

@@ -7,8 +7,8 @@ import apsw
 import pytest
 
 from tests.integration.sqlite.driving import close, open_store, transact
-from windlass.domain.errors import StoreUnavailable
-from windlass.domain.states import TRANSITION_CODES
+from windlass.domain.lifecycle.states import TRANSITION_CODES
+from windlass.domain.values.errors import StoreUnavailable
 from windlass.store.sql import read_sql
 from windlass.store.sqlite.migrate import create, migrate, migrations, schema_version, upgrade
 

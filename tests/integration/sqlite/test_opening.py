@@ -10,8 +10,8 @@ import apsw
 import pytest
 
 from tests.integration.sqlite.driving import START_MS, close, open_store, read, transact
-from windlass.domain.errors import StoreUnavailable
-from windlass.domain.events import Event
+from windlass.domain.rows.events import Event
+from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.store import Tx
 
 

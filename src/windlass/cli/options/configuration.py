@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from windlass.domain.config import Config, assemble, describe_options, validate
-from windlass.domain.errors import InvalidInput, UnknownName
-from windlass.domain.option_values import read_entry, read_text, read_typed
-from windlass.domain.options import Option
-from windlass.domain.suggest import did_you_mean
+from windlass.domain.values.errors import InvalidInput, UnknownName
+from windlass.domain.values.option_values import read_entry, read_text, read_typed
+from windlass.domain.values.options import Option
+from windlass.domain.values.suggest import did_you_mean
 
 OPTIONS: Final = {option.shown: option for option in describe_options()}
 DEFAULT: Final = "default"

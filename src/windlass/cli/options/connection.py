@@ -54,13 +54,13 @@ class Connection:
         ),
     ] = None
 
-    def found(self) -> Found:
-        """Returns the server's address and token."""
-        return find_server(self.server, None, self.data)
+    def found(self, token: str | None = None) -> Found:
+        """Returns the server's address and its token, unless one is given."""
+        return find_server(self.server, token, self.data)
 
-    def transport(self) -> Transport:
+    def transport(self, token: str | None = None) -> Transport:
         """Returns a connection that trusts the given authorities."""
-        found = self.found()
+        found = self.found(token)
         return Transport(found.server, found.token, trust=trust_for(found.server, self.tls_ca))
 
     def client(self) -> "Client":

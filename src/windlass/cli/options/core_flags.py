@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from cyclopts import Group, Parameter
 
 from windlass.cli.options.configuration import OPTIONS, Settings, load_settings
-from windlass.domain.options import Option
+from windlass.domain.values.options import Option
 
 CORE: Final = Group(
     "Core options",

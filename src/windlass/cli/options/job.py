@@ -10,9 +10,9 @@ from cyclopts import Parameter
 
 from windlass.cli.options.flags import Flag, Many, Priority
 from windlass.clock import RealClock
-from windlass.domain.errors import InvalidInput
-from windlass.domain.moments import format_moment
-from windlass.domain.quantities import parse_duration_ms
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import parse_duration_ms
+from windlass.domain.values.times import format_moment
 from windlass.wire.jobs import JobRequest, Limit, RateLimit
 
 _DATE: Final = re.compile(r"\d{4}-")

@@ -6,8 +6,8 @@ from typing import Any, Final
 from cyclopts import Parameter
 
 from windlass.cli.options.flags import Flag, Many, Yes
-from windlass.domain.errors import InvalidInput
-from windlass.domain.suggest import did_you_mean
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.suggest import did_you_mean
 from windlass.wire.bulk import Where
 
 FILTERS: Final = ("queue", "task", "name", "workflow", "namespace", "submitted_by")

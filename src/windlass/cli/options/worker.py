@@ -1,6 +1,7 @@
 """The options for what a worker offers to jobs."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
@@ -8,9 +9,9 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from windlass.cli.options.flags import Many
-from windlass.domain.errors import InvalidInput
-from windlass.domain.resources import canonical_resources, resource_key
-from windlass.domain.room import CPUS, SHARES
+from windlass.domain.matching.resources import canonical_resources, resource_key
+from windlass.domain.matching.room import CPUS, SHARES
+from windlass.domain.values.errors import InvalidInput
 from windlass.worker.options import WorkerOptions
 from windlass.worker.secrets import load_secrets
 
@@ -52,7 +53,9 @@ class Offers:
     secrets: Path | None = None
     cgroup: str = "auto"
 
-    def options(self, name: str, state: Path, code: str | None) -> WorkerOptions:
+    def options(
+        self, name: str, state: Path, code: str | None, environ: Mapping[str, str]
+    ) -> WorkerOptions:
         """Returns the worker's options; raises `InvalidInput`."""
         if self.slots is not None and self.slots < 1:
             raise InvalidInput("slots", "at least 1", self.slots)
@@ -71,7 +74,7 @@ class Offers:
             metadata=told,
             code=code,
             imports=tuple(self.modules or ()),
-            secrets=load_secrets(os.environ, self.secret or (), self.secrets),
+            secrets=load_secrets(environ, self.secret or (), self.secrets),
             cgroup=self.cgroup,
         )
 

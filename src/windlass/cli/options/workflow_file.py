@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.workflows.expansion import Expansion
 from windlass.workflows.files import STANDARD_INPUT
 from windlass.workflows.nodes import Misdescribed

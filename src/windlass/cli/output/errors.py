@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from windlass.cli.output.exit_codes import USAGE, exit_code
 from windlass.cli.output.text import RED, warn
-from windlass.domain.errors import Unreachable, WindlassError
-from windlass.domain.suggest import did_you_mean
+from windlass.domain.values.errors import Unreachable, WindlassError
+from windlass.domain.values.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from cyclopts import CycloptsError

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from windlass.domain.errors import InvalidInput, NotFound, Unreachable, WindlassError
+from windlass.domain.values.errors import InvalidInput, NotFound, Unreachable, WindlassError
 
 OK: Final = 0
 FAILED: Final = 1

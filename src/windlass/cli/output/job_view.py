@@ -7,9 +7,9 @@ import msgspec
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import BOLD, say
 from windlass.clock import RealClock
-from windlass.domain.explanation import Estimate
-from windlass.domain.moments import parse_moment
-from windlass.domain.quantities import format_duration, format_size
+from windlass.domain.explain.explanation import Estimate
+from windlass.domain.values.quantities import format_duration, format_size
+from windlass.domain.values.times import parse_moment
 from windlass.wire.jobs import Job, Priority, RunStatistics
 
 

@@ -7,8 +7,8 @@ from typing import Protocol
 import msgspec
 
 from windlass.engine.engine import Engine
-from windlass.engine.orphans import Swept, sweep_files
-from windlass.engine.retention import (
+from windlass.engine.files.orphaned_files import Swept, sweep_files
+from windlass.engine.history.retention import (
     Walk,
     lose_logs,
     remove_empty_workflows,
@@ -17,7 +17,7 @@ from windlass.engine.retention import (
     trim_reactions,
     trim_runs,
 )
-from windlass.engine.work import Work
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.blobs import Blobs
 
 SWEEP_MS = 3_600_000  # every file's name is read, so not in each round
@@ -26,10 +26,10 @@ SWEEP_MS = 3_600_000  # every file's name is read, so not in each round
 class Step(Protocol):
     """One transaction of a walk over many rows."""
 
-    def __call__(self, work: Work, after: int) -> Awaitable[Walk]: ...
+    def __call__(self, work: Work, after: int | None) -> Awaitable[Walk]: ...
 
 
-class Report(msgspec.Struct, frozen=True):
+class RetentionReport(msgspec.Struct, frozen=True):
     """What one round removed; `logs` were given up, `joined` lie in fewer segments now."""
 
     jobs: int
@@ -52,8 +52,8 @@ class RetentionLoop:
         self._swept_at = -SWEEP_MS
         self.interval_ms = engine.config.retention_interval_ms
 
-    async def run_once(self, now: int) -> Report:
-        """One round of many small transactions."""
+    async def run_once(self, now: int) -> RetentionReport:
+        """Runs one round of many small transactions."""
         logs = await self._walk(lose_logs)
         jobs = await self._walk(remove_jobs)
         await self._walk(remove_empty_workflows)
@@ -62,7 +62,7 @@ class RetentionLoop:
         runs = await self._repeat(trim_runs)
         reactions = await self._repeat(trim_reactions)
         self._engine.counters.ran(self.name, now)
-        return Report(jobs, events, logs, swept.removed, runs, reactions, swept.joined)
+        return RetentionReport(jobs, events, logs, swept.removed, runs, reactions, swept.joined)
 
     async def _repeat(self, step: Callable[[Work], Awaitable[int]]) -> int:
         done = 0
@@ -71,12 +71,13 @@ class RetentionLoop:
         return done
 
     async def _walk(self, step: Step) -> int:
-        done = after = 0
+        done = 0
+        after: int | None = None
         while True:
             walk = await self._engine.run(partial(step, after=after))
             done += walk.done
             after = walk.next
-            if not after:
+            if after is None:
                 return done
 
     async def _sweep(self, now: int) -> Swept:

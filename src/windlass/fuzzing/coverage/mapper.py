@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from windlass.domain.errors import InvalidInput, WindlassError
+from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.fuzzing.coverage.mapping import CoverageMap, Function
 from windlass.fuzzing.coverage.reports import llvm_names, reached_by_gcov, reached_by_llvm
 from windlass.fuzzing.processes import Bounds, run, tail

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 
 VERSION: Final = 1
 _TEMPLATE: Final = re.compile(r"<[^<>]*>")

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.fuzzing.coverage.mapping import Function
 
 

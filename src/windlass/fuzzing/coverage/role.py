@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput, WindlassError
-from windlass.domain.quantities import parse_duration_ms
+from windlass.domain.values.errors import InvalidInput, WindlassError
+from windlass.domain.values.quantities import parse_duration_ms
 from windlass.fuzzing.archives import unpack
 from windlass.fuzzing.board import Board
 from windlass.fuzzing.building import BuildFailed, Workshop

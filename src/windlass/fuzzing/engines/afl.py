@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.fuzzing.engines.engine import (
     Campaign,
     EngineFailed,

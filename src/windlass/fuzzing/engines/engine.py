@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput, WindlassError
+from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.fuzzing.processes import MIB
 from windlass.ports.clock import Chance, Clock
 

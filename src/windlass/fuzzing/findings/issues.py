@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput, NotFound
+from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.report import render
 from windlass.fuzzing.findings.shelf import Shelf

@@ -4,7 +4,7 @@ import re
 import shlex
 from pathlib import PurePosixPath
 
-from windlass.domain.moments import format_moment
+from windlass.domain.values.times import format_moment
 from windlass.fuzzing.findings.record import Finding
 
 SHORT = 12

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Final
 
-from windlass.domain.errors import InvalidInput, NotFound
+from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.fuzzing.board import Board
 from windlass.fuzzing.chain import Chain, Misshapen
 from windlass.fuzzing.findings.record import FINDING, Finding

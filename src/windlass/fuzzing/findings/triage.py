@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.errors import WindlassError
+from windlass.domain.values.errors import WindlassError
 from windlass.fuzzing.chain import Misshapen
 from windlass.fuzzing.engines.engine import Engine, Verdict
 from windlass.fuzzing.findings.judging import Judge, Reproduced, reproduce

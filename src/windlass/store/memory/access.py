@@ -1,6 +1,6 @@
 """Rows of `tokens` and `codes`."""
 
-from windlass.domain.access import Code, Token
+from windlass.domain.access.tokens import Code, Token
 from windlass.store.memory.tables import Tables
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from windlass.domain.files import ArtifactRow, Dynamic, LogRow, LogState, NameRow, Progress
+from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, LogState, NameRow, Progress
 from windlass.store.memory.tables import Tables
 
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from windlass.domain.events import Moves, expand
-from windlass.domain.records import (
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.events import Moves, expand
+from windlass.domain.rows.records import (
     Completed,
     Completion,
     Freed,
@@ -16,7 +17,6 @@ from windlass.domain.records import (
     Wait,
     Waited,
 )
-from windlass.domain.states import State
 from windlass.store.finishing import complete_tied
 from windlass.store.freeing import free
 from windlass.store.memory.jobs import MemoryJobs

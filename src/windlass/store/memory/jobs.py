@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from windlass.domain.records import (
+from windlass.domain.rows.records import (
     Attempt,
     Dependents,
     JobColumns,

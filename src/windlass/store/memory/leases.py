@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from windlass.domain.records import Grant, Granted, JobFacts, Lease
-from windlass.domain.states import State
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.records import Grant, Granted, JobFacts, Lease
 from windlass.ports.store import Stopped
 from windlass.store.memory.places import pick_ready
 from windlass.store.memory.tables import Tables

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from windlass.domain.records import LimitRow
+from windlass.domain.rows.records import LimitRow
 from windlass.store.memory.tables import Tables
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from windlass.domain.events import Event
+from windlass.domain.rows.events import Event
 from windlass.store.memory.tables import Tables
 
 

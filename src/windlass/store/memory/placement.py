@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from windlass.domain.job import PREEMPTIBLE
-from windlass.domain.records import RateRow, Reservation
-from windlass.domain.states import State
+from windlass.domain.job.job import PREEMPTIBLE
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.records import RateRow, Reservation
 from windlass.ports.store_placement import Load, Preemptible, RateKey
 from windlass.store.memory.tables import Tables
 

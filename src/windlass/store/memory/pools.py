@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from windlass.domain.events import EventKind
-from windlass.domain.pools import CostRow, Lifecycle, PoolRow, PoolWorkerRow
-from windlass.domain.states import ACTIVE
+from windlass.domain.lifecycle.states import ACTIVE
+from windlass.domain.pools.pools import CostRow, Lifecycle, PoolRow, PoolWorkerRow
+from windlass.domain.rows.events import EventKind
 from windlass.ports.store_pools import Load, Span, Spell, position_name
 from windlass.store.memory.tables import Tables
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from windlass.domain.baseline import BaselineKind, BaselineRow
-from windlass.domain.records import JobRecord
+from windlass.domain.rows.baseline import BaselineKind, BaselineRow
+from windlass.domain.rows.records import JobRecord
 from windlass.ports.store_retention import Ended
 from windlass.store.ended import judge_rows
 from windlass.store.memory.tables import Tables

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from windlass.domain.events import EventKind
-from windlass.domain.states import State
-from windlass.domain.statistics import StatisticsRow, Usage
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.events import EventKind
+from windlass.domain.rows.statistics import StatisticsRow, Usage
 from windlass.ports.store_statistics import Looked, Taken
 from windlass.store.memory.tables import Tables
 

@@ -7,7 +7,7 @@ simulator, where several engines work on the same data through a handle each.
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, TypeVar
 
-from windlass.domain.errors import StoreUnavailable
+from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.clock import Clock
 from windlass.ports.store import News, Snapshot, Tx
 from windlass.store.inline import drive

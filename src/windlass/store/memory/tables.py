@@ -1,11 +1,12 @@
 """All tables of the memory store, shared by every engine attached to it."""
 
-from windlass.domain.access import Code, Token
-from windlass.domain.baseline import BaselineRow
-from windlass.domain.events import Event
-from windlass.domain.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
-from windlass.domain.pools import CostRow, PoolRow, PoolWorkerRow
-from windlass.domain.records import (
+from windlass.domain.access.tokens import Code, Token
+from windlass.domain.matching.workers import PastMetadata
+from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
+from windlass.domain.rows.baseline import BaselineRow
+from windlass.domain.rows.events import Event
+from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
+from windlass.domain.rows.records import (
     Attempt,
     Cascade,
     Dependents,
@@ -24,9 +25,8 @@ from windlass.domain.records import (
     WorkflowAbout,
     WorkflowRow,
 )
-from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
-from windlass.domain.statistics import StatisticsRow, Usage
-from windlass.domain.workers import PastMetadata
+from windlass.domain.rows.statistics import StatisticsRow, Usage
+from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.store.memory.table import Journal, Order, SortedTable, Table
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice
 
-from windlass.domain.events import Event, EventKind
-from windlass.domain.files import ArtifactRow, Dynamic, LogRow, Progress
-from windlass.domain.records import Attempt, JobRecord, Lease, RateRow, ShapeRow, Worker
-from windlass.domain.views import FleetRow
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
+from windlass.domain.rows.records import Attempt, JobRecord, Lease, RateRow, ShapeRow, Worker
+from windlass.domain.rows.views import FleetRow
 from windlass.store.candidates import (
     BAD_CODES,
     BLOCKED,

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from windlass.domain.records import Worker
-from windlass.domain.workers import KEPT_METADATA, PastMetadata
+from windlass.domain.matching.workers import KEPT_METADATA, PastMetadata
+from windlass.domain.rows.records import Worker
 from windlass.store.memory.tables import Tables
 
 

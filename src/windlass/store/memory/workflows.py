@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from windlass.domain.job import ALLOW_FAILURE
-from windlass.domain.records import Cascade, JobFacts, WorkflowAbout, WorkflowRow
-from windlass.domain.states import State
-from windlass.domain.workflow import COUNTS, ENDED, FORGIVEN
+from windlass.domain.job.job import ALLOW_FAILURE
+from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.workflow_state import COUNTS, ENDED, FORGIVEN
+from windlass.domain.rows.records import Cascade, JobFacts, WorkflowAbout, WorkflowRow
 from windlass.store.memory.tables import Tables
 
 BLOCKED = State.BLOCKED.code

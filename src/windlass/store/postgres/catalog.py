@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from windlass.domain.records import QueueRow, ShapeRow
+from windlass.domain.rows.records import QueueRow, ShapeRow
 from windlass.store.postgres.session import Session
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from windlass.domain.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
+from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
 from windlass.store.postgres.columns import ascending, integers
 from windlass.store.postgres.session import Session
 

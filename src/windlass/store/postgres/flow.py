@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from windlass.domain.events import Moves
-from windlass.domain.records import Completed, Completion, Freed, JobColumns, Waited
+from windlass.domain.rows.events import Moves
+from windlass.domain.rows.records import Completed, Completion, Freed, JobColumns, Waited
 from windlass.store.freeing import free
 from windlass.store.postgres.columns import integers, spread
 from windlass.store.postgres.places import TICKET, PostgresPlaces

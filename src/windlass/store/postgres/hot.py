@@ -10,8 +10,8 @@ from typing import Any
 
 import asyncpg
 
-from windlass.domain.errors import StoreUnavailable
-from windlass.domain.records import Completion, Granted
+from windlass.domain.rows.records import Completion, Granted
+from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.store_hot import (
     Arrival,
     HotRules,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from windlass.domain.records import Attempt, JobColumns, JobEnd, JobFacts, JobTry, KeyRow
+from windlass.domain.rows.records import Attempt, JobColumns, JobEnd, JobFacts, JobTry, KeyRow
 from windlass.store.postgres import dependents
 from windlass.store.postgres.columns import ascending, integers, spread
 from windlass.store.postgres.session import Rows, Session

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from windlass.domain.records import Grant, Granted, Lease
+from windlass.domain.rows.records import Grant, Granted, Lease
 from windlass.ports.store import Stopped
 from windlass.store.postgres.columns import ascending, integers, spread
 from windlass.store.postgres.session import Rows, Session

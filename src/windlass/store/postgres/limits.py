@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from windlass.domain.records import LimitRow
+from windlass.domain.rows.records import LimitRow
 from windlass.store.postgres.columns import ascending, integers
 from windlass.store.postgres.session import Session
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import asyncpg
 
-from windlass.domain.errors import Conflict
+from windlass.domain.values.errors import Conflict
 from windlass.store.postgres.session import QUERIES
 from windlass.store.sql import read_sql
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from windlass.domain.records import RateRow, Reservation
+from windlass.domain.rows.records import RateRow, Reservation
 from windlass.ports.store_placement import Load, Preemptible, RateKey
 from windlass.store.postgres.columns import ascending, integers
 from windlass.store.postgres.session import Session

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from windlass.domain.records import Due, JobFacts, Ticket, Wait
+from windlass.domain.rows.records import Due, JobFacts, Ticket, Wait
 from windlass.ports.store import Head, Probe
 from windlass.store.postgres.columns import ascending, integers, spread
 from windlass.store.postgres.session import Rows, Session

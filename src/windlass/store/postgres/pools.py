@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from windlass.domain.pools import CostRow, PoolRow, PoolWorkerRow
+from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
 from windlass.ports.store_pools import Load, Span, Spell, position_name
 from windlass.store.postgres.columns import ascending, integers
 from windlass.store.postgres.session import Session

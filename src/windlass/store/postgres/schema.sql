@@ -239,7 +239,7 @@ CREATE TABLE counters (
     PRIMARY KEY (server, slot, name)
 ) WITH (fillfactor = 50);
 
--- Kind 1 is a transition of a job: "from" × 16 + "to" must be a pair of domain/states.py.
+-- Kind 1 is a transition of a job: "from" × 16 + "to" must be a pair of domain/lifecycle/states.py.
 CREATE TABLE events (
     seq bigint PRIMARY KEY DEFAULT nextval('event_numbers'),
     at bigint NOT NULL,

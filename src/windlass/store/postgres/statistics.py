@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from windlass.domain.statistics import StatisticsRow, Usage
+from windlass.domain.rows.statistics import StatisticsRow, Usage
 from windlass.ports.store_statistics import Looked, Taken
 from windlass.store.postgres.columns import ascending, integers
 from windlass.store.postgres.session import Session

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable
 from typing import Self, TypeVar
 
-from windlass.domain.errors import StoreUnavailable
-from windlass.domain.events import Event
+from windlass.domain.rows.events import Event
+from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.store import News, Snapshot, Tx
 from windlass.store.postgres import migrate
 from windlass.store.postgres.failures import describe, is_unavailable

@@ -8,7 +8,7 @@ still fill it has filled it by then.
 
 from collections.abc import Awaitable, Callable
 
-from windlass.domain.events import Event
+from windlass.domain.rows.events import Event
 
 Read = Callable[[int, int], Awaitable[list[Event]]]
 Writers = Callable[[], Awaitable[set[str]]]

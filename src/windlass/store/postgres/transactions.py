@@ -7,7 +7,7 @@ to COMMIT is lost, the database is asked what became of it; the outcome is never
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
-from windlass.domain.errors import StoreUnavailable
+from windlass.domain.values.errors import StoreUnavailable
 from windlass.store.postgres.access import PostgresAccess
 from windlass.store.postgres.catalog import PostgresCatalog
 from windlass.store.postgres.failures import RETRY, describe, is_lost, is_unavailable

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from windlass.domain.events import Event
-from windlass.domain.files import ArtifactRow, Dynamic, LogRow, Progress
-from windlass.domain.records import (
+from windlass.domain.rows.events import Event
+from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
+from windlass.domain.rows.records import (
     Attempt,
     JobFacts,
     JobRecord,
@@ -14,7 +14,7 @@ from windlass.domain.records import (
     ShapeRow,
     Worker,
 )
-from windlass.domain.views import FleetRow
+from windlass.domain.rows.views import FleetRow
 from windlass.store.candidates import Candidate, Source, Standing
 from windlass.store.listing import Views
 from windlass.store.postgres.columns import ascending

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from windlass.domain.records import Cascade, JobFacts, WorkflowAbout, WorkflowRow
-from windlass.domain.states import STATE_BY_CODE
-from windlass.domain.workflow import COUNTS, FORGIVEN
+from windlass.domain.lifecycle.states import STATE_BY_CODE
+from windlass.domain.lifecycle.workflow_state import COUNTS, FORGIVEN
+from windlass.domain.rows.records import Cascade, JobFacts, WorkflowAbout, WorkflowRow
 from windlass.store.postgres.columns import ascending, integers
 from windlass.store.postgres.session import Rows, Session
 

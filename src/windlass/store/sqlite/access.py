@@ -2,7 +2,7 @@
 
 import apsw
 
-from windlass.domain.access import Code, Token
+from windlass.domain.access.tokens import Code, Token
 from windlass.store.sqlite.rows import as_token, token_row
 from windlass.store.sqlite.sequences import Sequences
 from windlass.store.sqlite.statements import QUERIES

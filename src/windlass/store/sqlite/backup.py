@@ -5,7 +5,7 @@ from pathlib import Path
 
 import apsw
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.store.sqlite.connection import open_reader
 from windlass.store.sqlite.faults import as_unavailable
 

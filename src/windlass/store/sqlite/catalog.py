@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import apsw
 
-from windlass.domain.records import QueueRow, ShapeRow
+from windlass.domain.rows.records import QueueRow, ShapeRow
 from windlass.store.sqlite.rows import Row, as_queue, as_shape
 from windlass.store.sqlite.sequences import Sequences
 from windlass.store.sqlite.statements import QUERIES

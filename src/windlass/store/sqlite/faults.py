@@ -4,7 +4,7 @@ from pathlib import Path
 
 import apsw
 
-from windlass.domain.errors import StoreUnavailable
+from windlass.domain.values.errors import StoreUnavailable
 
 _DAMAGED = (apsw.CorruptError, apsw.NotADBError)
 _UNAVAILABLE = (

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import apsw
 
-from windlass.domain.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
+from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
 from windlass.store.sqlite.bulk import BulkInsert
 from windlass.store.sqlite.rows import (
     as_artifact,

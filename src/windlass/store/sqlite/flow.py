@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import apsw
 
-from windlass.domain.events import EventKind, Moves, expand
-from windlass.domain.records import Completed, Completion, Freed, JobColumns, Waited
-from windlass.domain.states import State
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.events import EventKind, Moves, expand
+from windlass.domain.rows.records import Completed, Completion, Freed, JobColumns, Waited
 from windlass.store.sqlite.bulk import BulkInsert
 from windlass.store.sqlite.places import SqlitePlaces
 from windlass.store.sqlite.rows import COUNT_BITS, Row, as_ticket, as_waited, counted, integers

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from windlass.domain.errors import StoreUnavailable
+from windlass.domain.values.errors import StoreUnavailable
 from windlass.store.sqlite.faults import refusal
 
 SERVER = "server"

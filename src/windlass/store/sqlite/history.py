@@ -14,8 +14,8 @@ from itertools import pairwise
 
 import apsw
 
-from windlass.domain.events import Event, EventKind
-from windlass.domain.states import State
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.events import Event, EventKind
 from windlass.store.sqlite.rows import Row, as_event
 from windlass.store.sqlite.statements import QUERIES
 

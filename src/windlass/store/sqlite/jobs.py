@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import apsw
 
-from windlass.domain.records import Attempt, JobColumns, JobEnd, JobFacts, JobTry, KeyRow
+from windlass.domain.rows.records import Attempt, JobColumns, JobEnd, JobFacts, JobTry, KeyRow
 from windlass.store.sqlite.bulk import BulkInsert
 from windlass.store.sqlite.rows import Row, as_attempt, as_facts, as_key, integers, pack, unpack
 from windlass.store.sqlite.sequences import Sequences

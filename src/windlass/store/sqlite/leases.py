@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import apsw
 
-from windlass.domain.records import Grant, Granted, Lease
-from windlass.domain.states import State
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.records import Grant, Granted, Lease
 from windlass.ports.store import Stopped
 from windlass.store.sqlite.bulk import BulkInsert
 from windlass.store.sqlite.places import SqlitePlaces

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import apsw
 
-from windlass.domain.records import LimitRow
+from windlass.domain.rows.records import LimitRow
 from windlass.store.sqlite.rows import Row, as_limit, integers
 from windlass.store.sqlite.sequences import Sequences
 from windlass.store.sqlite.statements import QUERIES

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import apsw
 
-from windlass.domain.events import Event
+from windlass.domain.rows.events import Event
 from windlass.store.sqlite.bulk import BulkInsert
 from windlass.store.sqlite.history import events_of_job
 from windlass.store.sqlite.rows import Row, as_event

@@ -7,7 +7,7 @@ the server could not start again until that client's program ends.
 from pathlib import Path
 from typing import Final
 
-from windlass.domain.errors import StoreUnavailable
+from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.clock import Clock
 from windlass.store.sqlite.channel import ask_for_file
 from windlass.store.sqlite.guard import STAND_IN, holding

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import apsw
 
-from windlass.domain.records import RateRow, Reservation
+from windlass.domain.rows.records import RateRow, Reservation
 from windlass.ports.store_placement import Load, Preemptible, RateKey
 from windlass.store.sqlite.rows import (
     Row,

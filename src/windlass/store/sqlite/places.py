@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import apsw
 
-from windlass.domain.records import Due, JobFacts, Ticket, Wait
+from windlass.domain.rows.records import Due, JobFacts, Ticket, Wait
 from windlass.ports.store import Head, Probe
 from windlass.store.sqlite.bulk import BulkInsert
 from windlass.store.sqlite.rows import (

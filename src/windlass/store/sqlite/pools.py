@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import apsw
 
-from windlass.domain.pools import CostRow, PoolRow, PoolWorkerRow
+from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
 from windlass.ports.store_pools import Load, Span, Spell, position_name
 from windlass.store.sqlite.rows import as_cost, as_pool, as_pool_worker, integers
 from windlass.store.sqlite.sequences import Sequences

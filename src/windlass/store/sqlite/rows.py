@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 import apsw
 import msgspec
 
-from windlass.domain.access import Code, Token
-from windlass.domain.baseline import BaselineRow
-from windlass.domain.events import Event
-from windlass.domain.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
-from windlass.domain.pools import CostRow, PoolRow, PoolWorkerRow
-from windlass.domain.records import (
+from windlass.domain.access.tokens import Code, Token
+from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
+from windlass.domain.rows.baseline import BaselineRow
+from windlass.domain.rows.events import Event
+from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
+from windlass.domain.rows.records import (
     Attempt,
     Cascade,
     Due,
@@ -34,7 +34,7 @@ from windlass.domain.records import (
     WorkflowAbout,
     WorkflowRow,
 )
-from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
+from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.ports.store import Head, Stopped
 from windlass.ports.store_placement import Load, Preemptible
 

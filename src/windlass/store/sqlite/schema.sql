@@ -1,7 +1,7 @@
 -- The whole schema as a new file gets it. A test proves that the migrations lead to the
 -- same one, so a change is made here and in a new migration.
 --
--- Times are milliseconds; 0 stands for none. State codes are those of domain/states.py.
+-- Times are milliseconds; 0 stands for none. State codes are those of domain/lifecycle/states.py.
 
 CREATE TABLE sequences (
     name TEXT PRIMARY KEY,

@@ -5,8 +5,8 @@ from typing import TypeVar
 
 import apsw
 
-from windlass.domain.statistics import StatisticsRow, Usage
-from windlass.domain.workers import PastMetadata
+from windlass.domain.matching.workers import PastMetadata
+from windlass.domain.rows.statistics import StatisticsRow, Usage
 from windlass.ports.store import Snapshot
 from windlass.store.sqlite.rows import (
     Row,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import apsw
 
-from windlass.domain.statistics import StatisticsRow, Usage
+from windlass.domain.rows.statistics import StatisticsRow, Usage
 from windlass.ports.store_statistics import Looked, Taken
 from windlass.store.sqlite.rows import integers
 from windlass.store.sqlite.statements import QUERIES

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import apsw
 
-from windlass.domain.errors import StoreUnavailable
+from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.clock import Clock
 from windlass.ports.store import News, Snapshot, Tx
 from windlass.store.inline import drive

@@ -5,10 +5,10 @@ from typing import Any
 
 import apsw
 
-from windlass.domain.events import Event
-from windlass.domain.files import ArtifactRow, Dynamic, LogRow, Progress
-from windlass.domain.records import Attempt, JobRecord, Lease, RateRow, ShapeRow, Worker
-from windlass.domain.views import FleetRow
+from windlass.domain.rows.events import Event
+from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
+from windlass.domain.rows.records import Attempt, JobRecord, Lease, RateRow, ShapeRow, Worker
+from windlass.domain.rows.views import FleetRow
 from windlass.store.candidates import Candidate, Source, Standing
 from windlass.store.listing import Views
 from windlass.store.sqlite.files import SqliteFiles

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import apsw
 
-from windlass.domain.records import Worker
-from windlass.domain.workers import KEPT_METADATA, PastMetadata
+from windlass.domain.matching.workers import KEPT_METADATA, PastMetadata
+from windlass.domain.rows.records import Worker
 from windlass.store.sqlite.rows import as_worker, integers
 from windlass.store.sqlite.sequences import Sequences
 from windlass.store.sqlite.statements import QUERIES

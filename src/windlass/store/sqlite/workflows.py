@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import apsw
 
-from windlass.domain.records import Cascade, JobFacts, WorkflowAbout, WorkflowRow
-from windlass.domain.workflow import COUNTS, FORGIVEN
+from windlass.domain.lifecycle.workflow_state import COUNTS, FORGIVEN
+from windlass.domain.rows.records import Cascade, JobFacts, WorkflowAbout, WorkflowRow
 from windlass.store.sqlite.bulk import BulkInsert
 from windlass.store.sqlite.rows import (
     Row,

@@ -4,7 +4,7 @@ import pytest
 
 from tests.cli.program import Program
 from windlass.cli.commands.jobs.job_array import array_of
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.wire.jobs import JobRequest
 
 

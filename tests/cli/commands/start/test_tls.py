@@ -10,7 +10,7 @@ import trustme
 
 import windlass
 from tests.cli.program import Program
-from windlass.domain.errors import Unreachable
+from windlass.domain.values.errors import Unreachable
 
 
 class Secured(NamedTuple):

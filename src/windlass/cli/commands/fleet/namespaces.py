@@ -8,7 +8,7 @@ from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Json
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_change, print_json
-from windlass.wire.workers import Changed, NamespaceList, WeightRequest
+from windlass.wire.workers import Changed, NamespaceWeights, WeightRequest
 
 Namespace = Annotated[str, Parameter(help="The namespace's name.")]
 
@@ -19,7 +19,7 @@ namespaces = App(name="namespaces", help="Show and set the fair shares of namesp
 @namespaces.default
 def list_namespaces(*, at: Connection = HERE, json: Json = False) -> None:
     """List namespaces with a weight; all others have weight 1."""
-    found = at.call("GET", "/api/v1/namespaces/weights", NamespaceList).namespaces
+    found = at.call("GET", "/api/v1/namespaces/weights", NamespaceWeights).namespaces
     if json:
         print_json(found)
         return

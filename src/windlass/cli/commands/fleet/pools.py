@@ -10,8 +10,8 @@ from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Json, Many
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import BOLD, DIM, print_change, print_json, say
-from windlass.domain.errors import InvalidInput
-from windlass.domain.pools import shown_duration
+from windlass.domain.pools.pools import shown_duration
+from windlass.domain.values.errors import InvalidInput
 from windlass.wire.pools import Plan, PlanTarget, PoolInfo, PoolPlan
 from windlass.wire.workers import Changed
 

@@ -8,7 +8,7 @@ from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Json
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_change, print_json
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.wire.workers import Changed, QueueInfo, QueueLimitsRequest, QueueList
 
 Queue = Annotated[str, Parameter(help="The queue's name.")]

@@ -9,8 +9,8 @@ from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Flag, Json
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import BOLD, print_change, print_json, say
-from windlass.domain.errors import InvalidInput, NotFound
-from windlass.domain.suggest import did_you_mean
+from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.suggest import did_you_mean
 from windlass.wire.access import CodeCreated, CodeRequest
 from windlass.wire.workers import Changed, WorkerInfo, WorkerList
 

@@ -11,7 +11,7 @@ from windlass.cli.options.flags import Flag, JobId, Json
 from windlass.cli.options.selection import ANY, Selection
 from windlass.cli.output.exit_codes import FAILED, NOT_FOUND
 from windlass.cli.output.text import DIM, print_change, print_json, say
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.wire.bulk import Action, BulkReply
 from windlass.wire.jobs import PriorityReply, PriorityRequest, UnblockRequest
 from windlass.wire.workers import Changed

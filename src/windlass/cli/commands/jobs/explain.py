@@ -9,8 +9,8 @@ from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import JobId, Json
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import BOLD, print_json, say
-from windlass.domain.explanation import Explanation, WorkerExplanation
-from windlass.domain.quantities import format_duration
+from windlass.domain.explain.explanation import Explanation, WorkerExplanation
+from windlass.domain.values.quantities import format_duration
 
 WORKER: Final = "worker:"
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from windlass.cli.options.connection import Connection
 from windlass.cli.output.text import print_json, say
 from windlass.client.own_agent import OwnAgent, own_agent
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.wire.jobs import JobRequest
 
 

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.wire.jobs import JobRequest
 
 MOST: Final = 100_000

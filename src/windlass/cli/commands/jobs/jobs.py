@@ -140,7 +140,7 @@ def artifacts(
     output
         Where to save it. Default: a file with the artifact's name in the current directory.
     """
-    from windlass.domain.quantities import format_size
+    from windlass.domain.values.quantities import format_size
     from windlass.wire.files import ArtifactList
 
     if name is None:

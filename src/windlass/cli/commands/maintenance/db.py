@@ -14,9 +14,9 @@ from windlass.cli.options.flags import Json
 from windlass.cli.output.text import print_json, say
 from windlass.client.settings import data_directory
 from windlass.domain.config import Config
-from windlass.domain.errors import InvalidInput
-from windlass.domain.moments import format_moment
-from windlass.domain.quantities import format_size
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import format_size
+from windlass.domain.values.times import format_moment
 
 Store = Annotated[
     str | None,
@@ -35,7 +35,7 @@ database = App(name="db", help="Upgrade, back up and restore the database.")
 @database.command
 def upgrade(*, store: Store = None, data: Data = None, json: Json = False) -> None:
     """Upgrade the database schema; servers on SQLite do so when they start."""
-    from windlass.wiring import upgrade_store
+    from windlass.wiring.stores import upgrade_store
 
     asyncio.run(upgrade_store(_url(store, data)))
     if json:
@@ -53,7 +53,7 @@ def backup(file: Path, /, *, data: Data = None, json: Json = False) -> None:
     file
         The new file to write the copy to.
     """
-    from windlass.wiring import back_up
+    from windlass.store.sqlite.backup import back_up
 
     url = _url(None, data)
     back_up(Path(urlsplit(url).path), file)
@@ -76,7 +76,7 @@ def restored(
     Workers know of jobs that the backup does not. In the new epoch they stop those jobs, and the
     server refuses reports about them. No job starts until then.
     """
-    from windlass.wiring import begin_epoch_of
+    from windlass.wiring.stores import begin_epoch_of
 
     url = _url(store, data)
     check_exists(url)

@@ -17,8 +17,8 @@ from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json
 from windlass.client.settings import data_directory
-from windlass.domain.errors import WindlassError
-from windlass.domain.quantities import format_size
+from windlass.domain.values.errors import WindlassError
+from windlass.domain.values.quantities import format_size
 from windlass.wire.workers import WorkerList
 
 OLDEST_PYTHON: Final = (3, 11)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from windlass.client.settings import announce, retract
-from windlass.domain.errors import InvalidInput
-from windlass.wiring import make_private
+from windlass.domain.values.errors import InvalidInput
+from windlass.wiring.stores import make_private
 
 
 def prepare_data(directory: Path) -> None:

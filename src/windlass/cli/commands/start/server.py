@@ -14,13 +14,16 @@ from windlass.cli.commands.start.local_server import (
     stop_on_signals,
 )
 from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, settings_of
+from windlass.cli.options.flags import Many
 from windlass.cli.options.worker import Imports
 from windlass.cli.output.text import BOLD_GREEN, say
 from windlass.client.settings import DEFAULT_PORT, data_directory
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.server.app import create_app
 from windlass.server.serve import Listen, Serving, address_of, bind, is_loopback, parse_listen
-from windlass.wiring import ServerOptions, ensure_admin_token, running_services
+from windlass.wiring.server import ensure_admin_token, running_services
+from windlass.wiring.works import ServerOptions
+from windlass.worker.processes import become_private
 
 
 def server(
@@ -31,6 +34,7 @@ def server(
     data: Path | None = None,
     tls_cert: Path | None = None,
     tls_key: Path | None = None,
+    allowed_host: Many = None,
     modules: Imports = None,
     config: ConfigFile = None,
     core: CoreFlags = NO_FLAGS,
@@ -52,9 +56,12 @@ def server(
         The certificate (PEM, with its chain) for https; needs --tls-key.
     tls_key
         The key (PEM) of --tls-cert.
+    allowed_host
+        A name under which a proxy reaches a server on loopback. Repeatable.
     modules
         A module with tasks whose arguments the server checks on submission. Repeatable.
     """
+    become_private()
     settings = settings_of(core, config)
     host, port = parse_listen(listen)
     _check_certificate(tls_cert, tls_key)
@@ -62,7 +69,7 @@ def server(
     directory = data_directory(data)
     imports = tuple(modules or ())
     options = ServerOptions(store, blobs, settings.config, imports, data=directory)
-    uvloop.run(_serve(directory, options, where))
+    uvloop.run(_serve(directory, options, where, tuple(allowed_host or ())))
 
 
 def _check_certificate(certificate: Path | None, key: Path | None) -> None:
@@ -85,7 +92,9 @@ def _check_certificate(certificate: Path | None, key: Path | None) -> None:
         raise InvalidInput("tls_cert", expected, f"something else in {certificate}") from None
 
 
-async def _serve(directory: Path, options: ServerOptions, listen: Listen) -> None:
+async def _serve(
+    directory: Path, options: ServerOptions, listen: Listen, names: tuple[str, ...]
+) -> None:
     stop = stop_on_signals()
     bound = bind(listen)
     address = address_of(listen, bound)
@@ -100,8 +109,9 @@ async def _serve(directory: Path, options: ServerOptions, listen: Listen) -> Non
                 "a loopback address until there is a token (start on 127.0.0.1 once)",
                 listen.host,
             )
-        serving = Serving(create_app(services), listen, bound)
+        hosts = names if is_loopback(listen.host) else None
+        serving = Serving(create_app(services, hosts), listen, bound)
         with announced(directory, local_address(address)):
             say(f"windlass server at {address}", BOLD_GREEN)
             sys.stdout.flush()
-            await serving.until_stopped(stop, services.engine.wakeups.wake_all)
+            await serving.until_stopped(stop, services.engine.waiting_syncs.wake_all)

@@ -6,7 +6,7 @@ from pathlib import Path
 import uvloop
 from msgspec.structs import replace
 
-from windlass.cli.commands.start.hide_dsn import hide_dsn
+from windlass.cli.commands.start.hide_dsn import CODE, KEEPS_NO_TOKEN, TOKEN, hide_dsn, take_secrets
 from windlass.cli.options.configuration import OPTIONS
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, given, settings_of
@@ -14,11 +14,13 @@ from windlass.cli.options.worker import NOTHING, Code, Offers
 from windlass.cli.output.errors import explain_untrusted
 from windlass.client.settings import data_directory
 from windlass.client.transport import Transport
-from windlass.domain.errors import InvalidInput, WindlassError
-from windlass.domain.job import check_name
+from windlass.domain.job.job import check_name
+from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.wire.system import Health
-from windlass.wiring import ServerOptions, direct_agent, http_agent, running_beside
+from windlass.wiring.agents import direct_agent, http_agent
+from windlass.wiring.works import ServerOptions, running_beside
 from windlass.worker.options import WorkerOptions
+from windlass.worker.processes import become_private
 
 
 def worker(
@@ -52,14 +54,19 @@ def worker(
     named = name or os.uname().nodename
     check_name("name", named)
     place = state or data_directory(at.data) / "workers" / named
-    options = offers.options(named, place, code)
     if store is None:
         _refuse_core(config, core)
-        uvloop.run(_work(at, options))
     elif blobs is None:
         raise InvalidInput("blobs", "given together with --store", "nothing")
+    held = take_secrets()
+    address = None if store is None else hide_dsn(store)
+    become_private()
+    options = offers.options(named, place, code or held.get(CODE), {**os.environ, **held})
+    options = replace(options, keeps_token=KEEPS_NO_TOKEN not in held)
+    if address is None or blobs is None:
+        uvloop.run(_work(at, options, held.get(TOKEN)))
     else:
-        uvloop.run(_work_beside(hide_dsn(store), blobs, options, config, core))
+        uvloop.run(_work_beside(address, blobs, options, config, core))
 
 
 def _refuse_core(config: Path | None, core: CoreFlags) -> None:
@@ -70,8 +77,8 @@ def _refuse_core(config: Path | None, core: CoreFlags) -> None:
         raise InvalidInput(flags[0], expected, "no --store")
 
 
-async def _work(at: Connection, options: WorkerOptions) -> None:
-    transport = at.transport()
+async def _work(at: Connection, options: WorkerOptions, token: str | None) -> None:
+    transport = at.transport(token)
     try:
         await _check_trust(transport)
         agent = http_agent(transport, options)

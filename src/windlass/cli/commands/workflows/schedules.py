@@ -13,7 +13,7 @@ from windlass.cli.options.names import Namespace, ScheduleName
 from windlass.cli.options.workflow_file import Params, parameters_of
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import BOLD, print_change, print_json, say
-from windlass.domain.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput
 from windlass.wire.jobs import JobRequest
 from windlass.wire.schedules import (
     Schedule,

@@ -12,9 +12,8 @@ from windlass.cli.options.workflow_file import Params, parameters_of
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say
 from windlass.cli.output.workflow_view import jobs_of, print_workflow, progress_of, remark_on
-from windlass.domain.errors import InvalidInput
-from windlass.wire.reactions import ReactionList
-from windlass.wire.schedules import StartRequest
+from windlass.domain.values.errors import InvalidInput
+from windlass.wire.schedules import ReactionList, StartRequest
 from windlass.wire.workflows import (
     CanceledWorkflow,
     CancelWorkflow,

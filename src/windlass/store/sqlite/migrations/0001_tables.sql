@@ -1,5 +1,5 @@
 -- The tables. Columns that are bound together stand in the order of the records of
--- domain/records.py. What ends with a job stands in `outcomes`, which is only appended
+-- domain/rows/records.py. What ends with a job stands in `outcomes`, which is only appended
 -- to: rows of `jobs` that grow would split their pages.
 
 CREATE TABLE sequences (

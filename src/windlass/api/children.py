@@ -1,0 +1,33 @@
+"""What a running job asks for through its worker: jobs in its own workflow."""
+
+import msgspec
+
+from windlass.api.parse import in_words_of_wire, job_spec
+from windlass.domain.access.roles import Identity, Role
+from windlass.domain.values.errors import InvalidInput
+from windlass.engine.engine import Engine
+from windlass.ports.gateway import Holder
+from windlass.wire.jobs import SubmitReply, SubmitRequest
+
+
+class Children:
+    """Turns requests of jobs into submissions, with the rights of their own namespace."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def submit(self, holder: Holder, request: SubmitRequest) -> SubmitReply:
+        """Submit children of the job that the holder runs."""
+        if request.workflow is not None:
+            raise InvalidInput("workflow", "unset: children join that of their parent", "one")
+        if request.key is None:
+            raise InvalidInput("key", "given", "nothing")
+        namespace = await self._engine.jobs.namespace_of(holder.job)
+        who = Identity(0, f"job {holder.job}", Role.SUBMITTER, (namespace,))
+        jobs = [msgspec.structs.replace(job, parent=None, workflow=None) for job in request.jobs]
+        specs = [job_spec(job, who, f"jobs[{n}]") for n, job in enumerate(jobs)]
+        try:
+            done = await self._engine.jobs.submit_children(holder, specs, request.key)
+        except InvalidInput as error:
+            raise in_words_of_wire(error) from None
+        return SubmitReply(list(done.ids), list(done.applied), done.workflow or None)

@@ -1,0 +1,58 @@
+"""Secrets that jobs name and workers hold: who may have which, never what they are.
+
+A worker tells which secrets it has and for which namespaces. A job that names some only
+matches workers that have them for its own namespace. The values stay with the workers.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from windlass.domain.values.errors import InvalidInput
+
+EVERYONE: Final = "*"  # in the place of a namespace: all of them
+MOST: Final = 100
+OWN_START: Final = "WINDLASS_"  # of variables that only the worker sets
+
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+_DIVIDERS: Final = re.compile(r"[\[\],*]")
+_EXPECTED: Final = (
+    f"a name of letters, digits and _, at most 100, that does not start with {OWN_START}"
+)
+
+
+def check_secret_name(name: object, field: str) -> None:
+    """Refuses what cannot be the name of a secret, which is also that of a variable."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name.startswith(OWN_START):
+        raise InvalidInput(field, _EXPECTED, name)
+
+
+def check_secret_namespace(namespace: str, field: str) -> None:
+    """Refuses a namespace that a clause would read as several, or as all."""
+    if not namespace or namespace != namespace.strip() or _DIVIDERS.search(namespace):
+        raise InvalidInput(field, "a namespace without [ ] , and *, to have secrets", namespace)
+
+
+def metadata_key(name: str) -> str:
+    """Returns the key under which a worker names the namespaces that may have a secret."""
+    return f"secret:{name}"
+
+
+def secret_clauses(names: Sequence[str], namespace: str, field: str) -> list[str]:
+    """Returns what a worker must have for a job of this namespace that names these secrets."""
+    if not names:
+        return []
+    if len(names) > MOST:
+        raise InvalidInput(f"{field}.secrets", f"at most {MOST}", len(names))
+    for number, name in enumerate(names):
+        check_secret_name(name, f"{field}.secrets[{number}]")
+    check_secret_namespace(namespace, f"{field}.namespace")
+    return [f"{metadata_key(name)} in {EVERYONE},{namespace}" for name in names]
+
+
+def advertise(held: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Returns the metadata of a worker that holds secrets, given as (namespace, name)."""
+    told: dict[str, list[str]] = {}
+    for namespace, name in sorted(held):
+        told.setdefault(metadata_key(name), []).append(namespace)
+    return told

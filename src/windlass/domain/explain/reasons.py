@@ -1,0 +1,166 @@
+"""Why a worker does not take a job: what stands between the two, gathered and grouped.
+
+The clauses come from the very functions that claims filter by (`shapes.py`,
+`claim_planning.py` and `workers.py` in `domain/matching`); this file only puts them into words.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from windlass.domain.explain.explanation import WorkerEntry
+from windlass.domain.matching.matching import ALLOWLIST, DENYLIST, Mismatch
+from windlass.domain.matching.resources import resource_key
+from windlass.domain.matching.shapes import NAMESPACES, Shape, shape_mismatches
+from windlass.domain.matching.workers import WorkerStatus, may_claim
+from windlass.domain.values.quantities import format_duration
+
+MOST_GROUPS: Final = 50  # beyond that, those with the same clause are one group
+NAMED: Final = 3  # members of a group that are called by their names
+
+
+class Obstacle(NamedTuple):
+    """One thing that keeps a worker from a job. `key` is the metadata it is about, if any."""
+
+    kind: str  # clause, status, excluded, slots, resources, apart, reserved, per_worker
+    clause: str
+    needs: str
+    has: str
+    key: str = ""
+
+    @property
+    def text(self) -> str:
+        return f"needs {self.needs}, has {self.has}"
+
+
+Obstacles = tuple[Obstacle, ...]
+
+
+class Group(NamedTuple):
+    """Workers that the same keeps from the job; if nothing does, they may have it now.
+
+    `status` and `metadata` are those of the first of them.
+    """
+
+    obstacles: Obstacles
+    status: int
+    metadata: Mapping[str, Any]
+    ids: list[int]
+    names: list[str]
+
+    @property
+    def capable(self) -> bool:
+        """Whether their metadata meets every clause, whatever else stands in the way."""
+        return not any(found.kind == "clause" for found in self.obstacles)
+
+    @property
+    def away(self) -> bool:
+        """Whether their status keeps them from taking any job."""
+        return any(found.kind == "status" for found in self.obstacles)
+
+
+class Matcher:
+    """Clauses of one shape against many workers.
+
+    Workers differ in much that the shape does not ask for, such as their host's name, so
+    results are kept by what it does ask for.
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        self._shape = shape
+        asked = {clause.key for clause in shape.requires}
+        asked |= {resource_key(name) for name, _ in shape.resources}
+        self._keys = (NAMESPACES, DENYLIST, ALLOWLIST, *sorted(asked))
+        self._known: dict[object, Obstacles] = {}
+
+    def obstacles(self, metadata: Mapping[str, Any]) -> Obstacles:
+        """Returns the clauses that this metadata does not meet."""
+        asked = tuple(map(metadata.get, self._keys))
+        # With their types: 1 is equal to True, and means something else.
+        seen: object = asked, tuple(map(type, asked))
+        try:
+            known = self._known.get(seen)
+        except TypeError:  # A list cannot be looked up.
+            seen = repr(asked)
+            known = self._known.get(seen)
+        if known is None:
+            found = shape_mismatches(self._shape, metadata)
+            known = self._known[seen] = tuple(
+                Obstacle("clause", m.clause_text, m.needs, m.has, m.key) for m in found
+            )
+        return known
+
+
+def status_obstacles(status: int, reason: str | None) -> Iterator[Obstacle]:
+    """Returns what a worker's status has against any job.
+
+    An unhealthy one may claim, since its sync heals it; until then it does not ask.
+    """
+    if may_claim(status) and status != WorkerStatus.UNHEALTHY:
+        return
+    name = WorkerStatus(status).name.lower()
+    has = f"{name} ({reason})" if reason else name
+    yield Obstacle("status", "status", "a worker that takes jobs", has)
+
+
+def slot_obstacles(slots: int, held: int) -> Iterator[Obstacle]:
+    """Yields what keeps jobs from a worker whose slots are all in use."""
+    if held >= slots:
+        yield Obstacle("slots", "slots", "a free slot", f"{held} of {slots} in use")
+
+
+def room_obstacles(missing: Mismatch) -> Iterator[Obstacle]:
+    """Returns what a worker lacks beside the jobs it holds, as the claim sees it."""
+    kinds = {"apart": "apart", "max_per_worker": "per_worker"}
+    kind = kinds.get(missing.key, "resources")
+    yield Obstacle(kind, missing.clause_text, missing.needs, missing.has, missing.key)
+
+
+def excluded_obstacle(excluded: str | None, worker: int, now: int) -> Obstacle:
+    """Returns the obstacle of a worker that handed the job back."""
+    until = max(until for who, until in json.loads(excluded or "[[0, 0]]") if who in (worker, 0))
+    left = format_duration(max(1_000, (until - now) // 1_000 * 1_000))
+    return Obstacle(
+        "excluded", "excluded", "a worker that has not handed it back",
+        f"handed it back, gets it again in {left}",
+    )  # fmt: skip
+
+
+def entries(groups: Iterable[Group]) -> tuple[WorkerEntry, ...]:
+    """Workers for people: those that the same keeps away are one entry, the nearest first."""
+    ordered = sorted(groups, key=lambda g: (len(g.obstacles), -len(g.names), g.names[0]))
+    if len(ordered) > MOST_GROUPS:
+        return _by_clause(ordered)
+    return tuple(_entry(group.obstacles, group.names) for group in ordered)
+
+
+def _by_clause(ordered: Sequence[Group]) -> tuple[WorkerEntry, ...]:
+    merged: dict[str, tuple[Obstacles, list[str], bool]] = {}
+    for obstacles, _, _, _, names in ordered:
+        clause = obstacles[0].clause if obstacles else ""
+        first, members, _ = merged.setdefault(clause, (obstacles, [], False))
+        members += names
+        if first and first[0] != obstacles[0]:
+            merged[clause] = first, members, True
+    return tuple(
+        _entry((first[0]._replace(has=f"{first[0].has} or other"),) if mixed else first, members)
+        for first, members, mixed in merged.values()
+    )
+
+
+def _entry(obstacles: Obstacles, names: list[str]) -> WorkerEntry:
+    only = names[0] if len(names) == 1 else None
+    group = None if only is not None else list_names(names)
+    if not obstacles:
+        return WorkerEntry(worker=only, group=group, count=len(names), runnable=True)
+    first, *others = obstacles
+    return WorkerEntry(
+        worker=only, group=group, count=len(names), clause=first.clause, needs=first.needs,
+        has=first.has, also=tuple(found.text for found in others),
+    )  # fmt: skip
+
+
+def list_names(names: Sequence[str]) -> str:
+    """Returns a few names, and how many more there are."""
+    shown = ", ".join(names[:NAMED])
+    return f"{shown} and {len(names) - NAMED:,} more" if len(names) > NAMED else shown

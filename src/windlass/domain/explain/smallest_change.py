@@ -1,0 +1,182 @@
+"""The least that would let a job run, in steps that an operator can take.
+
+What a command undoes (a paused queue, a disabled worker) is nearer than what takes a
+machine. A worker that would need something else than it has stands for a new one like it.
+"""
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from windlass.domain.explain.explanation import Change, Step
+from windlass.domain.explain.reasons import Group, Matcher, Obstacle
+from windlass.domain.matching.clauses import Clause
+from windlass.domain.matching.matching import ALLOWLIST, DENYLIST
+from windlass.domain.matching.resources import resource_key
+from windlass.domain.matching.shapes import NAMESPACES, Shape
+from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.values.versions import satisfies
+
+# What an operator decides for a worker, whatever its machine is.
+_DECIDED: Final = frozenset({NAMESPACES, ALLOWLIST, DENYLIST})
+
+_COSTS: Final = {
+    "status": 2, "slots": 4, "resources": 4, "apart": 4, "reserved": 4, "per_worker": 4,
+    "excluded": 5,
+}  # fmt: skip
+_DECISION_COST: Final = 3
+_CLAUSE_COST: Final = 10
+_OFFLINE_COST: Final = 6
+
+_VERSION: Final = re.compile(r"[0-9]+(?:\.[0-9]+)*")
+
+
+def change_of(steps: Sequence[Step]) -> Change | None:
+    """Joins several steps into one change; None if nothing needs to be done."""
+    if not steps:
+        return None
+    return Change(text="; then ".join(step.text for step in steps), steps=tuple(steps))
+
+
+def nearest(groups: Iterable[Group]) -> Group | None:
+    """Returns the workers that the least keeps from the job."""
+    return min(groups, key=lambda group: (_cost(group), group.names[0]), default=None)
+
+
+def steps_for(shape: Shape, group: Group | None) -> list[Step]:
+    """Returns what would let this worker, or one like it, have jobs of `shape`.
+
+    None means that nothing would.
+    """
+    if group is None:
+        return [_add_worker(shape, None, {}, [])]
+    if not group.obstacles:
+        return []
+    clauses = [found for found in group.obstacles if found.kind == "clause"]
+    others = [found for found in group.obstacles if found.kind != "clause"]
+    needs_machine = any(found.key not in _DECIDED for found in clauses)
+    if needs_machine or any(found.kind not in ("status", "clause") for found in others):
+        return [_add_worker(shape, group.names[0], group.metadata, clauses)]
+    steps = [_decide(shape, group, clauses)] if clauses else []
+    return steps + [_rouse(group) for _ in others]
+
+
+def satisfied(shape: Shape, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what has to be said beside `metadata` so that it meets every clause of `shape`."""
+    said: dict[str, Any] = {}
+    clauses = [*shape.requires]
+    clauses += [Clause(resource_key(name), ">=", amount) for name, amount in shape.resources]
+    matcher = Matcher(shape)
+    for clause in clauses:
+        have = {**metadata, **said}
+        failing = {found.key for found in matcher.obstacles(have)}
+        if clause.key in failing and not _meets(shape, clause, have):
+            value = _value_for(clause)
+            said[clause.key] = _joined(said[clause.key], value) if clause.key in said else value
+    have = {**metadata, **said}
+    for found in matcher.obstacles(have):
+        if found.key == DENYLIST:
+            said[DENYLIST] = [task for task in _listed(have[DENYLIST]) if task != shape.task]
+        elif found.key == ALLOWLIST:
+            said[ALLOWLIST] = [*_listed(have[ALLOWLIST]), shape.task]
+        elif found.key == NAMESPACES:
+            said[NAMESPACES] = [*_listed(have[NAMESPACES]), shape.namespace]
+    return said
+
+
+def _meets(shape: Shape, clause: Clause, metadata: Mapping[str, Any]) -> bool:
+    alone = Shape(shape.namespace, shape.queue, shape.task, (clause,))
+    return not any(found.key == clause.key for found in Matcher(alone).obstacles(metadata))
+
+
+def _value_for(clause: Clause) -> Any:
+    """Returns a value that meets the clause."""
+    op, wanted = clause.op, clause.value
+    if op == "!=":
+        return None
+    if isinstance(wanted, tuple):
+        return _plain(wanted[0])
+    if op == "matches":
+        return _version_for(str(wanted))
+    if op == ">" and not isinstance(wanted, str):
+        return wanted + 1
+    if op == "<" and not isinstance(wanted, str):
+        return wanted - 1
+    return [_plain(wanted)] if op == "has" else _plain(wanted)
+
+
+def _plain(value: Any) -> Any:
+    """Truth is kept as text in clauses; metadata has it as it is."""
+    return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
+
+
+def _version_for(specifier: str) -> str:
+    """Returns a version that the specifier allows: one it names, or one next to it."""
+    named: list[str] = _VERSION.findall(specifier)
+    near = [*named, *(f"{version}.1" for version in named), "0"]
+    return next((version for version in near if satisfies(version, specifier)), named[0])
+
+
+def _joined(first: Any, second: Any) -> Any:
+    if first is None or second is None:
+        return first if second is None else second
+    return [*_listed(first), *_listed(second)]
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _cost(group: Group) -> int:
+    clauses = [found for found in group.obstacles if found.kind == "clause"]
+    if any(found.key not in _DECIDED for found in clauses):
+        # Another one like it would be idle and well: only the clauses count.
+        return _CLAUSE_COST * len(clauses)
+    cost = _DECISION_COST * len(clauses)
+    for found in group.obstacles:
+        cost += _COSTS.get(found.kind, 0)
+    asleep = (WorkerStatus.OFFLINE, WorkerStatus.UNHEALTHY)
+    return cost + _OFFLINE_COST * (group.status in asleep)
+
+
+def _add_worker(
+    shape: Shape, like: str | None, metadata: Mapping[str, Any], clauses: Sequence[Obstacle]
+) -> Step:
+    said = satisfied(shape, metadata)
+    needs = [found.needs for found in clauses]
+    if like is None:
+        needs = [clause.needs for clause in shape.requires]
+        needs += [Clause(resource_key(n), ">=", amount).needs for n, amount in shape.resources]
+    text = "start a worker" if like is None else f"add a worker like {like}"
+    if like is not None and not clauses:
+        text = f"wait for a worker to be free, or {text}"
+    return Step(
+        action="add_worker", text=text + (f" with {' and '.join(needs)}" if needs else ""),
+        worker=like, metadata=said,
+    )  # fmt: skip
+
+
+def _decide(shape: Shape, group: Group, clauses: Sequence[Obstacle]) -> Step:
+    said = satisfied(shape, group.metadata)
+    needs = " and ".join(found.needs for found in clauses)
+    return Step(
+        action="set_metadata", text=f"set what worker {group.names[0]} may run: {needs}",
+        worker=group.names[0], metadata=said,
+    )  # fmt: skip
+
+
+def _rouse(group: Group) -> Step:
+    """Returns the step that lets a worker take jobs again."""
+    name, quoted = group.names[0], shlex.quote(group.names[0])
+    if group.status in (WorkerStatus.DRAINING, WorkerStatus.DISABLED):
+        return Step(
+            action="enable_worker", text=f"enable worker {name}", worker=name,
+            command=f"windlass workers enable {quoted}",
+        )  # fmt: skip
+    if group.status == WorkerStatus.PENDING_APPROVAL:
+        return Step(
+            action="approve_worker", text=f"approve worker {name}", worker=name,
+            command=f"windlass workers approve {quoted}",
+        )  # fmt: skip
+    return Step(action="start_worker", text=f"start worker {name} again", worker=name)

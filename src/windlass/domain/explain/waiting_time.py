@@ -1,0 +1,170 @@
+"""Where a job's time went: every moment from its submission on has exactly one cause.
+
+Its own transitions say in which state it was. Why it stood queued follows from what else the
+log tells of those moments; where several things held it back at once, the first in the order
+of `QUEUED_CAUSES` counts, since the others would not have mattered without it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Literal, NamedTuple, get_args
+
+from msgspec import Struct
+
+from windlass.domain.lifecycle.states import State
+
+Cause = Literal[
+    "dependencies", "operator", "not_before", "backoff", "paused", "limits", "no_worker", "busy",
+    "unknown", "assigned", "running", "stopping",
+]  # fmt: skip
+CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
+WAITS: Final[frozenset[Cause]] = frozenset(CAUSES) - {"running", "stopping"}
+
+# Of the causes for which a job stands queued, the first that holds counts.
+QUEUED_CAUSES: Final[tuple[Cause, ...]] = (
+    "not_before", "backoff", "paused", "limits", "no_worker", "unknown",
+)  # fmt: skip
+
+TEXTS: Final[Mapping[Cause, str]] = {
+    "dependencies": "waiting for other jobs",
+    "operator": "waiting for an operator",
+    "not_before": "before its time to start",
+    "backoff": "pausing after a failure",
+    "paused": "its queue was paused",
+    "limits": "at the limit of its key or queue",
+    "no_worker": "no worker could run it",
+    "busy": "workers that can run it were busy",
+    "unknown": "the log does not tell",
+    "assigned": "given to a worker, not started",
+    "running": "running",
+    "stopping": "told to stop",
+}
+
+Interval = tuple[int, int]  # from, up to but without
+
+
+class Span(NamedTuple):
+    """A stretch of time in one state; 0 is a state the log no longer tells."""
+
+    start: int
+    end: int
+    state: int
+
+
+class Part(Struct, frozen=True, kw_only=True):
+    """How long one cause held; seconds."""
+
+    cause: Cause
+    text: str
+    seconds: float
+
+
+class TimeSpent(Struct, frozen=True, kw_only=True):
+    """A job's time by cause, which add up to the whole; `waited` leaves out what it ran."""
+
+    job: int
+    state: str
+    since: str
+    until: str
+    total: float
+    waited: float
+    parts: tuple[Part, ...]
+    notes: tuple[str, ...] = ()
+
+
+def spans_of(moves: Iterable[tuple[int, int]], created_at: int, until: int) -> list[Span]:
+    """Stretches between transitions (at, to), from the creation up to `until` or the end."""
+    spans: list[Span] = []
+    at, state = created_at, 0
+    for moved_at, to in moves:
+        if moved_at > at:
+            spans.append(Span(at, moved_at, state))
+        at, state = max(at, moved_at), to
+    if until > at and state not in _ENDED:
+        spans.append(Span(at, until, state))
+    return spans
+
+
+def split(
+    spans: Iterable[Span], held: Mapping[Cause, Sequence[Interval]], needs_end: int | None = None
+) -> dict[Cause, int]:
+    """Milliseconds for each cause; together they are the length of all spans.
+
+    `held` says when which cause held queued jobs back. Blocked jobs wait for others until
+    `needs_end`, when the last of those ended, and then for an operator.
+    """
+    sums: dict[Cause, int] = {}
+    for span in spans:
+        for cause, length in _of_span(span, held, needs_end):
+            if length:
+                sums[cause] = sums.get(cause, 0) + length
+    return sums
+
+
+def _of_span(
+    span: Span, held: Mapping[Cause, Sequence[Interval]], needs_end: int | None
+) -> Iterable[tuple[Cause, int]]:
+    if span.state == State.BLOCKED.code:
+        until = span.end if needs_end is None else max(span.start, min(span.end, needs_end))
+        return (("dependencies", until - span.start), ("operator", span.end - until))
+    if span.state == State.QUEUED.code:
+        return _of_queued(span, held)
+    return ((_BY_STATE.get(span.state, "unknown"), span.end - span.start),)
+
+
+def _of_queued(span: Span, held: Mapping[Cause, Sequence[Interval]]) -> Iterable[tuple[Cause, int]]:
+    left: list[Interval] = [(span.start, span.end)]
+    for cause in QUEUED_CAUSES:
+        before = _length(left)
+        left = without(left, held.get(cause, ()))
+        yield cause, before - _length(left)
+    yield "busy", _length(left)
+
+
+def without(pieces: Iterable[Interval], holes: Iterable[Interval]) -> list[Interval]:
+    """Returns what is left of these stretches outside of the holes."""
+    left = list(pieces)
+    for low, high in holes:
+        cut: list[Interval] = []
+        for start, end in left:
+            if high <= start or end <= low:
+                cut.append((start, end))
+                continue
+            if start < low:
+                cut.append((start, low))
+            if high < end:
+                cut.append((high, end))
+        left = cut
+    return left
+
+
+def while_true(changes: Iterable[tuple[int, bool]], until: int) -> list[Interval]:
+    """Returns when a condition held, from the moments at which it was told to (at, holds)."""
+    found: list[Interval] = []
+    since: int | None = None
+    for at, holds in changes:
+        if holds and since is None:
+            since = at
+        elif not holds and since is not None:
+            if at > since:
+                found.append((since, at))
+            since = None
+    if since is not None and until > since:
+        found.append((since, until))
+    return found
+
+
+def _length(pieces: Iterable[Interval]) -> int:
+    return sum(end - start for start, end in pieces)
+
+
+_ENDED: Final = frozenset(
+    state.code
+    for state in (State.COMPLETED, State.FAILED, State.CANCELED, State.ABORTED, State.REJECTED)
+)
+_BY_STATE: Final[Mapping[int, Cause]] = {
+    State.ASSIGNED.code: "assigned",
+    State.RUNNING.code: "running",
+    State.CANCELING.code: "stopping",
+    State.TIMED_OUT.code: "stopping",
+    State.RETRYING.code: "backoff",
+}

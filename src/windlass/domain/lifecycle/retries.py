@@ -1,0 +1,149 @@
+"""Whether a failed attempt is followed by another one, and when.
+
+Three counters stand apart: failed, lost and returned. The wait is a number for the
+store to keep as `not_before`; nothing ever sleeps on it.
+"""
+
+from typing import Annotated, Final, Literal
+
+from msgspec import Struct
+
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.values.options import doc
+
+RETRIED_BY_DEFAULT: Final[frozenset[FailureClass]] = frozenset(
+    {
+        FailureClass.WORKER_LOST,
+        FailureClass.NETWORK,
+        FailureClass.TIMEOUT,
+        FailureClass.RESOURCE,
+    }
+)
+
+
+class RetryPolicy(Struct, frozen=True):
+    """How often, and after which wait, a job is tried again."""
+
+    max_retries: Annotated[
+        int,
+        doc("retries", "Retries after failed attempts, unless the job sets `retries`. 0: none."),
+    ] = 3
+    max_lost: Annotated[
+        int,
+        doc(
+            "retries", "Retries after attempts whose worker was lost, counted separately. 0: none."
+        ),
+    ] = 3
+    max_returned: Annotated[
+        int,
+        doc("returns", "How often workers may return a job unstarted before it fails."),
+    ] = 20
+    initial_backoff_ms: Annotated[int, doc("ms", "Wait before the first retry. 0: none.")] = 5_000
+    multiplier: Annotated[
+        float,
+        doc(
+            "factor",
+            "Each retry waits this many times longer than the previous one. 1: the same.",
+            least=1,
+        ),
+    ] = 2.0
+    max_backoff_ms: Annotated[int, doc("ms", "The longest wait before a retry.")] = 300_000
+    jitter: Annotated[
+        float,
+        doc("fraction", "The fraction of a wait that is random, 0 to 1. 0: none."),
+    ] = 0.0
+    poison_losses: Annotated[
+        int,
+        doc("attempts", "Quarantine a job as failed after this many lost attempts. 0: never."),
+    ] = 3
+    poison_workers: Annotated[
+        int,
+        doc("workers", "Those attempts must have been on at least this many workers.", least=1),
+    ] = 2
+
+
+class Retry(Struct, frozen=True):
+    """Try again after `after_ms`; `counts` names the counter that rises by one."""
+
+    after_ms: int
+    counts: Literal["failed", "lost", "none"]
+
+
+class GiveUp(Struct, frozen=True):
+    """The job has failed for good. Quarantined: it is suspected of killing its workers."""
+
+    reason: str
+    quarantined: bool = False
+
+
+def backoff_ms(policy: RetryPolicy, retry: int, chance: float = 0.0) -> int:
+    """Returns the wait before retry number `retry` (from 0).
+
+    `chance` is drawn from 0..1 by the caller.
+    """
+    try:
+        wait = min(
+            policy.initial_backoff_ms * policy.multiplier ** max(retry, 0), policy.max_backoff_ms
+        )
+    except OverflowError:
+        wait = policy.max_backoff_ms if policy.initial_backoff_ms else 0
+    return int(wait * (1.0 - policy.jitter * chance))
+
+
+def decide_retry(
+    policy: RetryPolicy,
+    failure: FailureClass,
+    *,
+    failed: int,
+    lost: int,
+    lost_on_workers: int,
+    retry_on: frozenset[FailureClass] = frozenset(),
+    blameless: bool = False,
+    chance: float = 0.0,
+) -> Retry | GiveUp:
+    """Returns what follows a failure.
+
+    `failed` and `lost` count the failures before this one, `lost_on_workers` the different
+    workers that were lost with this job, this one included. `blameless` marks attempts ended
+    for no fault of the job (drain past its limit, preemption, server out of reach).
+    """
+    if failure is FailureClass.CANCELED:
+        return GiveUp("canceled jobs are not retried")
+    if blameless:
+        return Retry(after_ms=0, counts="none")
+    if failure is FailureClass.WORKER_LOST:
+        return _after_loss(policy, lost, lost_on_workers, chance)
+    if failure not in RETRIED_BY_DEFAULT and failure not in retry_on:
+        return GiveUp(f"{failure} failures are not retried")
+    if failed >= policy.max_retries:
+        return GiveUp(f"retries exhausted ({failed} of {policy.max_retries})")
+    return Retry(after_ms=backoff_ms(policy, failed, chance), counts="failed")
+
+
+def decide_return(
+    policy: RetryPolicy, *, returned: int, with_reason: bool, chance: float = 0.0
+) -> Retry | GiveUp:
+    """What follows a hand-back of a job that never started; `returned` counts those before it.
+
+    It uses up no retry. One that came with a reason backs off, so that a job every worker
+    declines does not spin.
+    """
+    if returned >= policy.max_returned:
+        return GiveUp(
+            f"handed back too often ({returned + 1} times, {policy.max_returned} allowed)"
+        )
+    after_ms = backoff_ms(policy, returned, chance) if with_reason else 0
+    return Retry(after_ms=after_ms, counts="none")
+
+
+def _after_loss(
+    policy: RetryPolicy, lost: int, lost_on_workers: int, chance: float
+) -> Retry | GiveUp:
+    losses = lost + 1
+    if 0 < policy.poison_losses <= losses and lost_on_workers >= policy.poison_workers:
+        return GiveUp(
+            f"poison: lost {losses} attempts on {lost_on_workers} workers", quarantined=True
+        )
+    if lost >= policy.max_lost:
+        return GiveUp(f"retries after lost workers exhausted ({lost} of {policy.max_lost})")
+    return Retry(after_ms=backoff_ms(policy, lost, chance), counts="lost")

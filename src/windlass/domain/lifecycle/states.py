@@ -1,0 +1,111 @@
+"""The life of a job: its states and the one table of transitions between them.
+
+Every change of state, in every store, is checked against `TRANSITIONS`; the codes are
+what stores keep, so they never change meaning.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final, Self
+
+from windlass.domain.values.errors import InvalidTransition
+
+
+class State(StrEnum):
+    """A job's state; `.code` is its number in the stores (0 stands for "not there yet")."""
+
+    code: int
+
+    def __new__(cls, value: str, code: int = 0) -> Self:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.code = code
+        return member
+
+    BLOCKED = "blocked", 1
+    QUEUED = "queued", 2
+    ASSIGNED = "assigned", 3
+    RUNNING = "running", 4
+    CANCELING = "canceling", 5
+    TIMED_OUT = "timed_out", 6
+    RETRYING = "retrying", 7
+    COMPLETED = "completed", 8
+    FAILED = "failed", 9
+    CANCELED = "canceled", 10
+    ABORTED = "aborted", 11
+    REJECTED = "rejected", 12
+
+
+NEW_CODE: Final = 0
+
+STATE_BY_CODE: Final[tuple[State | None, ...]] = (None, *State)
+
+TRANSITIONS: Final[Mapping[State | None, frozenset[State]]] = MappingProxyType(
+    {
+        None: frozenset({State.BLOCKED, State.QUEUED, State.REJECTED}),
+        State.BLOCKED: frozenset({State.QUEUED, State.ABORTED, State.CANCELED}),
+        State.QUEUED: frozenset({State.ASSIGNED, State.BLOCKED, State.REJECTED, State.CANCELED}),
+        State.ASSIGNED: frozenset(
+            {
+                State.RUNNING,
+                State.QUEUED,
+                State.RETRYING,
+                State.TIMED_OUT,
+                State.FAILED,
+                State.CANCELED,
+            }
+        ),
+        State.RUNNING: frozenset(
+            {State.COMPLETED, State.FAILED, State.TIMED_OUT, State.RETRYING, State.CANCELING}
+        ),
+        State.CANCELING: frozenset({State.CANCELED, State.COMPLETED, State.FAILED}),
+        State.TIMED_OUT: frozenset({State.RETRYING, State.FAILED, State.CANCELING}),
+        State.RETRYING: frozenset({State.QUEUED, State.BLOCKED, State.FAILED, State.CANCELED}),
+        State.COMPLETED: frozenset(),
+        State.FAILED: frozenset(),
+        State.CANCELED: frozenset(),
+        State.ABORTED: frozenset(),
+        State.REJECTED: frozenset(),
+    }
+)
+
+TERMINAL: Final[frozenset[State]] = frozenset(state for state in State if not TRANSITIONS[state])
+
+# Those that hold a lease: a process may exist, or is about to.
+ACTIVE: Final[frozenset[State]] = frozenset(
+    {State.ASSIGNED, State.RUNNING, State.CANCELING, State.TIMED_OUT}
+)
+
+TRANSITION_CODES: Final[frozenset[tuple[int, int]]] = frozenset(
+    (NEW_CODE if frm is None else frm.code, to.code)
+    for frm, allowed in TRANSITIONS.items()
+    for to in allowed
+)
+
+
+def validate_transition(frm: State | None, to: State) -> None:
+    """Raises `InvalidTransition` unless the table lets `frm` become `to` (None: a new job)."""
+    allowed = TRANSITIONS[frm]
+    if to not in allowed:
+        raise InvalidTransition(frm, to, [state for state in State if state in allowed])
+
+
+def is_terminal(state: State) -> bool:
+    """Returns whether a job in this state never moves again."""
+    return state in TERMINAL
+
+
+def is_active(state: State) -> bool:
+    """Returns whether a job in this state holds a lease."""
+    return state in ACTIVE
+
+
+def can_retry(state: State) -> bool:
+    """Returns whether the engine itself may give a job in this state another attempt."""
+    return State.RETRYING in TRANSITIONS[state]
+
+
+def can_supersede(state: State) -> bool:
+    """Returns whether a retry by hand takes a job in this state: it ended, and not well."""
+    return state in TERMINAL and state is not State.COMPLETED

@@ -1,0 +1,138 @@
+"""When an attempt has taken too long: in `assigned`, in `running`, or without a sign of life.
+
+The agent enforces the limits of a running job; the server only stands behind it, later
+(`backstop_ms`), so that the two never race. A timeout is a transition, not an error.
+"""
+
+from typing import Annotated
+
+from msgspec import Struct
+
+from windlass.domain.values.options import doc
+
+
+class TimeoutPolicy(Struct, frozen=True):
+    """How long an attempt may take when its job does not say so itself."""
+
+    ffmpeg_factor: Annotated[
+        float,
+        doc("factor", "An ffmpeg job may run this many times as long as its input."),
+    ] = 2.0
+    ffmpeg_buffer_ms: Annotated[
+        int, doc("ms", "Added to the time limit of ffmpeg jobs. 0: none.")
+    ] = 0
+    gstreamer_extra_ms: Annotated[
+        int,
+        doc("ms", "A gstreamer job may run this much longer than its input. 0: no longer."),
+    ] = 30_000
+    default_ms: Annotated[
+        int, doc("ms", "The time limit of jobs with unknown duration.", least=1)
+    ] = 1_800_000
+    assigned_ms: Annotated[
+        int,
+        doc("ms", "The time limit between assignment and start.", least=1),
+    ] = 300_000
+    idle_ms: Annotated[
+        int,
+        doc(
+            "ms",
+            "The time limit without log output or progress, for jobs in the idle queues.",
+            least=1,
+        ),
+    ] = 300_000
+    idle_queues: Annotated[
+        tuple[str, ...],
+        doc("queue names", "Queues whose jobs time out when idle, however long they run."),
+    ] = ("live",)
+
+
+class RunLimits(Struct, frozen=True):
+    """The limits of one running attempt; None means that this one does not apply."""
+
+    run_ms: int | None
+    idle_ms: int | None
+
+
+def run_timeout_ms(
+    policy: TimeoutPolicy, task: str, duration_ms: int | None, own_ms: int | None
+) -> int:
+    """Returns how long a job may run: its own timeout first, else by its task and duration."""
+    if own_ms is not None:
+        return own_ms
+    if duration_ms is None:
+        return policy.default_ms
+    if task == "ffmpeg":
+        return int(duration_ms * policy.ffmpeg_factor) + policy.ffmpeg_buffer_ms
+    if task == "gstreamer":
+        return duration_ms + policy.gstreamer_extra_ms
+    return policy.default_ms
+
+
+def idle_timeout_ms(policy: TimeoutPolicy, queue: str, own_ms: int | None) -> int | None:
+    """Returns how long a job may show no activity; None: it times out on run time instead."""
+    if own_ms is not None:
+        return own_ms
+    return policy.idle_ms if queue in policy.idle_queues else None
+
+
+def limits_for(
+    policy: TimeoutPolicy,
+    *,
+    task: str,
+    queue: str,
+    duration_ms: int | None = None,
+    own_run_ms: int | None = None,
+    own_idle_ms: int | None = None,
+) -> RunLimits:
+    """Returns both limits of a job; one with an idle limit has no run limit unless it asks."""
+    idle_ms = idle_timeout_ms(policy, queue, own_idle_ms)
+    if idle_ms is not None and own_run_ms is None:
+        return RunLimits(run_ms=None, idle_ms=idle_ms)
+    return RunLimits(run_timeout_ms(policy, task, duration_ms, own_run_ms), idle_ms)
+
+
+def assigned_deadline_ms(policy: TimeoutPolicy, assigned_at_ms: int) -> int:
+    """Returns when an attempt that never started is overdue.
+
+    No process exists, so no grace is due.
+    """
+    return assigned_at_ms + policy.assigned_ms
+
+
+def run_deadline_ms(
+    limits: RunLimits, started_at_ms: int, last_activity_at_ms: int | None
+) -> int | None:
+    """Returns when the agent stops a running attempt; until it is active, the start counts."""
+    deadlines = []
+    if limits.run_ms is not None:
+        deadlines.append(started_at_ms + limits.run_ms)
+    if limits.idle_ms is not None:
+        active_at_ms = started_at_ms if last_activity_at_ms is None else last_activity_at_ms
+        deadlines.append(active_at_ms + limits.idle_ms)
+    return min(deadlines, default=None)
+
+
+def backstop_ms(deadline_ms: int, term_grace_ms: int, heartbeat_interval_ms: int) -> int:
+    """When the server acts on a deadline the agent should have enforced and reported by then."""
+    return deadline_ms + term_grace_ms + heartbeat_interval_ms
+
+
+def is_assigned_overdue(policy: TimeoutPolicy, assigned_at_ms: int, now_ms: int) -> bool:
+    """Returns whether an attempt has stayed too long in `assigned`."""
+    return now_ms >= assigned_deadline_ms(policy, assigned_at_ms)
+
+
+def is_running_overdue(
+    limits: RunLimits,
+    *,
+    started_at_ms: int,
+    last_activity_at_ms: int | None,
+    now_ms: int,
+    term_grace_ms: int,
+    heartbeat_interval_ms: int,
+) -> bool:
+    """Returns whether the server has to time out a running attempt because its agent did not."""
+    deadline_ms = run_deadline_ms(limits, started_at_ms, last_activity_at_ms)
+    if deadline_ms is None:
+        return False
+    return now_ms >= backstop_ms(deadline_ms, term_grace_ms, heartbeat_interval_ms)

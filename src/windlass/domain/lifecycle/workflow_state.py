@@ -1,0 +1,94 @@
+"""The state of a workflow follows from the counts of its jobs."""
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any, Final
+
+import msgspec
+
+from windlass.domain.lifecycle.states import State
+
+FAIL_FAST: Final = 1  # of the flags: the first failure stops what is left
+REACTS: Final = 2  # of the flags: something follows its end
+
+FORGIVEN: Final = 0
+COUNTS: Final = len(State) + 1  # indexed by state code; element 0 counts forgiven failures
+
+_OPEN: Final = tuple(
+    s.code
+    for s in State
+    if s not in (State.COMPLETED, State.FAILED, State.CANCELED, State.ABORTED, State.REJECTED)
+)
+_BAD: Final = tuple(s.code for s in (State.FAILED, State.REJECTED, State.CANCELED, State.ABORTED))
+_MOVING: Final = (
+    State.ASSIGNED.code,
+    State.RUNNING.code,
+    State.CANCELING.code,
+    State.TIMED_OUT.code,
+    State.RETRYING.code,
+)
+
+
+class WorkflowState(IntEnum):
+    """`QUEUED` until its first job is given to a worker; the last three are ends."""
+
+    QUEUED = 1
+    DISPATCHING = 2
+    CANCELING = 3
+    COMPLETED = 4
+    FAILED = 5
+    CANCELED = 6
+
+
+ENDED: Final = frozenset({WorkflowState.COMPLETED, WorkflowState.FAILED, WorkflowState.CANCELED})
+
+
+def next_state(state: WorkflowState, counts: Sequence[int]) -> WorkflowState:
+    """Returns the state that the counts call for."""
+    if any(counts[code] for code in _OPEN):
+        if state is WorkflowState.QUEUED and (
+            any(counts[code] for code in _MOVING) or counts[State.COMPLETED.code]
+        ):
+            return WorkflowState.DISPATCHING
+        return state
+    if state is WorkflowState.CANCELING:
+        return WorkflowState.CANCELED
+    return WorkflowState.FAILED if unforgiven(counts) else WorkflowState.COMPLETED
+
+
+def unforgiven(counts: Sequence[int]) -> int:
+    """Returns how many jobs failed without `allow_failure`."""
+    return sum(counts[code] for code in _BAD) - counts[FORGIVEN]
+
+
+def is_failing(flags: int, counts: Sequence[int]) -> bool:
+    """Returns whether a failure has stopped the workflow: nothing new starts."""
+    return bool(flags & FAIL_FAST) and unforgiven(counts) > 0
+
+
+def stops_now(flags: int, counts: Sequence[int], failures: int) -> bool:
+    """Returns whether new `failures` call for stopping the rest of the workflow."""
+    left = sum(counts[code] for code in _OPEN if code != State.CANCELING.code)
+    return failures > 0 and left > 0 and is_failing(flags, counts)
+
+
+class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a workflow was submitted with, beside its columns: kept, shown, and repeated.
+
+    `supersedes` is the workflow that this one repeats from scratch. Reactions are kept as
+    they came.
+    """
+
+    submitted_by: str | None = None
+    labels: dict[str, str] = {}
+    template: str | None = None
+    parameters: dict[str, Any] = {}
+    on_success: list[Any] = []
+    on_failure: list[Any] = []
+    on_end: list[Any] = []
+    supersedes: int | None = None
+
+    @property
+    def reacts(self) -> bool:
+        """Whether something follows the end of the workflow."""
+        return bool(self.on_success or self.on_failure or self.on_end)

@@ -1,0 +1,111 @@
+"""Which ready job goes to which worker: the one planner that every claim uses.
+
+A claim merges the heads of the shapes a worker can run. The caller probes the shapes
+with the lowest bounds first; `settled` says how far the merged order is certain, and
+`assign` hands the jobs out.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import NamedTuple, Protocol
+
+from windlass.domain.rows.records import Ticket
+
+
+class Demand(NamedTuple):
+    """A worker that wants jobs."""
+
+    worker: int
+    incarnation: int
+    want: int
+    runs: Callable[[int], bool]  # shape → whether it can run it
+
+
+def settled(tickets: Sequence[Ticket], bound: tuple[int, int] | None) -> list[Ticket]:
+    """Returns the tickets, in order, that no job beyond `bound` (rank, job) could precede."""
+    ordered = sorted(tickets, key=_place)
+    if bound is None:
+        return ordered
+    return [ticket for ticket in ordered if (ticket.rank, ticket.job) <= bound]
+
+
+class Ledger(Protocol):
+    """What workers have left beside their slots, and who keeps count of it."""
+
+    def room(self, worker: int, shape: int) -> int:
+        """Returns how many more jobs of a shape this worker may have."""
+        ...
+
+    def take(self, worker: int, shape: int, jobs: int) -> None: ...
+
+
+def assign(
+    demands: Sequence[Demand], tickets: Sequence[Ticket], now: int, ledger: Ledger | None = None
+) -> list[tuple[Ticket, Demand]]:
+    """Gives each ticket, best first, to the first worker with room that can run it."""
+    if ledger is not None:
+        return _assign_fitting(demands, tickets, now, ledger)
+    if len(demands) == 1 and not any(ticket.excluded for ticket in tickets):
+        only = demands[0]
+        return [(ticket, only) for ticket in tickets[: only.want]]
+    room = [demand.want for demand in demands]
+    given: list[tuple[Ticket, Demand]] = []
+    for ticket in tickets:
+        for index, demand in enumerate(demands):
+            if room[index] > 0 and demand.runs(ticket.shape) and _allows(ticket, demand, now):
+                room[index] -= 1
+                given.append((ticket, demand))
+                break
+    return given
+
+
+def _assign_fitting(
+    demands: Sequence[Demand], tickets: Sequence[Ticket], now: int, ledger: Ledger
+) -> list[tuple[Ticket, Demand]]:
+    """Assigns where a worker with a free slot may lack something else for a job."""
+    room = [demand.want for demand in demands]
+    given: list[tuple[Ticket, Demand]] = []
+    for shape, alike in groupby(tickets, key=_kind):
+        waiting = list(alike)
+        for index, demand in enumerate(demands):
+            if not waiting:
+                break
+            if room[index] <= 0 or not demand.runs(shape[0]):
+                continue
+            allowed = waiting
+            if shape[1] is not None:  # alike in this too
+                allowed = [] if excludes(shape[1], demand.worker, now) else waiting
+            most = min(room[index], len(allowed))
+            most = min(most, ledger.room(demand.worker, shape[0])) if most else 0
+            if most:
+                ledger.take(demand.worker, shape[0], most)
+                given += [(ticket, demand) for ticket in waiting[:most]]
+                room[index] -= most
+                waiting = waiting[most:]
+    return given
+
+
+def _kind(ticket: Ticket) -> tuple[int, str | None]:
+    return ticket.shape, ticket.excluded
+
+
+def excludes(excluded: str | None, worker: int, now: int) -> bool:
+    """Returns whether a job that this worker handed back is to stay away from it for now."""
+    if excluded is None:
+        return False
+    return any(who == worker and until > now for who, until in json.loads(excluded))
+
+
+def exclude(excluded: str | None, worker: int, until: int, now: int) -> str:
+    """Returns the list with one more worker, and without the entries that have run out."""
+    kept = [(w, u) for w, u in json.loads(excluded or "[]") if u > now and w != worker]
+    return json.dumps([*kept[-7:], (worker, until)], separators=(",", ":"))
+
+
+def _allows(ticket: Ticket, demand: Demand, now: int) -> bool:
+    return not excludes(ticket.excluded, demand.worker, now)
+
+
+def _place(ticket: Ticket) -> tuple[int, int]:
+    return ticket.rank, ticket.job

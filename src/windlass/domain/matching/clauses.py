@@ -1,0 +1,189 @@
+"""One condition on a worker's metadata, as data: `memory>=4GiB`, `ffmpeg:version matches >=5`.
+
+Clauses have one canonical form, so that jobs which need the same share a shape.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Final
+
+from msgspec import Struct
+
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import format_size, parse_size
+from windlass.domain.values.versions import EXPECTED as VERSION_EXPECTED
+from windlass.domain.values.versions import parse_specifier
+
+Scalar = str | int | float
+
+SHORT_NAMES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "memory": "system:memory",
+        "cpus": "system:cpus",
+        "gpus": "system:gpus",
+        "os": "system:os",
+        "disk": "system:disk",
+    }
+)
+_LONG_NAMES: Final = {key: name for name, key in SHORT_NAMES.items()}
+
+SYMBOLS: Final = ("==", "!=", ">=", "<=", ">", "<")
+WORDS: Final = ("in", "has", "matches")
+ORDERING: Final = frozenset({">=", "<=", ">", "<"})
+
+_SIZES: Final = frozenset({"memory", "disk"})
+_TEXT_LIMIT: Final = 1000
+_INT_LIMIT: Final = 2**63
+_KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/+-]*")
+_CLAUSE: Final = re.compile(
+    rf"(?P<key>{_KEY.pattern})"
+    rf"(?:\s*(?P<symbol>{'|'.join(SYMBOLS)})\s*|\s+(?P<word>{'|'.join(WORDS)})\s+)"
+    r"(?P<value>\S.*)"
+)
+_EXPECTED: Final = f"KEY OPERATOR VALUE with one of {' '.join((*SYMBOLS, *WORDS))}"
+
+
+class Clause(Struct, frozen=True):
+    """What a worker's metadata must say under `key`; made by `parse_clause`."""
+
+    key: str
+    op: str
+    value: Scalar | tuple[Scalar, ...]
+
+    @property
+    def text(self) -> str:
+        """The clause as `parse_clause` reads it."""
+        gap = " " if self.op in WORDS else ""
+        return f"{short_key(self.key)}{gap}{self.op}{gap}{self._value_text()}"
+
+    @property
+    def needs(self) -> str:
+        """The clause for people: memory ≥ 16GiB."""
+        sign = {">=": "≥", "<=": "≤", "!=": "≠"}.get(self.op, self.op)
+        return f"{short_key(self.key)} {sign} {self._value_text()}"
+
+    def _value_text(self) -> str:
+        values = self.value if isinstance(self.value, tuple) else (self.value,)
+        return ",".join(_exact_text(self.key, value) for value in values)
+
+
+def parse_clause(text: str, field: str = "requires") -> Clause:
+    """Returns the clause a text states, in canonical form."""
+    match = _CLAUSE.fullmatch(text.strip()) if len(text) <= _TEXT_LIMIT else None
+    if match is None or not text.isprintable():
+        raise InvalidInput(field, _EXPECTED, text)
+    return canonical_clause(
+        Clause(match["key"], match["symbol"] or match["word"], match["value"]), field
+    )
+
+
+def canonical_clause(clause: Clause, field: str = "requires") -> Clause:
+    """Returns the one form of a clause: long key, numbers as numbers, sizes in bytes."""
+    if not _KEY.fullmatch(clause.key) or clause.op not in (*SYMBOLS, *WORDS):
+        raise InvalidInput(field, _EXPECTED, f"{clause.key} {clause.op}")
+    key = SHORT_NAMES.get(clause.key, clause.key)
+    where = f"{field} {short_key(key)}"
+    if clause.op == "in":
+        return Clause(key, "in", _items(key, clause.value, where))
+    if isinstance(clause.value, tuple):
+        raise InvalidInput(where, f"one value for {clause.op}", clause.value)
+    if clause.op == "matches":
+        return Clause(key, "matches", _specifier(clause.value, where))
+    value = _scalar(key, clause.value, where)
+    if clause.op in ORDERING and isinstance(value, str):
+        value = _number(value, where)
+    return Clause(key, clause.op, value if clause.op in ORDERING else _comparable(value))
+
+
+def canonical_requires(clauses: Iterable[str | Clause]) -> tuple[Clause, ...]:
+    """Clauses in canonical form, each once, in one order."""
+    parsed = (
+        parse_clause(clause) if isinstance(clause, str) else canonical_clause(clause)
+        for clause in clauses
+    )
+    by_text = {clause.text: clause for clause in parsed}
+    return tuple(by_text[text] for text in sorted(by_text))
+
+
+def target(arch: str) -> Clause:
+    """Returns the platform a job names: short for `system:architectures has ARCH`."""
+    return canonical_clause(Clause("system:architectures", "has", arch), "target")
+
+
+def short_key(key: str) -> str:
+    """Returns a metadata key as people write it."""
+    return _LONG_NAMES.get(key, key)
+
+
+def is_size(key: str) -> bool:
+    """Returns whether a key holds bytes."""
+    return key.rpartition(":")[2] in _SIZES
+
+
+def _scalar(key: str, value: Scalar, where: str) -> Scalar:
+    if isinstance(value, bool):
+        # Python takes True for 1; as text the two stay different clauses.
+        return "true" if value else "false"
+    if is_size(key):
+        return parse_size(value, where)
+    if isinstance(value, str):
+        return _text(value, where)
+    if abs(value) >= _INT_LIMIT or math.isnan(value):
+        raise InvalidInput(where, "a finite number of at most 64 bits", value)
+    return int(value) if value == int(value) else value
+
+
+def _text(value: str, where: str) -> str | int:
+    text = value.strip()
+    if not text or not text.isprintable() or len(text) > _TEXT_LIMIT:
+        raise InvalidInput(where, f"1 to {_TEXT_LIMIT} printable characters", value)
+    if re.fullmatch(r"0|-?[1-9][0-9]{0,18}", text) and abs(int(text)) < _INT_LIMIT:
+        return int(text)
+    return text
+
+
+def _number(text: str, where: str) -> int | float:
+    match = re.fullmatch(r"[+-]?[0-9]{1,19}(\.[0-9]+)?", text)
+    number = float(text) if match else math.inf
+    if abs(number) >= _INT_LIMIT:
+        raise InvalidInput(where, "a number (versions are compared with matches)", text)
+    return int(number) if number == int(number) else number
+
+
+def _comparable(value: Scalar) -> str | int:
+    """Returns a value to be equal to: fractions are compared as written (3.10 is not 3.1)."""
+    return _plain_float(value) if isinstance(value, float) else value
+
+
+def _items(key: str, value: Scalar | tuple[Scalar, ...], where: str) -> tuple[Scalar, ...]:
+    raw: Iterable[Scalar] = value if isinstance(value, tuple) else (value,)
+    if isinstance(value, str):
+        text = value.strip()
+        inner = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+        raw = inner.split(",")
+    items = [_comparable(_scalar(key, item, where)) for item in raw]
+    if not items or any(isinstance(item, str) and re.search(r"[\[\],]", item) for item in items):
+        raise InvalidInput(where, "values divided by commas", value)
+    by_text = {str(item): item for item in items}
+    return tuple(by_text[text] for text in sorted(by_text))
+
+
+def _specifier(value: Scalar, where: str) -> str:
+    text = "".join(str(value).split())
+    if len(text) > _TEXT_LIMIT or parse_specifier(text) is None:
+        raise InvalidInput(where, VERSION_EXPECTED, value)
+    return text
+
+
+def _exact_text(key: str, value: Scalar) -> str:
+    if is_size(key) and isinstance(value, int):
+        text = format_size(value)
+        return text if parse_size(text) == value else str(value)
+    return _plain_float(value) if isinstance(value, float) else str(value)
+
+
+def _plain_float(value: float) -> str:
+    return format(Decimal(repr(value)), "f")

@@ -1,0 +1,199 @@
+"""Which worker can run what: the two filters over a worker's metadata.
+
+Claims and `explain` use the very same functions. They see metadata, a task, clauses and
+resources, never a job: results are kept per (metadata digest, shape).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from operator import ge, gt, le, lt
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from windlass.domain.matching.clauses import (
+    SHORT_NAMES,
+    Clause,
+    Scalar,
+    canonical_clause,
+    canonical_requires,
+    is_size,
+    parse_clause,
+    short_key,
+    target,
+)
+from windlass.domain.matching.resources import canonical_resources, resource_key
+from windlass.domain.values.errors import InvalidInput, shorten
+from windlass.domain.values.quantities import format_size, parse_size
+from windlass.domain.values.versions import satisfies
+
+__all__ = [
+    "SHORT_NAMES",
+    "Clause",
+    "Mismatch",
+    "all_mismatches",
+    "amount_of",
+    "canonical_clause",
+    "canonical_requires",
+    "canonical_resources",
+    "first_mismatch",
+    "merge_metadata",
+    "metadata_digest",
+    "mismatches",
+    "parse_clause",
+    "resource_key",
+    "target",
+]
+
+DENYLIST: Final = "tasks_denylist"
+ALLOWLIST: Final = "tasks_allowlist"
+
+_COMPARE: Final = {">=": ge, "<=": le, ">": gt, "<": lt}
+
+
+class Mismatch(Struct, frozen=True):
+    """The clause that keeps a worker from a job: what it needs and what is there."""
+
+    clause_text: str
+    key: str
+    needs: str
+    has: str
+
+    @property
+    def text(self) -> str:
+        return f"needs {self.needs}, has {self.has}"
+
+
+def merge_metadata(
+    dynamic: Mapping[str, object], static: Mapping[str, object]
+) -> dict[str, object]:
+    """Returns what counts of a worker: the agent reports, operators overrule."""
+    return {**dynamic, **static}
+
+
+def metadata_digest(metadata: Mapping[str, object]) -> str:
+    """Returns a name for this metadata, the same whatever the order of its keys."""
+    return sha256(msgspec.json.encode(metadata, order="deterministic")).hexdigest()[:32]
+
+
+def first_mismatch(
+    task: str,
+    requires: Sequence[Clause],
+    resources: Sequence[tuple[str, int]],
+    metadata: Mapping[str, object],
+) -> Mismatch | None:
+    """Returns the first thing that keeps this worker from such jobs; None: it can run them."""
+    return next(mismatches(task, requires, resources, metadata), None)
+
+
+def all_mismatches(
+    task: str,
+    requires: Sequence[Clause],
+    resources: Sequence[tuple[str, int]],
+    metadata: Mapping[str, object],
+) -> tuple[Mismatch, ...]:
+    """Returns everything that keeps this worker from such jobs."""
+    return tuple(mismatches(task, requires, resources, metadata))
+
+
+def mismatches(
+    task: str,
+    requires: Iterable[Clause],
+    resources: Iterable[tuple[str, int]],
+    metadata: Mapping[str, object],
+) -> Iterator[Mismatch]:
+    """Returns what keeps a worker from such jobs: task lists, then clauses, then resources."""
+    denied = _as_list(metadata.get(DENYLIST))
+    if task in denied:
+        yield Mismatch(DENYLIST, DENYLIST, f"task {task} not denied", _listed(DENYLIST, denied))
+    allowed = metadata.get(ALLOWLIST)
+    if allowed is not None and task not in _as_list(allowed):
+        names = _listed(ALLOWLIST, _as_list(allowed))
+        yield Mismatch(ALLOWLIST, ALLOWLIST, f"task {task} allowed", names)
+    for clause in requires:
+        if not _holds(clause, metadata.get(clause.key)):
+            yield _mismatch(clause, clause.text, metadata)
+    for name, amount in resources:
+        clause = Clause(resource_key(name), ">=", amount)
+        if not _holds(clause, metadata.get(clause.key)):
+            yield _mismatch(clause, f"{name}={amount}", metadata)
+
+
+def amount_of(metadata: Mapping[str, object], resource: str) -> int:
+    """Returns how much of a resource a worker has; 0 if it says nothing of it."""
+    key = resource_key(resource)
+    found = [_as_number(key, item) for item in _as_list(metadata.get(key))]
+    return int(max((amount for amount in found if amount is not None), default=0))
+
+
+def _mismatch(clause: Clause, clause_text: str, metadata: Mapping[str, object]) -> Mismatch:
+    value = metadata.get(clause.key)
+    needs, has = clause.needs, _shown(clause.key, value)
+    if value is not None and is_size(clause.key) and needs.endswith(f" {has}"):
+        # Rounded for reading, the two would look the same.
+        has = f"{value} bytes"
+    return Mismatch(clause_text, clause.key, needs, has)
+
+
+def _holds(clause: Clause, value: object) -> bool:
+    """Returns whether a metadata value meets a clause. A list meets it if one of its items does."""
+    op, wanted = clause.op, clause.value
+    values = [item for item in _as_list(value) if item is not None]
+    if op == "!=":
+        return not any(_same(clause.key, item, wanted) for item in values)
+    if op in ("==", "has"):
+        return any(_same(clause.key, item, wanted) for item in values)
+    if op == "in":
+        choices = wanted if isinstance(wanted, tuple) else (wanted,)
+        return any(_same(clause.key, item, choice) for item in values for choice in choices)
+    if op == "matches":
+        return any(satisfies(str(item), str(wanted)) for item in values)
+    return any(_ordered(clause, item) for item in values)
+
+
+def _ordered(clause: Clause, value: object) -> bool:
+    have = _as_number(clause.key, value)
+    wanted = _as_number(clause.key, clause.value)
+    return have is not None and wanted is not None and _COMPARE[clause.op](have, wanted)
+
+
+def _same(key: str, have: object, wanted: Scalar | tuple[Scalar, ...]) -> bool:
+    if isinstance(have, bool):
+        return wanted == ("true" if have else "false")
+    if isinstance(wanted, int | float):
+        return _as_number(key, have) == wanted
+    return str(have) == wanted
+
+
+def _as_number(key: str, value: object) -> int | float | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return value
+    if not isinstance(value, str):
+        return None
+    try:
+        return parse_size(value) if is_size(key) else float(value)
+    except (InvalidInput, ValueError):
+        return None
+
+
+def _as_list(value: object) -> Sequence[object]:
+    if value is None:
+        return ()
+    return value if isinstance(value, list | tuple) else (value,)
+
+
+def _listed(key: str, names: Sequence[object]) -> str:
+    return f"{key} {', '.join(str(name) for name in names) or '(empty)'}"
+
+
+def _shown(key: str, value: object) -> str:
+    if value is None:
+        return f"no {short_key(key)}"
+    if is_size(key) and isinstance(value, int):
+        return format_size(value)
+    if isinstance(value, list | tuple):
+        return shorten(", ".join(str(item) for item in value) or "(empty)")
+    return shorten(value)

@@ -1,0 +1,37 @@
+"""What a job takes of a worker while it runs: cpus, memory, gpus and custom amounts."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from windlass.domain.matching.clauses import SHORT_NAMES, is_size
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import SIZE_LIMIT, parse_size
+
+_BUILT_IN: Final = frozenset({"cpus", "memory", "gpus", "disk"})
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+
+
+def canonical_resources(resources: Mapping[str, object]) -> tuple[tuple[str, int], ...]:
+    """Amounts as integers (memory and disk in bytes), sorted by name, zeros left out."""
+    amounts = {name: _amount(name, value) for name, value in resources.items()}
+    return tuple((name, amounts[name]) for name in sorted(amounts) if amounts[name])
+
+
+def resource_key(name: str) -> str:
+    """Returns the metadata key under which a worker states how much it has."""
+    return SHORT_NAMES[name] if name in _BUILT_IN else f"resource:{name}"
+
+
+def _amount(name: str, value: object) -> int:
+    if not _NAME.fullmatch(name):
+        expected = "named with letters, digits, _, . and -, at most 100"
+        raise InvalidInput("resources", expected, name)
+    where = f"resources.{name}"
+    if is_size(name):
+        return parse_size(value, where)
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,18}", value.strip()):
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= SIZE_LIMIT:
+        return value
+    raise InvalidInput(where, "a whole number of 0 or more", value)

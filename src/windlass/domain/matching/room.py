@@ -1,0 +1,109 @@
+"""What a worker has left for more jobs, beside those it holds.
+
+Claims and `explain` use the very same functions: a claim asks whether anything is lacking,
+`explain` shows what it is.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final
+
+from windlass.domain.matching.clauses import is_size
+from windlass.domain.matching.matching import Mismatch, amount_of
+from windlass.domain.matching.resources import resource_key
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.values.quantities import format_size
+
+SHARES: Final = "system:shares"  # metadata of workers whose jobs each take a processor
+CPUS: Final = "cpus"
+
+MANY: Final = 1_000_000
+
+Needs = tuple[tuple[str, int], ...]
+
+
+def needs_of(shape: Shape, metadata: Mapping[str, object]) -> Needs:
+    """Returns what a job takes of this worker.
+
+    Where jobs share processors, at least one of them.
+    """
+    if not metadata.get(SHARES) or any(name == CPUS for name, _ in shape.resources):
+        return shape.resources
+    return ((CPUS, 1), *shape.resources)
+
+
+class Room:
+    """One worker: what it has, what its leases take of it, and what is kept for a large job."""
+
+    __slots__ = ("_amounts", "_apart", "_metadata", "_queues", "_reserved", "_used")
+
+    def __init__(self, metadata: Mapping[str, object], reserved: Shape | None = None) -> None:
+        self._metadata = metadata
+        self._amounts: dict[str, int] = {}
+        self._reserved = reserved
+        self._used: Counter[str] = Counter()
+        self._apart: Counter[tuple[str, str]] = Counter()
+        self._queues: Counter[str] = Counter()
+
+    def take(self, shape: Shape, jobs: int = 1) -> None:
+        """Counts jobs of this shape that the worker gets, or with a negative number gives back."""
+        for name, amount in needs_of(shape, self._metadata):
+            self._used[name] += amount * jobs
+        if shape.apart is not None:
+            self._apart[shape.namespace, shape.apart] += jobs
+        self._queues[shape.queue] += jobs
+
+    def lacks(self, shape: Shape, per_worker: int = 0) -> Mismatch | None:
+        """Returns the first thing that keeps one more job of this shape away; None: it fits.
+
+        `per_worker` is how many jobs of its queue a worker may hold, 0 for any number.
+        """
+        if shape.apart is not None and self._apart[shape.namespace, shape.apart]:
+            needs = f"a worker without another job apart by {shape.apart}"
+            return Mismatch(f"apart={shape.apart}", "apart", needs, "one that runs here")
+        held = self._queues[shape.queue]
+        if per_worker and held >= per_worker:
+            needs = f"fewer than {per_worker} jobs of queue {shape.queue}"
+            return Mismatch("max_per_worker", "max_per_worker", needs, str(held))
+        for name, amount in needs_of(shape, self._metadata):
+            has, left = self._left(name, shape)
+            if amount > left:
+                return _shortage(name, amount, left, has)
+        return None
+
+    def fits(self, shape: Shape, per_worker: int = 0) -> int:
+        """Returns how many more jobs of this shape the worker could hold, `MANY` for any number."""
+        most = MANY
+        if shape.apart is not None:
+            most = 0 if self._apart[shape.namespace, shape.apart] else 1
+        if per_worker:
+            most = min(most, per_worker - self._queues[shape.queue])
+        for name, amount in needs_of(shape, self._metadata):
+            most = min(most, self._left(name, shape)[1] // amount)
+        return max(0, most)
+
+    def left(self, name: str) -> int:
+        """Returns how much of a resource its jobs leave."""
+        return self._has(name) - self._used[name]
+
+    def _has(self, name: str) -> int:
+        has = self._amounts.get(name)
+        if has is None:
+            has = self._amounts[name] = amount_of(self._metadata, name)
+        return has
+
+    def _left(self, name: str, shape: Shape) -> tuple[int, int]:
+        """Returns how much the worker has, and what of it this shape may still take."""
+        has = self._has(name)
+        left = has - self._used[name]
+        if self._reserved is not None and self._reserved != shape:
+            left -= sum(a for n, a in needs_of(self._reserved, self._metadata) if n == name)
+        return has, left
+
+
+def _shortage(name: str, amount: int, left: int, has: int) -> Mismatch:
+    def shown(number: int) -> str:
+        return format_size(number) if is_size(name) else str(number)
+
+    free = f"{shown(max(0, left))} of {shown(has)} free"
+    return Mismatch(f"{name}={amount}", resource_key(name), f"{name} {shown(amount)}", free)

@@ -1,0 +1,76 @@
+"""A shape: all that a claim filters by. Many jobs, few shapes."""
+
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from windlass.domain.matching.clauses import Clause
+from windlass.domain.matching.matching import Mismatch, mismatches
+from windlass.domain.matching.rates import Rate
+
+NAMESPACES: Final = "namespaces"
+
+
+class Shape(Struct, frozen=True):
+    """Requirements and resources are in canonical form, so equal needs are equal shapes.
+
+    A worker that holds a job with the same `apart` gets no other; the more of `prefers` a
+    worker meets, the sooner it is asked.
+    """
+
+    namespace: str
+    queue: str
+    task: str
+    requires: tuple[Clause, ...] = ()
+    resources: tuple[tuple[str, int], ...] = ()
+    apart: str | None = None
+    prefers: tuple[Clause, ...] = ()
+    rate: Rate | None = None
+
+
+class _Plain(Struct):
+    """A shape as it was written before it had more parts: its name must stay the same."""
+
+    namespace: str
+    queue: str
+    task: str
+    requires: tuple[Clause, ...]
+    resources: tuple[tuple[str, int], ...]
+
+
+def shape_digest(shape: Shape) -> str:
+    """Returns a name for the shape that is the same in every process."""
+    if shape.apart is None and not shape.prefers and shape.rate is None:
+        plain = _Plain(shape.namespace, shape.queue, shape.task, shape.requires, shape.resources)
+        return sha256(msgspec.json.encode(plain)).hexdigest()[:32]
+    return sha256(msgspec.json.encode(shape)).hexdigest()[:32]
+
+
+def is_gated(shape: Shape) -> bool:
+    """Returns whether more than the match decides if a worker may have jobs of this shape now."""
+    return bool(shape.resources) or shape.apart is not None or shape.rate is not None
+
+
+def preferred(shape: Shape, metadata: Mapping[str, object]) -> int:
+    """Returns how many of its preferences this worker meets."""
+    unmet = sum(1 for _ in mismatches(shape.task, shape.prefers, (), metadata))
+    return len(shape.prefers) - unmet
+
+
+def can_run(shape: Shape, metadata: Mapping[str, object]) -> Mismatch | None:
+    """Returns the first thing that keeps a worker from this shape; None: it can run it."""
+    return next(shape_mismatches(shape, metadata), None)
+
+
+def shape_mismatches(shape: Shape, metadata: Mapping[str, object]) -> Iterator[Mismatch]:
+    """Returns everything that keeps a worker from this shape."""
+    served = metadata.get(NAMESPACES)
+    if served is not None:
+        names = served if isinstance(served, list | tuple) else (served,)
+        if shape.namespace not in names:
+            has = f"{NAMESPACES} {', '.join(str(name) for name in names) or '(empty)'}"
+            yield Mismatch(NAMESPACES, NAMESPACES, f"namespace {shape.namespace}", has)
+    yield from mismatches(shape.task, shape.requires, shape.resources, metadata)

@@ -1,0 +1,313 @@
+"""Pools: workers that are made when work waits, and that leave when they idle.
+
+A pool is described by people and kept as JSON. Its workers go one way, from `requested` to
+`gone`; each step is written down before anything is asked of a provider, so that whoever
+comes after a crash knows what may exist.
+"""
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from enum import IntEnum
+from typing import Annotated, Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Meta, Struct
+
+from windlass.domain.matching.matching import amount_of
+from windlass.domain.matching.resources import canonical_resources, resource_key
+from windlass.domain.matching.room import CPUS, SHARES
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import format_duration, parse_duration_ms
+
+PROVIDERS: Final = ("local", "command", "ec2", "kubernetes", "slurm")
+_ELSEWHERE: Final = ("ec2", "kubernetes")  # machines of these are never the server's own
+POOL_KEY: Final = "pool:name"  # the metadata by which a worker is known to be a pool's
+ARCHITECTURES: Final = "system:architectures"
+TAGS: Final = "tags"
+MICROS: Final = 1_000_000  # of one unit of money
+HOUR_MS: Final = 3_600_000
+
+MOST_WORKERS: Final = 10_000
+_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
+_BODY_LIMIT: Final = 256 * 1024
+
+
+class Lifecycle(IntEnum):
+    """Where a worker of a pool stands. The numbers are stored; never reuse one."""
+
+    REQUESTED = 1  # meant to be: the provider may have been asked
+    STARTING = 2  # the provider has it, it has not enrolled yet
+    ONLINE = 3
+    DRAINING = 4  # it gets no more jobs
+    TERMINATING = 5  # nothing holds it, the provider is told to end it
+    GONE = 6
+
+
+# Those that exist or may exist at the provider, and cost money.
+LIVING: Final = (
+    Lifecycle.REQUESTED,
+    Lifecycle.STARTING,
+    Lifecycle.ONLINE,
+    Lifecycle.DRAINING,
+    Lifecycle.TERMINATING,
+)
+# Those that run jobs, now or soon.
+SERVING: Final = (Lifecycle.REQUESTED, Lifecycle.STARTING, Lifecycle.ONLINE)
+
+
+class PoolState(IntEnum):
+    """Whether a pool is wanted; one that is not goes when its last worker has gone."""
+
+    ACTIVE = 1
+    DELETING = 2
+
+
+class PoolRow(NamedTuple):
+    """A pool as stores keep it; `body` is the `Pool`, `learned` metadata of its workers."""
+
+    id: int
+    name: str
+    state: int
+    failures: int  # launches in a row that came to nothing
+    next_at: int  # nothing is started before
+    started_at: int  # when something was last started
+    message: str | None  # the provider's last complaint
+    learned: str | None
+    body: bytes
+    created_at: int
+    created_by: str | None
+    updated_at: int
+
+
+class PoolWorkerRow(NamedTuple):
+    """A worker of a pool. `token` names its machine to the provider, `machine` is its name there.
+
+    `worker` is its number among the workers; 0 when it is gone.
+    """
+
+    id: int
+    pool: int
+    state: int
+    worker: int
+    last_lease: int  # the newest lease it was seen with
+    requested_at: int
+    changed_at: int
+    idle_since: int  # 0: it has work, or is not online
+    charged_until: int
+    tries: int  # calls to the provider in this state
+    spot: int
+    token: str
+    machine: str | None
+    reason: str | None
+
+
+class CostRow(NamedTuple):
+    """What a pool cost in a month, for one namespace and queue; both are empty for idle time."""
+
+    pool: str
+    month: int  # 202611
+    namespace: str
+    queue: str
+    ms: int
+    micros: int
+
+
+class Pool(Struct, frozen=True, kw_only=True):
+    """A pool as people describe it; durations in milliseconds, money in millionths."""
+
+    name: str
+    provider: str = "local"
+    options: dict[str, Any] = {}
+    architectures: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    metadata: dict[str, Any] = {}
+    slots: int | None = None  # None: 1, or as many as its resources allow
+    resources: dict[str, int] = {}
+    target_latency_ms: int = 300_000
+    max_idle_ms: int = 300_000
+    min_workers: int = 0
+    max_workers: int = 1
+    max_ms_per_month: int = 0  # 0: no limit
+    hourly_price: Annotated[int, Meta(description="millionths")] = 0
+    priority: int = 0
+    spot: bool = False
+    start_timeout_ms: int = 600_000
+    start_cooldown_ms: int = 0
+    failure_cooldown_ms: int = 30_000
+    expected_ms: int = 60_000
+    server: str | None = None
+    enabled: bool = True
+
+    def template(self) -> dict[str, object]:
+        """Returns what is known beforehand of the metadata of its workers."""
+        found: dict[str, object] = {**self.metadata, POOL_KEY: self.name}
+        if self.architectures:
+            found[ARCHITECTURES] = list(self.architectures)
+        if self.tags:
+            found[TAGS] = list(self.tags)
+        if self.resources:
+            found[SHARES] = True  # as agents say that are started with resources
+        return found | {resource_key(name): amount for name, amount in self.resources.items()}
+
+    def at_once(self, metadata: Mapping[str, object]) -> int:
+        """Returns how many jobs a worker with this metadata holds.
+
+        The rule of `windlass worker`.
+        """
+        if self.slots is not None:
+            return self.slots
+        return max(amount_of(metadata, CPUS), 1) if self.resources else 1
+
+
+# As people write them, and the fields they become.
+_DURATIONS: Final = {
+    "target_latency_seconds": "target_latency_ms",
+    "max_idle_seconds": "max_idle_ms",
+    "max_seconds_per_month": "max_ms_per_month",
+    "start_timeout_seconds": "start_timeout_ms",
+    "start_cooldown_seconds": "start_cooldown_ms",
+    "failure_cooldown_seconds": "failure_cooldown_ms",
+    "expected_seconds": "expected_ms",
+}
+_WHOLE: Final = {
+    "slots": (1, 1_000),
+    "min_workers": (0, MOST_WORKERS),
+    "max_workers": (0, MOST_WORKERS),
+    "priority": (-1_000_000, 1_000_000),
+}
+_FLAGS: Final = ("spot", "enabled")
+_LISTS: Final = ("architectures", "tags")
+FIELDS: Final = (
+    "name", "provider", "options", *_LISTS, "metadata", "resources", *_WHOLE, *_DURATIONS,
+    "hourly_price", *_FLAGS, "server",
+)  # fmt: skip
+_NOT_ZERO: Final = ("target_latency_ms", "start_timeout_ms", "expected_ms")
+
+
+def parse_pool(given: Mapping[str, object]) -> Pool:
+    """Returns a pool from what a file or a request says; raises `InvalidInput` naming the field."""
+    for field in given:
+        if field not in FIELDS:
+            raise InvalidInput(field, f"one of {', '.join(FIELDS)}", field)
+    values: dict[str, Any] = {"name": _name(given.get("name"))}
+    for field, value in given.items():
+        if value is not None and field != "name":
+            values[_DURATIONS.get(field, field)] = _value(field, value)
+    pool = Pool(**values)
+    check_pool(pool)
+    return pool
+
+
+def check_pool(pool: Pool) -> None:
+    """Refuses limits that cannot hold together."""
+    if pool.provider not in PROVIDERS:
+        raise InvalidInput("provider", f"one of {', '.join(PROVIDERS)}", pool.provider)
+    if pool.min_workers > pool.max_workers:
+        expected = f"at most max_workers ({pool.max_workers})"
+        raise InvalidInput("min_workers", expected, pool.min_workers)
+    for stored in _NOT_ZERO:
+        if getattr(pool, stored) <= 0:
+            field = next(name for name, there in _DURATIONS.items() if there == stored)
+            raise InvalidInput(field, "more than 0", getattr(pool, stored) / 1000)
+    if pool.spot and pool.provider != "ec2":
+        raise InvalidInput("spot", f"false: {pool.provider} has no spot machines", True)
+    if pool.server is not None and not pool.server.startswith(("http://", "https://")):
+        raise InvalidInput("server", "an address that its workers reach, http(s)://…", pool.server)
+    if len(msgspec.json.encode(pool)) > _BODY_LIMIT:
+        raise InvalidInput("options", f"a pool of at most {_BODY_LIMIT} bytes as JSON", "more")
+
+
+def check_reach(pool: Pool, address: str) -> None:
+    """Refuses a pool whose machines are elsewhere and would look for the server on themselves."""
+    if pool.provider in _ELSEWHERE and pool.server is None and _is_here(address):
+        expected = f"given: machines of {pool.provider} cannot reach {address}"
+        raise InvalidInput("server", expected, "nothing")
+
+
+def _is_here(address: str) -> bool:
+    host = urlsplit(address).hostname or ""
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
+def describe_pool(pool: Pool) -> dict[str, object]:
+    """Returns a pool as people write it, every field of it."""
+    shown: dict[str, object] = {}
+    for field in FIELDS:
+        value = getattr(pool, _DURATIONS.get(field, field))
+        if field in _DURATIONS:
+            value = value / 1000 if value % 1000 else value // 1000
+        elif field == "hourly_price":
+            value = value / MICROS
+        shown[field] = list(value) if field in _LISTS else value
+    return shown
+
+
+def backoff_ms(pool: Pool, failures: int) -> int:
+    """Returns how long to wait after so many launches in a row that came to nothing."""
+    return int(min(pool.failure_cooldown_ms * 2 ** min(max(failures - 1, 0), 20), HOUR_MS))
+
+
+def shown_duration(ms: int) -> str:
+    """Returns a duration for people, to a tenth of a second."""
+    return format_duration(ms if ms < 100 else round(ms / 100) * 100)
+
+
+def _name(value: object) -> str:
+    if not isinstance(value, str) or not _NAME.fullmatch(value):
+        expected = "1 to 40 lower-case letters, digits and dashes, such as build-arm64"
+        raise InvalidInput("name", expected, value)
+    return value
+
+
+def _value(field: str, value: object) -> object:
+    if field in _DURATIONS:
+        return parse_duration_ms(value, field)
+    if field in _WHOLE:
+        return _whole(field, value, *_WHOLE[field])
+    if field in _FLAGS:
+        if not isinstance(value, bool):
+            raise InvalidInput(field, "true or false", value)
+        return value
+    if field in _LISTS:
+        return _texts(field, value)
+    if field == "resources":
+        return dict(canonical_resources(_mapping(field, value)))
+    if field in ("options", "metadata"):
+        return dict(_mapping(field, value))
+    if field == "hourly_price":
+        return _price(value)
+    if not isinstance(value, str):
+        raise InvalidInput(field, "text", value)
+    return value
+
+
+def _whole(field: str, value: object, low: int, high: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise InvalidInput(field, f"a whole number from {low} to {high}", value)
+    return value
+
+
+def _texts(field: str, value: object) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(v, str) and v for v in value):
+        raise InvalidInput(field, "a list of names", value)
+    return tuple(value)
+
+
+def _mapping(field: str, value: object) -> Mapping[str, object]:
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise InvalidInput(field, "names with values", value)
+    return value
+
+
+def _price(value: object) -> int:
+    try:
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise ValueError
+        amount = Decimal(str(value)) * MICROS
+        if not 0 <= amount <= 10**12:
+            raise ValueError
+        return int(amount)
+    except (ValueError, InvalidOperation):
+        raise InvalidInput("hourly_price", "an amount from 0 to 1000000", value) from None

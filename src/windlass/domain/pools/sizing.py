@@ -1,0 +1,245 @@
+"""How many workers a pool needs: pure functions over a snapshot of the fleet.
+
+The formula, for all work that the same workers and pools can run (a *target*):
+
+    latency = (what is left of its running jobs + its queued work) / jobs of it that run at once
+
+A pool whose target latency is exceeded starts as many workers as bring it under, and no
+more: those on their way count, and nobody needs more places than there are jobs. How many
+jobs a worker takes at once depends on the work: on its slots, and on what jobs take of its
+resources. Workers that serve several targets are shared out among them as a flow, so that
+each counts once.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from windlass.domain.pools.flow import spare_flow
+from windlass.domain.pools.pools import Pool, backoff_ms, shown_duration
+from windlass.domain.pools.scale import MILLI, Host, Scale, Target
+
+NEVER: Final = -1  # the latency of work that nobody can run
+
+
+class PoolNow(NamedTuple):
+    """A pool as it stands. `used_ms` is what it has used up of this month's budget."""
+
+    pool: Pool
+    serving: int = 0  # on their way and online
+    starting: int = 0  # of them, on their way
+    leaving: int = 0  # still there, but take no more jobs
+    used_ms: int = 0
+    failures: int = 0
+    next_at: int = 0
+    started_at: int = 0
+    known: bool = False  # the metadata of a worker of it has been seen
+    longest_ms: int = 0  # the longest that a job of it is expected to take
+    ending_ms: int = 30_000  # what it takes to stop a job and to end its machine
+    message: str | None = None
+
+
+class Fleet(NamedTuple):
+    """What decisions are made from."""
+
+    now: int
+    targets: tuple[Target, ...]
+    hosts: tuple[Host, ...]
+    pools: tuple[PoolNow, ...]
+
+
+class Verdict(NamedTuple):
+    """What a pool should do now, and the numbers that say so."""
+
+    pool: str
+    start: int
+    wanted: int  # what the formula asks for, before limits
+    work_ms: int
+    jobs: int
+    slots: int
+    latency_ms: int
+    after_ms: int
+    target_ms: int
+    reason: str
+
+
+def size(fleet: Fleet) -> list[Verdict]:
+    """Returns what each pool should start, in the order in which they are asked."""
+    hosts = list(fleet.hosts)
+    targets = list(fleet.targets)
+    verdicts: list[Verdict] = []
+    for one in sorted(fleet.pools, key=_turn):
+        verdict = _size_pool(one, targets, hosts, fleet.now)
+        verdicts.append(verdict)
+        if verdict.start:
+            # Those that come after see what was started before them.
+            hosts.append(Host(-1 - len(hosts), one.pool.name, verdict.start))
+            targets = [target_with(target, hosts[-1]) for target in targets]
+    return verdicts
+
+
+def target_with(target: Target, host: Host) -> Target:
+    """Returns the target with more workers of a pool, if they can run it."""
+    room = target.pools.get(host.pool)
+    return target if room is None else target._replace(hosts={**target.hosts, host.id: room})
+
+
+def _turn(one: PoolNow) -> tuple[int, int, str]:
+    """Returns who is asked first: by priority, then the cheaper, then by name."""
+    return -one.pool.priority, one.pool.hourly_price, one.pool.name
+
+
+def _serves(one: PoolNow, target: Target) -> bool:
+    return one.pool.name in target.pools
+
+
+def _size_pool(one: PoolNow, targets: Sequence[Target], hosts: Sequence[Host], now: int) -> Verdict:
+    pool = one.pool
+    mine = [t for t in targets if _serves(one, t)]
+    work, jobs = sum(t.work_ms for t in mine), sum(t.queued + t.running for t in mine)
+    scale = Scale(pool.name, targets, hosts)
+    extra = _extra(one, targets, scale)
+    wanted = -(-extra // (MILLI * scale.worker))
+    if not one.known and not one.serving and any(_might(one, t) for t in targets):
+        wanted = max(wanted, 1)  # only a worker can tell what workers of this pool are like
+    wanted = max(wanted, pool.min_workers - one.serving, 0)
+    start, limit = _limited(one, wanted, now)
+    latency = latency_ms(scale.work, scale.reach)
+    after = latency_ms(scale.work, scale.reach + start * scale.worker)
+    reason = limit or _reason(one, wanted, latency, mine)
+    return Verdict(
+        pool.name, start, wanted, work, jobs, scale.slots(work), latency, after,
+        pool.target_latency_ms, reason,
+    )  # fmt: skip
+
+
+def _might(one: PoolNow, target: Target) -> bool:
+    return bool(target.queued) and one.pool.name in target.guesses
+
+
+def _extra(one: PoolNow, targets: Sequence[Target], scale: Scale) -> int:
+    """Returns what this pool has to add, when all workers are shared out at best."""
+    target_ms = one.pool.target_latency_ms
+    needs = [scale.needed(n, target, target_ms) for n, target in enumerate(targets)]
+    reach = [scale.reached(n, target) for n, target in enumerate(targets)]
+    helped = [bool(target.queued) and _serves(one, target) for target in targets]
+    return spare_flow(needs, reach, scale.capacities(), helped)
+
+
+def latency_ms(work_ms: int, slots: int) -> int:
+    """Returns how long work takes where so many jobs run at once; `NEVER` if none can."""
+    if not work_ms:
+        return 0
+    return -(-work_ms // slots) if slots else NEVER
+
+
+def _limited(one: PoolNow, wanted: int, now: int) -> tuple[int, str]:
+    """Returns how many may be started, and what holds back the others."""
+    pool = one.pool
+    if not wanted:
+        return 0, ""
+    if not pool.enabled:
+        return 0, "the pool is not enabled"
+    if now < one.next_at:
+        left = shown_duration(one.next_at - now)
+        why = f": {one.message}" if one.message else ""
+        return 0, f"{_trouble(one.failures)}, next try in {left}{why}"
+    if one.starting and one.failures:
+        return 0, "after a failed launch one worker at a time is tried, and one is on its way"
+    if now < one.started_at + pool.start_cooldown_ms:
+        left = shown_duration(one.started_at + pool.start_cooldown_ms - now)
+        return 0, f"cooling down for another {left} after the last start"
+    start, limit = wanted, ""
+    if one.failures and start > 1:
+        start, limit = 1, "after a failed launch one worker at a time is tried"
+    room = max(pool.max_workers - one.serving - one.leaving, 0)
+    if room < start:
+        start, limit = room, f"max_workers is {pool.max_workers}"
+    affordable = affordable_workers(one)
+    if affordable < start:
+        left_ms = max(pool.max_ms_per_month - one.used_ms, 0)
+        start, limit = affordable, f"{shown_duration(left_ms)} of this month's budget are left"
+    return start, limit
+
+
+def _trouble(failures: int) -> str:
+    if not failures:
+        return "its provider fails"
+    return "the last launch failed" if failures == 1 else f"{failures} launches in a row failed"
+
+
+def reserve_ms(one: PoolNow) -> int:
+    """Returns what a leaving worker still costs: a whole job, and some seconds."""
+    return max(one.longest_ms, 1_000) + one.ending_ms
+
+
+def affordable_workers(one: PoolNow) -> int:
+    """How many more workers the month's budget allows, so that all can still end in time."""
+    pool = one.pool
+    if not pool.max_ms_per_month:
+        return pool.max_workers
+    reserve = reserve_ms(one)
+    left = pool.max_ms_per_month - one.used_ms - (one.serving + one.leaving) * reserve
+    return max(left // (2 * reserve), 0)
+
+
+def over_budget(one: PoolNow) -> bool:
+    """Returns whether its workers must leave now for the month's budget to hold."""
+    limit = one.pool.max_ms_per_month
+    if not limit:
+        return False
+    return one.used_ms + (one.serving + one.leaving) * reserve_ms(one) >= limit
+
+
+def is_spent(one: PoolNow) -> bool:
+    """Whether so little of the month's budget is left that workers must let go of their jobs."""
+    limit = one.pool.max_ms_per_month
+    return bool(limit) and one.used_ms + (one.serving + one.leaving) * one.ending_ms >= limit
+
+
+def _reason(one: PoolNow, wanted: int, latency: int, mine: Sequence[Target]) -> str:
+    pool = one.pool
+    target = shown_duration(pool.target_latency_ms)
+    if wanted and wanted == pool.min_workers - one.serving:
+        return f"min_workers is {pool.min_workers}"
+    if wanted:
+        shown = "nobody can run it" if latency == NEVER else f"{shown_duration(latency)}"
+        return f"estimated latency ({shown}) is over the target of {target}"
+    if not any(target.queued for target in mine):
+        return "nothing is queued that it could run"
+    return f"estimated latency ({shown_duration(latency)}) is within the target of {target}"
+
+
+class Member(NamedTuple):
+    """A worker of a pool; `queued` says that jobs wait which it could run."""
+
+    id: int
+    idle_since: int  # 0: it has work, or is on its way
+    queued: bool
+
+
+def leavers(one: PoolNow, members: Sequence[Member], now: int) -> dict[int, str]:
+    """Returns those that should be drained, and why; never one with work unless the pool ends.
+
+    Draining lets jobs finish, so that even then nothing is killed with a job in hand.
+    """
+    pool = one.pool
+    if not pool.enabled:
+        return {member.id: "the pool is not enabled" for member in members}
+    if over_budget(one):
+        return {member.id: "this month's budget is used up" for member in members}
+    idle = sorted((m for m in members if m.idle_since), key=lambda m: (m.idle_since, m.id))
+    going: dict[int, str] = {}
+    surplus = one.serving - pool.max_workers
+    for member in idle[: max(surplus, 0)]:
+        going[member.id] = f"max_workers is {pool.max_workers}"
+    for member in idle:
+        may_go = one.serving - len(going) > pool.min_workers
+        since = now - member.idle_since
+        if member.id not in going and may_go and not member.queued and since >= pool.max_idle_ms:
+            going[member.id] = f"idle for {shown_duration(since)}"
+    return going
+
+
+def after_failure(pool: Pool, failures: int, now: int) -> int:
+    """Returns when a pool may try again after so many failures in a row."""
+    return now + backoff_ms(pool, failures)

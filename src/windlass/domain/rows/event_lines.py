@@ -1,0 +1,123 @@
+"""Events as lines for people, in the forms of the scheduler that Windlass grew out of.
+
+    [FSM] Job 123: QUEUED → ASSIGNED (reason: Assigned to worker worker-1)
+    [Health] Worker worker-1 (node-name) dead - no heartbeat for 2m30s (threshold: 2m)
+    [Cleanup] Job 42 timed out (last activity: 2026-01-02 12:34:56)
+    [Cleanup] Found 3 orphaned jobs
+    [Retry] Job 42: attempt 2 in 10s (retry 2 of 3, reason: broken pipe)
+
+The log itself holds no text where a transition explains itself; the reason is supplied
+here, off the hot path.
+"""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.values.quantities import format_duration
+
+
+class WorkerName(NamedTuple):
+    """What a worker is called, and the machine it runs on."""
+
+    name: str
+    node: str
+
+
+Names = Mapping[int, WorkerName]
+
+_REASONS: Final[Mapping[State, str]] = {
+    State.BLOCKED: "Waiting for its dependencies",
+    State.QUEUED: "Ready to be assigned",
+    State.ASSIGNED: "Assigned to worker {worker}",
+    State.RUNNING: "Started on worker {worker}",
+    State.CANCELING: "Told to stop on worker {worker}",
+    State.TIMED_OUT: "Timed out on worker {worker}",
+    State.RETRYING: "Tried again",
+    State.COMPLETED: "Completed on worker {worker}",
+    State.FAILED: "Failed on worker {worker}",
+    State.CANCELED: "Canceled",
+    State.ABORTED: "A dependency did not complete",
+    State.REJECTED: "No worker can run it",
+}
+_SUBMITTED: Final[Mapping[State, str]] = {
+    State.BLOCKED: "Submitted, waiting for its dependencies",
+    State.QUEUED: "Submitted",
+}
+_TAGS: Final[Mapping[int, str]] = {
+    EventKind.WORKER: "Health",
+    EventKind.WORKFLOW: "Workflow",
+    EventKind.LOG: "Log",
+    EventKind.WATCHDOG: "Watchdog",
+    EventKind.POOL: "Pool",
+    EventKind.QUEUE: "Queue",
+    EventKind.PRIORITY: "Priority",
+    EventKind.LOOP: "Cleanup",
+    EventKind.SUPERSEDE: "Retry",
+    EventKind.SCHEDULE: "Schedule",
+    EventKind.TEMPLATE: "Template",
+    EventKind.REACTION: "Reaction",
+    EventKind.ACCESS: "Access",
+}
+
+
+def render(event: Event, names: Names) -> list[str]:
+    """Returns the lines of one event: the transition, and what it means."""
+    data: dict[str, Any] = json.loads(event.data) if event.data else {}
+    to = STATE_BY_CODE[event.to]
+    if event.kind != EventKind.JOB or to is None:
+        return [_other(event, data, names)]
+    lines = [_transition(event, to, names)]
+    if to is State.TIMED_OUT and "last_activity" in data:
+        at = _shown_time(data["last_activity"])
+        lines.append(f"[Cleanup] Job {event.job} timed out (last activity: {at})")
+    if to is State.RETRYING and "counts" in data:
+        lines.append(_retry(event, data))
+    return lines
+
+
+def _transition(event: Event, to: State, names: Names) -> str:
+    frm = STATE_BY_CODE[event.frm]
+    before = "NEW" if frm is None else frm.upper()
+    reason = event.reason or _default_reason(event, frm, to, names)
+    by = f", by {event.actor}" if event.actor else ""
+    return f"[FSM] Job {event.job}: {before} → {to.upper()} (reason: {reason}{by})"
+
+
+def _default_reason(event: Event, frm: State | None, to: State, names: Names) -> str:
+    text = (_SUBMITTED.get(to) if frm is None else None) or _REASONS[to]
+    return text.format(worker=_named(event.worker, names).name)
+
+
+def _retry(event: Event, data: Mapping[str, Any]) -> str:
+    wait = int(data.get("backoff_ms", 0))
+    when = f"in {format_duration(wait)}" if wait else "at once"
+    counted = f"retry {data['retry']} of {data['of']}" if "retry" in data else "not counted"
+    following = f"attempt {event.attempt + 1} {when}"
+    return f"[Retry] Job {event.job}: {following} ({counted}, reason: {event.reason})"
+
+
+def _other(event: Event, data: Mapping[str, Any], names: Names) -> str:
+    tag = _TAGS.get(event.kind, "Event")
+    said = event.reason or ""
+    if event.kind == EventKind.WORKER and data.get("status") == "offline":
+        known = _named(event.worker, names)
+        said = f"Worker {data.get('name', known.name)} ({known.node}) {said}"
+    elif event.kind == EventKind.WORKFLOW:
+        said = f"Workflow {data.get('workflow', 0)}: {said}"
+    elif event.job and event.kind == EventKind.PRIORITY:
+        said = f"Job {event.job}: {said}"
+    by = f" (by {event.actor})" if event.actor and event.kind != EventKind.LOOP else ""
+    return f"[{tag}] {said}{by}"
+
+
+def _named(worker: int, names: Names) -> WorkerName:
+    known = names.get(worker)
+    return WorkerName(str(worker), str(worker)) if known is None else known
+
+
+def _shown_time(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,77 @@
+"""Events: the rows of the append-only log, from which the state can be replayed.
+
+An event says what happened, never what should happen next. Job events carry the two
+states of one transition; the other kinds say in `reason` and `data` what changed.
+"""
+
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+
+class EventKind(IntEnum):
+    """What an event is about. The numbers are stored; never reuse one."""
+
+    JOB = 1  # one transition of one job
+    WORKER = 2  # enrolment, incarnation, health, drain, removal
+    WORKFLOW = 3  # a workflow's state
+    LOG = 4  # a job's log became committed or lost
+    WATCHDOG = 5
+    POOL = 6
+    QUEUE = 7  # paused, resumed, reweighted
+    PRIORITY = 8  # a job's adjustment
+    LOOP = 9  # what a maintenance loop found, such as orphans
+    SUPERSEDE = 10  # a job took another's place
+    SCHEDULE = 11  # put, paused, removed; a slot was started, skipped or missed
+    TEMPLATE = 12  # a version was put, or all were removed
+    REACTION = 13  # what followed the end of a workflow
+    ACCESS = 14  # a token or a code was made, or a token revoked
+
+
+class Event(NamedTuple):
+    """One row of the log; `seq` is 0 until the store has numbered it.
+
+    `frm` and `to` are state codes (0 for none). `data` is a JSON object as text, used
+    where a replay or a log line needs more than the columns hold.
+    """
+
+    seq: int
+    at: int
+    kind: int
+    job: int
+    attempt: int
+    worker: int
+    incarnation: int
+    frm: int
+    to: int
+    reason: str | None
+    actor: str | None
+    data: str | None
+
+
+class Moves(NamedTuple):
+    """Equal transitions of many jobs, which stores write by the hundred.
+
+    In the log they are one event for each step and job, step by step.
+    """
+
+    at: int
+    worker: int
+    incarnation: int
+    steps: tuple[tuple[int, int], ...]
+    jobs: Sequence[int]
+    attempts: Sequence[int]
+    reason: str | None = None
+    actor: str | None = None
+    data: str | None = None
+
+
+def expand(moves: Moves) -> Iterator[Event]:
+    """Returns the single events of `moves`, in their order."""
+    kind = int(EventKind.JOB)
+    for frm, to in moves.steps:
+        for job, attempt in zip(moves.jobs, moves.attempts, strict=True):
+            yield Event(
+                0, moves.at, kind, job, attempt, moves.worker, moves.incarnation, frm, to,
+                moves.reason, moves.actor, moves.data,
+            )  # fmt: skip

@@ -1,0 +1,80 @@
+"""How jobs and workers are shown: rows of several tables, brought together."""
+
+from typing import NamedTuple, TypeAlias
+
+from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
+from windlass.domain.rows.records import Attempt, JobFacts, JobRecord, Lease, Worker
+
+
+class JobView(NamedTuple):
+    """One job as it stands.
+
+    `state` is never 0: while the job is open it follows from its place. `not_before` is
+    when a planned or backing-off job may start (0: at once). `worker` is the name of who
+    holds it, or held it last; None if that worker is gone. `log`, `progress` and
+    `dynamic` are those of the newest attempt, `artifacts` those of the accepted one.
+    Lists leave `attempts` and `artifacts` empty.
+    """
+
+    record: JobRecord
+    state: int
+    not_before: int
+    lease: Lease | None
+    worker: str | None
+    log: LogRow | None
+    progress: Progress | None
+    dynamic: Dynamic | None
+    attempts: tuple[Attempt, ...] = ()
+    artifacts: tuple[ArtifactRow, ...] = ()
+    workers: tuple[tuple[int, str], ...] = ()  # names of those who ran the attempts
+
+
+class JobFilter(NamedTuple):
+    """Which jobs a list shows; what is empty or None does not filter.
+
+    `states` are codes. `dead` means failed for good, quarantined or not.
+    """
+
+    states: tuple[int, ...] = ()
+    namespaces: tuple[str, ...] | None = None
+    queue: str | None = None
+    task: str | None = None
+    name: str | None = None
+    labels: tuple[tuple[str, str], ...] = ()
+    workflow: int = 0
+    submitted_by: str | None = None
+    key: str | None = None
+    dead: bool = False
+
+
+class JobPage(NamedTuple):
+    """Jobs, newest first. `next` is the cursor of what follows, 0 at the end.
+
+    A page may hold fewer jobs than asked for, or none, and still have a `next`: a call
+    looks at a bounded number of rows.
+    """
+
+    jobs: list[JobView]
+    next: int
+
+
+class WorkerView(NamedTuple):
+    """A worker and how many leases it holds."""
+
+    worker: Worker
+    leases: int
+
+
+# A worker and how many leases it holds, with no more than `explain` needs, since there may be
+# very many: id, name, status, slots, held, reason, static, dynamic.
+FleetRow: TypeAlias = tuple[int, str, int, int, int, str | None, str, str]
+
+
+def newest_attempt(facts: JobFacts, lease: Lease | None) -> int:
+    """Returns the number of the attempt in force, or else of the last one; 0 before the first."""
+    return facts.attempt if lease is None else lease.attempt
+
+
+def accepted_attempt(facts: JobFacts) -> int:
+    """Returns the attempt whose outcome is the job's; 0 while there is none."""
+    return facts.attempt if facts.state and facts.worker else 0

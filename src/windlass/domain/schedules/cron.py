@@ -1,0 +1,108 @@
+"""When a cron line comes round: slots as milliseconds since 1970, in any time zone.
+
+Lines with a fixed time of day follow Debian's cron where clocks are changed: what would
+stand in the hour that is left out comes right after it, and of the hour that comes twice
+the first counts. Lines such as `*/15 * * * *` or `0 * * * *` count real time throughout.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim, CronSimError
+
+from windlass.domain.values.errors import InvalidInput
+
+LINE_LIMIT: Final = 200
+FIELDS: Final = 5
+_HOUR_MS: Final = 3_600_000
+
+_NAMED: Final = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+_EXPECTED: Final = (
+    "five fields (minute hour day month weekday) such as */15 * * * *, or one of "
+    + ", ".join(_NAMED)
+)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Cron:
+    """One line in one time zone. The slots do not depend on where one begins to ask."""
+
+    def __init__(self, line: str, zone: str = "UTC", field: str = "") -> None:
+        self._line = _check_line(line, f"{field}cron")
+        self._zone = find_zone(zone, f"{field}zone")
+        if self.after(0) is None:
+            raise InvalidInput(f"{field}cron", "a time that comes round", line)
+
+    def after(self, ms: int) -> int | None:
+        """Returns the first slot later than this moment; None: there is none in fifty years."""
+        return next(self.slots(ms), None)
+
+    def slots(self, after: int) -> Iterator[int]:
+        """Returns the slots later than this moment, in order."""
+        start = (_EPOCH + timedelta(milliseconds=after)).astimezone(self._zone)
+        for moment in CronSim(self._line, start):
+            slot = (moment.astimezone(UTC) - _EPOCH) // timedelta(milliseconds=1)
+            # Asked in the second of two equal hours, the first one's slot is told again.
+            if slot > after:
+                after = slot
+                yield slot
+
+    def newest(self, after: int, until: int, count: int) -> list[int]:
+        """Returns the last `count` slots later than `after` and not later than `until`.
+
+        The cost follows `count`, however long the time between the two is.
+        """
+        span = _HOUR_MS
+        while True:
+            start = max(after, until - span)
+            found = _up_to(self.slots(start), until)
+            if len(found) >= count or start == after:
+                return found[-count:]
+            span *= 2
+
+
+def _up_to(slots: Iterator[int], until: int) -> list[int]:
+    found: list[int] = []
+    for slot in slots:
+        if slot > until:
+            break
+        found.append(slot)
+    return found
+
+
+def _check_line(line: object, field: str) -> str:
+    if not isinstance(line, str) or len(line) > LINE_LIMIT:
+        raise InvalidInput(field, _EXPECTED, line)
+    plain = _NAMED.get(line.strip().lower(), line)
+    if len(plain.split()) != FIELDS:
+        raise InvalidInput(field, _EXPECTED, line)
+    try:
+        CronSim(plain, _EPOCH)
+    except CronSimError as error:
+        raise InvalidInput(field, f"{_EXPECTED} ({str(error).lower()})", line) from None
+    except (AssertionError, TypeError, ValueError):  # of odd mixtures such as MON#2/2
+        raise InvalidInput(field, _EXPECTED, line) from None
+    return plain
+
+
+def find_zone(name: object, field: str = "zone") -> tzinfo:
+    """Returns a time zone by its name in the IANA database."""
+    expected = "the name of a time zone such as UTC or Europe/Berlin"
+    if name == "UTC":
+        return UTC
+    if not isinstance(name, str) or not name or len(name) > LINE_LIMIT or not name.isascii():
+        raise InvalidInput(field, expected, name)
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):  # unknown, no name at all, or a folder
+        raise InvalidInput(field, expected, name) from None

@@ -1,0 +1,215 @@
+"""Templates, schedules, their runs and reactions: the rows, and what is to be done when.
+
+Everything here is decided from rows and `now`; the engine reads and writes.
+"""
+
+from enum import IntEnum, StrEnum
+from typing import Final, NamedTuple
+
+from windlass.domain.lifecycle.workflow_state import WorkflowState
+from windlass.domain.schedules.cron import Cron
+
+# A slot that is later than this was missed, and the schedule's catch-up decides about it.
+LATE_MS: Final = 60_000
+CATCH_UP_LIMIT: Final = 1_000
+WAITING_LIMIT: Final = 100  # runs of one schedule that wait for another to end
+
+
+class Overlap(StrEnum):
+    """What happens at a slot while a run of the schedule has not ended."""
+
+    ALLOW = "allow"  # another one starts beside it
+    SKIP = "skip"  # the slot is left out
+    QUEUE = "queue"  # the slot's run starts when it has ended
+    CANCEL = "cancel"  # it is canceled, and the slot's run starts when it has ended
+
+
+class CatchUp(StrEnum):
+    """What happens to slots that passed while no server was there."""
+
+    NONE = "none"
+    LAST = "last"  # the newest of them runs
+    ALL = "all"  # the newest ones run, as many as the schedule's limit allows
+
+
+class RunState(IntEnum):
+    """`STARTED` until the end of its workflow has been seen; the last three are ends."""
+
+    WAITING = 1
+    STARTED = 2
+    ENDED = 3
+    SKIPPED = 4
+    FAILED = 5  # it could not be started
+
+
+class Trigger(IntEnum):
+    """Which end of a workflow a reaction is for."""
+
+    SUCCESS = 1
+    FAILURE = 2
+    END = 3
+
+
+class ReactionKind(IntEnum):
+    """What a reaction does."""
+
+    SUBMIT = 1
+    WEBHOOK = 2
+    RETRY = 3
+
+
+class ReactionState(IntEnum):
+    """`PENDING` until it was done or given up."""
+
+    PENDING = 1
+    DONE = 2
+    FAILED = 3
+
+
+class TemplateRow(NamedTuple):
+    """One version of a template; `removed_at` is 0 while it can be started."""
+
+    namespace: str
+    name: str
+    version: int
+    body: bytes  # the description, as JSON
+    digest: str
+    created_at: int
+    created_by: str | None
+    removed_at: int
+
+
+class ScheduleRow(NamedTuple):
+    """A schedule; `next_at` only rises while cron line and zone stay the same.
+
+    `last_slot` is the newest slot that was dealt with: nothing up to it ever runs again.
+    `body` is what it starts, as JSON.
+    """
+
+    id: int
+    namespace: str
+    name: str
+    cron: str
+    zone: str
+    overlap: str
+    catch_up: str
+    catch_up_limit: int
+    paused: int
+    next_at: int
+    last_slot: int
+    body: bytes
+    created_at: int
+    created_by: str | None
+    updated_at: int
+
+
+class RunRow(NamedTuple):
+    """One run of a schedule; `slot` is 0 for those started by hand."""
+
+    id: int
+    schedule: int
+    slot: int
+    state: int
+    workflow: int
+    created_at: int
+    changed_at: int
+    reason: str | None
+    actor: str | None
+
+
+class ReactionRow(NamedTuple):
+    """One reaction to one end of a workflow's run; (workflow, run, trigger, place) is unique.
+
+    `place` is its position among those of its trigger. `outcome` is the state in which the
+    run ended. `result` is the workflow it submitted, the jobs it retried or the status that
+    the receiver answered with.
+    """
+
+    id: int
+    workflow: int
+    run: int
+    trigger: int
+    place: int
+    kind: int
+    state: int
+    tries: int
+    next_at: int
+    created_at: int
+    finished_at: int
+    outcome: int
+    result: int
+    message: str | None
+
+
+class Due(NamedTuple):
+    """What a look at a schedule's clock came to.
+
+    `slots` are to run, in order. `missed_from` is the first slot that is left out because
+    it is too late (0: none). `last` is the newest slot that has come, `next_at` the one
+    after it (0: there is none).
+    """
+
+    slots: tuple[int, ...]
+    missed_from: int
+    last: int
+    next_at: int
+
+
+def look(row: ScheduleRow, now: int) -> Due:
+    """Returns the slots of a schedule that have come by `now`, and which of them run."""
+    cron = Cron(row.cron, row.zone)
+    before = max(row.next_at - 1, row.last_slot)
+    catch_up = CatchUp(row.catch_up)
+    wanted = row.catch_up_limit if catch_up is CatchUp.ALL else 1
+    came = cron.newest(before, now, wanted + 1)
+    if not came:
+        return Due((), 0, row.last_slot, cron.after(now) or 0)
+    fresh = [slot for slot in came if slot > now - LATE_MS]
+    late = [slot for slot in came if slot <= now - LATE_MS]
+    if catch_up is CatchUp.NONE:
+        late = []
+    elif catch_up is CatchUp.LAST:
+        late = [] if fresh else late[-1:]
+    slots = (*late[-wanted:], *fresh)
+    first = cron.after(before) or 0
+    missed = first if not slots or first < slots[0] else 0
+    return Due(slots, missed, came[-1], cron.after(now) or 0)
+
+
+def next_after(row: ScheduleRow, now: int) -> int:
+    """Returns the next slot of a schedule that begins, or goes on, at this moment."""
+    return Cron(row.cron, row.zone).after(max(now, row.last_slot)) or 0
+
+
+class Decision(NamedTuple):
+    """What becomes of the oldest waiting run: `start`, `skip` with a reason, or wait.
+
+    `cancel` are workflows to cancel first.
+    """
+
+    start: bool = False
+    skip: str | None = None
+    cancel: tuple[int, ...] = ()
+
+
+def decide(overlap: Overlap, waiting: int, running: tuple[int, ...]) -> Decision:
+    """Returns what becomes of the oldest of `waiting` runs while these workflows are open."""
+    if not running or overlap is Overlap.ALLOW:
+        return Decision(start=True)
+    if overlap is Overlap.SKIP:
+        return Decision(skip=f"workflow {running[-1]} was still running")
+    if overlap is Overlap.QUEUE:
+        full = waiting > WAITING_LIMIT
+        return Decision(skip=f"more than {WAITING_LIMIT} runs were waiting") if full else Decision()
+    if waiting > 1:
+        return Decision(skip="a later slot came before it could start")
+    return Decision(cancel=running)
+
+
+def triggers(state: WorkflowState) -> tuple[Trigger, ...]:
+    """Returns which reactions an end in this state calls for."""
+    if state is WorkflowState.COMPLETED:
+        return (Trigger.SUCCESS, Trigger.END)
+    if state is WorkflowState.FAILED:
+        return (Trigger.FAILURE, Trigger.END)
+    return (Trigger.END,)

@@ -1,0 +1,112 @@
+"""Webhooks: which addresses they may reach, how they are signed, when they are sent again."""
+
+import hashlib
+import hmac
+import ipaddress
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import urlsplit
+
+from windlass.domain.values.errors import InvalidInput
+
+URL_LIMIT: Final = 2_000
+TRIES: Final = 12
+FIRST_PAUSE_MS: Final = 5_000
+LONGEST_PAUSE_MS: Final = 600_000
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+# Addresses of IPv6 that stand for one of IPv4 in their last 32 bits, or in bits 16 to 48.
+_TRANSLATED: Final = ipaddress.IPv6Network("64:ff9b::/96")
+_LOCALLY_TRANSLATED: Final = ipaddress.IPv6Network("64:ff9b:1::/48")
+_COMPATIBLE: Final = ipaddress.IPv6Network("::/96")
+
+
+def check_url(url: str, field: str) -> None:
+    """Raises `InvalidInput` for an address that no webhook can be sent to."""
+    expected = "an address such as https://example.com/hook, without a user and a fragment"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise InvalidInput(field, expected, url) from None
+    plain = parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0
+    odd = parts.username is not None or parts.password is not None or bool(parts.fragment)
+    if not plain or odd or len(url) > URL_LIMIT or not url.isascii() or not url.isprintable():
+        raise InvalidInput(field, expected, url)
+    if any(sign in url for sign in ' "<>\\^`{|}') or _is_odd_number(parts.hostname or ""):
+        raise InvalidInput(field, expected, url)
+
+
+def is_numeric(host: str) -> bool:
+    """Returns whether a host is written as an address, in any form: such are never resolved."""
+    return ":" in host or host.replace(".", "").isdigit()
+
+
+def _is_odd_number(host: str) -> bool:
+    """Numbers that only some programs take for an address, such as 2130706433."""
+    if not is_numeric(host):
+        return False
+    try:
+        ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return True
+    return False
+
+
+def parse_networks(texts: Sequence[str], field: str) -> tuple[Network, ...]:
+    """Networks as options name them."""
+    networks: list[Network] = []
+    for text in (texts,) if isinstance(texts, str) else texts:
+        try:
+            networks.append(ipaddress.ip_network(text))
+        except ValueError:
+            raise InvalidInput(field, "a list of networks such as 10.1.0.0/16", text) from None
+    return tuple(networks)
+
+
+def may_reach(address: str, allowed: Sequence[Network]) -> bool:
+    """Returns whether a webhook may be sent to this address: public, or allowed."""
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    return all(_is_public(one) or _is_in(one, allowed) for one in _meant(found))
+
+
+def _is_public(address: Address) -> bool:
+    return address.is_global and not address.is_multicast
+
+
+def _is_in(address: Address, networks: Sequence[Network]) -> bool:
+    return any(address.version == net.version and address in net for net in networks)
+
+
+def _meant(address: Address) -> list[Address]:
+    """Returns the address, or instead of it those of IPv4 that a gateway makes of it."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return [address]
+    if address.ipv4_mapped is not None:
+        return [address.ipv4_mapped]
+    if address in _TRANSLATED or address in _LOCALLY_TRANSLATED:
+        return [ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)]
+    if address in _COMPATIBLE and int(address) > 1:
+        return [ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)]
+    if address.sixtofour is not None:
+        return [address, address.sixtofour]
+    return [address]
+
+
+def sign(secret: str, timestamp: int, body: bytes) -> str:
+    """Returns the HMAC-SHA256 of the time in seconds, a dot and the body."""
+    text = b"%d." % timestamp + body
+    return hmac.new(secret.encode(), text, hashlib.sha256).hexdigest()
+
+
+def pause_ms(tries: int) -> int | None:
+    """Returns how long to wait after so many tries that failed; None: it is given up."""
+    if tries >= TRIES:
+        return None
+    longest: int = min(FIRST_PAUSE_MS * 2 ** (tries - 1), LONGEST_PAUSE_MS)
+    return longest

@@ -1,0 +1,217 @@
+"""The small tree of errors that callers see.
+
+Each message says what was expected and what came. Control flow (a lost lease,
+nothing to do) is a value in an answer and never one of these.
+"""
+
+import math
+import reprlib
+from collections.abc import Iterable
+
+GOT_LIMIT = 80
+_LONGEST_INT_BITS = 256
+
+
+class WindlassError(Exception):
+    """The root: a stable `code` for programs and a `message` for people."""
+
+    code: str = "error"
+
+    @property
+    def message(self) -> str:
+        return " ".join(str(arg) for arg in self.args)
+
+    def __str__(self) -> str:
+        return self.message
+
+    def details(self) -> dict[str, object]:
+        """Returns what the error body carries beside code and message."""
+        return {}
+
+    def describe(self) -> dict[str, object]:
+        """Returns the body of an HTTP error: plain values only, ready to be written as JSON."""
+        return {"error": {"code": self.code, "message": self.message, **self.details()}}
+
+
+class InvalidInput(WindlassError):
+    """An invalid value: its field, what was expected, what came, and perhaps a `hint`.
+
+    A hint is a clause such as "did you mean X?"; the message adds it after a semicolon.
+    """
+
+    code = "invalid_input"
+
+    def __init__(self, field: str, expected: str, got: object, hint: str = "") -> None:
+        super().__init__(field, expected, got, hint)
+        self.field = field
+        self.expected = expected
+        self.got = got
+        self.hint = hint.removeprefix("; ")
+
+    @property
+    def message(self) -> str:
+        end = f"; {self.hint}" if self.hint else ""
+        return f"expected {self.field} to be {self.expected}, got {shorten(self.got)}{end}"
+
+    def details(self) -> dict[str, object]:
+        told = {"field": self.field, "expected": self.expected, "got": _plain(self.got)}
+        return {**told, "hint": self.hint} if self.hint else told
+
+
+class UnknownName(InvalidInput):
+    """A name that is not among the known ones; `place` says where it is, such as "FILE:LINE: "."""
+
+    def __init__(
+        self, kind: str, name: str, expected: str, hint: str = "", place: str = ""
+    ) -> None:
+        super().__init__(kind, expected, name, hint)
+        self.place = place
+
+    @property
+    def message(self) -> str:
+        end = f"; {self.hint}" if self.hint else f" (expected {self.expected})"
+        return f"{self.place}unknown {self.field} {shorten(self.got)}{end}"
+
+    def details(self) -> dict[str, object]:
+        return {**super().details(), "unknown": True}
+
+
+class Conflict(WindlassError):
+    """The request is well formed, but what the store holds speaks against it."""
+
+    def __init__(self, code: str, message: str, retry_after_ms: int | None = None) -> None:
+        super().__init__(code, message, retry_after_ms)
+        self.code = code
+        self.retry_after_ms = retry_after_ms
+
+    @property
+    def message(self) -> str:
+        return str(self.args[1])
+
+    def details(self) -> dict[str, object]:
+        return {} if self.retry_after_ms is None else {"retry_after_ms": self.retry_after_ms}
+
+
+class NotFound(WindlassError):
+    """A job, worker, workflow, … does not exist; `hint` may suggest another name."""
+
+    code = "not_found"
+
+    def __init__(self, kind: str, id: object, hint: str = "") -> None:  # noqa: A002 - as shown
+        super().__init__(kind, id, hint)
+        self.kind = kind
+        self.id = id
+        self.hint = hint.removeprefix("; ")
+
+    @property
+    def message(self) -> str:
+        end = f"; {self.hint}" if self.hint else ""
+        return f"{self.kind} {shorten(self.id)} does not exist{end}"
+
+    def details(self) -> dict[str, object]:
+        told = {"field": self.kind, "got": _plain(self.id)}
+        return {**told, "hint": self.hint} if self.hint else told
+
+
+class InvalidTransition(WindlassError):
+    """A change of state that the table of transitions does not hold."""
+
+    code = "invalid_transition"
+
+    def __init__(self, frm: str | None, to: str, allowed: Iterable[str] = ()) -> None:
+        self.frm = frm
+        self.to = to
+        self.allowed = tuple(str(state) for state in allowed)
+        super().__init__(frm, to, self.allowed)
+
+    @property
+    def message(self) -> str:
+        came_from = "(new)" if self.frm is None else str(self.frm)
+        may = ", ".join(self.allowed) if self.allowed else "nothing"
+        return f"invalid transition from {came_from} to {self.to}: {came_from} may become {may}"
+
+    def details(self) -> dict[str, object]:
+        return {
+            "field": "state",
+            "expected": ", ".join(self.allowed) if self.allowed else "no transition",
+            "got": str(self.to),
+        }
+
+
+class Overloaded(WindlassError):
+    """A bounded queue is full: nothing was done, come back later."""
+
+    code = "overloaded"
+
+    def __init__(self, retry_after_ms: int) -> None:
+        super().__init__(retry_after_ms)
+        self.retry_after_ms = retry_after_ms
+
+    @property
+    def message(self) -> str:
+        return f"too many requests are waiting, try again in {self.retry_after_ms} ms"
+
+    def details(self) -> dict[str, object]:
+        return {"retry_after_ms": self.retry_after_ms}
+
+
+class StoreUnavailable(WindlassError):
+    """The store did not answer; `outcome_unknown` says whether it may have acted all the same."""
+
+    code = "store_unavailable"
+
+    def __init__(self, message: str, outcome_unknown: bool) -> None:
+        super().__init__(message, outcome_unknown)
+        self.outcome_unknown = outcome_unknown
+
+    @property
+    def message(self) -> str:
+        return str(self.args[0])
+
+    def details(self) -> dict[str, object]:
+        return {"outcome_unknown": self.outcome_unknown}
+
+
+class Unreachable(WindlassError):
+    """Nobody answered at an address.
+
+    If the request was `sent`, it is not known whether it was carried out.
+    """
+
+    code = "unreachable"
+
+    def __init__(self, message: str, sent: bool = True) -> None:
+        super().__init__(message)
+        self.sent = sent
+
+
+def shorten(value: object, limit: int = GOT_LIMIT) -> str:
+    """Returns a value as one short printable line, however large, deep or binary it is."""
+    text = value if isinstance(value, str) and _reads_well(value) else _represent(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _reads_well(text: str) -> bool:
+    start = text[: GOT_LIMIT + 1]
+    return bool(start) and start.isprintable() and not start.startswith(" ") and text[-1] != " "
+
+
+def _represent(value: object) -> str:
+    if isinstance(value, int) and value.bit_length() > _LONGEST_INT_BITS:
+        return f"an integer of {value.bit_length()} bits"
+    short = reprlib.Repr()
+    short.maxstring = short.maxother = 2 * GOT_LIMIT
+    try:
+        return short.repr(value)
+    except Exception:  # A value whose repr fails must not hide the error it is part of.
+        return f"a value of type {type(value).__name__}"
+
+
+def _plain(value: object) -> object:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int) and value.bit_length() < 64:
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    return shorten(value)

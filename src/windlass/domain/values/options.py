@@ -1,0 +1,157 @@
+"""How an option documents itself: unit, smallest value and meaning stand in its type.
+
+The reference page, `--help`, the names in files and in the environment, and the checks at
+start are all made from there.
+"""
+
+from typing import Annotated, Final, get_args, get_origin
+
+from msgspec import NODEFAULT, Meta, Struct
+from msgspec.structs import fields
+
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import DURATION_LIMIT_MS, format_duration, format_size
+
+# Far above every sensible value, far below what a 64-bit column holds.
+_LARGEST: Final = {"ms": DURATION_LIMIT_MS, "bytes": 2**40}
+_LARGEST_COUNT: Final = 1_000_000_000
+_DAY_MS: Final = 86_400_000
+
+NEVER: Final = "never"
+
+
+class Option(Struct, frozen=True):
+    """One option as the reference page shows it; `name` is the path of its field."""
+
+    name: str
+    unit: str
+    default: object
+    description: str
+    kind: object = int
+
+    @property
+    def shown(self) -> str:
+        """What people call it: the unit of the field is no part of the name."""
+        return shown_name(self.name, self.unit)
+
+    @property
+    def variable(self) -> str:
+        """Its environment variable."""
+        return "WINDLASS_" + self.shown.replace(".", "_").upper()
+
+    @property
+    def flag(self) -> str:
+        """Its flag on the command line."""
+        return "--" + self.shown.replace(".", "-").replace("_", "-")
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it holds one value for each of several names."""
+        return get_origin(self.kind) is dict
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it holds names."""
+        return get_origin(self.kind) is tuple
+
+    def show(self, value: object) -> str:
+        """Returns a value as a person would write it."""
+        if isinstance(value, dict):
+            return ",".join(f"{name}={self.show(one)}" for name, one in value.items())
+        if isinstance(value, tuple | list):
+            return ",".join(str(one) for one in value)
+        if value is None:
+            return NEVER
+        if isinstance(value, int) and self.unit == "ms":
+            return _show_duration(value)
+        if isinstance(value, int) and self.unit == "bytes":
+            return format_size(value)
+        return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def doc(unit: str, description: str, least: float = 0) -> Meta:
+    """Returns what an option's annotation carries; numbers below `least` are refused."""
+    return Meta(description=description, extra={"unit": unit, "least": least})
+
+
+def describe_fields(kind: type[Struct], prefix: str = "") -> list[Option]:
+    """Returns the options of a type in order, those of nested types under `name.`."""
+    options: list[Option] = []
+    for field in fields(kind):
+        name = prefix + field.name
+        meta = _meta(field.type)
+        if meta is not None:
+            default = _default(field.default, field.default_factory)
+            annotated = get_args(field.type)[0]
+            options.append(Option(name, _unit(meta), default, meta.description or "", annotated))
+        elif isinstance(field.type, type) and issubclass(field.type, Struct):
+            options.extend(describe_fields(field.type, name + "."))
+    return options
+
+
+def check_fields(options: Struct, prefix: str = "") -> None:
+    """Refuses numbers that are no numbers, too small or absurdly large."""
+    for field in fields(options):
+        name = prefix + field.name
+        value = getattr(options, field.name)
+        meta = _meta(field.type)
+        if isinstance(value, Struct):
+            check_fields(value, name + ".")
+        elif meta is not None:
+            _check_value(name, value, get_args(field.type)[0], meta)
+
+
+def shown_ms(ms: float) -> str:
+    """Milliseconds as seconds, the unit people think of timeouts in: 90 s, 0.5 s."""
+    return f"{ms / 1000:g} s"
+
+
+def shown_name(name: str, unit: str) -> str:
+    """Returns a field's name without the unit it is kept in."""
+    return name.removesuffix("_ms") if unit == "ms" else name
+
+
+def _show_duration(ms: int) -> str:
+    """Formats a duration like `format_duration`, but whole days as days."""
+    return f"{ms // _DAY_MS}d" if ms and ms % _DAY_MS == 0 else format_duration(ms)
+
+
+def _default(default: object, factory: object) -> object:
+    if default is not NODEFAULT:
+        return default
+    return factory() if callable(factory) else None
+
+
+def _check_value(name: str, value: object, kind: object, meta: Meta) -> None:
+    if kind in (int, float) or (value is not None and kind == int | None):
+        _check_number(name, value, kind is float, meta)
+    elif get_origin(kind) is dict:
+        if not isinstance(value, dict):
+            raise InvalidInput(name, "a table of numbers by name", value)
+        for key, number in value.items():
+            _check_number(f"{name}.{key}", number, False, meta)
+
+
+def _check_number(name: str, value: object, fraction: bool, meta: Meta) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float if fraction else int):
+        raise InvalidInput(name, "a number" if fraction else "an integer", value)
+    unit = _unit(meta)
+    is_ms = unit == "ms"
+    least = (meta.extra or {}).get("least", 0)
+    largest = _LARGEST.get(unit, _LARGEST_COUNT)
+    # Written so that NaN, which compares false with everything, is refused too.
+    if not value >= least:
+        bound, got = (shown_ms(least), shown_ms(value)) if is_ms else (least, value)
+        raise InvalidInput(shown_name(name, unit), f"at least {bound}", got)
+    if value > largest:
+        raise InvalidInput(name, f"at most {largest}", value)
+
+
+def _meta(annotation: object) -> Meta | None:
+    if get_origin(annotation) is not Annotated:
+        return None
+    return next((item for item in get_args(annotation)[1:] if isinstance(item, Meta)), None)
+
+
+def _unit(meta: Meta) -> str:
+    return str((meta.extra or {}).get("unit", ""))

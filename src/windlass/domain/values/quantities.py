@@ -1,0 +1,129 @@
+"""Durations and sizes as people write them, and back: `90`, `15m`, `2m30s`, `512MiB`."""
+
+import math
+import re
+from decimal import Decimal
+from typing import Final
+
+from windlass.domain.values.errors import InvalidInput
+
+_DAY_MS: Final = 86_400_000
+
+# A hundred years: longer ones are mistakes, and sums of times stay far from 64 bits.
+DURATION_LIMIT_MS: Final = 36_525 * _DAY_MS
+SIZE_LIMIT: Final = 2**62
+
+_TEXT_LIMIT: Final = 64
+_DURATION_UNITS: Final = {"d": _DAY_MS, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
+_DURATION: Final = re.compile(
+    "".join(rf"(?:(?P<{unit}>[0-9]+(?:\.[0-9]+)?){unit})?" for unit in _DURATION_UNITS)
+)
+_NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_BINARY_UNITS: Final = {
+    name: 1024**power for power, name in enumerate(("B", "KiB", "MiB", "GiB", "TiB", "PiB"))
+}
+_DECIMAL_UNITS: Final = {
+    name: 1000**power for power, name in enumerate(("B", "KB", "MB", "GB", "TB", "PB"))
+}
+_SIZE_UNITS: Final = {
+    "": 1,
+    **{name.lower(): size for name, size in (_BINARY_UNITS | _DECIMAL_UNITS).items()},
+}
+_SIZE: Final = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[a-z]*)")
+
+_DURATION_EXPECTED: Final = "a duration such as 90 (seconds), 500ms, 90s, 15m, 6h, 2d or 2m30s"
+_SIZE_EXPECTED: Final = "a size such as 1024 (bytes), 512MiB, 4GiB or 1GB"
+
+
+def parse_duration_ms(value: object, field: str = "duration") -> int:
+    """Milliseconds of a duration; a number without a unit counts seconds."""
+    amount = _duration_text_ms(value) if isinstance(value, str) else _seconds_ms(value)
+    if amount is None or amount != int(amount):
+        raise InvalidInput(field, _DURATION_EXPECTED, value)
+    if amount > DURATION_LIMIT_MS:
+        raise InvalidInput(field, f"at most {format_duration(DURATION_LIMIT_MS)}", value)
+    return int(amount)
+
+
+def format_duration(ms: int) -> str:
+    """Returns a duration like Go's, without parts that are zero: 2m30s, 1h2m, 45s, 500ms, 1.5s."""
+    if ms < 0:
+        return "-" + format_duration(-ms)
+    if ms < 1000:
+        return f"{ms}ms" if ms else "0s"
+    minutes, rest = divmod(ms, 60_000)
+    hours, minutes = divmod(minutes, 60)
+    seconds, fraction = divmod(rest, 1000)
+    parts = [f"{hours}h"] if hours else []
+    if minutes:
+        parts.append(f"{minutes}m")
+    if rest:
+        decimals = f".{fraction:03d}".rstrip("0") if fraction else ""
+        parts.append(f"{seconds}{decimals}s")
+    return "".join(parts)
+
+
+def parse_size(value: object, field: str = "size") -> int:
+    """Bytes of a size, cut to whole ones; a number without a unit counts bytes."""
+    amount: Decimal | int | None = None
+    if isinstance(value, str):
+        amount = _size_text(value)
+    elif isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        amount = value
+    if amount is None:
+        raise InvalidInput(field, _SIZE_EXPECTED, value)
+    if amount > SIZE_LIMIT:
+        raise InvalidInput(field, f"at most {SIZE_LIMIT} bytes", value)
+    return int(amount)
+
+
+def format_size(size: int) -> str:
+    """A size in the unit that shows it exactly with one decimal, else rounded in a binary one."""
+    if size < 0:
+        return "-" + format_size(-size)
+    for units in (_BINARY_UNITS, _DECIMAL_UNITS):
+        name, unit = _largest_unit(units, size)
+        if size * 10 % unit == 0:
+            return f"{_one_decimal(size * 10 // unit)}{name}"
+    name, unit = _largest_unit(_BINARY_UNITS, size)
+    return f"{_one_decimal((size * 10 + unit // 2) // unit)}{name}"
+
+
+def _seconds_ms(value: object) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if isinstance(value, int):
+        return value * 1000 if value >= 0 else None
+    if not math.isfinite(value) or value < 0:
+        return None
+    return round(min(value, DURATION_LIMIT_MS) * 1000)  # which is too long in any case
+
+
+def _duration_text_ms(value: str) -> Decimal | None:
+    text = value.strip().lower()
+    if not text or len(text) > _TEXT_LIMIT:
+        return None
+    if _NUMBER.fullmatch(text):
+        return Decimal(text) * 1000
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        return None
+    parts = ((match[unit], size) for unit, size in _DURATION_UNITS.items())
+    return sum((Decimal(number) * size for number, size in parts if number), Decimal(0))
+
+
+def _size_text(value: str) -> Decimal | None:
+    text = value.strip().lower()
+    match = _SIZE.fullmatch(text) if len(text) <= _TEXT_LIMIT else None
+    unit = _SIZE_UNITS.get(match["unit"]) if match else None
+    return Decimal(match["number"]) * unit if match and unit else None
+
+
+def _largest_unit(units: dict[str, int], size: int) -> tuple[str, int]:
+    fitting = [(name, unit) for name, unit in units.items() if unit <= size]
+    return fitting[-1] if fitting else ("B", 1)
+
+
+def _one_decimal(tenths: int) -> str:
+    whole, tenth = divmod(tenths, 10)
+    return f"{whole}.{tenth}" if tenth else str(whole)

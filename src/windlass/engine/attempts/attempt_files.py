@@ -1,0 +1,156 @@
+"""What a running attempt writes beside its outcome, fenced by the lease it holds.
+
+The log of an attempt may come in after it has ended: completion does not wait for it. So
+log bytes are also taken from whoever has reported the end of the attempt. Artifacts and
+progress are taken from the holder of the lease alone.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NamedTuple
+
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.events import EventKind
+from windlass.domain.rows.files import LogRow, LogState
+from windlass.domain.rows.records import Lease
+from windlass.domain.rows.statistics import Usage
+from windlass.domain.values.errors import Conflict, WindlassError
+from windlass.engine.attempts.log_segments import grown
+from windlass.engine.attempts.reports import run_deadline
+from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.gateway import Holder
+from windlass.ports.store import Tx
+
+RUNNING = State.RUNNING.code
+WORKER_LOST = FailureClass.WORKER_LOST.code
+
+
+Apply = Callable[[Work, Holder, Lease | None], Awaitable[Any]]
+
+
+class Write(NamedTuple):
+    """Something an attempt writes; `apply` gets the lease if the writer holds it."""
+
+    holder: Holder
+    apply: Apply
+
+
+async def write_all(work: Work, writes: Sequence[Write]) -> list[Any | WindlassError]:
+    """Applies a batch of writes; a refused one changes nothing."""
+    leases = await work.tx.leases.lock(sorted({write.holder.job for write in writes}))
+    touched: dict[int, tuple[int, int, int]] = {}
+    answers: list[Any | WindlassError] = []
+    for holder, apply in writes:
+        lease = leases.get(holder.job)
+        if lease is not None and not is_held(lease, holder):
+            lease = None
+        try:
+            answers.append(await apply(work, holder, lease))
+        except WindlassError as refusal:
+            answers.append(refusal)
+            continue
+        if lease is not None and lease.state == RUNNING:
+            deadline = run_deadline(work, lease, lease.started_at, work.now)
+            touched[lease.job] = (lease.job, work.now, deadline)
+    if touched:
+        await work.tx.leases.touch([touched[job] for job in sorted(touched)])
+    return answers
+
+
+def is_held(lease: Lease, holder: Holder) -> bool:
+    """Returns whether this is the holder's lease."""
+    return lease.job == holder.job and (lease.worker, lease.incarnation, lease.attempt) == (
+        holder.worker,
+        holder.incarnation,
+        holder.attempt,
+    )
+
+
+def lease_lost(holder: Holder) -> Conflict:
+    """Returns the error for a caller that does not hold the attempt."""
+    return Conflict(
+        "lease_lost",
+        f"attempt {holder.attempt} of job {holder.job} is not held by incarnation "
+        f"{holder.incarnation} of worker {holder.worker}: stop it",
+    )
+
+
+async def may_log(tx: Tx, holder: Holder, lease: Lease | None) -> None:
+    """Refuses log bytes, except from the holder and the worker that reported the end."""
+    if lease is not None:
+        return
+    facts = (await tx.jobs.read([holder.job])).get(holder.job)
+    mine = holder.attempt, holder.worker, holder.incarnation
+    if facts is not None and not facts.is_open:
+        ended_by = facts.attempt, facts.worker, facts.incarnation
+        if ended_by == mine:
+            return
+    attempts = (await tx.jobs.attempts([holder.job])).get(holder.job, [])
+    if any(
+        (row.number, row.worker, row.incarnation) == mine and row.failure != WORKER_LOST
+        for row in attempts
+    ):
+        return
+    raise lease_lost(holder)
+
+
+async def log_of(tx: Tx, holder: Holder) -> LogRow:
+    """Returns the row of the attempt's log, or a new one."""
+    row = await tx.files.log(holder.job, holder.attempt)
+    return row or LogRow(holder.job, holder.attempt, int(LogState.NONE), 0, 0, 0)
+
+
+def is_ended(row: LogRow) -> bool:
+    """Returns whether nothing more is added to a log."""
+    return row.state in (LogState.COMMITTED, LogState.LOST)
+
+
+def extend_log(before: LogRow, offset: int, size: int) -> Apply:
+    """Adds a written segment to the log, if its row is still `before`."""
+
+    async def apply(work: Work, holder: Holder, lease: Lease | None) -> tuple[LogRow, LogRow]:
+        await may_log(work.tx, holder, lease)
+        row = await log_of(work.tx, holder)
+        if row.bytes != before.bytes or is_ended(row):
+            return row, row
+        after = grown(row, offset, size, work.config.log_limit)
+        await work.tx.files.put_log(after)
+        return row, after
+
+    return apply
+
+
+def finish_log(size: int, state: LogState, peak_memory: int = 0) -> Apply:
+    """Marks a log as complete, or notes that the rest of it will never come."""
+
+    async def apply(work: Work, holder: Holder, lease: Lease | None) -> None:
+        await may_log(work.tx, holder, lease)
+        row = await log_of(work.tx, holder)
+        if is_ended(row):
+            return
+        if state is LogState.COMMITTED and row.bytes != size:
+            raise Conflict(
+                "log_incomplete", f"expected all {size} bytes of the log, got {row.bytes}"
+            )
+        await end_log(work, row, max(size, row.bytes), state, holder)
+        if peak_memory:
+            await work.tx.statistics.put_usage(Usage(holder.job, holder.attempt, peak_memory))
+
+    return apply
+
+
+async def end_log(
+    work: Work, row: LogRow, size: int, state: LogState, holder: Holder | None
+) -> None:
+    """Writes the end of a log, and records an event."""
+    if size > row.bytes:
+        row = grown(row, size, 0, 0)
+    await work.tx.files.put_log(row._replace(state=int(state)))
+    work.say(
+        EventKind.LOG,
+        f"The log is {state.name.lower()}",
+        job=row.job,
+        worker=holder.worker if holder else 0,
+        incarnation=holder.incarnation if holder else 0,
+        data={"attempt": row.attempt, "state": state.name.lower(), "bytes": size},
+    )

@@ -1,0 +1,199 @@
+"""Logs as segments: objects that say in their keys where they begin and how long they are.
+
+A segment is never changed. One that is written again, whole or cut otherwise, lies beside
+the first and holds the same bytes, so a reader takes whatever leads it farthest. What no
+segment holds is a gap, and the reader is told.
+
+When a log has ended its small segments are joined to few large ones, which lie beside them
+until they are removed: a reader that had chosen one of the small looks again.
+
+A log over its limit keeps its beginning and a window at its end that moves along; the
+segments between are removed, some at a time.
+"""
+
+from collections.abc import AsyncIterator
+from typing import Final, NamedTuple
+
+from windlass.domain.rows.files import LogRow, LogState
+from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.ports.blobs import Blobs
+
+FOLDER: Final = "logs"
+SEGMENT_LIMIT: Final = 4 * 1024 * 1024  # bytes in one append
+DELETE_AT_ONCE: Final = 1_000
+
+
+class LogPiece(NamedTuple):
+    """Bytes of the log from `start` to `end`; without a key they are missing."""
+
+    key: str
+    offset: int  # where the segment begins
+    start: int
+    end: int
+
+
+class LogPart(NamedTuple):
+    """A stretch of a log; reading goes on at `next`."""
+
+    row: LogRow
+    pieces: tuple[LogPiece, ...]
+    next: int
+
+
+def segment_key(job: int, attempt: int, offset: int, size: int) -> str:
+    return f"{FOLDER}/{job}/{attempt}/{offset:020d}-{size}"
+
+
+def owner_of(key: str) -> tuple[int, int] | None:
+    """Returns the job and attempt whose log a segment belongs to."""
+    _, *numbers, _ = key.split("/")
+    return (int(numbers[0]), int(numbers[1])) if len(numbers) == 2 else None
+
+
+def placed(row: LogRow, offset: int, data: bytes) -> tuple[int, bytes]:
+    """Returns the part of `data` that is new to the log, and its offset."""
+    known = min(max(row.bytes - offset, 0), len(data))
+    return offset + known, data[known:]
+
+
+def grown(row: LogRow, offset: int, size: int, limit: int) -> LogRow:
+    """Returns the row after `size` bytes at `offset`, with the gap marked."""
+    row = row._replace(state=int(LogState.STREAMING))
+    if offset > row.bytes:
+        row = _with_gap(row, row.bytes, offset)
+    row = row._replace(bytes=max(row.bytes, offset + size))
+    if limit and row.bytes > limit:
+        half = max(limit // 2, 1)
+        step = max(limit // 16, 1)
+        cut_to = (row.bytes - half) // step * step
+        if cut_to > half:
+            row = _with_gap(row, half, cut_to)
+    return row
+
+
+def _with_gap(row: LogRow, start: int, end: int) -> LogRow:
+    known = row.gap_to > row.gap_from
+    first = min(row.gap_from, start) if known else start
+    return row._replace(gap_from=first, gap_to=max(row.gap_to, end))
+
+
+class Logs:
+    """The segments of all logs in one place for blobs."""
+
+    def __init__(self, blobs: Blobs) -> None:
+        self._blobs = blobs
+
+    async def write(self, job: int, attempt: int, offset: int, data: bytes) -> None:
+        """Stores bytes of a log; they belong to it once its row is written."""
+        if len(data) > SEGMENT_LIMIT:
+            raise InvalidInput("log", f"at most {SEGMENT_LIMIT} bytes at once", len(data))
+        await self._blobs.put(segment_key(job, attempt, offset, len(data)), data)
+
+    async def cut(self, row: LogRow, limit: int) -> None:
+        """Removes the segments that lie wholly in the middle of a log over its limit."""
+        half = max(limit // 2, 1)
+        if not limit or row.gap_to <= half:
+            return
+        gone: list[str] = []
+        async for key, start, end in self._segments(row, half):
+            if start >= row.gap_to:
+                break
+            if start >= half and end <= row.gap_to:
+                gone.append(key)
+            if len(gone) >= DELETE_AT_ONCE:
+                await self._blobs.delete(gone)
+                gone = []
+        await self._blobs.delete(gone)
+
+    async def find(self, row: LogRow, offset: int, limit: int) -> LogPart:
+        """Returns where the bytes from `offset` on are kept, at most `limit` of them."""
+        position, left = offset, limit
+        pieces: list[LogPiece] = []
+        async for key, start, end in self._segments(row, position - SEGMENT_LIMIT):
+            end = min(end, row.bytes)
+            if end <= position:
+                continue
+            if left <= 0:
+                return LogPart(row, tuple(pieces), position)
+            if start > position:
+                pieces.append(LogPiece("", position, position, start))
+                position = start
+            stop = min(end, position + left)
+            pieces.append(LogPiece(key, start, position, stop))
+            left -= stop - position
+            position = stop
+        if left > 0 and position < row.bytes:
+            pieces.append(LogPiece("", position, position, row.bytes))
+            position = row.bytes
+        return LogPart(row, tuple(pieces), position)
+
+    async def read(self, part: LogPart) -> AsyncIterator[bytes]:
+        """Yields the bytes of a part, with a line in place of missing ones."""
+        for piece in part.pieces:
+            position = piece.start
+            try:
+                async for chunk in self._read_piece(piece):
+                    position += len(chunk) if piece.key else 0
+                    yield chunk
+            except NotFound:
+                # It has just been joined to others, or cut out of the middle.
+                again = await self.find(part.row, position, piece.end - position)
+                for other in again.pieces:
+                    if other.start >= piece.end:
+                        break  # Bytes that are missing do not count against a limit.
+                    try:
+                        async for chunk in self._read_piece(other):
+                            yield chunk
+                    except NotFound:
+                        yield left_out(other.end - other.start)
+
+    async def _read_piece(self, piece: LogPiece) -> AsyncIterator[bytes]:
+        if not piece.key:
+            yield left_out(piece.end - piece.start)
+            return
+        span = piece.start - piece.offset, piece.end - piece.offset
+        async for chunk in self._blobs.stream(piece.key, *span):
+            yield chunk
+
+    async def merge(self, row: LogRow) -> None:
+        """Joins the segments of an ended log into as few as possible."""
+        run: list[LogPiece] = []
+        for piece in (await self.find(row, 0, row.bytes)).pieces:
+            full = run and piece.end - run[0].start > SEGMENT_LIMIT
+            if full or not piece.key:
+                await self._join(row, run)
+                run = []
+            if piece.key:
+                run.append(piece)
+        await self._join(row, run)
+
+    async def _join(self, row: LogRow, run: list[LogPiece]) -> None:
+        """Writes a run of pieces as one segment, and removes those that lie wholly in it."""
+        if len(run) < 2:
+            return
+        data = bytearray()
+        for piece in run:
+            async for chunk in self._read_piece(piece):
+                data += chunk
+        begin, end = run[0].start, run[-1].end
+        joined = segment_key(row.job, row.attempt, begin, end - begin)
+        await self._blobs.put(joined, bytes(data))
+        inside = [
+            key
+            async for key, start, stop in self._segments(row, begin)
+            if start >= begin and stop <= end and key != joined
+        ]
+        for first in range(0, len(inside), DELETE_AT_ONCE):
+            await self._blobs.delete(inside[first : first + DELETE_AT_ONCE])
+
+    async def _segments(self, row: LogRow, start: int) -> AsyncIterator[tuple[str, int, int]]:
+        """Yields key, start and end of the segments from `start` on, in order."""
+        folder = f"{FOLDER}/{row.job}/{row.attempt}"
+        async for info in self._blobs.list(folder, f"{folder}/{max(start, 0):020d}"):
+            offset, _, size = info.key.rpartition("/")[2].partition("-")
+            yield info.key, int(offset), int(offset) + int(size)
+
+
+def left_out(count: int) -> bytes:
+    """Returns the line that is shown for missing bytes."""
+    return f"\n[windlass: {count} bytes of the log were left out here]\n".encode()

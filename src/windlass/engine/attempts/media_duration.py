@@ -1,0 +1,68 @@
+"""The duration of media that a worker found out: the timeout of its attempt follows it.
+
+The policy stays here: workers say how long the media is, and hear how long they may take.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from windlass.domain.job.job import LONGEST_MS, JobSpec
+from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.timeouts import limits_for
+from windlass.domain.rows.records import Lease
+from windlass.domain.tasks.media import timed_as
+from windlass.domain.values.errors import WindlassError
+from windlass.engine.attempts.attempt_files import is_held, lease_lost
+from windlass.engine.attempts.reports import run_deadline
+from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.gateway import Holder
+
+RUNNING: Final = State.RUNNING.code
+
+_spec = msgspec.json.Decoder(JobSpec).decode
+
+
+class Measured(NamedTuple):
+    """A worker has looked at the media of an attempt it holds."""
+
+    holder: Holder
+    duration_ms: int
+
+
+async def measure_all(work: Work, found: Sequence[Measured]) -> list[int | WindlassError]:
+    """Sets and returns how long each attempt may take (ms; 0: as long as it is active)."""
+    leases = await work.tx.leases.lock(sorted({item.holder.job for item in found}))
+    answers: list[int | WindlassError] = []
+    rows: dict[int, tuple[int, int, int]] = {}
+    for holder, duration_ms in found:
+        lease = leases.get(holder.job)
+        if lease is None or not is_held(lease, holder):
+            answers.append(lease_lost(holder))
+            continue
+        timeout_ms = await _timeout(work, lease, duration_ms)
+        answers.append(timeout_ms)
+        if timeout_ms != lease.timeout_ms and lease.state == RUNNING:
+            changed = lease._replace(timeout_ms=timeout_ms)
+            deadline = run_deadline(work, changed, lease.started_at, lease.last_activity_at)
+            rows[lease.job] = (lease.job, timeout_ms, deadline)
+    if rows:
+        await work.tx.leases.allow([rows[job] for job in sorted(rows)])
+    return answers
+
+
+async def _timeout(work: Work, lease: Lease, duration_ms: int) -> int:
+    view = await work.tx.views.job(lease.job)
+    if view is None:
+        return lease.timeout_ms
+    spec = _spec(view.record.spec)
+    limits = limits_for(
+        work.config.timeouts,
+        task=timed_as(spec.task, spec.args),
+        queue=spec.queue,
+        duration_ms=min(duration_ms, LONGEST_MS),
+        own_run_ms=spec.timeout_ms,
+        own_idle_ms=spec.idle_timeout_ms,
+    )
+    return limits.run_ms or 0

@@ -1,0 +1,348 @@
+"""Applies the reports of workers about their attempts, fenced by (job, attempt, incarnation).
+
+A report *is* the removal of its lease. One that finds no lease of its own is judged by
+the closed attempt: recorded by the same incarnation, it is a repetition and changes
+nothing; otherwise the lease was lost and the worker must kill the process.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+import msgspec
+
+from windlass.domain.lifecycle.failures import (
+    FAILURE_BY_NAME,
+    INFRASTRUCTURE,
+    FailureClass,
+    classify,
+)
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.records import (
+    Attempt,
+    Completion,
+    JobFacts,
+    Lease,
+    Worker,
+    job_of_completion,
+)
+from windlass.engine.jobs.close import Closing, Failure
+from windlass.engine.jobs.dependents import hold_dependents, satisfy_dependents
+from windlass.engine.transaction.unit_of_work import Work
+from windlass.wire.sync import Finished, Refusal, Released, Started, SyncRequest
+
+ASSIGNED = State.ASSIGNED.code
+RUNNING = State.RUNNING.code
+COMPLETED = State.COMPLETED.code
+TIMED_OUT = State.TIMED_OUT.code
+
+LARGEST_CODE = 2**31 - 1
+
+_BACKSLASH = ord("\\")
+_encode = msgspec.json.Encoder().encode
+
+
+class NotHeld(NamedTuple):
+    """An attempt that was given to a worker which does not hold it."""
+
+    job: int
+    attempt: int
+
+
+Item = Started | Finished | Released | NotHeld
+
+
+class AttemptReport(NamedTuple):
+    """One statement of one worker about one attempt."""
+
+    worker: Worker
+    item: Item
+
+
+class ReportOutcome(NamedTuple):
+    """Refused reports by worker, and infrastructure failures as (worker, job)."""
+
+    lost: dict[int, list[Refusal]]
+    troubles: list[tuple[int, int]]
+
+
+def split_reports(
+    worker: Worker, request: SyncRequest, limit: int, done: dict[int, Completion]
+) -> list[AttemptReport]:
+    """Adds the plain completions of a sync to `done` and returns its other reports."""
+    others: list[AttemptReport] = []
+    who, incarnation = worker.id, worker.incarnation
+    for item in _items_of(request):
+        if type(item) is Finished and item.outcome == "completed" and item.job not in done:
+            result, exit_code = item.result, item.exit_code
+            if exit_code is not None:
+                exit_code = exit_code_of(item)
+            if result is not None:
+                result, problem = _storable(result, limit)
+                if problem is not None:
+                    others.append(AttemptReport(worker, item))
+                    continue
+            job = item.job
+            done[job] = (job, item.attempt, who, incarnation, exit_code, result)
+        else:
+            others.append(AttemptReport(worker, item))
+    return others
+
+
+def _items_of(request: SyncRequest) -> Iterable[Item]:
+    """Returns at most one item per attempt: finished wins, then released."""
+    finished = request.finished
+    only = not request.started and not request.released
+    if only and len({item.job for item in finished}) == len(finished):
+        return finished
+    items: dict[tuple[int, int], Item] = {}
+    said: Iterable[Item] = chain(request.started, request.released, request.finished)
+    for item in said:
+        items[item.job, item.attempt] = item
+    return items.values()
+
+
+async def apply_reports(
+    work: Work,
+    done: dict[int, Completion],
+    reports: list[AttemptReport],
+    workers: Mapping[int, Worker],
+) -> ReportOutcome:
+    """Applies reports that hold their lease, and refuses the others unless they repeat."""
+    if done:
+        if reports:
+            # Locks are taken once and in order, also when some reports need more thought.
+            await work.tx.jobs.lock(sorted({*done, *(report.item.job for report in reports)}))
+        left = await _complete_plain(work, done)
+        if left and not reports and await _complete_tied(work, left):
+            left = ()
+        reports = [*(_as_report(item, workers) for item in left), *reports]
+    if not reports:
+        return ReportOutcome({}, [])
+    return await _apply_others(work, reports)
+
+
+def _as_report(item: Completion, workers: Mapping[int, Worker]) -> AttemptReport:
+    job, attempt, worker, _, exit_code, result = item
+    value = None if result is None else msgspec.Raw(result)
+    return AttemptReport(workers[worker], Finished(job, attempt, exit_code=exit_code, result=value))
+
+
+async def _complete_plain(work: Work, done: dict[int, Completion]) -> Sequence[Completion]:
+    """Completes jobs without dependents and returns the others."""
+    ended = await work.tx.flow.complete(work.now, list(done.values()))
+    if not ended:
+        return list(done.values())
+    _record_completed(work, ended, done)
+    if len(ended) == len(done):
+        return ()
+    gone = set(ended)
+    return [item for job, item in done.items() if job not in gone]
+
+
+def _record_completed(work: Work, ended: Sequence[int], done: Mapping[int, Completion]) -> None:
+    """Records the transitions of jobs that completed, those of one worker together."""
+    holders: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
+    last = 0
+    for job in ended:
+        _, attempt, worker, incarnation, _, _ = done[job]
+        if worker != last:
+            last = worker
+            jobs, attempts = holders.setdefault((worker, incarnation), ([], []))
+        jobs.append(job)
+        attempts.append(attempt)
+    for (worker, incarnation), (jobs, attempts) in holders.items():
+        work.move_all(jobs, attempts, ((RUNNING, COMPLETED),), worker, incarnation)
+    work.effects.ended += ended
+
+
+async def _complete_tied(work: Work, done: Sequence[Completion]) -> bool:
+    """Completes all of these and releases their dependents; returns False if it cannot."""
+    ended = await work.tx.flow.complete_tied(work.now, done)
+    if not ended:
+        return False
+    jobs = [row.job for row in ended]
+    _record_completed(work, jobs, {job_of_completion(item): item for item in done})
+    for (shape, workflow), alike in Counter([(row.shape, row.workflow) for row in ended]).items():
+        work.count_moves(shape, workflow, RUNNING, COMPLETED, alike)
+    edges = await work.tx.jobs.dependents(jobs, 0)
+    if edges:
+        await hold_dependents(work, (), edges)
+        await satisfy_dependents(work, edges)
+    return True
+
+
+async def _apply_others(work: Work, reports: Sequence[AttemptReport]) -> ReportOutcome:
+    """Applies the reports that are not plain completions."""
+    jobs = sorted({report.item.job for report in reports})
+    facts = await work.tx.jobs.lock(jobs)
+    leases = await work.tx.leases.lock(jobs)
+    await work.catalog.know(work.tx, {fact.shape for fact in facts.values()})
+    held: list[tuple[AttemptReport, JobFacts, Lease]] = []
+    doubtful: list[AttemptReport] = []
+    for report in reports:
+        lease = leases.get(report.item.job)
+        if lease is not None and _holds(report, lease):
+            held.append((report, facts[lease.job], lease))
+        elif not isinstance(report.item, NotHeld):
+            doubtful.append(report)
+    outcome = ReportOutcome({}, [])
+    await _apply(work, held, outcome)
+    if doubtful:
+        await _judge(work, doubtful, facts, outcome)
+    return outcome
+
+
+def _holds(report: AttemptReport, lease: Lease) -> bool:
+    worker, item = report
+    return (
+        lease.attempt == item.attempt
+        and lease.worker == worker.id
+        and lease.incarnation == worker.incarnation
+    )
+
+
+async def _apply(
+    work: Work, held: Sequence[tuple[AttemptReport, JobFacts, Lease]], outcome: ReportOutcome
+) -> None:
+    closing = Closing(work)
+    limit = work.config.result_limit
+    await closing.learn([lease.job for r, _, lease in held if _may_retry(r.item, lease, limit)])
+    started: list[tuple[int, int, int]] = []
+    for report, facts, lease in held:
+        item = report.item
+        if isinstance(item, Finished):
+            _finish(closing, facts, lease, item, outcome, limit)
+        elif isinstance(item, Released):
+            closing.hand_back(facts, lease, _clean(item.reason))
+        elif isinstance(item, NotHeld):
+            lost = Failure(FailureClass.WORKER_LOST, "The worker does not hold this job")
+            closing.fail(facts, lease, lost)
+        elif lease.state == ASSIGNED:
+            closing.start(facts, lease)
+            started.append((lease.job, work.now, run_deadline(work, lease, work.now, None)))
+    if started:
+        await work.tx.leases.start(started)
+    await closing.write()
+
+
+def _may_retry(item: Item, lease: Lease, limit: int) -> bool:
+    if isinstance(item, Finished):
+        fine = item.outcome == "completed" and lease.state in (ASSIGNED, RUNNING)
+        return not fine or _storable(item.result, limit)[1] is not None
+    return isinstance(item, NotHeld) or (isinstance(item, Released) and lease.state != ASSIGNED)
+
+
+def run_deadline(work: Work, lease: Lease, started_at: int, activity_at: int | None) -> int:
+    """Returns when the server ends an attempt whose agent did not; 0: never."""
+    ends = []
+    if lease.timeout_ms:
+        ends.append(started_at + lease.timeout_ms)
+    if lease.idle_ms:
+        ends.append((started_at if activity_at is None else activity_at) + lease.idle_ms)
+    if not ends:
+        return 0
+    return min(ends) + work.config.term_grace_ms + work.config.heartbeat_interval_ms
+
+
+def _finish(
+    closing: Closing,
+    facts: JobFacts,
+    lease: Lease,
+    item: Finished,
+    outcome: ReportOutcome,
+    limit: int,
+) -> None:
+    if item.outcome == "completed" and lease.state != TIMED_OUT:
+        result, problem = _storable(item.result, limit)
+        if problem is None:
+            closing.complete(facts, lease, exit_code_of(item), result)
+            return
+        item = msgspec.structs.replace(
+            item, outcome="failed", failure=FailureClass.CONFIGURATION.value, message=problem
+        )
+    if lease.state == ASSIGNED and not item.misfit:
+        lease = closing.start(facts, lease)
+    if item.outcome == "canceled" and lease.state == RUNNING and lease.reason is not None:
+        closing.hand_back(facts, lease, lease.reason)  # it was told to make room for another
+        return
+    if item.outcome == "canceled" and lease.state != TIMED_OUT:
+        closing.cancel(facts, lease, _clean(item.message) or "Canceled on the worker")
+        return
+    failure = _failure_of(item, lease)
+    if failure.failure in INFRASTRUCTURE:
+        outcome.troubles.append((lease.worker, lease.job))
+    closing.fail(facts, lease, failure)
+
+
+def _failure_of(item: Finished, lease: Lease) -> Failure:
+    message, code = _clean(item.message), exit_code_of(item)
+    if item.outcome == "timed_out" or lease.state == TIMED_OUT:
+        return Failure(FailureClass.TIMEOUT, message or lease.reason or "Timed out", code)
+    named = FAILURE_BY_NAME.get(item.failure or "")
+    if named is not None:
+        misfit = item.misfit and named is FailureClass.CONFIGURATION
+        return Failure(named, message, code, misfit=misfit)
+    return Failure(classify(message or ""), message, code)
+
+
+def exit_code_of(item: Finished) -> int | None:
+    """Returns the exit code within the range that every store keeps."""
+    code = item.exit_code
+    return code if code is None else max(-LARGEST_CODE, min(LARGEST_CODE, code))
+
+
+def _storable(value: object, limit: int) -> tuple[bytes | None, str | None]:
+    """Returns the result as JSON, or why it cannot be stored."""
+    if value is None:
+        return None, None
+    try:
+        result = _encode(value)
+    except (UnicodeEncodeError, TypeError, ValueError, RecursionError, OverflowError) as error:
+        return None, f"the result is not a JSON value: {error}"
+    if len(result) > limit:
+        return None, f"the result has {len(result)} bytes, the limit is {limit}"
+    if _BACKSLASH in result and b"\\u0000" in result:
+        return None, "the result holds NUL characters"
+    return result, None
+
+
+def _clean(message: str | None) -> str | None:
+    """Returns text that every store takes: no NUL, no lone surrogates, not too long."""
+    if message is None:
+        return None
+    text = message.replace("\x00", "\N{REPLACEMENT CHARACTER}")[:4_000]
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+async def _judge(
+    work: Work,
+    reports: Sequence[AttemptReport],
+    facts: dict[int, JobFacts],
+    outcome: ReportOutcome,
+) -> None:
+    """Tells repetitions from lost leases by the attempts that were closed."""
+    history = await work.tx.jobs.attempts(sorted({report.item.job for report in reports}))
+    for report in reports:
+        fact = facts.get(report.item.job)
+        if fact is None:
+            _refuse(outcome, report, "no such job")
+        elif not _repeats(report, fact, history.get(fact.id, [])):
+            _refuse(outcome, report, "another attempt or worker holds this job, or it has ended")
+
+
+def _repeats(report: AttemptReport, fact: JobFacts, closed: Sequence[Attempt]) -> bool:
+    worker, item = report
+    if isinstance(item, Started):  # nothing may be launched without a lease
+        return False
+    mine = worker.id, worker.incarnation
+    ended_with = fact.attempt, fact.worker, fact.incarnation
+    if not fact.is_open and ended_with == (item.attempt, *mine):
+        return True
+    return any(a.number == item.attempt and (a.worker, a.incarnation) == mine for a in closed)
+
+
+def _refuse(outcome: ReportOutcome, report: AttemptReport, reason: str) -> None:
+    refusal = Refusal(report.item.job, report.item.attempt, reason)
+    outcome.lost.setdefault(report.worker.id, []).append(refusal)

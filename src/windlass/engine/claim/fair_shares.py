@@ -1,0 +1,48 @@
+"""Shares of namespaces in a claim, where they are on.
+
+What runs of each namespace is a reading of at most a second ago, plus what this server has given
+out since: shares are met on average, at the price of one walk over the leases a second.
+"""
+
+from collections.abc import Mapping
+
+from windlass.domain.matching.fair_shares import in_turn, last_of_level, level_of
+from windlass.domain.rows.records import Ticket
+from windlass.engine.transaction.bounds import Place
+from windlass.engine.transaction.unit_of_work import Work
+
+FRESH_MS = 1_000
+
+
+async def in_fair_order(
+    work: Work, pool: list[Ticket], following: Place | None, cursors: Mapping[int, Place | None]
+) -> list[Ticket]:
+    """Tickets of the best level, in turn; none while more shapes of that level may be found.
+
+    Of shapes with a cursor there are more from there on.
+    """
+    if not pool:
+        return []
+    interval, now = work.catalog.interval_ms, work.now
+    level = level_of(min(ticket.rank for ticket in pool), now, interval)
+    last = last_of_level(level, now, interval)
+    if following is not None and following[0] <= last:
+        return []
+    shares = work.catalog.shares
+    if now - shares.read_at >= FRESH_MS or shares.read_at < 0:
+        await _read(work)
+    of_level = [ticket for ticket in pool if ticket.rank <= last]
+    more = {shape for shape, at in cursors.items() if at is not None and at[0] <= last}
+    return in_turn(of_level, work.catalog.namespace_of, shares.running, shares.weights, more)
+
+
+async def _read(work: Work) -> None:
+    running = await work.tx.placement.running()
+    await work.catalog.know(work.tx, running)
+    counts: dict[str, int] = {}
+    for shape, leases in running.items():
+        namespace = work.catalog.namespace_of(shape)
+        counts[namespace] = counts.get(namespace, 0) + leases
+    shares = work.catalog.shares
+    shares.running, shares.read_at = counts, work.now
+    shares.weights = dict(await work.tx.placement.namespace_weights())

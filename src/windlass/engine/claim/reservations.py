@@ -1,0 +1,140 @@
+"""Workers kept for jobs too large for what is free: they do not starve behind small ones.
+
+Once a round the scheduling loop looks at the best job of each shape with resources. One that
+has waited long enough, fits a worker and finds no room on any gets a worker of its own: what it
+needs is held back there from all other shapes (`domain/matching/room.py`) until it starts. A
+reservation only ever holds back; losing one, or having one too long, breaks nothing.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from windlass.domain.lifecycle.states import State
+from windlass.domain.matching.matching import amount_of
+from windlass.domain.matching.room import Room, needs_of
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.matching.workers import may_claim
+from windlass.domain.rows.events import EventKind
+from windlass.domain.rows.records import Reservation, Worker
+from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.store import Head
+
+QUEUED = State.QUEUED.code
+MOST = 20  # reservations made in one round
+
+
+async def review(work: Work) -> int:
+    """Ends and makes reservations as needed, and returns how many changed."""
+    after = work.config.reservation_after_ms
+    kept = await work.tx.placement.reservations()
+    if not after and not kept:
+        return 0
+    heads = {head.shape: head for head in await work.tx.places.heads()}
+    await work.catalog.know(work.tx, heads)
+    over = await _over(work, kept, heads) if kept else []
+    if over:
+        await work.tx.placement.release(over)
+    left = [row for row in kept if row.worker not in over]
+    made = await _make(work, left, heads.values()) if after else 0
+    if over or made:
+        work.effects.catalog = True
+    return len(over) + made
+
+
+async def _over(work: Work, kept: Sequence[Reservation], heads: Mapping[int, Head]) -> list[int]:
+    """Workers whose reservation has come to an end: the job runs or is gone, or the worker is."""
+    jobs = [row.job for row in kept]
+    facts = await work.tx.jobs.read(jobs)
+    leased = await work.tx.leases.lock(jobs)
+    workers = {row.id: row for row in await work.tx.workers.all()}
+    over: list[int] = []
+    for row in kept:
+        fact, worker = facts.get(row.job), workers.get(row.worker)
+        waits = fact is not None and fact.is_open and row.job not in leased
+        useful = worker is not None and may_claim(worker.status) and row.shape in heads
+        if not (waits and useful and worker and work.catalog.profile(worker).runs(row.shape)):
+            over.append(row.worker)
+    return over
+
+
+async def _make(work: Work, kept: Sequence[Reservation], heads: Iterable[Head]) -> int:
+    waiting = await _overdue(work, heads, {row.job for row in kept})
+    if not waiting:
+        return 0
+    taken = {row.worker for row in kept}
+    workers = [row for row in await work.tx.workers.all() if may_claim(row.status)]
+    rooms = await rooms_of(work, workers)
+    made = 0
+    for head in waiting[:MOST]:
+        worker = _choose(work, head.shape, [w for w in workers if w.id not in taken], rooms)
+        if worker is None:
+            continue
+        row = Reservation(worker.id, head.job, head.shape, work.now)
+        if await work.tx.placement.reserve(row):
+            taken.add(worker.id)
+            made += 1
+            said = f"Worker {worker.name} is kept for job {head.job}"
+            work.say(EventKind.WORKER, said, worker=worker.id, data={"reserved_for": head.job})
+    return made
+
+
+async def _overdue(work: Work, heads: Iterable[Head], kept: set[int]) -> list[Head]:
+    """Returns the best jobs of gated shapes that have waited long enough, in order."""
+    catalog, latest = work.catalog, work.now - work.config.reservation_after_ms
+    large = [
+        head
+        for head in heads
+        if catalog.shapes[head.shape].resources and not catalog.paused(head.shape)
+    ]
+    facts = await work.tx.jobs.read([head.job for head in large]) if large else {}
+    old: list[Head] = []
+    for head in sorted(large, key=lambda h: (h.rank, h.job)):
+        fact = facts.get(head.job)
+        if fact is None or fact.age_from > latest or head.job in kept:
+            continue
+        if await _queued_at(work, head.job) <= latest:
+            old.append(head)
+        if len(old) == MOST:
+            break
+    return old
+
+
+async def _queued_at(work: Work, job: int) -> int:
+    """Returns since when a job has waited for a worker."""
+    times = [event.at for event in await work.tx.log.of_job(job) if event.to == QUEUED]
+    return times[-1] if times else 0
+
+
+async def rooms_of(
+    work: Work, workers: Sequence[Worker], kept: Mapping[int, Reservation] | None = None
+) -> dict[int, Room]:
+    """Returns what each of these workers has left, also beside its reservation."""
+    rooms: dict[int, Room] = {}
+    for row in workers:
+        own = None if kept is None else kept.get(row.id)
+        shape = None if own is None else work.catalog.shapes.get(own.shape)
+        rooms[row.id] = Room(work.catalog.profile(row).metadata, shape)
+    loads = await work.tx.placement.loads(list(rooms))
+    await work.catalog.know(work.tx, (load.shape for load in loads))
+    for load in loads:
+        rooms[load.worker].take(work.catalog.shapes[load.shape], load.leases)
+    return rooms
+
+
+def _choose(
+    work: Work, number: int, workers: Sequence[Worker], rooms: Mapping[int, Room]
+) -> Worker | None:
+    """Returns the worker that lacks least for this shape; None if one has room or none fits."""
+    shape, catalog = work.catalog.shapes[number], work.catalog
+    able = [row for row in workers if catalog.profile(row).runs(number)]
+    if any(rooms[row.id].lacks(shape) is None for row in able):
+        return None
+    return min(able, key=lambda row: _missing(work, row, shape, rooms[row.id]), default=None)
+
+
+def _missing(work: Work, worker: Worker, shape: Shape, room: Room) -> tuple[float, int]:
+    metadata = work.catalog.profile(worker).metadata
+    shares = [
+        max(0, amount - room.left(name)) / max(1, amount_of(metadata, name))
+        for name, amount in needs_of(shape, metadata)
+    ]
+    return sum(shares), worker.id

@@ -1,0 +1,155 @@
+"""`engine.jobs`: commands about single jobs."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from windlass.domain.job.job import JobSpec
+from windlass.domain.rows.statistics import Summary
+from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.engine.attempts.activity import Activity, note_activity
+from windlass.engine.commands.submit import SubmitCommand
+from windlass.engine.history.statistics import summaries
+from windlass.engine.jobs import priority, supersede, unblock
+from windlass.engine.jobs.cancel import Canceled, cancel
+from windlass.engine.jobs.end_waiters import EndWaiters
+from windlass.engine.jobs.inherit_rank import inherited_levels
+from windlass.engine.submit.submission import Submitted
+from windlass.engine.transaction.arguments import check_id, check_text, check_whole
+from windlass.engine.transaction.catalog import Catalog
+from windlass.engine.transaction.group_commit import Committer, Lane, RunStep
+from windlass.engine.workflows.cascade_runner import CascadeRunner
+from windlass.engine.workflows.child_jobs import as_children, submit_children
+from windlass.engine.workflows.retry import retry_one
+from windlass.ports.gateway import Holder
+from windlass.ports.store import Store, Tx
+
+
+class Position(NamedTuple):
+    """A job's score, the highest of which goes first, and how much of it others lend it."""
+
+    score: float
+    inherited: float
+
+
+class Jobs:
+    """Cancels, retries, unblocks and prioritizes jobs, and waits for them.
+
+    Commands return when the jobs that depend on the result have been dealt with too.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        catalog: Catalog,
+        committer: Committer,
+        run: RunStep,
+        cascades: CascadeRunner,
+        end_waiters: EndWaiters,
+        submissions: SubmitCommand,
+    ) -> None:
+        self._store = store
+        self._catalog = catalog
+        self._committer = committer
+        self._run = run
+        self._cascades = cascades
+        self._end_waiters = end_waiters
+        self._submissions = submissions
+        self._activity = committer.lane(Lane(note_activity))
+
+    async def cancel(
+        self, jobs: Sequence[int], reason: str = "Canceled", actor: str | None = None
+    ) -> list[Canceled]:
+        """Cancels jobs."""
+        for job in jobs:
+            check_id("job", job)
+        check_text("reason", reason)
+        check_text("actor", actor)
+        canceled = await self._run(lambda work: cancel(work, jobs, reason, actor))
+        await self._cascades.settled()
+        return canceled
+
+    async def retry(
+        self, job: int, actor: str | None = None, not_before: int | None = None
+    ) -> supersede.Superseded:
+        """Supersedes an ended job by a new one, which may start at `not_before` (ms)."""
+        check_id("job", job)
+        check_text("actor", actor)
+        await self._cascades.settled()  # the end of this job may still be on its way to others
+        superseded = await self._run(lambda work: retry_one(work, job, actor, not_before))
+        await self._cascades.settled()
+        return superseded
+
+    async def unblock(
+        self, job: int, accept: bool = True, reason: str = "Rejected", actor: str | None = None
+    ) -> unblock.Unblocked:
+        """Releases a job that waits for an operator, or aborts it."""
+        check_id("job", job)
+        check_text("reason", reason)
+        check_text("actor", actor)
+        done = await self._run(lambda work: unblock.unblock(work, job, accept, reason, actor))
+        await self._cascades.settled()
+        return done
+
+    async def adjust_priority(
+        self, job: int, adjustment: int, actor: str | None = None
+    ) -> priority.Adjusted:
+        """Sets a job's priority adjustment."""
+        check_id("job", job)
+        check_whole("adjustment", adjustment)
+        check_text("actor", actor)
+        adjusted = await self._run(lambda work: priority.adjust(work, job, adjustment, actor))
+        await self._cascades.settled()
+        return adjusted
+
+    async def submit_children(self, holder: Holder, jobs: Sequence[JobSpec], key: str) -> Submitted:
+        """Submits jobs on behalf of a running job into its workflow, fenced by its lease.
+
+        Submitting again with the same `key` in this workflow returns the first answer.
+        """
+        if not jobs:
+            raise InvalidInput("jobs", "at least one job", 0)
+        check_text("key", key)
+        parent = (await self._store.read(lambda tx: tx.jobs.read([holder.job]))).get(holder.job)
+        if parent is None:
+            raise NotFound("job", holder.job)
+        namespace = await self.namespace_of(holder.job)
+        checked = self._submissions.validate(as_children(jobs, parent, namespace))
+        done = await self._run(lambda work: submit_children(work, holder, checked, key))
+        return done._replace(workflow=parent.workflow)
+
+    async def note_activity(self, sign: Activity) -> bool:
+        """Records a sign of life of a running job; False means `lease_lost`."""
+        for number, field in zip(sign, sign._fields, strict=True):
+            check_id(field, number)
+        return await self._committer.call(self._activity, sign)
+
+    async def wait_ended(self, job: int, timeout_ms: int) -> bool:
+        """Waits until a job has ended, and returns whether it has."""
+        return await self._end_waiters.wait_job(job, timeout_ms)
+
+    async def position(self, job: int) -> Position:
+        """Returns where a job is in the order of its queue."""
+
+        async def read(tx: Tx) -> Position:
+            facts = (await tx.jobs.read([job])).get(job)
+            if facts is None:
+                raise NotFound("job", job)
+            await self._catalog.know(tx, [facts.shape])
+            score = (tx.now - facts.rank) / self._catalog.interval_ms
+            return Position(score, inherited_levels(self._catalog, facts))
+
+        return await self._store.read(read)
+
+    async def statistics(self, shapes: Sequence[int]) -> dict[int, Summary]:
+        """Returns what completed jobs of these shapes took; shapes without any are absent."""
+        return await self._store.read(lambda tx: summaries(tx, shapes))
+
+    async def namespace_of(self, job: int) -> str:
+        """Returns the namespace of a job."""
+        body = (await self._store.read(lambda tx: tx.jobs.specs([job]))).get(job)
+        if body is None:
+            raise NotFound("job", job)
+        return msgspec.json.decode(body, type=JobSpec).namespace

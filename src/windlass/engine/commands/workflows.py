@@ -1,0 +1,80 @@
+"""`engine.workflows`: commands about whole workflows."""
+
+import msgspec
+
+from windlass.domain.lifecycle.workflow_state import Details, WorkflowState
+from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.engine.commands.submit import SubmitCommand
+from windlass.engine.jobs.end_waiters import EndWaiters
+from windlass.engine.submit.submission import Submission
+from windlass.engine.transaction.arguments import check_id, check_text
+from windlass.engine.transaction.group_commit import RunStep
+from windlass.engine.workflows.cascade_runner import CascadeRunner
+from windlass.engine.workflows.retry import Retried, plan_repetition, retry_failed
+from windlass.engine.workflows.stop import Stopped, cancel_workflow
+from windlass.ports.store import Store
+
+
+class Workflows:
+    """Cancels and retries workflows, and waits for them."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        run: RunStep,
+        cascades: CascadeRunner,
+        end_waiters: EndWaiters,
+        submissions: SubmitCommand,
+    ) -> None:
+        self._store = store
+        self._run = run
+        self._cascades = cascades
+        self._end_waiters = end_waiters
+        self._submissions = submissions
+
+    async def cancel(
+        self, workflow: int, reason: str = "Canceled", actor: str | None = None
+    ) -> Stopped:
+        """Cancels a workflow; returns when its jobs have ended or been told to stop."""
+        check_id("workflow", workflow)
+        check_text("reason", reason)
+        check_text("actor", actor)
+        done = await self._run(lambda work: cancel_workflow(work, workflow, reason, actor))
+        await self._cascades.settled()
+        row = (await self._store.read(lambda tx: tx.workflows.lock([workflow]))).get(workflow)
+        return done if row is None else done._replace(state=WorkflowState(row.state).name.lower())
+
+    async def retry(
+        self,
+        workflow: int,
+        failed: bool = True,
+        actor: str | None = None,
+        not_before: int | None = None,
+    ) -> Retried:
+        """Retries the failed jobs of a workflow, or all of it as a new workflow."""
+        check_id("workflow", workflow)
+        check_text("actor", actor)
+        if failed:
+            await self._cascades.settled()  # the failure may still be stopping other jobs
+            done = await self._run(lambda work: retry_failed(work, workflow, actor, not_before))
+            await self._cascades.settled()
+            return done
+        if not_before is not None:
+            raise InvalidInput("not_before", "unset for a workflow from scratch", not_before)
+        plan = await self._store.read(lambda tx: plan_repetition(tx, workflow, actor))
+        jobs = self._submissions.validate(plan.jobs)
+        submission = Submission(jobs, plan.workflow, origins=plan.origins)
+        made = await self._submissions.submit_validated(submission)
+        return Retried(made.workflow, all(made.applied))
+
+    async def wait_ended(self, workflow: int, timeout_ms: int) -> bool:
+        """Waits until a workflow has ended, and returns whether it has."""
+        return await self._end_waiters.wait_workflow(workflow, timeout_ms)
+
+    async def details(self, workflow: int) -> Details:
+        """Returns what a workflow was submitted with."""
+        about = (await self._store.read(lambda tx: tx.workflows.about([workflow]))).get(workflow)
+        if about is None:
+            raise NotFound("workflow", workflow)
+        return msgspec.json.decode(about.body, type=Details)

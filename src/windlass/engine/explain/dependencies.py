@@ -1,0 +1,60 @@
+"""What blocked jobs wait for, followed from job to job until one is found that tells why."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from windlass.domain.job.job import JobSpec
+from windlass.domain.rows.records import JobFacts, Wait
+from windlass.engine.jobs.supersede import newest_of
+from windlass.ports.store import Tx
+
+DEPTH: Final = 50  # jobs that are followed one behind another
+
+_spec = msgspec.json.Decoder(JobSpec).decode
+
+
+class Blocked(NamedTuple):
+    """A blocked job: the unfinished jobs it waits for, and whether for an operator too."""
+
+    needs: tuple[JobFacts, ...]
+    manual: bool
+
+
+async def what_blocks(tx: Tx, job: int) -> Blocked:
+    """Returns what this blocked job waits for."""
+    wait = (await tx.places.waiting([job])).get(job)
+    body = (await tx.jobs.specs([job])).get(job)
+    if body is None:
+        return Blocked((), False)
+    spec = _spec(body)
+    named = [ref for ref in (*spec.after, *spec.after_any) if isinstance(ref, int)]
+    newest = await newest_of(tx, named)
+    needs = {fact.id: fact for fact in newest.values() if fact.is_open}
+    return Blocked(tuple(needs[job] for job in sorted(needs)), wait is not None and _asks(wait))
+
+
+async def way_to_root(tx: Tx, job: int) -> list[int]:
+    """Returns the chain from this open job to the root cause, which no job blocks."""
+    way = [job]
+    while len(way) < DEPTH:
+        if not await _blocked_among(tx, way[-1:]):
+            return way
+        needs = [fact.id for fact in (await what_blocks(tx, way[-1])).needs]
+        if not needs:
+            return way
+        blocked = await _blocked_among(tx, needs)
+        free = [need for need in needs if need not in blocked]
+        way.append(free[0] if free else needs[0])
+    return way
+
+
+async def _blocked_among(tx: Tx, jobs: Sequence[int]) -> set[int]:
+    """Returns the jobs that are really blocked, and do not run while they keep a wait."""
+    waits = await tx.places.waiting(jobs)
+    return {job for job, wait in waits.items() if not wait.is_running}
+
+
+def _asks(wait: Wait) -> bool:
+    return wait.needs_operator

@@ -1,0 +1,162 @@
+"""The fleet as one job meets it: for each worker, all that keeps it from the job."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from windlass.domain.explain.reasons import (
+    Group,
+    Matcher,
+    Obstacle,
+    Obstacles,
+    excluded_obstacle,
+    room_obstacles,
+    slot_obstacles,
+    status_obstacles,
+)
+from windlass.domain.matching.claim_planning import excludes
+from windlass.domain.matching.room import Room
+from windlass.domain.matching.shapes import Shape, is_gated
+from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.rows.records import JobFacts, Reservation
+from windlass.domain.rows.views import FleetRow
+from windlass.engine.transaction.catalog import Catalog, Profile
+from windlass.ports.store import Tx
+
+ONLINE: Final = int(WorkerStatus.ONLINE)
+
+
+class Rooms:
+    """What workers hold and what is kept there, as claims count it."""
+
+    def __init__(self, tx: Tx, catalog: Catalog) -> None:
+        self._tx = tx
+        self._catalog = catalog
+        self._held: dict[int, list[tuple[Shape, int]]] = {}
+        self._kept: dict[int, Reservation] = {}
+
+    async def read(self, workers: Sequence[int]) -> None:
+        """Reads what these workers hold and are reserved for."""
+        loads = await self._tx.placement.loads(workers)
+        kept = await self._tx.placement.reservations()
+        await self._catalog.know(self._tx, [*(x.shape for x in loads), *(x.shape for x in kept)])
+        self._kept = {row.worker: row for row in kept}
+        for worker, shape, leases in loads:
+            self._held.setdefault(worker, []).append((self._catalog.shapes[shape], leases))
+
+    def lacks(
+        self, worker: int, metadata: dict[str, Any], shape: Shape, per_worker: int
+    ) -> Iterator[Obstacle]:
+        """Returns what this worker lacks for one more job of this shape."""
+        kept = self._kept.get(worker)
+        if kept is None and worker not in self._held:
+            return  # All that its metadata says it has is free, and was matched.
+        reserved = None if kept is None else self._catalog.shapes[kept.shape]
+        missing = self._room(worker, metadata, reserved).lacks(shape, per_worker)
+        if missing is None:
+            return
+        alone = None if kept is None else self._room(worker, metadata, None)
+        if kept is not None and alone is not None and alone.lacks(shape, per_worker) is None:
+            has = f"it is kept for job {kept.job}"
+            yield Obstacle("reserved", "reserved", missing.needs, has, missing.key)
+            return
+        yield from room_obstacles(missing)
+
+    def _room(self, worker: int, metadata: dict[str, Any], reserved: Shape | None) -> Room:
+        room = Room(metadata, reserved)
+        for shape, leases in self._held.get(worker, ()):
+            room.take(shape, leases)
+        return room
+
+
+class Fleet:
+    """All workers, read once."""
+
+    def __init__(self, tx: Tx, catalog: Catalog, rows: Sequence[FleetRow]) -> None:
+        self._tx = tx
+        self._catalog = catalog
+        self._rows = rows
+        self._rooms: Rooms | None = None
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @classmethod
+    async def read(cls, tx: Tx, catalog: Catalog) -> "Fleet":
+        """Returns the workers and how many jobs each holds."""
+        return cls(tx, catalog, await tx.views.fleet())
+
+    async def groups(self, shape: Shape, facts: JobFacts, per_worker: int) -> list[Group]:
+        """Returns every worker, grouped by what keeps it from this job.
+
+        Of those that could never run it, or take no jobs, more is not told. There may be ten
+        thousand of them, so the common case comes with few calls.
+        """
+        matched, profile_of = Matcher(shape).obstacles, self._catalog.profile_by
+        gated = is_gated(shape) or bool(per_worker)
+        found: dict[Obstacles, Group] = {}
+        for worker, name, status, slots, held, reason, static, dynamic in self._rows:
+            profile = profile_of(static, dynamic)
+            obstacles = matched(profile.metadata)
+            if status != ONLINE:
+                obstacles += tuple(status_obstacles(status, reason))
+            if not obstacles:
+                if held >= slots or facts.excluded is not None:
+                    obstacles = tuple(self._at_present(worker, slots, held, facts.excluded))
+                if gated or profile.shares:
+                    rooms = await self._read_rooms()
+                    lacks = rooms.lacks(worker, profile.metadata, shape, per_worker)
+                    obstacles += tuple(lacks)
+            group = found.get(obstacles)
+            if group is None:
+                group = found[obstacles] = Group(obstacles, status, profile.metadata, [], [])
+            group.ids.append(worker)
+            group.names.append(name)
+        return list(found.values())
+
+    def _at_present(
+        self, worker: int, slots: int, held: int, excluded: str | None
+    ) -> Iterator[Obstacle]:
+        if excludes(excluded, worker, self._tx.now):
+            yield excluded_obstacle(excluded, worker, self._tx.now)
+        yield from slot_obstacles(slots, held)
+
+    async def _read_rooms(self) -> Rooms:
+        if self._rooms is None:
+            self._rooms = Rooms(self._tx, self._catalog)
+            await self._rooms.read([worker for worker, *_ in self._rows])
+        return self._rooms
+
+    def name_of(self, worker: int) -> str:
+        """Returns the name of a worker."""
+        found = self._row_of(worker)
+        if found is None:
+            return str(worker)
+        _, name, *_ = found
+        return name
+
+    def profile_with(self, worker: int, dynamic: str) -> Profile | None:
+        """Returns a worker's profile with this dynamic metadata, if there is such a worker."""
+        found = self._row_of(worker)
+        if found is None:
+            return None
+        *_, static, _ = found
+        return self._catalog.profile_by(static, dynamic)
+
+    def _row_of(self, worker: int) -> FleetRow | None:
+        return next((row for row in self._rows if row[0] == worker), None)
+
+    def slots(self, workers: Sequence[int]) -> tuple[int, int]:
+        """Returns how many slots these workers have, and how many of those are free."""
+        wanted = set(workers)
+        mine = [(slots, held) for worker, _, _, slots, held, *_ in self._rows if worker in wanted]
+        return sum(slots for slots, _ in mine), sum(max(0, slots - held) for slots, held in mine)
+
+    def profiles(self, workers: Sequence[int]) -> list[Profile]:
+        """Returns what distinguishes these workers, for asking what else they can run."""
+        wanted = set(workers)
+        found = [
+            self._catalog.profile_by(static, dynamic)
+            for worker, *_, static, dynamic in self._rows
+            if worker in wanted
+        ]
+        return list({profile.digest: profile for profile in found}.values())

@@ -1,0 +1,184 @@
+"""Forecasts for jobs that are shown: the line before each, and what such jobs took."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from windlass.domain.explain.forecast import Forecast, Line, forecast, mixture, remaining
+from windlass.domain.lifecycle.states import State
+from windlass.domain.matching.workers import may_claim
+from windlass.domain.rows.records import JobFacts
+from windlass.domain.rows.statistics import Summary
+from windlass.domain.rows.views import JobView
+from windlass.engine.history.statistics import summaries
+from windlass.engine.jobs.inherit_rank import inherited_levels
+from windlass.engine.transaction.catalog import Catalog, Profile
+from windlass.ports.store import Head, Tx
+
+BLOCKED: Final = State.BLOCKED.code
+COUNTED: Final = 10_001  # jobs ahead beyond it make no forecast better
+APART: Final = 8  # shapes ahead whose jobs are counted one by one; the others go together
+MOST: Final = 100  # jobs of a list that get a forecast
+MANY: Final = 500  # workers
+LASTS_MS: Final = 2_000
+ALIKE_MS: Final = 1_000  # jobs of a list that were submitted so close together share a line
+PROFILES: Final = 16  # distinct workers whose other work is looked at
+
+
+class Outlook(NamedTuple):
+    """What is told beside a job: what is expected of it, and what such jobs took."""
+
+    now: int = 0
+    forecast: Forecast = Forecast()
+    known: Summary | None = None
+    peak_memory: int | None = None  # of its newest attempt
+    inherited: float = 0.0
+
+
+class ActiveWorker(NamedTuple):
+    """A worker that takes jobs."""
+
+    slots: int
+    held: int
+    profile: Profile
+
+
+class ActiveWorkers:
+    """The workers that take jobs, kept for a moment where they are many.
+
+    To read thousands of them for every job that is shown would take longer than all the rest,
+    and a fleet that large does not change much in two seconds.
+    """
+
+    def __init__(self) -> None:
+        self._read_at = -LASTS_MS
+        self._workers: list[ActiveWorker] = []
+
+    async def workers(self, tx: Tx, catalog: Catalog) -> list[ActiveWorker]:
+        """Returns the workers that take jobs, at most two seconds old."""
+        if not len(self._workers) > MANY or not 0 <= tx.now - self._read_at < LASTS_MS:
+            profile = catalog.profile_by
+            self._workers = [
+                ActiveWorker(slots, held, profile(static, dynamic))
+                for _, _, status, slots, held, _, static, dynamic in await tx.views.fleet()
+                if may_claim(status)
+            ]
+            self._read_at = tx.now
+        return self._workers
+
+
+class Forecaster:
+    """Forecasts in one snapshot; what all of them need is read once."""
+
+    def __init__(self, tx: Tx, catalog: Catalog, active: ActiveWorkers | None = None) -> None:
+        self._tx = tx
+        self._catalog = catalog
+        self._active = active or ActiveWorkers()
+        self._workers: list[ActiveWorker] = []
+        self._heads: list[Head] = []
+        self._known: dict[int, Summary] = {}
+        self._lines: dict[tuple[int, int], Line] = {}
+
+    async def forecasts(self, views: Sequence[JobView]) -> dict[int, Forecast]:
+        """Forecasts the jobs that wait for a worker or run; of many, the first few."""
+        wanted = [view for view in views if _has_future(view)][:MOST]
+        if not wanted:
+            return {}
+        await self._read(wanted)
+        return {view.record.facts.id: await self._of(view) for view in wanted}
+
+    async def summaries(self, shapes: Iterable[int]) -> dict[int, Summary]:
+        """Returns what jobs of these shapes took."""
+        return await summaries(self._tx, sorted(set(shapes)))
+
+    async def _read(self, views: Sequence[JobView]) -> None:
+        if any(view.lease is None for view in views):
+            self._workers = await self._active.workers(self._tx, self._catalog)
+            self._heads = await self._tx.places.heads()
+            await self._catalog.know(self._tx, (head.shape for head in self._heads))
+        await self._learn(view.record.facts.shape for view in views)
+
+    async def _learn(self, shapes: Iterable[int]) -> None:
+        new = set(shapes) - self._known.keys()
+        self._known |= await self.summaries(new) if new else {}
+
+    async def _of(self, view: JobView) -> Forecast:
+        facts, now = view.record.facts, self._tx.now
+        own = self._known.get(facts.shape)
+        if view.lease is not None:
+            return remaining(own, now - (view.lease.started_at or now))
+        if self._catalog.paused(facts.shape):
+            return Forecast()  # somebody has to resume its queue
+        line = await self._line(facts, own)
+        return forecast(line, own, max(0, view.not_before - now))
+
+    async def _line(self, facts: JobFacts, own: Summary | None) -> Line:
+        """Returns the line before a job; jobs of about the same rank in a list share one."""
+        alike = facts.shape, facts.rank // ALIKE_MS
+        found = self._lines.get(alike)
+        if found is None:
+            found = self._lines[alike] = await self._count(facts, own)
+        return found
+
+    async def _count(self, facts: JobFacts, own: Summary | None) -> Line:
+        able = [one for one in self._workers if one.profile.runs(facts.shape)]
+        parts = await line_before(
+            self._tx, self._catalog, facts, self._heads, [one.profile for one in able]
+        )
+        await self._learn(shape for shape, _ in parts)
+        ahead = sum(count for _, count in parts)
+        # Where nothing is ahead, those that run are likely to be of the same kind.
+        weighed = [(count, self._known.get(shape)) for shape, count in parts] or [(1, own)]
+        return Line(
+            slots=sum(one.slots for one in able),
+            free=sum(max(0, one.slots - one.held) for one in able),
+            ahead=ahead,
+            mix=mixture((count, known) for count, known in weighed if known is not None),
+        )
+
+
+async def outlooks(
+    tx: Tx, catalog: Catalog, active: ActiveWorkers, views: Sequence[JobView]
+) -> dict[int, Outlook]:
+    """Returns what is expected of these jobs."""
+    facts = [view.record.facts for view in views]
+    await catalog.know(tx, [fact.shape for fact in facts])
+    expected = await Forecaster(tx, catalog, active).forecasts(views)
+    known = await summaries(tx, sorted({fact.shape for fact in facts}))
+    used = await tx.statistics.usage([fact.id for fact in facts])
+    return {
+        fact.id: Outlook(
+            tx.now,
+            expected.get(fact.id, Forecast()),
+            known.get(fact.shape),
+            used[fact.id].peak_memory if fact.id in used else None,
+            inherited_levels(catalog, fact),
+        )
+        for fact in facts
+    }
+
+
+async def line_before(
+    tx: Tx, catalog: Catalog, facts: JobFacts, heads: Iterable[Head], profiles: Iterable[Profile]
+) -> list[tuple[int, int]]:
+    """Returns (shape, ready jobs of it) before a job, where its workers take them."""
+    distinct = list({profile.digest: profile for profile in profiles}.values())[:PROFILES]
+    before = [
+        head.shape
+        for head in heads
+        if (head.rank, head.job) < (facts.rank, facts.id)
+        and not catalog.paused(head.shape)
+        and any(profile.runs(head.shape) for profile in distinct)
+    ]
+    count = tx.views.ready_before
+    counted = [
+        (shape, await count([shape], facts.rank, facts.id, COUNTED)) for shape in before[:APART]
+    ]
+    if len(before) > APART:
+        rest = await count(before[APART:], facts.rank, facts.id, COUNTED)
+        counted.append((before[APART], rest))
+    return counted
+
+
+def _has_future(view: JobView) -> bool:
+    """Returns whether a forecast makes sense: not for blocked and ended jobs."""
+    return view.record.facts.is_open and view.state != BLOCKED

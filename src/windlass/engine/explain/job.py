@@ -1,0 +1,281 @@
+"""Why a job waits: what the scheduler sees of it, read in one snapshot and put into words.
+
+Nothing here decides. Clauses, statuses, limits and exclusions are judged by the functions
+that claims use; a dependency that waits itself is followed to the root cause.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Final
+
+from windlass.domain.config import Config
+from windlass.domain.explain.explanation import Cause, Estimate, Explanation, Step, Waiting
+from windlass.domain.explain.forecast import Line, forecast, mixture
+from windlass.domain.explain.reasons import Group, entries, list_names
+from windlass.domain.explain.smallest_change import change_of, nearest, steps_for
+from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.rows.records import JobFacts, QueueRow
+from windlass.domain.rows.views import JobView
+from windlass.domain.values.errors import NotFound
+from windlass.domain.values.quantities import format_duration
+from windlass.domain.values.times import format_moment
+from windlass.engine.explain.dependencies import way_to_root, what_blocks
+from windlass.engine.explain.fleet import Fleet
+from windlass.engine.explain.forecast import PROFILES, line_before
+from windlass.engine.explain.limits import limited
+from windlass.engine.explain.notes import deadlines_and_holds, rejection
+from windlass.engine.explain.pools import pools_for
+from windlass.engine.explain.reasons import Expected, Reasons, operator_asked, together
+from windlass.engine.history.statistics import summaries
+from windlass.engine.transaction.catalog import Catalog
+from windlass.ports.store import Tx
+
+BLOCKED: Final = State.BLOCKED.code
+QUEUED: Final = State.QUEUED.code
+RETRYING: Final = State.RETRYING.code
+
+COUNTED: Final = 10_000  # jobs ahead that are counted; beyond it says "more than"
+NEEDS: Final = 10  # unfinished dependencies that are followed to their cause
+
+Sees = Callable[[str], bool]
+
+
+class Explainer:
+    """One explanation; what several of its parts need is read once."""
+
+    def __init__(self, tx: Tx, catalog: Catalog, config: Config, sees: Sees) -> None:
+        self._tx = tx
+        self._catalog = catalog
+        self._config = config
+        self._sees = sees
+        self._fleet: Fleet | None = None
+
+    async def explain(self, job: int) -> Explanation:
+        """Returns why this job is where it is."""
+        view = await self._tx.views.job(job)
+        if view is None:
+            raise NotFound("job", job)
+        shape = await self._shape_of(view.record.facts)
+        if not self._sees(shape.namespace):
+            raise NotFound("job", job)
+        state = str(STATE_BY_CODE[view.state])
+        if not view.record.facts.is_open or view.lease is not None:
+            return Explanation(job=job, state=state, summary=_no_wait(view, state))
+        reasons = await self._reasons(view, shape)
+        ahead = 0 if reasons.expected is None else reasons.expected.line.ahead
+        return Explanation(
+            job=job,
+            state=state,
+            summary=f"{state}: {_sum_up(reasons)}",
+            waiting_for=reasons.waiting,
+            workers=entries(reasons.groups),
+            limits=reasons.limits,
+            ahead=min(ahead, COUNTED),
+            ahead_more=ahead > COUNTED,
+            estimated_start=self._estimate(reasons.expected),
+            smallest_change=change_of(reasons.steps),
+            notes=await self._notes(view, shape, reasons.groups),
+        )
+
+    async def _notes(self, view: JobView, shape: Shape, groups: Sequence[Group]) -> tuple[str, ...]:
+        fleet = await self._read_fleet()
+        notes = await deadlines_and_holds(self._tx, view, fleet)
+        if view.state == QUEUED and not any(group.capable for group in groups):
+            notes.append(await rejection(self._tx, self._config, view, shape, fleet))
+        elif view.state == QUEUED and all(group.away for group in groups if group.capable):
+            doing = await pools_for(self._tx, shape)
+            notes += [] if doing is None else [doing]
+        return tuple(notes)
+
+    def _estimate(self, expected: Expected | None) -> Estimate | None:
+        """Returns when it is likely to start, if it only waits for the jobs before it."""
+        if expected is None:
+            return None
+        start = forecast(expected.line, expected.own).start
+        if start is None:
+            return None
+        likely, low, high = (
+            format_moment(self._tx.now + ms) for ms in (start.likely, start.low, start.high)
+        )
+        return Estimate(likely=likely, earliest=low, latest=high)
+
+    async def _shape_of(self, facts: JobFacts) -> Shape:
+        await self._catalog.know(self._tx, [facts.shape])
+        return self._catalog.shapes[facts.shape]
+
+    async def _reasons(self, view: JobView, shape: Shape) -> Reasons:
+        """Returns everything that keeps an open job from a worker."""
+        queue = await self._queue(shape.queue)
+        parts = [
+            await self._blocked(view),
+            self._not_yet(view),
+            _paused(queue),
+            await limited(self._tx, view, shape, queue),
+        ]
+        free = not any(part.waiting for part in parts)
+        per_worker = 0 if queue is None else queue.max_per_worker
+        return together([*parts, await self._placed(view, shape, per_worker, free)])
+
+    # Dependencies, and why those wait
+
+    async def _blocked(self, view: JobView) -> Reasons:
+        if view.state != BLOCKED:
+            return Reasons()
+        job = view.record.facts.id
+        found = await what_blocks(self._tx, job)
+        parts = [await self._need(fact) for fact in found.needs[:NEEDS]]
+        if len(found.needs) > NEEDS:
+            more = len(found.needs) - NEEDS
+            text = f"{more:,} more unfinished jobs"
+            parts.append(Reasons(waiting=(Waiting(kind="dependency", text=text),)))
+        if found.manual:
+            parts.append(operator_asked(job))
+        return together(parts)
+
+    async def _need(self, fact: JobFacts) -> Reasons:
+        """Returns one unfinished dependency, with the way to its cause."""
+        way = await way_to_root(self._tx, fact.id)
+        root = await self._tx.views.job(way[-1])
+        if root is None:
+            return Reasons()
+        because = [f"job {a} waits for job {b}" for a, b in pairwise(way)]
+        reasons = Reasons()
+        if root.record.facts.is_open and root.lease is None:
+            reasons = await self._root_reasons(root)
+            if not reasons.steps and not reasons.waiting:
+                because.append(f"job {way[-1]} is {STATE_BY_CODE[root.state]}")
+            because += [f"job {way[-1]} waits for {one.text}" for one in reasons.waiting]
+        else:
+            because.append(f"job {way[-1]} is {_doing(root)}")
+        waiting = Waiting(
+            kind="dependency", text=f"job {fact.id} to end", job=fact.id, because=tuple(because)
+        )
+        return Reasons((waiting,), reasons.steps)
+
+    async def _root_reasons(self, root: JobView) -> Reasons:
+        """Returns why a job waits that no other job blocks, or that is too deep to follow."""
+        shape = await self._shape_of(root.record.facts)
+        if root.state == BLOCKED:
+            job = root.record.facts.id
+            found = await what_blocks(self._tx, job)
+            return operator_asked(job) if found.manual and not found.needs else Reasons()
+        return await self._reasons(root, shape)
+
+    # Time, queues, limits
+
+    def _not_yet(self, view: JobView) -> Reasons:
+        left = view.not_before - self._tx.now
+        if left <= 0:
+            return Reasons()
+        until = format_moment(view.not_before)
+        backing_off = view.state == RETRYING
+        kind: Cause = "backoff" if backing_off else "not_before"
+        what = "its pause after a failure" if backing_off else "its time to start"
+        text = f"{what}: {format_duration(left)} left, until {until}"
+        step = Step(action="wait", text=f"wait until {until}", until=until)
+        return Reasons((Waiting(kind=kind, text=text, until=until),), (step,))
+
+    async def _queue(self, name: str) -> QueueRow | None:
+        rows = await self._tx.catalog.queues()
+        return next((row for row in rows if row.name == name), None)
+
+    # Workers, and the line before them
+
+    async def _read_fleet(self) -> Fleet:
+        if self._fleet is None:
+            self._fleet = await Fleet.read(self._tx, self._catalog)
+        return self._fleet
+
+    async def _placed(self, view: JobView, shape: Shape, per_worker: int, free: bool) -> Reasons:
+        """Returns who could run the job and, if nothing else holds it back, what is before it."""
+        fleet = await self._read_fleet()
+        facts = view.record.facts
+        groups = tuple(await fleet.groups(shape, facts, per_worker))
+        able = [group for group in groups if group.capable]
+        taking = [group for group in able if not group.away]
+        if not taking:
+            best = nearest(groups)
+            waiting = Waiting(kind="no_worker", text=_nobody(len(fleet), able, best))
+            return Reasons((waiting,), tuple(steps_for(shape, best)), (), groups)
+        if not free:
+            return Reasons(groups=groups)
+        expected = await self._line(view, fleet, taking)
+        ahead = expected.line.ahead
+        waits = [Waiting(kind="ahead", text=_ahead_text(ahead))] if ahead else []
+        if any(not group.obstacles for group in taking):
+            return Reasons(tuple(waits), (), (), groups, expected)
+        names = list_names([name for group in taking for name in group.names])
+        waits.insert(0, Waiting(kind="busy", text=f"a worker that can run it to be free: {names}"))
+        steps = steps_for(shape, nearest(taking))
+        return Reasons(tuple(waits), tuple(steps), (), groups, expected)
+
+    async def _line(self, view: JobView, fleet: Fleet, taking: Sequence[Group]) -> Expected:
+        """Returns what comes before the job at the workers that could take it."""
+        facts = view.record.facts
+        workers = [worker for group in taking for worker in group.ids]
+        heads = await self._tx.places.heads()
+        await self._catalog.know(self._tx, (head.shape for head in heads))
+        profiles = fleet.profiles(workers[:PROFILES])
+        parts = await line_before(self._tx, self._catalog, facts, heads, profiles)
+        known = await summaries(self._tx, sorted({facts.shape, *(shape for shape, _ in parts)}))
+        own = known.get(facts.shape)
+        weighed = [(count, known.get(shape)) for shape, count in parts] or [(1, own)]
+        mix = mixture((count, one) for count, one in weighed if one is not None)
+        slots, free = fleet.slots(workers)
+        return Expected(Line(slots, free, sum(count for _, count in parts), mix), own)
+
+
+def _paused(queue: QueueRow | None) -> Reasons:
+    if queue is None or not queue.paused:
+        return Reasons()
+    step = Step(
+        action="resume_queue", text=f"resume queue {queue.name}", queue=queue.name,
+        command=f"windlass queues resume {queue.name}",
+    )  # fmt: skip
+    return Reasons((Waiting(kind="paused", text=f"queue {queue.name}, which is paused"),), (step,))
+
+
+def _nobody(workers: int, able: Sequence[Group], best: Group | None) -> str:
+    if best is None:
+        return "a worker: none is known"
+    if able:
+        names = list_names([name for group in able for name in group.names])
+        return f"a worker that takes jobs: those that could run it do not ({names})"
+    name, found = best.names[0], best.obstacles[0]
+    if workers == 1:
+        return f"a worker that can run it: {name} {found.text}"
+    among = f"none of {workers:,} can; the nearest is {name}, which {found.text}"
+    return f"a worker that can run it: {among}"
+
+
+def _ahead_text(ahead: int) -> str:
+    if ahead > COUNTED:
+        return f"more than {COUNTED:,} jobs ahead of it"
+    return f"{ahead:,} job{'s' * (ahead != 1)} ahead of it"
+
+
+def _doing(view: JobView) -> str:
+    state = str(STATE_BY_CODE[view.state])
+    return f"{state} on worker {view.worker}" if view.worker else state
+
+
+def _no_wait(view: JobView, state: str) -> str:
+    """Explains a job that has ended, or that a worker has."""
+    if view.lease is not None:
+        started = view.lease.started_at or view.lease.assigned_at
+        return f"{_doing(view)} since {format_moment(started)}"
+    finished = format_moment(view.record.finished_at)
+    reason = f": {view.record.reason}" if view.record.reason else ""
+    return f"{state} at {finished}{reason}"
+
+
+def _sum_up(reasons: Reasons) -> str:
+    if not reasons.waiting:
+        return "it starts as soon as a free worker asks for it"
+    causes = [one for one in reasons.waiting if one.kind == "dependency"]
+    texts = [f"waits for {one.text}" for one in reasons.waiting[:3]]
+    if len(reasons.waiting) > 3:
+        texts.append(f"{len(reasons.waiting) - 3} more reasons")
+    root = causes[0].because[-1:] if causes else ()
+    return "; ".join((*texts, *root))

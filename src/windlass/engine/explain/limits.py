@@ -1,0 +1,99 @@
+"""The limits that a job is under, and which of them bind: keys, queues, rates."""
+
+from typing import Final
+
+from windlass.domain.explain.explanation import LimitEntry, Step, Waiting
+from windlass.domain.lifecycle.states import State
+from windlass.domain.matching.rates import opens_at, read_starts, room_in
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.rows.records import QueueRow
+from windlass.domain.rows.views import JobView
+from windlass.domain.values.quantities import format_duration
+from windlass.domain.values.times import format_moment
+from windlass.engine.explain.reasons import Reasons, free_slot, together
+from windlass.ports.store import Probe, Tx
+
+HOLDERS: Final = 5  # jobs that are named as holding a limit
+QUEUED: Final = State.QUEUED.code
+
+
+async def limited(tx: Tx, view: JobView, shape: Shape, queue: QueueRow | None) -> Reasons:
+    """Returns every limit of this job; those that are full are what it waits for."""
+    return together(
+        [await _by_key(tx, view), await _by_queue(tx, queue), await _by_rate(tx, shape)]
+    )
+
+
+async def limits_of_shape(tx: Tx, shape: Shape, queue: QueueRow | None) -> list[LimitEntry]:
+    """Limits that every job of this shape is under."""
+    return [*(await _by_queue(tx, queue)).limits, *(await _by_rate(tx, shape)).limits]
+
+
+async def _by_key(tx: Tx, view: JobView) -> Reasons:
+    """Returns the limit of its concurrency key."""
+    facts = view.record.facts
+    row = (await tx.limits.lock([facts.limit])).get(facts.limit) if facts.limit else None
+    if row is None:
+        return Reasons()
+    holders = tuple(await tx.views.holders(row.id, HOLDERS))
+    binding = row.leased >= row.max or await _is_parked(tx, view)
+    entry = LimitEntry(
+        kind="key", name=row.key, max=row.max, used=row.leased, binding=binding, holders=holders
+    )
+    if not binding:
+        return Reasons(limits=(entry,))
+    waiting = Waiting(kind="limit", text=entry.text)
+    return Reasons((waiting,), tuple(map(free_slot, holders[:1])), (entry,))
+
+
+async def _is_parked(tx: Tx, view: JobView) -> bool:
+    """Returns whether jobs of the same key that come first take all slots there are."""
+    facts = view.record.facts
+    if view.state != QUEUED or view.not_before:
+        return False
+    found = await tx.places.peek([Probe(facts.shape, facts.rank, facts.id, 1)])
+    return [ticket.job for ticket in found] != [facts.id]
+
+
+async def _by_queue(tx: Tx, queue: QueueRow | None) -> Reasons:
+    """Returns how many jobs of its queue may run at once."""
+    if queue is None or not queue.max_running:
+        return Reasons()
+    row = (await tx.limits.lock([queue.limit])).get(queue.limit)
+    if row is None:
+        return Reasons()
+    entry = LimitEntry(
+        kind="queue", name=queue.name, max=row.max, used=row.leased,
+        binding=row.leased >= row.max,
+    )  # fmt: skip
+    if not entry.binding:
+        return Reasons(limits=(entry,))
+    most = row.leased + 1
+    step = Step(
+        action="raise_queue_limit",
+        text=f"wait for a job of queue {queue.name} to end, or let {most} run at once",
+        queue=queue.name, max=most,
+        command=f"windlass queues limit {queue.name} --max-running {most}",
+    )  # fmt: skip
+    return Reasons((Waiting(kind="queue_limit", text=entry.text),), (step,), (entry,))
+
+
+async def _by_rate(tx: Tx, shape: Shape) -> Reasons:
+    """Returns how many jobs with its rate's key may start in its interval."""
+    rate = shape.rate
+    if rate is None:
+        return Reasons()
+    row = await tx.views.rate(shape.namespace, rate.key)
+    starts = [] if row is None else read_starts(row.starts)
+    room = room_in(rate, starts, tx.now)
+    entry = LimitEntry(
+        kind="rate", name=f"{rate.key}, {rate.max} in {format_duration(rate.per_ms)}",
+        max=rate.max, used=rate.max - room, binding=room == 0,
+    )  # fmt: skip
+    if room:
+        return Reasons(limits=(entry,))
+    until = format_moment(opens_at(rate, starts))
+    left = format_duration(opens_at(rate, starts) - tx.now)
+    text = f"the rate {entry.name}: the next may start in {left}"
+    step = Step(action="wait", text=f"wait until {until}", until=until)
+    return Reasons((Waiting(kind="rate", text=text, until=until),), (step,), (entry,))

@@ -1,0 +1,196 @@
+"""When a job's limits were used up, told from the log.
+
+How full a limit is, is known now; every event since the job was queued leads back from there.
+Of a log that has grown too long meanwhile, this part is not known. Of starts under a rate those
+are counted that the store remembers, and those among the last events before the job was queued.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from windlass.domain.explain.waiting_time import Interval, while_true
+from windlass.domain.job.job import JobSpec
+from windlass.domain.lifecycle.states import ACTIVE, State
+from windlass.domain.matching.rates import opens_at, read_starts
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.records import JobFacts
+from windlass.engine.transaction.catalog import Catalog
+from windlass.ports.store import Tx
+
+MOST_EVENTS: Final = 100_000
+BEFORE: Final = 20_000  # events before the job was queued, which may be starts under its rate
+PAGE: Final = 5_000
+
+ASSIGNED: Final = State.ASSIGNED.code
+ACTIVE_CODES: Final = frozenset(state.code for state in ACTIVE)
+
+_spec = msgspec.json.Decoder(JobSpec).decode
+
+
+class Limits(NamedTuple):
+    """The limits of one job: of its key (0: none), its queue, and its rate."""
+
+    job: int
+    active: bool
+    key: int
+    key_max: int
+    shape: Shape
+
+    def any(self, fleet: Iterable[Event]) -> bool:
+        """Returns whether there was a limit at all."""
+        return bool(self.key or self.shape.rate or any(_most_running(self, e) for e in fleet))
+
+
+async def full_times(
+    tx: Tx, catalog: Catalog, limits: Limits, first: Event, fleet: Sequence[Event], until: int
+) -> list[Interval] | None:
+    """Returns when one of these limits left no room, from `first` on; None: the log is too long."""
+    if not limits.any(fleet):
+        return []
+    back = BEFORE if limits.shape.rate is not None else 0
+    events = await _events_since(tx, max(0, first.seq - back))
+    if events is None:
+        return None
+    facts = await _facts(tx, {event.job for event in events} - {limits.job})
+    await catalog.know(tx, {fact.shape for fact in facts.values()})
+    past = _Past(tx, catalog, limits, first, events, facts)
+    return [
+        *while_true(await past.of_key(), until),
+        *while_true(await past.of_queue(fleet), until),
+        *await past.of_rate(),
+    ]
+
+
+class _Past:
+    """The events since a job was queued, seen by each of its limits."""
+
+    def __init__(
+        self, tx: Tx, catalog: Catalog, limits: Limits, first: Event,
+        events: Sequence[Event], facts: dict[int, JobFacts],
+    ) -> None:  # fmt: skip
+        self._tx = tx
+        self._catalog = catalog
+        self._limits = limits
+        self._first = first
+        self._events = events
+        self._facts = facts
+
+    async def of_key(self) -> list[tuple[int, bool]]:
+        """Returns the concurrency key; its maximum is what the newest submit asked for."""
+        limits = self._limits
+        row = (await self._tx.limits.lock([limits.key])).get(limits.key) if limits.key else None
+        if row is None:
+            return []
+        moves = self._moves(lambda fact: fact.limit == limits.key, self._first.seq)
+        asked = await self._asked({event.job for event in moves if not event.frm})
+        most = [(e.at, asked[e.job]) for e in moves if e.job in asked and not e.frm]
+        return self._changes(moves, row.leased - limits.active, limits.key_max, most)
+
+    async def of_queue(self, fleet: Iterable[Event]) -> list[tuple[int, bool]]:
+        """Returns how many jobs of its queue may run, which operators change."""
+        set_to = [
+            (event.at, _data(event)["max_running"])
+            for event in fleet
+            if _is_limit_of(event, self._limits.shape.queue)
+        ]
+        if not set_to:
+            return []
+        queue, shapes = self._limits.shape.queue, self._catalog.shapes
+        running = await self._tx.placement.running()
+        await self._catalog.know(self._tx, running)
+        now = sum(leases for shape, leases in running.items() if shapes[shape].queue == queue)
+        moves = self._moves(lambda fact: shapes[fact.shape].queue == queue, self._first.seq)
+        before = [most for at, most in set_to if at <= self._first.at]
+        later = [(at, most) for at, most in set_to if at > self._first.at]
+        start = before[-1] if before else 0
+        return self._changes(moves, now - self._limits.active, start, later)
+
+    async def of_rate(self) -> list[Interval]:
+        """Returns when enough jobs with its rate's key had started."""
+        shape = self._limits.shape
+        rate = shape.rate
+        if rate is None:
+            return []
+        row = await self._tx.views.rate(shape.namespace, rate.key)
+        own = self._starts(shape.namespace, rate.key)
+        starts = sorted({*own, *([] if row is None else read_starts(row.starts))})
+        ends = [opens_at(rate, starts[: n + 1]) for n in range(len(starts))]
+        return [(at, end) for at, end in zip(starts, ends, strict=True) if end > at]
+
+    def _starts(self, namespace: str, key: str) -> list[int]:
+        shapes = self._catalog.shapes
+
+        def counts(fact: JobFacts) -> bool:
+            shape = shapes[fact.shape]
+            rate = shape.rate
+            return rate is not None and (shape.namespace, rate.key) == (namespace, key)
+
+        return [event.at for event in self._moves(counts, 0) if event.to == ASSIGNED]
+
+    def _moves(self, counts: Callable[[JobFacts], bool], after: int) -> list[Event]:
+        """Transitions of the other jobs that count under a limit."""
+        mine = {job for job, fact in self._facts.items() if counts(fact)}
+        return [event for event in self._events if event.seq > after and event.job in mine]
+
+    async def _asked(self, jobs: set[int]) -> dict[int, int]:
+        specs = await self._tx.jobs.specs(sorted(jobs))
+        asked = {job: _spec(body).concurrency for job, body in specs.items()}
+        return {job: one.max for job, one in asked.items() if one is not None}
+
+    def _changes(
+        self, moves: Sequence[Event], now: int, most: int, set_to: Sequence[tuple[int, int]]
+    ) -> list[tuple[int, bool]]:
+        """Returns whether the limit was used up, from move to move, and from maximum to maximum."""
+        used = now - sum(map(_change, moves))
+        changes = [(self._first.at, 0 < most <= used)]
+        told = [(event.at, _change(event), -1) for event in moves]
+        told += [(at, 0, maximum) for at, maximum in set_to]
+        for at, change, maximum in sorted(told, key=lambda one: one[0]):
+            used += change
+            most = most if maximum < 0 else maximum
+            changes.append((at, 0 < most <= used))
+        return changes
+
+
+async def _events_since(tx: Tx, after: int) -> list[Event] | None:
+    found: list[Event] = []
+    while len(found) <= MOST_EVENTS:
+        page = await tx.log.read(found[-1].seq if found else after, PAGE)
+        found += page
+        if len(page) < PAGE:
+            return [event for event in found if event.kind == EventKind.JOB]
+    return None
+
+
+async def _facts(tx: Tx, jobs: set[int]) -> dict[int, JobFacts]:
+    ordered = sorted(jobs)
+    found: dict[int, JobFacts] = {}
+    for start in range(0, len(ordered), PAGE):
+        found |= await tx.jobs.read(ordered[start : start + PAGE])
+    return found
+
+
+def _most_running(limits: Limits, event: Event) -> int:
+    found: int = _data(event)["max_running"] if _is_limit_of(event, limits.shape.queue) else 0
+    return found
+
+
+def _is_limit_of(event: Event, queue: str) -> bool:
+    if event.kind != EventKind.QUEUE:
+        return False
+    data = _data(event)
+    return data.get("queue") == queue and "max_running" in data
+
+
+def _change(event: Event) -> int:
+    """Returns what a transition changes of a limit's use."""
+    return (event.to in ACTIVE_CODES) - (event.frm in ACTIVE_CODES)
+
+
+def _data(event: Event) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(event.data) if event.data else {}
+    return found

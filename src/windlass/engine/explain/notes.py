@@ -1,0 +1,59 @@
+"""What else is to be known of a job that waits: its deadlines, a worker that is kept for it,
+and its rejection if nobody can run it."""
+
+from typing import Final
+
+import msgspec
+
+from windlass.domain.config import Config
+from windlass.domain.job.capability import MISMATCH, REMEMBERED_MS
+from windlass.domain.job.job import NEVER, JobSpec
+from windlass.domain.matching.shapes import Shape, can_run
+from windlass.domain.rows.views import JobView
+from windlass.domain.values.quantities import format_duration
+from windlass.domain.values.times import format_moment
+from windlass.engine.explain.fleet import Fleet
+from windlass.engine.explain.pools import pools_for
+from windlass.engine.fleet.capability import read_templates
+from windlass.ports.store import Tx
+
+MANY: Final = 1_000  # workers whose past is not looked through
+
+_spec = msgspec.json.Decoder(JobSpec).decode
+
+
+async def deadlines_and_holds(tx: Tx, view: JobView, fleet: Fleet) -> list[str]:
+    """Returns notes about its deadlines and the worker that is reserved for it."""
+    spec = _spec(view.record.spec)
+    ends = ((spec.start_before, "is canceled unless it starts"),
+            (spec.finish_before, "fails unless it ends"))  # fmt: skip
+    notes = []
+    for at, what in ends:
+        if at:
+            left = format_duration(max(0, at - tx.now) // 1_000 * 1_000)
+            notes.append(f"it {what} before {format_moment(at)}, {left} from now")
+    for kept in await tx.placement.reservations():
+        if kept.job == view.record.facts.id:
+            name = fleet.name_of(kept.worker)
+            notes.append(f"worker {name} is kept for it since {format_moment(kept.since)}")
+    return notes
+
+
+async def rejection(tx: Tx, config: Config, view: JobView, shape: Shape, fleet: Fleet) -> str:
+    """Returns whether and when a job that no present worker can run will be rejected."""
+    own = _spec(view.record.spec).capability_grace_ms
+    grace = config.capability_grace_ms if own is None else own
+    pools = await pools_for(tx, shape)
+    if pools is not None:
+        return f"{pools}: it is not rejected"
+    if grace is None or grace == NEVER or not (len(fleet) or await read_templates(tx)):
+        return "it is not rejected, however long it waits"
+    becomes = f"after {format_duration(grace)} it is rejected, reason {MISMATCH}"
+    if len(fleet) > MANY:
+        return f"if no worker could have run it within the last week, {becomes}"
+    for row in await tx.workers.past(tx.now - REMEMBERED_MS):
+        profile = fleet.profile_with(row.worker, row.dynamic)
+        if profile is not None and can_run(shape, profile.metadata) is None:
+            name, until = fleet.name_of(row.worker), format_moment(row.until)
+            return f"worker {name} could have run it until {until}: it is not rejected"
+    return f"no known worker could ever run it: {becomes}"

@@ -1,0 +1,45 @@
+"""What pools do about a job that no worker there is can run."""
+
+from collections.abc import Sequence
+
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.pools.pools import (
+    LIVING,
+    Lifecycle,
+    Pool,
+    PoolRow,
+    PoolState,
+    PoolWorkerRow,
+    shown_duration,
+)
+from windlass.domain.pools.templates import decode_pool, template_of
+from windlass.ports.store import Tx
+
+
+async def pools_for(tx: Tx, shape: Shape) -> str | None:
+    """Returns what the pools that could run it do about it; None if there is none."""
+    living = await tx.pools.living()
+    said: list[str] = []
+    for row in await tx.pools.all():
+        pool = decode_pool(row.body)
+        if row.state == PoolState.ACTIVE and template_of(row, pool).could_run(shape):
+            members = [member for member in living if member.pool == row.id]
+            said.append(_doing(row, pool, members, tx.now))
+    return "; ".join(said) or None
+
+
+def _doing(row: PoolRow, pool: Pool, members: Sequence[PoolWorkerRow], now: int) -> str:
+    """Returns what a pool does, as far as rows show it."""
+    coming = sum(m.state in (Lifecycle.REQUESTED, Lifecycle.STARTING) for m in members)
+    if coming:
+        several = f"{coming} workers of pool {row.name} are on their way"
+        return several if coming > 1 else f"a worker of pool {row.name} is on its way"
+    could = f"pool {row.name} could start a worker for it"
+    if not pool.enabled:
+        return f"{could}, but is not enabled"
+    if now < row.next_at:
+        why = f": {row.message}" if row.message else ""
+        return f"{could}, and tries again in {shown_duration(row.next_at - now)}{why}"
+    if sum(m.state in LIVING for m in members) >= pool.max_workers:
+        return f"{could}, but has as many as it may (max_workers is {pool.max_workers})"
+    return f"pool {row.name} can start a worker for it, as `windlass pools plan` shows"

@@ -1,0 +1,201 @@
+"""Where a job's time went, as far as the event log tells.
+
+The job's own transitions, pauses of its queue, and which workers were there with what
+metadata are all in the log; when limits were used up is told by `limits_past.py`.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from windlass.domain.explain.waiting_time import (
+    CAUSES,
+    TEXTS,
+    WAITS,
+    Cause,
+    Interval,
+    Part,
+    TimeSpent,
+    spans_of,
+    split,
+    while_true,
+)
+from windlass.domain.job.job import JobSpec
+from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.matching.matching import merge_metadata
+from windlass.domain.matching.shapes import Shape, can_run
+from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.rows.baseline import BaselineKind
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.views import JobView
+from windlass.domain.values.errors import NotFound
+from windlass.domain.values.times import format_moment
+from windlass.engine.explain.limits_past import Limits, full_times
+from windlass.engine.jobs.supersede import newest_of
+from windlass.engine.transaction.catalog import Catalog
+from windlass.engine.verify.past import WorkerPast, apply_worker_event
+from windlass.ports.store import Tx
+
+FLEET_EVENTS: Final = 100_000  # about workers and queues, that are read at most
+FIRST: Final = -(2**62)
+
+QUEUED: Final = State.QUEUED.code
+
+_spec = msgspec.json.Decoder(JobSpec).decode
+
+Held = dict[Cause, list[Interval]]
+
+
+async def time_spent(tx: Tx, catalog: Catalog, job: int, sees: Callable[[str], bool]) -> TimeSpent:
+    """Returns the time of one job by cause."""
+    view = await tx.views.job(job)
+    if view is None:
+        raise NotFound("job", job)
+    facts = view.record.facts
+    await catalog.know(tx, [facts.shape])
+    shape = catalog.shapes[facts.shape]
+    if not sees(shape.namespace):
+        raise NotFound("job", job)
+    return await _TimeAccount(tx, catalog, view, shape).add_up()
+
+
+class _TimeAccount:
+    """What one account reads, and what it could not."""
+
+    def __init__(self, tx: Tx, catalog: Catalog, view: JobView, shape: Shape) -> None:
+        self._tx = tx
+        self._catalog = catalog
+        self._view = view
+        self._shape = shape
+        self._spec = _spec(view.record.spec)
+        self._until = view.record.finished_at or tx.now
+        self._moves: list[Event] = []
+        self._notes: list[str] = []
+
+    async def add_up(self) -> TimeSpent:
+        facts = self._view.record.facts
+        self._moves = [e for e in await self._tx.log.of_job(facts.id) if e.kind == EventKind.JOB]
+        if not self._moves or self._moves[0].frm:
+            self._notes.append("the first events of the job have been removed from the log")
+        told = [(event.at, event.to) for event in self._moves]
+        spans = spans_of(told, facts.created_at, self._until)
+        sums = split(spans, await self._held(), await self._needs_end())
+        total = sum(sums.values())
+        return TimeSpent(
+            job=facts.id,
+            state=str(STATE_BY_CODE[self._view.state]),
+            since=format_moment(facts.created_at),
+            until=format_moment(self._until),
+            total=total / 1000,
+            waited=sum(ms for cause, ms in sums.items() if cause in WAITS) / 1000,
+            parts=tuple(
+                Part(cause=cause, text=TEXTS[cause], seconds=sums[cause] / 1000)
+                for cause in CAUSES
+                if cause in sums
+            ),
+            notes=tuple(self._notes),
+        )
+
+    async def _held(self) -> Held:
+        """Returns what held the job back while it was queued, and when."""
+        queued = [event for event in self._moves if event.to == QUEUED]
+        if not queued:
+            return {}
+        held: Held = {"not_before": [], "backoff": []}
+        if self._spec.not_before:
+            held["not_before"] = [(FIRST, self._spec.not_before)]
+        for event in queued:  # handed back with a reason: it pauses while it is queued
+            at = _data(event).get("not_before") or 0
+            if at > event.at:
+                held["backoff"].append((event.at, at))
+        last = max(event.seq for event in self._moves if event.frm == QUEUED or event.to == QUEUED)
+        if self._view.state == QUEUED:
+            last = await self._tx.log.newest()
+        fleet = await self._tx.views.fleet_events(0, last, FLEET_EVENTS)
+        if len(fleet) == FLEET_EVENTS:
+            self._notes.append("there are too many events about the fleet to read them all")
+            held["unknown"] = [(FIRST, self._until)]
+            return held
+        held["paused"] = await self._paused(fleet)
+        held["no_worker"] = await self._without_worker(fleet)
+        await self._tell_limits(held, queued[0], fleet)
+        return held
+
+    async def _needs_end(self) -> int | None:
+        """Returns when the last job it waited for ended; None while one has not."""
+        named = [r for r in (*self._spec.after, *self._spec.after_any) if isinstance(r, int)]
+        newest = (await newest_of(self._tx, named)).values() if named else []
+        if any(fact.is_open for fact in newest):
+            return None
+        records = await self._tx.retention.records(sorted({fact.id for fact in newest}))
+        return max((record.finished_at for record in records), default=FIRST)
+
+    # Queues and workers
+
+    async def _paused(self, events: Iterable[Event]) -> list[Interval]:
+        head = await self._tx.retention.baseline(int(BaselineKind.HEAD), [0])
+        before = json.loads(head[0].body)["paused"] if head else {}
+        queue = self._shape.queue
+        changes = [(FIRST, bool(before.get(queue)))]
+        for event in events:
+            data = _data(event)
+            if event.kind == EventKind.QUEUE and data.get("queue") == queue and "paused" in data:
+                changes.append((event.at, bool(data["paused"])))
+        return while_true(changes, self._until)
+
+    async def _without_worker(self, events: Sequence[Event]) -> list[Interval]:
+        """Returns when no worker that takes jobs could have run it."""
+        told = [event for event in events if event.kind == EventKind.WORKER]
+        workers = await self._workers_before({event.worker for event in told})
+        able = {worker for worker, past in workers.items() if self._is_able(past)}
+        changes = [(FIRST, not able)]
+        for event in told:
+            past = workers.setdefault(event.worker, WorkerPast())
+            apply_worker_event(past, event, _data(event))
+            if self._is_able(past):
+                able.add(event.worker)
+            else:
+                able.discard(event.worker)
+            changes.append((event.at, not able))
+        return while_true(changes, self._until)
+
+    async def _workers_before(self, workers: set[int]) -> dict[int, WorkerPast]:
+        """Workers as the events that retention has removed have left them."""
+        ids = sorted({*workers, *(row.id for row in await self._tx.workers.all())})
+        found: dict[int, WorkerPast] = {}
+        for row in await self._tx.retention.baseline(int(BaselineKind.WORKER), ids):
+            past = found[row.id] = WorkerPast()
+            for name, value in json.loads(row.body).items():
+                setattr(past, name, value)
+        return found
+
+    def _is_able(self, past: WorkerPast) -> bool:
+        if past.removed or past.status != WorkerStatus.ONLINE or past.dynamic is None:
+            return False
+        static: dict[str, Any] = json.loads(past.static or "{}")
+        return can_run(self._shape, merge_metadata(json.loads(past.dynamic), static)) is None
+
+    # Limits
+
+    async def _tell_limits(self, held: Held, first: Event, fleet: Sequence[Event]) -> None:
+        """Returns when the limits of its key, queue and rate were used up."""
+        own = self._spec.concurrency
+        facts = self._view.record.facts
+        limits = Limits(
+            job=facts.id,
+            active=self._view.lease is not None,
+            key=facts.limit,
+            key_max=0 if own is None else own.max,
+            shape=self._shape,
+        )
+        found = await full_times(self._tx, self._catalog, limits, first, fleet, self._until)
+        if found is None:
+            self._notes.append("the log has grown too long since to tell when its limits were full")
+        held["limits"] = found or []
+
+
+def _data(event: Event) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(event.data) if event.data else {}
+    return found

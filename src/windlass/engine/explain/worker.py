@@ -1,0 +1,139 @@
+"""Why a worker is idle: what is ready to run, and what keeps this worker from it."""
+
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple, Self
+
+from windlass.domain.explain.explanation import WorkEntry, WorkerExplanation
+from windlass.domain.explain.reasons import (
+    Matcher,
+    Obstacle,
+    Obstacles,
+    slot_obstacles,
+    status_obstacles,
+)
+from windlass.domain.matching.shapes import Shape, is_gated
+from windlass.domain.matching.workers import shown_status
+from windlass.domain.rows.records import QueueRow, Worker
+from windlass.domain.rows.views import WorkerView
+from windlass.domain.values.errors import NotFound
+from windlass.engine.explain.fleet import Rooms
+from windlass.engine.explain.limits import limits_of_shape
+from windlass.engine.transaction.catalog import Catalog, Profile
+from windlass.ports.store import Tx
+
+COUNTED: Final = 10_000  # ready jobs of one kind that are counted
+SHOWN: Final = 20  # kinds of jobs that are listed
+_END: Final = 2**62  # behind every rank
+
+
+class _JobGroup(NamedTuple):
+    """Jobs that look the same to a person, and that the same keeps from the worker."""
+
+    namespace: str
+    queue: str
+    task: str
+    obstacles: Obstacles
+
+
+async def explain_worker(
+    tx: Tx, catalog: Catalog, worker: int, sees: Callable[[str], bool]
+) -> WorkerExplanation:
+    """Returns why this worker is idle, or what it does."""
+    views = {view.worker.id: view for view in await tx.views.workers_with_counts()}
+    view = views.get(worker)
+    if view is None:
+        raise NotFound("worker", worker)
+    heads = await tx.places.heads()
+    await catalog.know(tx, (head.shape for head in heads))
+    gates = await _Gates.read(tx, catalog, view.worker)
+    kinds: dict[_JobGroup, list[int]] = {}
+    for head in heads:
+        shape = catalog.shapes[head.shape]
+        if sees(shape.namespace):
+            found = await gates.obstacles(shape)
+            kind = _JobGroup(shape.namespace, shape.queue, shape.task, found)
+            kinds.setdefault(kind, []).append(head.shape)
+    ordered = sorted(kinds, key=lambda kind: (len(kind.obstacles), kind))
+    hidden = len(heads) - sum(map(len, kinds.values()))
+    work = [await _entry(tx, kind, kinds[kind]) for kind in ordered[:SHOWN]]
+    return WorkerExplanation(
+        worker=view.worker.name,
+        id=worker,
+        status=shown_status(view.worker, view.leases),
+        slots=view.worker.slots,
+        held=view.leases,
+        summary=await _summary(tx, view, ordered, hidden),
+        work=tuple(work),
+    )
+
+
+class _Gates:
+    """What stands before this worker beside clauses: queues, their limits, rates, its own room."""
+
+    def __init__(
+        self, tx: Tx, rooms: Rooms, worker: int, profile: Profile, queues: Mapping[str, QueueRow]
+    ) -> None:
+        self._tx = tx
+        self._rooms = rooms
+        self._worker = worker
+        self._profile = profile
+        self._queues = queues
+
+    @classmethod
+    async def read(cls, tx: Tx, catalog: Catalog, worker: Worker) -> Self:
+        rooms = Rooms(tx, catalog)
+        await rooms.read([worker.id])
+        queues = {row.name: row for row in await tx.catalog.queues()}
+        return cls(tx, rooms, worker.id, catalog.profile(worker), queues)
+
+    async def obstacles(self, shape: Shape) -> Obstacles:
+        """Returns everything that keeps this worker from jobs of this shape."""
+        metadata = self._profile.metadata
+        found = Matcher(shape).obstacles(metadata)
+        queue = self._queues.get(shape.queue)
+        if queue is not None and queue.paused:
+            needs = f"queue {shape.queue} running"
+            found += (Obstacle("paused", "paused", needs, "it is paused"),)
+        if found:
+            return found
+        binding = [one for one in await limits_of_shape(self._tx, shape, queue) if one.binding]
+        found = tuple(
+            Obstacle("limit", one.kind, f"{one.kind} {one.name} below {one.max}", f"{one.used}")
+            for one in binding
+        )
+        if is_gated(shape) or self._profile.shares or (queue and queue.max_per_worker):
+            per_worker = 0 if queue is None else queue.max_per_worker
+            found += tuple(self._rooms.lacks(self._worker, metadata, shape, per_worker))
+        return found
+
+
+async def _entry(tx: Tx, kind: _JobGroup, shapes: list[int]) -> WorkEntry:
+    count = await tx.views.ready_before(shapes, _END, 0, COUNTED + 1)
+    first = kind.obstacles[0] if kind.obstacles else None
+    return WorkEntry(
+        namespace=kind.namespace, queue=kind.queue, task=kind.task, jobs=min(count, COUNTED),
+        jobs_more=count > COUNTED, runnable=first is None,
+        clause=None if first is None else first.clause,
+        needs=None if first is None else first.needs,
+        has=None if first is None else first.has,
+        also=tuple(found.text for found in kind.obstacles[1:]),
+    )  # fmt: skip
+
+
+async def _summary(tx: Tx, view: WorkerView, kinds: list[_JobGroup], hidden: int) -> str:
+    worker = view.worker
+    standing = [
+        *status_obstacles(worker.status, worker.reason), *slot_obstacles(worker.slots, view.leases)
+    ]  # fmt: skip
+    if standing:
+        return f"takes no further job: needs {standing[0].needs}, has {standing[0].has}"
+    free = f"{worker.slots - view.leases} of {worker.slots} slots free"
+    if any(not kind.obstacles for kind in kinds):
+        return f"{free}: there are jobs for it, which it gets when it asks"
+    if kinds or hidden:
+        there = "jobs are ready" if kinds else "jobs of other namespaces are ready"
+        return f"{free}: {there}, but none that it can run"
+    held_back = await tx.limits.parked()
+    if held_back:
+        return f"{free}: no job is ready; some are held back by {len(held_back)} concurrency limits"
+    return f"{free}: no job is ready to run"

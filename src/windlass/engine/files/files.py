@@ -1,0 +1,209 @@
+"""Logs, artifacts, names and progress: the commands beside those of the engine.
+
+Bytes go to the blobs first and are told to the store afterwards, so what the store knows
+is always there. What a crash leaves between the two is an orphan, which retention finds.
+"""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from windlass.domain.job.job import check_name
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.rows.files import ArtifactRow, NameRow, Progress
+from windlass.domain.rows.records import Lease
+from windlass.domain.rows.views import accepted_attempt
+from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.engine.attempts.attempt_files import Write, is_held, lease_lost
+from windlass.engine.attempts.media_duration import Measured, measure_all
+from windlass.engine.engine import Engine
+from windlass.engine.files.artifacts import (
+    adopt_upload,
+    artifact_key,
+    check_digest,
+    put_artifact,
+    upload_key,
+)
+from windlass.engine.files.inputs import check_input
+from windlass.engine.files.local_files import read_file, size_of, write_file
+from windlass.engine.files.logs import LogFiles, check_holder
+from windlass.engine.transaction.arguments import check_id
+from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.blobs import Blobs
+from windlass.ports.gateway import Holder
+from windlass.ports.store import Tx
+
+PROGRESS_LIMIT: Final = 4 * 1024
+UPLOAD_TTL_MS: Final = 3_600_000
+
+_encode = msgspec.json.Encoder().encode
+_shape = msgspec.json.Decoder(Shape).decode
+
+
+class Files(LogFiles):
+    """What jobs write beside their outcomes, and what is read of it."""
+
+    def __init__(self, engine: Engine, blobs: Blobs) -> None:
+        super().__init__(engine, blobs)
+        self._blobs = blobs
+        self._measure = engine.lane(measure_all)
+
+    # Progress
+
+    async def progress(self, holder: Holder, value: Any) -> None:
+        """Stores how far the attempt is, as any small JSON value."""
+        check_holder(holder)
+        body = _json(value)
+
+        async def apply(work: Work, holder: Holder, lease: Lease | None) -> None:
+            if lease is None:
+                raise lease_lost(holder)
+            row = Progress(holder.job, holder.attempt, body, work.now)
+            await work.tx.files.put_progress(row)
+
+        await self._write(Write(holder, apply))
+
+    async def measured(self, holder: Holder, duration_ms: int) -> int:
+        """Sets the timeout of an attempt by the duration of its media, and returns it."""
+        check_holder(holder)
+        check_id("duration", duration_ms)
+        return int(await self._measure(Measured(holder, duration_ms)))
+
+    # Artifacts
+
+    async def put_artifact(
+        self, holder: Holder, name: str, path: Path, sha256: str, content_type: str
+    ) -> None:
+        """Stores a file of this machine as an artifact."""
+        size = await size_of(path)
+        await self.store_artifact(holder, name, read_file(path), sha256, size, content_type)
+
+    async def store_artifact(
+        self,
+        holder: Holder,
+        name: str,
+        chunks: AsyncIterator[bytes],
+        sha256: str,
+        size: int | None,
+        content_type: str,
+    ) -> ArtifactRow:
+        """Stores what `chunks` yields; refused unless it is the declared file."""
+        await self._may_add(holder, name, sha256, content_type)
+        stored = await put_artifact(self._blobs, chunks, sha256, size)
+        return await self._record(holder, name, sha256, stored, content_type)
+
+    async def presign_artifact(self, holder: Holder, name: str) -> str | None:
+        """Returns an address to which the worker may upload the file itself, if there is one."""
+        await self._may_add(holder, name, "0" * 64, "")
+        key = upload_key(holder.job, holder.attempt, name)
+        return await self._blobs.presign("PUT", key, UPLOAD_TTL_MS)
+
+    async def adopt_artifact(
+        self, holder: Holder, name: str, sha256: str, size: int | None, content_type: str
+    ) -> ArtifactRow:
+        """Stores what the worker has uploaded; refused unless it is the declared file."""
+        await self._may_add(holder, name, sha256, content_type)
+        key = upload_key(holder.job, holder.attempt, name)
+        stored = await adopt_upload(self._blobs, key, sha256, size)
+        return await self._record(holder, name, sha256, stored, content_type)
+
+    async def artifacts(self, job: int) -> list[ArtifactRow]:
+        """Returns the artifacts of the accepted attempt, by name; none without one."""
+        check_id("job", job)
+        return await self._engine.store.read(lambda tx: visible_artifacts(tx, job))
+
+    async def open_artifact(self, job: int, name: str) -> tuple[ArtifactRow, AsyncIterator[bytes]]:
+        """Returns an artifact and its bytes."""
+        for row in await self.artifacts(job):
+            if row.name == name:
+                return row, self._blobs.stream(artifact_key(row.sha256))
+        raise NotFound("artifact", name)
+
+    async def open_input(
+        self, holder: Holder, job: int, name: str
+    ) -> tuple[ArtifactRow, AsyncIterator[bytes]]:
+        """Opens an artifact of `job` for a running attempt that declares or waits for it."""
+        check_holder(holder)
+        check_id("job", job)
+        await self._engine.store.read(lambda tx: check_input(tx, holder, job))
+        return await self.open_artifact(job, name)
+
+    async def get_artifact(self, holder: Holder, job: int, name: str, path: Path) -> None:
+        """Writes an input of a running attempt to a file of this machine."""
+        _, chunks = await self.open_input(holder, job, name)
+        await write_file(path, chunks)
+
+    # Names
+
+    async def set_name(self, name: str, job: int, artifact: str) -> NameRow:
+        """Points a name in the job's namespace to one of its artifacts."""
+        check_name("name", name)
+        check_id("job", job)
+
+        async def step(work: Work) -> NameRow:
+            tx = work.tx
+            facts = (await tx.jobs.share([job])).get(job)
+            if facts is None:
+                raise NotFound("job", job)
+            for row in await visible_artifacts(tx, job):
+                if row.name == artifact:
+                    namespace = await _namespace(tx, facts.shape)
+                    named = NameRow(namespace, name, job, artifact, row.sha256, work.now)
+                    await tx.files.set_name(named)
+                    return named
+            raise NotFound("artifact", artifact)
+
+        return await self._engine.run(step)
+
+    async def _may_add(self, holder: Holder, name: str, sha256: str, content_type: str) -> None:
+        check_holder(holder)
+        check_name("name", name)
+        check_digest(sha256)
+        if content_type:
+            check_name("content_type", content_type)
+        leases = await self._engine.store.read(lambda tx: tx.leases.lock([holder.job]))
+        lease = leases.get(holder.job)
+        if lease is None or not is_held(lease, holder):
+            raise lease_lost(holder)
+
+    async def _record(
+        self, holder: Holder, name: str, sha256: str, size: int, content_type: str
+    ) -> ArtifactRow:
+        kind = content_type or "application/octet-stream"
+        row = ArtifactRow(holder.job, holder.attempt, name, sha256, size, kind)
+
+        async def apply(work: Work, holder: Holder, lease: Lease | None) -> None:
+            if lease is None:
+                raise lease_lost(holder)
+            await work.tx.files.add_artifacts([row])
+
+        await self._write(Write(holder, apply))
+        return row
+
+
+async def visible_artifacts(tx: Tx, job: int) -> list[ArtifactRow]:
+    """Returns the artifacts of a job's accepted attempt, ascending by name."""
+    facts = (await tx.jobs.read([job])).get(job)
+    if facts is None:
+        raise NotFound("job", job)
+    accepted = accepted_attempt(facts)
+    rows = (await tx.files.artifacts([job])).get(job, [])
+    return [row for row in rows if row.attempt == accepted]
+
+
+async def _namespace(tx: Tx, shape: int) -> str:
+    rows = await tx.catalog.shapes_after(shape - 1)
+    return next(_shape(row.body).namespace for row in rows if row.id == shape)
+
+
+def _json(value: Any) -> bytes:
+    try:
+        body = _encode(value)
+    except (UnicodeEncodeError, TypeError, ValueError, RecursionError, OverflowError) as error:
+        raise InvalidInput("progress", "a JSON value", str(error)) from None
+    if len(body) > PROGRESS_LIMIT:
+        limit = f"at most {PROGRESS_LIMIT} bytes as JSON"
+        raise InvalidInput("progress", limit, f"{len(body)} bytes")
+    return body

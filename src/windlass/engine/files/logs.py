@@ -1,0 +1,163 @@
+"""The logs of attempts: written while they run or shortly after, read at any time."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Final, Literal, NamedTuple
+
+from windlass.domain.rows.files import LogRow, LogState
+from windlass.domain.rows.views import newest_attempt
+from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.engine.attempts.attempt_files import (
+    Write,
+    extend_log,
+    finish_log,
+    is_ended,
+    is_held,
+    log_of,
+    may_log,
+    write_all,
+)
+from windlass.engine.attempts.log_segments import SEGMENT_LIMIT, Logs, placed
+from windlass.engine.engine import Engine
+from windlass.engine.files.merge_segments import SegmentMerger
+from windlass.engine.transaction.arguments import check_id
+from windlass.ports.blobs import Blobs
+from windlass.ports.gateway import Holder
+from windlass.ports.store import Tx
+
+LARGEST: Final = 2**53
+FOLLOW_SECONDS: Final = 0.5  # how often a log that another server writes is looked at
+
+
+class LogReading(NamedTuple):
+    """A stretch of a log: what is known of it, where to go on, and its bytes."""
+
+    row: LogRow
+    next: int
+    chunks: AsyncIterator[bytes]
+
+
+class LogFiles:
+    """The commands about logs."""
+
+    def __init__(self, engine: Engine, blobs: Blobs) -> None:
+        self._engine = engine
+        self._logs = Logs(blobs)
+        self.merging = SegmentMerger(self._logs)
+        self._write = engine.lane(write_all)
+        self._followers: dict[tuple[int, int], set[asyncio.Event]] = {}
+
+    async def append_log(self, holder: Holder, offset: int, data: bytes) -> int:
+        """Writes log bytes at `offset`, and returns the next offset. Writing twice is harmless."""
+        check_holder(holder)
+        _check_size("offset", offset)
+        if len(data) > SEGMENT_LIMIT:
+            raise InvalidInput("log", f"at most {SEGMENT_LIMIT} bytes at once", len(data))
+        row = await self._writable(holder)
+        offset, data = placed(row, offset, data)
+        if not data or is_ended(row):
+            return row.bytes
+        await self._logs.write(holder.job, holder.attempt, offset, data)
+        before, after = await self._write(Write(holder, extend_log(row, offset, len(data))))
+        self.merging.appended(holder.job, holder.attempt)
+        self._wake(holder)
+        if after.gap_to > before.gap_to:
+            await self._logs.cut(after, self._engine.config.log_limit)
+        return int(after.bytes)
+
+    async def end_log(
+        self,
+        holder: Holder,
+        size: int,
+        state: Literal["committed", "lost"],
+        peak_memory: int = 0,
+    ) -> None:
+        """Notes that the log has `size` bytes: all are here, or the rest will never come.
+
+        `peak_memory` is what the attempt took at most, in bytes, if somebody measured it.
+        """
+        check_holder(holder)
+        _check_size("bytes", size)
+        _check_size("peak_memory", peak_memory)
+        if state not in ("committed", "lost"):
+            raise InvalidInput("state", "committed or lost", state)
+        await self._write(Write(holder, finish_log(size, LogState[state.upper()], peak_memory)))
+        self._wake(holder)
+        if self.merging.is_due(holder.job, holder.attempt):
+            self.merging.ended(await self.log(holder.job, holder.attempt))
+
+    async def log(self, job: int, attempt: int | None = None) -> LogRow:
+        """Returns what is known of the log of an attempt, or of the newest one."""
+        check_id("job", job)
+
+        async def read(tx: Tx) -> LogRow:
+            view = await tx.views.job(job)
+            if view is None:
+                raise NotFound("job", job)
+            newest = newest_attempt(view.record.facts, view.lease)
+            number = newest if attempt is None else attempt
+            row = await tx.files.log(job, number)
+            return row or LogRow(job, number, int(LogState.NONE), 0, 0, 0)
+
+        return await self._engine.store.read(read)
+
+    async def read_log(
+        self, job: int, attempt: int | None = None, offset: int = 0, limit: int = LARGEST
+    ) -> LogReading:
+        """Returns the log from `offset` on, at most `limit` bytes; missing ones leave a line."""
+        _check_size("offset", offset)
+        _check_size("limit", limit)
+        row = await self.log(job, attempt)
+        part = await self._logs.find(row, offset, limit)
+        return LogReading(row, part.next, self._logs.read(part))
+
+    async def follow_log(
+        self, job: int, attempt: int | None, beyond: int, timeout_ms: int
+    ) -> LogRow:
+        """Waits until a log has more than `beyond` bytes or has ended, and returns its row."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_ms / 1000
+        while True:
+            row = await self.log(job, attempt)
+            left = deadline - loop.time()
+            if row.bytes > beyond or is_ended(row) or left <= 0:
+                return row
+            await self._sleep((row.job, row.attempt), min(left, FOLLOW_SECONDS))
+
+    async def _writable(self, holder: Holder) -> LogRow:
+        """Returns the log's row if the holder may write to it; called before bytes are stored."""
+
+        async def read(tx: Tx) -> LogRow:
+            lease = (await tx.leases.lock([holder.job])).get(holder.job)
+            mine = lease if lease is not None and is_held(lease, holder) else None
+            await may_log(tx, holder, mine)
+            return await log_of(tx, holder)
+
+        return await self._engine.store.read(read)
+
+    def _wake(self, holder: Holder) -> None:
+        for follower in self._followers.get((holder.job, holder.attempt), ()):
+            follower.set()
+
+    async def _sleep(self, log: tuple[int, int], seconds: float) -> None:
+        grown = asyncio.Event()
+        self._followers.setdefault(log, set()).add(grown)
+        timer = asyncio.get_running_loop().call_later(seconds, grown.set)
+        try:
+            await grown.wait()
+        finally:
+            timer.cancel()
+            self._followers[log].discard(grown)
+            if not self._followers[log]:
+                del self._followers[log]
+
+
+def check_holder(holder: Holder) -> None:
+    """Raises `InvalidInput` for what cannot be a holder."""
+    for field, number in zip(holder._fields, holder, strict=True):
+        check_id(field, number)
+
+
+def _check_size(field: str, value: object) -> None:
+    if type(value) is not int or not 0 <= value <= LARGEST:
+        raise InvalidInput(field, f"an integer from 0 to {LARGEST}", value)

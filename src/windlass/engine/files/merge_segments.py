@@ -1,0 +1,118 @@
+"""Joining the small segments of logs that have ended, so that reading one needs few objects.
+
+It happens behind everything else, one log at a time. Whatever is lost on the way, with the
+server that did it, costs nothing but the objects: the bytes are read from either. The sweep
+for orphans, which reads all names anyway, finds such logs, and they are joined then.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+import structlog
+
+from windlass.domain.rows.files import LogRow
+from windlass.domain.values.errors import WindlassError
+from windlass.engine.attempts.attempt_files import is_ended
+from windlass.engine.attempts.log_segments import SEGMENT_LIMIT, Logs, owner_of
+from windlass.ports.blobs import BlobInfo, Blobs
+from windlass.ports.store import Store, Tx
+
+FROM: Final = 16  # appends: a log of fewer is left as it is
+MOST_WAITING: Final = 1_000
+MOST_COUNTED: Final = 10_000
+MOST_FOUND: Final = 1_000  # scattered logs of one sweep; the next one finds the others
+
+log = structlog.get_logger()
+
+
+class SegmentMerger:
+    """Counts the segments of logs, and merges those of long logs when they end."""
+
+    def __init__(self, logs: Logs) -> None:
+        self._logs = logs
+        self._appends: dict[tuple[int, int], int] = {}
+        self._waiting: deque[LogRow] = deque(maxlen=MOST_WAITING)
+        self._task: asyncio.Task[None] | None = None
+
+    def appended(self, job: int, attempt: int) -> None:
+        """Counts a written segment."""
+        if len(self._appends) >= MOST_COUNTED:
+            self._appends.clear()  # Of workers that were lost; what it costs is some merges.
+        key = job, attempt
+        self._appends[key] = self._appends.get(key, 0) + 1
+
+    def is_due(self, job: int, attempt: int) -> bool:
+        """Returns whether an ended log has enough segments to merge; the count starts anew."""
+        return self._appends.pop((job, attempt), 0) >= FROM
+
+    def ended(self, row: LogRow) -> None:
+        """Joins the segments of this log soon."""
+        self._waiting.append(row)
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._work())
+
+    async def _work(self) -> None:
+        try:
+            while self._waiting:
+                row = self._waiting.popleft()
+                try:
+                    await self._logs.merge(row)
+                except WindlassError as error:
+                    log.info("log_not_merged", job=row.job, reason=error.message)
+        finally:
+            self._task = None
+
+    async def settled(self) -> None:
+        """Waits until nothing is left to merge."""
+        if self._task is not None:
+            await asyncio.wait((self._task,))
+
+    async def close(self) -> None:
+        """Stops; what was not merged stays as it is."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait((self._task,))
+
+
+class FragmentedLogs:
+    """Finds logs with far more segments than they need, by the names of all segments."""
+
+    def __init__(self) -> None:
+        self._found: list[tuple[int, int]] = []
+        self._owner: tuple[int, int] | None = None
+        self._segments = self._bytes = 0
+
+    def see(self, infos: Sequence[BlobInfo]) -> None:
+        """Reads the next segments; those of one log come one after another."""
+        for info in infos:
+            owner = owner_of(info.key)
+            if owner != self._owner:
+                self._close()
+                self._owner = owner
+            self._segments += 1
+            self._bytes += info.size
+
+    def _close(self) -> None:
+        needed = self._bytes // SEGMENT_LIMIT + 1
+        many = self._segments >= FROM and self._segments > 2 * needed
+        if many and self._owner is not None and len(self._found) < MOST_FOUND:
+            self._found.append(self._owner)
+        self._segments = self._bytes = 0
+
+    async def join(self, store: Store, blobs: Blobs) -> int:
+        """Joins the segments of ended logs, and returns how many logs."""
+        self._close()
+        logs, joined = Logs(blobs), 0
+        for job, attempt in self._found:
+            row = await store.read(partial(_read_log, job=job, attempt=attempt))
+            if row is not None and is_ended(row):
+                await logs.merge(row)
+                joined += 1
+        return joined
+
+
+async def _read_log(tx: Tx, job: int, attempt: int) -> LogRow | None:
+    return await tx.files.log(job, attempt)

@@ -1,0 +1,184 @@
+"""Rejecting what nobody could ever run, after a grace; judged per shape, not per job.
+
+Everybody who is enrolled counts, whatever their state, with all they reported in a week:
+see `domain/job/capability.py`. While nobody is known, nothing is rejected, unless a job asked
+to be rejected at once.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from windlass.domain.job.capability import REMEMBERED_MS, describe, nearest
+from windlass.domain.job.job import NEVER, Prepared
+from windlass.domain.lifecycle.states import State
+from windlass.domain.matching.matching import merge_metadata, metadata_digest
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.matching.workers import PastMetadata
+from windlass.domain.pools.pools import PoolState
+from windlass.domain.pools.templates import Template, template_of
+from windlass.domain.rows.records import JobFacts, Worker
+from windlass.engine.jobs.close import end_without_attempt
+from windlass.engine.jobs.dependents import hold_waits, jobs_ended
+from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.store import Tx
+
+QUEUED = State.QUEUED.code
+REJECTED = State.REJECTED.code
+
+
+class Fleet(NamedTuple):
+    """Every distinct metadata that counts, how many workers that is from, and the pools."""
+
+    profiles: tuple[Mapping[str, object], ...]
+    workers: int
+    pools: tuple[Template, ...] = ()
+
+
+class _Grace(msgspec.Struct, frozen=True):
+    """The field of a stored spec that says how long the job waits for somebody to come."""
+
+    capability_grace_ms: int | None = None
+
+
+_grace = msgspec.json.Decoder(_Grace).decode
+
+
+async def read_fleet(tx: Tx) -> Fleet:
+    """Reads the metadata that enrolled workers reported within a week, and the pools."""
+    workers = await tx.workers.all()
+    known = {worker.id: worker for worker in workers}
+    said = {(worker.static, worker.dynamic): None for worker in workers}
+    for row in await tx.workers.past(tx.now - REMEMBERED_MS):
+        if row.worker in known:
+            said[known[row.worker].static, row.dynamic] = None
+    decode = msgspec.json.decode
+    merged = (merge_metadata(decode(dynamic), decode(static)) for static, dynamic in said)
+    return Fleet(tuple(merged), len(workers), await read_templates(tx))
+
+
+async def read_templates(tx: Tx) -> tuple[Template, ...]:
+    """Reads the templates of the workers of active pools."""
+    return tuple(template_of(row) for row in await tx.pools.all() if row.state == PoolState.ACTIVE)
+
+
+async def note_past(work: Work, old: Worker, new: Worker) -> None:
+    """Stores the metadata a worker reported until now, if it has changed."""
+    if old.dynamic == new.dynamic:
+        return
+    digest = metadata_digest(msgspec.json.decode(old.dynamic))
+    row = PastMetadata(old.id, digest, work.now, old.dynamic)
+    await work.tx.workers.note_past(row, work.now - REMEMBERED_MS)
+
+
+class Verdicts:
+    """Which shapes nobody can run; remembered as long as the fleet stays the same."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet = fleet
+        self._reasons: dict[int, str | None] = {}
+
+    def reason(self, number: int, shape: Shape) -> str | None:
+        """Returns why no worker can run jobs of this shape, or None."""
+        if number not in self._reasons:
+            self._reasons[number] = self._judge(shape)
+        return self._reasons[number]
+
+    def _judge(self, shape: Shape) -> str | None:
+        if any(pool.could_run(shape) for pool in self.fleet.pools):
+            return None
+        best = nearest(shape, self.fleet.profiles)
+        return None if best == () else describe(best, self.fleet.workers)
+
+
+class Impossible(NamedTuple):
+    """A shape that nobody can run: why, since when that is known, and whether anybody is."""
+
+    reason: str
+    since: int
+    anybody: bool
+
+
+async def reject_late(work: Work, jobs: Sequence[int], why: Mapping[int, Impossible]) -> int:
+    """Rejects the jobs whose grace is over, and returns how many; `why` is by shape."""
+    facts = await work.tx.jobs.lock(sorted(jobs))
+    await work.catalog.know(work.tx, {fact.shape for fact in facts.values()})
+    specs = await work.tx.jobs.specs(sorted(facts))
+    late = [
+        fact
+        for fact in facts.values()
+        if fact.is_open and _is_over(work, fact, specs[fact.id], why.get(fact.shape))
+    ]
+    return await _reject(work, late, why) if late else 0
+
+
+def asks_at_once(jobs: Sequence[Prepared]) -> bool:
+    """Returns whether one of these jobs has no grace."""
+    return any(not job.mould.named and job.spec.capability_grace_ms == 0 for job in jobs)
+
+
+async def reject_at_once(work: Work, jobs: Sequence[int]) -> int:
+    """Rejects the new jobs that have no grace and that no worker can run."""
+    for start in range(0, len(jobs), work.config.chunk_rows):
+        await _reject_at_once(work, jobs[start : start + work.config.chunk_rows])
+    return len(jobs)
+
+
+async def _reject_at_once(work: Work, jobs: Sequence[int]) -> None:
+    facts = await work.tx.jobs.read(sorted(jobs))
+    shapes = {fact.shape for fact in facts.values()}
+    await work.catalog.know(work.tx, shapes)
+    verdicts = Verdicts(await read_fleet(work.tx))
+    known = [(number, work.catalog.shapes[number]) for number in sorted(shapes)]
+    why = impossible(known, verdicts, {}, 0)
+    if why:
+        await reject_late(work, [j for j, fact in facts.items() if fact.shape in why], why)
+
+
+def _is_over(work: Work, fact: JobFacts, spec: bytes, why: Impossible | None) -> bool:
+    if why is None:
+        return False
+    own = _grace(spec).capability_grace_ms
+    grace = work.config.capability_grace_ms if own is None else own
+    if grace is None or grace == NEVER or (not why.anybody and own != 0):
+        return False
+    return work.now - max(fact.created_at, fact.age_from, why.since) >= grace
+
+
+async def _reject(work: Work, facts: Sequence[JobFacts], why: Mapping[int, Impossible]) -> int:
+    """Rejects queued jobs only: one that waits may meet another fleet later."""
+    await hold_waits(work, (), [fact.id for fact in facts])
+    limited = [fact for fact in facts if fact.limit]
+    parked = await work.tx.places.take_parked(limited) if limited else []
+    gone = {ticket.job for ticket in parked}
+    ready = await work.tx.places.take_ready([fact for fact in facts if fact.id not in gone])
+    found = {ticket.job: ticket for ticket in (*parked, *ready)}
+    rejected = [fact for fact in facts if fact.id in found]
+    ends = []
+    for fact in rejected:
+        reason = why[fact.shape].reason
+        attempt = found[fact.id].attempt
+        work.move(fact.id, fact.shape, fact.workflow, attempt, QUEUED, REJECTED, reason)
+        ended = fact._replace(attempt=attempt)
+        ends.append(end_without_attempt(ended, REJECTED, work.now, reason))
+    await work.tx.jobs.end(ends)
+    await jobs_ended(work, rejected, ends)
+    work.effects.ended += [end.job for end in ends]
+    for ticket in ready:
+        if ticket.limit:
+            work.slots.refill(ticket.limit)
+    return len(rejected)
+
+
+def impossible(
+    shapes: Iterable[tuple[int, Shape]], verdicts: Verdicts, since: Mapping[int, int], now: int
+) -> dict[int, Impossible]:
+    """Returns the shapes that no worker can run."""
+    anybody = verdicts.fleet.workers > 0 or bool(verdicts.fleet.pools)
+    found = ((number, verdicts.reason(number, shape)) for number, shape in shapes)
+    return {
+        number: Impossible(reason, since.get(number, now), anybody)
+        for number, reason in found
+        if reason is not None
+    }

@@ -1,0 +1,183 @@
+"""The steps of the maintenance loops, each one transaction on a bounded number of rows."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.lifecycle.states import State
+from windlass.domain.matching.workers import LEASED, WorkerStatus
+from windlass.domain.rows.events import EventKind
+from windlass.domain.rows.records import Lease, Worker
+from windlass.domain.values.quantities import format_duration
+from windlass.engine.fleet.epochs import HOLD
+from windlass.engine.fleet.workers import end_leases
+from windlass.engine.jobs.close import Closing, Failure
+from windlass.engine.transaction.unit_of_work import Work
+
+ASSIGNED = State.ASSIGNED.code
+RUNNING = State.RUNNING.code
+TIMED_OUT = State.TIMED_OUT.code
+
+_ONLINE = (WorkerStatus.ONLINE,)
+_SHUT_OUT = (WorkerStatus.DISABLED, WorkerStatus.PENDING_APPROVAL)  # they stay what they are
+
+
+class SilenceReport(NamedTuple):
+    """What a look at the workers' heartbeats found."""
+
+    unhealthy: int
+    lost: int
+    orphans: int
+
+
+async def note_server_alive(work: Work) -> bool:
+    """Notes that a server hears workers, and returns whether leases may end now.
+
+    After a gap in which no engine did so, or a step of the clock, nothing ends before
+    every worker had a full lease to be heard again.
+    """
+    meta = await work.tx.catalog.meta()
+    heard_at = meta.get("heard_at", 0)
+    grace_until = meta.get("grace_until", 0)
+    gap = work.now - heard_at
+    if gap > work.config.heard_gap_ms or gap < 0:
+        grace_until = work.now + work.config.heartbeat_timeout_ms
+        await work.tx.catalog.set_meta("grace_until", grace_until)
+    await work.tx.catalog.set_meta("heard_at", work.now)
+    if 0 < meta.get(HOLD, 0) <= work.now:
+        await work.tx.catalog.set_meta(HOLD, 0)
+        work.effects.catalog = True
+    return work.now >= grace_until
+
+
+async def judge_silence(work: Work, heard: dict[int, int], may_end: bool) -> SilenceReport:
+    """Marks workers that missed a heartbeat, and ends the incarnations of lost ones."""
+    config = work.config
+    late = await _unheard(work, heard, config.heartbeat_interval_ms * 4 // 3, _ONLINE)
+    lost: list[Worker] = []
+    left: list[Worker] = []
+    if may_end:
+        lost = await _unheard(work, heard, config.heartbeat_timeout_ms, LEASED)
+        left = await _unheard(work, heard, config.heartbeat_timeout_ms, _SHUT_OUT)
+    # All at once and in order; those that were heard meanwhile are left alone.
+    seen = {worker.id: worker.last_seen for worker in (*late, *lost, *left)}
+    locked = await work.tx.workers.lock(sorted(seen)) if seen else {}
+    silent = {w.id: w for w in locked.values() if w.last_seen == seen[w.id]}
+    unhealthy = await _mark_unhealthy(work, silent, late)
+    gone = await _lose(work, [silent[w.id] for w in lost if w.id in silent])
+    gone += [silent[w.id] for w in left if w.id in silent]
+    leases = await work.tx.leases.of_workers(sorted(worker.id for worker in gone))
+    orphans = await end_orphans(work, leases, {worker.id: worker.name for worker in gone})
+    return SilenceReport(unhealthy, len(lost), orphans)
+
+
+async def _unheard(
+    work: Work, heard: dict[int, int], silence_ms: int, statuses: Sequence[WorkerStatus]
+) -> list[Worker]:
+    """Workers that neither the store nor this engine has heard for so long; not locked."""
+    cutoff = work.now - silence_ms
+    codes = tuple(int(status) for status in statuses)
+    found = await work.tx.workers.silent_since(cutoff, codes)
+    return [w for w in found if heard.get(w.id, 0) < cutoff][: work.config.chunk_rows]
+
+
+async def _mark_unhealthy(work: Work, silent: dict[int, Worker], late: list[Worker]) -> int:
+    """Marks the workers that are still online; `silent` gets their new rows."""
+    marked = []
+    for worker in (silent[w.id] for w in late if w.id in silent):
+        if worker.status == WorkerStatus.ONLINE:
+            silent[worker.id] = worker._replace(status=int(WorkerStatus.UNHEALTHY))
+            marked.append(silent[worker.id])
+            work.say(
+                EventKind.WORKER, f"Worker {worker.name} missed a heartbeat", worker=worker.id,
+                incarnation=worker.incarnation, data={"status": "unhealthy"},
+            )  # fmt: skip
+    if marked:
+        await work.tx.workers.update(marked)
+    return len(marked)
+
+
+async def _lose(work: Work, silent: list[Worker]) -> list[Worker]:
+    """Ends these incarnations; their leases become orphans."""
+    lost = [worker for worker in silent if worker.status in LEASED]
+    threshold = format_duration(work.config.heartbeat_timeout_ms)
+    for worker in lost:
+        silence = format_duration(work.now - worker.last_seen)
+        work.say(
+            EventKind.WORKER,
+            f"dead - no heartbeat for {silence} (threshold: {threshold})",
+            worker=worker.id,
+            incarnation=worker.incarnation,
+            data={"name": worker.name, "status": "offline"},
+        )
+    if lost:
+        offline = int(WorkerStatus.OFFLINE)
+        await work.tx.workers.update([w._replace(status=offline, reason="lost") for w in lost])
+        work.effects.count("worker_failures", len(lost))
+    return lost
+
+
+async def end_orphans(work: Work, leases: list[Lease], names: dict[int, str]) -> int:
+    """Ends the attempts of workers that are gone."""
+    if not leases:
+        return 0
+    reasons = {
+        worker: f"Worker {names.get(worker, str(worker))} died mid-execution"
+        for worker in {lease.worker for lease in leases}
+    }
+    ended = await end_leases(work, leases, reasons)
+    if ended:
+        work.say(EventKind.LOOP, f"Found {ended} orphaned jobs", actor="cleanup")
+        work.effects.count("orphans", ended)
+    return ended
+
+
+async def recover_orphans(work: Work) -> int:
+    """Ends leases whose worker was removed or has begun a new incarnation."""
+    return await end_orphans(work, await work.tx.leases.orphans(work.config.chunk_rows), {})
+
+
+async def end_overdue(work: Work) -> int:
+    """Times out attempts past their deadline: the backstop behind the agents."""
+    overdue = await work.tx.leases.overdue(work.now, work.config.chunk_rows)
+    if not overdue:
+        return 0
+    jobs = sorted(lease.job for lease in overdue)
+    facts = await work.tx.jobs.lock(jobs)
+    present = await work.tx.leases.lock(jobs)
+    await work.catalog.know(work.tx, {fact.shape for fact in facts.values()})
+    closing = Closing(work)
+    assigned = [job for job, lease in present.items() if lease.state == ASSIGNED]
+    await closing.learn(assigned)
+    told: list[int] = []
+    for job, lease in present.items():
+        if not lease.deadline_at or lease.deadline_at > work.now:
+            continue
+        if lease.state == ASSIGNED:
+            reason = "Assigned, but never started"
+            closing.fail(facts[job], lease, Failure(FailureClass.TIMEOUT, reason))
+        elif lease.state == RUNNING:
+            _time_out(work, facts[job].shape, facts[job].workflow, lease)
+            told.append(job)
+    if told:
+        await work.tx.leases.mark(told, TIMED_OUT, "Timed out")
+    await closing.write()
+    return len(told) + len(assigned)
+
+
+def _time_out(work: Work, shape: int, workflow: int, lease: Lease) -> None:
+    activity = lease.last_activity_at
+    work.move(
+        lease.job, shape, workflow, lease.attempt, RUNNING, TIMED_OUT, "Timed out",
+        worker=lease.worker, incarnation=lease.incarnation, data={"last_activity": activity},
+    )  # fmt: skip
+    work.effects.count("timeouts")
+    work.effects.pokes.append(lease.worker)
+
+
+async def refill_limits(work: Work) -> int:
+    """Moves parked jobs up wherever a limit leaves room: a safety net."""
+    limits = await work.tx.limits.parked()
+    for limit in limits:
+        work.slots.refill(limit)
+    return len(limits)

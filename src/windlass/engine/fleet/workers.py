@@ -1,0 +1,251 @@
+"""Workers: enrolment and incarnations, draining, enabling, removal, and their loss."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.lifecycle.states import State
+from windlass.domain.matching.workers import CLAIMING, WorkerStatus
+from windlass.domain.rows.events import EventKind
+from windlass.domain.rows.records import Lease, Worker
+from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
+from windlass.engine.fleet.capability import note_past
+from windlass.engine.fleet.epochs import first_incarnation
+from windlass.engine.jobs.close import Closing, Failure
+from windlass.engine.transaction.unit_of_work import Work
+
+ASSIGNED = State.ASSIGNED.code
+
+MOST_SLOTS = 100_000
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+ANYONE = -1
+MOST_PENDING = 200  # workers that wait for approval
+KEPT = (WorkerStatus.DISABLED, WorkerStatus.DRAINING, WorkerStatus.PENDING_APPROVAL)
+
+
+class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker's process introduces itself.
+
+    `takeover` says that it holds the lock of the agent's state directory and has killed
+    the process groups recorded there, so that nothing of an older incarnation is left.
+    `replaces` is the newest incarnation recorded there: an enrolment that was late or
+    doubled on its way must not end one that began after it. None: it cannot be either.
+    A worker that is not `approved` waits for an operator. `holder` is the worker whose
+    token was presented: 0 for none, `ANYONE` for who may speak for all of them.
+    """
+
+    name: str
+    slots: int = 1
+    metadata: Mapping[str, object] = {}
+    takeover: bool = False
+    replaces: int | None = None
+    approved: bool = True
+    holder: int = ANYONE
+
+    def proves_dead(self, incarnation: int) -> bool:
+        """Returns whether no process of this incarnation can be left."""
+        return self.takeover and (self.replaces is None or incarnation <= self.replaces)
+
+
+class Enrolled(NamedTuple):
+    """The worker's id and the number of this incarnation."""
+
+    worker: int
+    incarnation: int
+    status: int = int(WorkerStatus.ONLINE)
+    epoch: int = 0
+
+
+def check_enrolment(enrolment: Enrolment) -> None:
+    """Raises `InvalidInput` for what cannot be a worker."""
+    name = enrolment.name
+    if not name or len(name) > 200 or not name.isprintable():
+        raise InvalidInput("name", "printable text of 1 to 200 characters", name)
+    if not 1 <= enrolment.slots <= MOST_SLOTS:
+        raise InvalidInput("slots", f"an integer from 1 to {MOST_SLOTS}", enrolment.slots)
+
+
+async def enrol(work: Work, enrolment: Enrolment) -> Enrolled:
+    """Begins a new incarnation; an older one must have ended, or be provably dead."""
+    dynamic = _encode(enrolment.metadata).decode()
+    worker = await work.tx.workers.lock_name(enrolment.name)
+    if worker is None:
+        if not enrolment.approved:
+            await _expect_few_pending(work)
+        status = WorkerStatus.ONLINE if enrolment.approved else WorkerStatus.PENDING_APPROVAL
+        first = first_incarnation(work)
+        row = Worker(
+            0, enrolment.name, first, 0, int(status), work.now, 0, enrolment.slots,
+            "{}", dynamic, None, None, work.now,
+        )  # fmt: skip
+        worker = row._replace(id=await work.tx.workers.insert(row))
+        if not worker.id:  # Another enrolment of this name was faster, and can now be seen.
+            return await enrol(work, enrolment)
+    else:
+        if enrolment.holder not in (ANYONE, worker.id):
+            raise Conflict(
+                "name_taken",
+                f"worker {worker.name} has enrolled before: present its token, or a new code",
+            )
+        await _end_incarnation(work, worker, enrolment)
+        await note_past(work, worker, worker._replace(dynamic=dynamic))
+        kept = worker.status in KEPT
+        worker = worker._replace(
+            incarnation=max(worker.incarnation + 1, first_incarnation(work)),
+            seq=0,
+            status=worker.status if kept else int(WorkerStatus.ONLINE),
+            last_seen=work.now,
+            last_lease=0,
+            slots=enrolment.slots,
+            dynamic=dynamic,
+        )
+        await work.tx.workers.update([worker])
+    work.effects.catalog = True
+    waits = {"pending": True} if worker.status == WorkerStatus.PENDING_APPROVAL else {}
+    work.say(
+        EventKind.WORKER, f"Worker {worker.name} enrolled", worker=worker.id,
+        incarnation=worker.incarnation,
+        data={"name": worker.name, "status": "enrolled", "slots": worker.slots,
+              "metadata": dynamic, **waits},
+    )  # fmt: skip
+    return Enrolled(worker.id, worker.incarnation, worker.status, work.catalog.epoch)
+
+
+async def _expect_few_pending(work: Work) -> None:
+    """Limits how many workers may wait for approval: anyone who reaches a server may ask."""
+    pending = [int(WorkerStatus.PENDING_APPROVAL)]
+    if len(await work.tx.workers.silent_since(work.now + 1, pending)) >= MOST_PENDING:
+        raise Conflict(
+            "too_many_pending",
+            f"{MOST_PENDING} workers wait for approval, which is as many as may: approve or remove "
+            "some (`windlass workers`), or enrol with a code (`windlass workers code`)",
+        )
+
+
+async def _end_incarnation(work: Work, worker: Worker, enrolment: Enrolment) -> None:
+    """Ends the old incarnation's leases, or refuses while it may still be alive."""
+    leases = await work.tx.leases.of_workers([worker.id])
+    if not leases:
+        return
+    left = worker.last_seen + work.config.heartbeat_timeout_ms - work.now
+    lives = worker.status != WorkerStatus.OFFLINE and left > 0
+    if lives and not enrolment.proves_dead(worker.incarnation):
+        raise Conflict(
+            "name_in_use",
+            f"worker {worker.name} still holds {len(leases)} jobs; "
+            f"its lease runs out in {left} ms unless the old process is proven dead",
+            left,
+        )
+    reasons = {worker.id: f"Worker {worker.name} was restarted"}
+    await end_leases(work, leases, reasons, restarted=True)
+
+
+async def leave(work: Work, worker_id: int, incarnation: int) -> bool:
+    """Marks a worker offline whose process has said that it ends; no job is blamed.
+
+    What an operator decided stays, and so does one that still holds jobs: its silence decides.
+    """
+    worker = (await work.tx.workers.lock([worker_id])).get(worker_id)
+    if worker is None or worker.incarnation != incarnation or worker.status not in CLAIMING:
+        return False
+    if await work.tx.leases.of_workers([worker_id]):
+        return False
+    offline = int(WorkerStatus.OFFLINE)
+    await work.tx.workers.update([worker._replace(status=offline, reason="stopped")])
+    work.say(
+        EventKind.WORKER, "has stopped", worker=worker_id,
+        incarnation=incarnation, data={"name": worker.name, "status": "offline"},
+    )  # fmt: skip
+    return True
+
+
+async def end_leases(
+    work: Work, leases: Sequence[Lease], reasons: Mapping[int, str], restarted: bool = False
+) -> int:
+    """Ends attempts whose worker is gone, for the reason given for each worker.
+
+    The caller has locked the workers that are still there. Leases that changed since they
+    were read are left alone. What was never started is only handed back when the agent
+    was `restarted`.
+    """
+    jobs = sorted(lease.job for lease in leases)
+    facts = await work.tx.jobs.lock(jobs)
+    present = await work.tx.leases.lock(jobs)
+    await work.catalog.know(work.tx, {fact.shape for fact in facts.values()})
+    closing = Closing(work)
+    await closing.learn(jobs)
+    ended = 0
+    for lease in sorted(leases):
+        now_leased = present.get(lease.job)
+        if now_leased is None or now_leased.lease != lease.lease:
+            continue
+        ended += 1
+        if restarted and now_leased.state == ASSIGNED:
+            closing.hand_back(facts[lease.job], now_leased, None)
+        else:
+            lost = Failure(FailureClass.WORKER_LOST, reasons[lease.worker])
+            closing.fail(facts[lease.job], now_leased, lost)
+    await closing.write()
+    return ended
+
+
+async def set_status(
+    work: Work, worker_id: int, status: WorkerStatus, reason: str | None, actor: str | None
+) -> bool:
+    """Drains, enables or disables a worker, and returns whether that changed anything."""
+    worker = (await work.tx.workers.lock([worker_id])).get(worker_id)
+    if worker is None:
+        raise NotFound("worker", worker_id)
+    if worker.status == status:
+        return False
+    troubles = None if status is WorkerStatus.ONLINE else worker.troubles
+    changed = worker._replace(status=int(status), reason=reason, troubles=troubles)
+    await work.tx.workers.update([changed])
+    work.effects.pokes.append(worker_id)
+    work.say(
+        EventKind.WORKER, f"Worker {worker.name} is {status.name.lower()}", worker=worker_id,
+        incarnation=worker.incarnation, actor=actor, data={"status": status.name.lower()},
+    )  # fmt: skip
+    return True
+
+
+async def set_static(
+    work: Work, worker_id: int, static: Mapping[str, object], actor: str | None
+) -> bool:
+    """Sets the metadata that operators decide; it wins over what the agent reports."""
+    worker = (await work.tx.workers.lock([worker_id])).get(worker_id)
+    if worker is None:
+        raise NotFound("worker", worker_id)
+    text = _encode(static).decode()
+    if text == worker.static:
+        return False
+    await work.tx.workers.update([worker._replace(static=text)])
+    work.effects.pokes.append(worker_id)
+    work.say(
+        EventKind.WORKER, f"Worker {worker.name} has new metadata", worker=worker_id,
+        incarnation=worker.incarnation, actor=actor, data={"static": dict(static)},
+    )  # fmt: skip
+    return True
+
+
+async def remove(work: Work, worker_id: int, force: bool, actor: str | None) -> bool:
+    """Removes a worker. Refused while it holds jobs, unless forced: they become orphans."""
+    worker = (await work.tx.workers.lock([worker_id])).get(worker_id)
+    if worker is None:
+        return False
+    leases = await work.tx.leases.of_workers([worker_id])
+    if leases and not force:
+        raise Conflict("worker_busy", f"worker {worker.name} holds {len(leases)} jobs: drain it")
+    await work.tx.workers.remove(worker_id)
+    await work.tx.access.remove_of_worker(worker_id)
+    work.effects.pokes.append(worker_id)  # its open sync is answered: it is gone
+    work.say(
+        EventKind.WORKER, f"Worker {worker.name} removed", worker=worker_id,
+        incarnation=worker.incarnation, actor=actor, data={"status": "removed"},
+    )  # fmt: skip
+    return True

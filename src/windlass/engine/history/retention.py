@@ -1,0 +1,257 @@
+"""The steps of retention: old jobs go, old events become a baseline, lost logs are told.
+
+Each step is one transaction on a bounded number of rows, and one server at a time takes
+them. Whatever goes leaves behind what `verify` needs to replay the rest.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from windlass.domain.job.job import ALLOW_FAILURE
+from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.workflow_state import ENDED, FORGIVEN, WorkflowState
+from windlass.domain.rows.baseline import BaselineKind
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.files import LogState
+from windlass.domain.rows.records import JobFacts
+from windlass.engine.attempts.attempt_files import end_log
+from windlass.engine.transaction.unit_of_work import Work
+from windlass.engine.verify.baseline import dump, load
+from windlass.engine.verify.findings import Findings
+from windlass.engine.verify.known import SnapshotIndex
+from windlass.engine.verify.replay import Replay
+from windlass.ports.store import Snapshot
+from windlass.ports.store_retention import Ended
+
+COMPLETED: Final = State.COMPLETED.code
+JOB: Final = int(EventKind.JOB)
+SETTLED_MS: Final = 3_600_000  # younger events may still get company of lower numbers
+NEWEST: Final = 2**62  # above all ids
+LOG_GRACE_MS: Final = 600_000  # for the rest of a log to come in after its attempt
+
+
+class Walk(NamedTuple):
+    """How many rows a step removed or changed, and where the next one continues, if any."""
+
+    done: int
+    next: int | None
+
+
+async def remove_jobs(work: Work, after: int | None) -> Walk:
+    """Removes the next jobs after `after` that ended long ago and that nothing needs."""
+    if not await work.tx.retention.try_lock():
+        return Walk(0, None)
+    cutoffs = _Cutoffs(work)
+    if not cutoffs.latest:
+        return Walk(0, None)
+    count = work.config.chunk_rows
+    ended, following = await work.tx.retention.ended(after or 0, cutoffs.latest, count)
+    await work.catalog.know(work.tx, {row.shape for row in ended})
+    old = [row.job for row in ended if cutoffs.passed(row)]
+    if not old:
+        return Walk(0, following or None)
+    facts = await work.tx.jobs.lock(old)
+    needed = await _needed(work, list(facts))
+    free = {job: fact for job, fact in facts.items() if not fact.is_open and job not in needed}
+    gone = await _outside_open_workflows(work, free)
+    await _remove(work, gone)
+    return Walk(len(gone), following or None)
+
+
+class _Cutoffs:
+    """Before when a job must have ended to go, by queue."""
+
+    def __init__(self, work: Work) -> None:
+        config = work.config
+        self._work = work
+        self._default = self._before(config.job_retention_ms)
+        self._queues = {q: self._before(ms) for q, ms in config.queue_retention_ms.items()}
+        self.latest = max([self._default, *self._queues.values()])
+
+    def _before(self, keep_ms: int) -> int:
+        return self._work.now - keep_ms if keep_ms else 0
+
+    def passed(self, row: Ended) -> bool:
+        queue = self._work.catalog.queue_of(row.shape)
+        return row.finished_at < self._queues.get(queue, self._default)
+
+
+async def _needed(work: Work, jobs: Sequence[int]) -> set[int]:
+    """Returns the jobs that open jobs depend on, or that an intent or a name refers to."""
+    tx = work.tx
+    needed = {row.job for row in await tx.workflows.cascades_of(jobs)}
+    needed |= {row.job for row in await tx.files.names(None)}
+    chunk = 0
+    while found := await tx.jobs.dependents(jobs, chunk):
+        waiting = sorted({edge >> 1 for edges in found.values() for edge in edges})
+        facts = await tx.jobs.read(waiting)
+        open_jobs = {job for job, fact in facts.items() if fact.is_open}
+        for job, edges in found.items():
+            if any(edge >> 1 in open_jobs for edge in edges):
+                needed.add(job)
+        chunk += 1
+    return needed
+
+
+async def _outside_open_workflows(work: Work, facts: Mapping[int, JobFacts]) -> dict[int, JobFacts]:
+    workflows = sorted({fact.workflow for fact in facts.values() if fact.workflow})
+    rows = await work.tx.workflows.lock(workflows)
+    ended = {number for number, row in rows.items() if WorkflowState(row.state) in ENDED}
+    return {job: f for job, f in facts.items() if not f.workflow or f.workflow in ended}
+
+
+async def remove_empty_workflows(work: Work, after: int | None) -> Walk:
+    """Removes ended workflows that never had a job, newest first, below `after`."""
+    keep_ms = work.config.job_retention_ms
+    if not keep_ms or not await work.tx.retention.try_lock():
+        return Walk(0, None)
+    count = work.config.chunk_rows
+    rows = await work.tx.workflows.newest(after or NEWEST, count)
+    before = work.now - keep_ms
+    empty = sorted(r.id for r in rows if 0 < r.finished_at < before and not any(r.counts))
+    locked = await work.tx.workflows.lock(empty) if empty else {}
+    gone = [n for n, row in locked.items() if row.finished_at and not any(row.counts)]
+    if gone:
+        await work.tx.retention.remove_workflows(gone)
+    return Walk(len(gone), rows[-1].id if len(rows) == count else None)
+
+
+async def _remove(work: Work, facts: Mapping[int, JobFacts]) -> None:
+    if not facts:
+        return
+    counts: dict[int, dict[int, int]] = {}
+    for fact in facts.values():
+        if fact.workflow and not fact.superseded_by:
+            change = counts.setdefault(fact.workflow, {})
+            change[fact.state] = change.get(fact.state, 0) - 1
+            if fact.state != COMPLETED and fact.flags & ALLOW_FAILURE:
+                change[FORGIVEN] = change.get(FORGIVEN, 0) - 1
+    await work.tx.retention.remove_jobs(sorted(facts))
+    if counts:
+        await work.tx.workflows.bump(counts)
+    workflows = sorted({fact.workflow for fact in facts.values() if fact.workflow})
+    await work.tx.retention.remove_workflows(workflows)
+    work.say(
+        EventKind.LOOP,
+        f"Removed {len(facts)} old jobs",
+        actor="retention",
+        data={"removed": spans(sorted(facts))},
+    )
+
+
+def spans(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """Returns ascending numbers as (first, last) of each unbroken run."""
+    found: list[tuple[int, int]] = []
+    for number in numbers:
+        if found and number == found[-1][1] + 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return found
+
+
+async def trim_events(work: Work) -> int:
+    """Turns the oldest events into a baseline, and returns how many were removed."""
+    keep_ms = work.config.event_retention_ms
+    if not keep_ms or not await work.tx.retention.try_lock():
+        return 0
+    cutoff = work.now - max(keep_ms, SETTLED_MS)
+    events = await work.tx.log.read(0, work.config.chunk_rows + 1)
+    old = _oldest(events[:-1], cutoff)  # The newest of all always stays.
+    if not old:
+        return 0
+    await _move_baseline(work, old)
+    return await work.tx.retention.trim_events(old[-1].seq)
+
+
+async def trim_runs(work: Work) -> int:
+    """Removes the next runs of schedules that ended long ago, and returns how many."""
+    keep_ms = work.config.job_retention_ms
+    if not keep_ms or not await work.tx.retention.try_lock():
+        return 0
+    return await work.tx.schedules.trim_runs(work.now - keep_ms, work.config.chunk_rows)
+
+
+async def trim_reactions(work: Work) -> int:
+    """Does the same for reactions that were done or given up."""
+    keep_ms = work.config.job_retention_ms
+    if not keep_ms or not await work.tx.retention.try_lock():
+        return 0
+    return await work.tx.reactions.trim(work.now - keep_ms, work.config.chunk_rows)
+
+
+def _oldest(events: Sequence[Event], cutoff: int) -> Sequence[Event]:
+    for place, event in enumerate(events):
+        if event.at >= cutoff:
+            return events[:place]
+    return events
+
+
+async def _move_baseline(work: Work, events: Sequence[Event]) -> None:
+    """Replays these events from the baseline, and writes the new baseline."""
+    retention = work.tx.retention
+    jobs = sorted({event.job for event in events if event.job})
+    records = await retention.records(jobs)
+    empty = Snapshot(*((),) * (len(Snapshot._fields) - len(Snapshot._field_defaults)))
+    replay = Replay(SnapshotIndex(empty._replace(jobs=tuple(records))), Findings())
+    wanted = {
+        BaselineKind.HEAD: [0],
+        BaselineKind.JOB: jobs,
+        BaselineKind.WORKER: sorted({event.worker for event in events}),
+        BaselineKind.LIMIT: sorted({record.facts.limit for record in records}),
+        BaselineKind.WORKFLOW: _workflows_in(events, replay),
+    }
+    rows = [row for kind, ids in wanted.items() for row in await retention.baseline(kind, ids)]
+    load(replay, rows, counting=False)
+    begun = {event.job for event in events if event.kind == JOB and event.frm == 0}
+    open_before = set(replay.past.jobs)
+    for event in events:
+        replay.apply(event)
+    # What is said about a job that ended before the baseline is seen in its row.
+    for job in set(replay.past.jobs) - open_before - begun:
+        del replay.past.jobs[job]
+    past = replay.past
+    existing = await work.tx.workflows.lock(sorted(past.workflows))
+    past.workflows = {n: told for n, told in past.workflows.items() if n in existing}
+    past.newest_trimmed_job = max([past.newest_trimmed_job, *begun])
+    kept = dump(past)
+    await retention.drop_baseline(BaselineKind.JOB, kept.ended)
+    await retention.put_baseline(kept.rows)
+
+
+def _workflows_in(events: Sequence[Event], replay: Replay) -> list[int]:
+    """Returns the workflows that these events are about."""
+    mine = {record.facts.workflow for record in replay.known.jobs.values()}
+    told = {replay.workflow_of(event) for event in events if event.kind == EventKind.WORKFLOW}
+    return sorted((mine | told) - {0})
+
+
+async def lose_logs(work: Work, after: int | None) -> Walk:
+    """Marks logs as lost whose attempts ended some time ago."""
+    rows = await work.tx.files.streaming(after or 0, work.config.chunk_rows)
+    if not rows:
+        return Walk(0, None)
+    jobs = sorted({row.job for row in rows})
+    leases = await work.tx.leases.lock(jobs)
+    ends = await _ends(work, jobs)
+    lost = 0
+    for row in rows:
+        lease = leases.get(row.job)
+        if lease is not None and lease.attempt == row.attempt:
+            continue
+        if ends.get((row.job, row.attempt), 0) < work.now - LOG_GRACE_MS:
+            await end_log(work, row, row.bytes, LogState.LOST, None)
+            lost += 1
+    return Walk(lost, rows[-1].job if len(rows) == work.config.chunk_rows else None)
+
+
+async def _ends(work: Work, jobs: Sequence[int]) -> dict[tuple[int, int], int]:
+    """Returns when each attempt of these jobs ended."""
+    ends = {
+        (record.facts.id, record.facts.attempt): record.finished_at
+        for record in await work.tx.retention.records(jobs)
+        if not record.facts.is_open
+    }
+    for job, attempts in (await work.tx.jobs.attempts(jobs)).items():
+        ends.update({(job, row.number): row.finished_at for row in attempts})
+    return ends

@@ -1,0 +1,140 @@
+"""Canceling: what waits ends at once, what is assigned is taken back, what runs is told."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from windlass.domain.job.job import ALLOW_FAILURE
+from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.rows.records import JobEnd, JobFacts, Lease
+from windlass.engine.jobs.close import Closing, end_without_attempt
+from windlass.engine.jobs.dependents import (
+    Ended,
+    hold_dependents,
+    hold_waits,
+    jobs_ended,
+    notify_dependents,
+)
+from windlass.engine.jobs.end_waiting import note_ended
+from windlass.engine.jobs.inherit_rank import pass_on_ended
+from windlass.engine.jobs.locate import Withdrawn, withdraw
+from windlass.engine.transaction.unit_of_work import Work
+
+RUNNING = State.RUNNING.code
+ASSIGNED = State.ASSIGNED.code
+CANCELING = State.CANCELING.code
+TIMED_OUT = State.TIMED_OUT.code
+CANCELED = State.CANCELED.code
+
+MANY = 100  # jobs from which on it is worth looking for those that wait
+
+
+class Canceled(NamedTuple):
+    """What became of a cancel: the job's state now, and whether this call changed it."""
+
+    job: int
+    state: str | None  # None: no such job
+    applied: bool
+
+
+async def cancel(work: Work, jobs: Sequence[int], reason: str, actor: str | None) -> list[Canceled]:
+    """Cancels these jobs; the answers are in the order of the ids."""
+    if len(jobs) < MANY:
+        return await _cancel(work, jobs, reason, actor)
+    ended = await _end_in_bulk(work, sorted(set(jobs)), reason, actor)
+    others = await _cancel(work, [job for job in jobs if job not in ended], reason, actor)
+    found = {done.job: done for done in others}
+    return [found.get(job) or Canceled(job, "canceled", True) for job in jobs]
+
+
+async def _end_in_bulk(
+    work: Work, jobs: Sequence[int], reason: str, actor: str | None
+) -> frozenset[int]:
+    """Ends jobs that wait or are ready: most of a large number are."""
+    await work.tx.jobs.hold(jobs)
+    edges = await work.tx.jobs.dependents(jobs, 0)
+    await hold_dependents(work, jobs, edges)
+    ended = await work.tx.flow.end_waiting(jobs, CANCELED, work.now, reason, queued=True)
+    await note_ended(work, ended, CANCELED, reason, actor)
+    told = [
+        Ended(row.job, bool(row.flags & ALLOW_FAILURE), reason) for row in ended if row.job in edges
+    ]
+    await notify_dependents(work, told, edges)
+    return frozenset(row.job for row in ended)
+
+
+async def _cancel(
+    work: Work, jobs: Sequence[int], reason: str, actor: str | None
+) -> list[Canceled]:
+    facts = await work.tx.jobs.lock(sorted(set(jobs)))
+    await work.catalog.know(work.tx, {fact.shape for fact in facts.values()})
+    open_jobs = [fact for fact in facts.values() if fact.is_open]
+    answers = {
+        fact.id: Canceled(fact.id, str(STATE_BY_CODE[fact.state]), False)
+        for fact in facts.values()
+        if not fact.is_open
+    }
+    await hold_waits(work, (), sorted(fact.id for fact in open_jobs))
+    found = await withdraw(work, open_jobs)
+    running_too = [w for w in found.withdrawn if w.wait and w.wait.is_running]
+    leased = [*found.leased, *await _leases_of(work, running_too)]
+    kept = {w.facts.id for w in running_too}
+    waiting = [w for w in found.withdrawn if w.facts.id not in kept]
+    await end_waiting(work, waiting, reason, actor)
+    answers.update({w.facts.id: Canceled(w.facts.id, "canceled", True) for w in waiting})
+    answers.update(await _stop(work, leased, reason, actor))
+    return [answers.get(job, Canceled(job, None, False)) for job in jobs]
+
+
+async def _leases_of(work: Work, withdrawn: Sequence[Withdrawn]) -> list[tuple[JobFacts, Lease]]:
+    leases = await work.tx.leases.lock([w.facts.id for w in withdrawn]) if withdrawn else {}
+    return [(w.facts, leases[w.facts.id]) for w in withdrawn if w.facts.id in leases]
+
+
+async def end_waiting(
+    work: Work, waiting: Sequence[Withdrawn], reason: str, actor: str | None
+) -> None:
+    """Cancels jobs that were taken out of the places where they waited."""
+    if not waiting:
+        return
+    ends: list[JobEnd] = []
+    for facts, state, ticket, *_ in waiting:
+        work.move(
+            facts.id, facts.shape, facts.workflow, ticket.attempt, state, CANCELED, reason,
+            actor=actor,
+        )  # fmt: skip
+        ended = facts._replace(attempt=ticket.attempt)
+        ends.append(end_without_attempt(ended, CANCELED, work.now, reason))
+    await work.tx.jobs.end(ends)
+    await jobs_ended(work, [w.facts for w in waiting], ends)
+    work.effects.ended += [end.job for end in ends]
+    pass_on_ended(work, ((w.facts.id, w.facts.flags) for w in waiting if w.wait is not None))
+    for gone in waiting:
+        if gone.was_ready and gone.facts.limit:
+            work.slots.refill(gone.facts.limit)
+
+
+async def _stop(
+    work: Work, leased: Sequence[tuple[JobFacts, Lease]], reason: str, actor: str | None
+) -> dict[int, Canceled]:
+    """Ends assigned attempts, which have no process yet, and tells running ones to stop."""
+    answers: dict[int, Canceled] = {}
+    closing = Closing(work)
+    told: list[int] = []
+    for facts, lease in leased:
+        if lease.state == ASSIGNED:
+            closing.cancel(facts, lease._replace(reason=reason), reason)
+            answers[facts.id] = Canceled(facts.id, "canceled", True)
+        elif lease.state == CANCELING:
+            answers[facts.id] = Canceled(facts.id, "canceling", False)
+        else:
+            work.move(
+                facts.id, facts.shape, facts.workflow, lease.attempt, lease.state, CANCELING,
+                reason, worker=lease.worker, incarnation=lease.incarnation, actor=actor,
+            )  # fmt: skip
+            told.append(facts.id)
+            work.effects.pokes.append(lease.worker)
+            answers[facts.id] = Canceled(facts.id, "canceling", True)
+    if told:
+        await work.tx.leases.mark(told, CANCELING, reason)
+    await closing.write()
+    return answers

@@ -1,0 +1,422 @@
+"""How attempts end: the job completes, fails for good, is tried again, or is given back.
+
+Reports of workers, lost workers, timeouts and cancellations all close attempts here, so
+counters, limits, dependents and events follow one set of rules. The callers have locked
+the jobs and leases; decisions are made first and written in one go by `write`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from windlass.domain.job.job import QUARANTINED, JobSpec
+from windlass.domain.lifecycle.deadlines import Late, late_for
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.lifecycle.retries import (
+    GiveUp,
+    Retry,
+    RetryPolicy,
+    decide_retry,
+    decide_return,
+)
+from windlass.domain.lifecycle.states import State
+from windlass.domain.matching.claim_planning import exclude
+from windlass.domain.rows.records import (
+    Attempt,
+    Due,
+    JobEnd,
+    JobFacts,
+    JobTry,
+    Lease,
+    Ticket,
+    Wait,
+)
+from windlass.engine.jobs.dependents import hold_waits, jobs_ended
+from windlass.engine.jobs.enqueue import make_ready
+from windlass.engine.jobs.inherit_rank import pass_on_ended
+from windlass.engine.transaction.unit_of_work import Work
+
+QUEUED = State.QUEUED.code
+BLOCKED = State.BLOCKED.code
+ASSIGNED = State.ASSIGNED.code
+RUNNING = State.RUNNING.code
+CANCELING = State.CANCELING.code
+TIMED_OUT = State.TIMED_OUT.code
+RETRYING = State.RETRYING.code
+COMPLETED = State.COMPLETED.code
+FAILED = State.FAILED.code
+CANCELED = State.CANCELED.code
+REJECTED = State.REJECTED.code
+
+_spec_decoder = msgspec.json.Decoder(JobSpec)
+
+
+class Failure(NamedTuple):
+    """Why an attempt did not complete."""
+
+    failure: FailureClass
+    message: str | None = None
+    exit_code: int | None = None
+    blameless: bool = False
+    misfit: bool = False  # of the arguments, and nothing was run
+
+
+class Closing:
+    """The attempts that one transaction closes."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._ends: list[JobEnd] = []
+        self._facts: list[JobFacts] = []  # of the ended jobs
+        self._tries: list[JobTry] = []
+        self._attempts: list[Attempt] = []
+        self._again: list[tuple[int, int, Ticket]] = []  # not before, state, ticket
+        self._dropped: list[int] = []
+        self._freed: list[int] = []
+        self._left: list[tuple[int, str]] = []  # limits of queues under which leases end
+        self._specs: dict[int, bytes] = {}
+        self._history: dict[int, list[Attempt]] = {}
+
+    async def learn(self, failing: Sequence[int]) -> None:
+        """Reads what decisions about failed attempts need: policies and histories."""
+        missing = [job for job in failing if job not in self._specs]
+        if missing:
+            self._specs.update(await self._work.tx.jobs.specs(missing))
+            self._history.update(await self._work.tx.jobs.attempts(missing))
+
+    def start(self, facts: JobFacts, lease: Lease) -> Lease:
+        """Records `running` first when a result comes for an assigned attempt."""
+        if lease.state != ASSIGNED:
+            return lease
+        self._move(facts, lease, ASSIGNED, RUNNING, None)
+        return lease._replace(state=RUNNING, started_at=self._work.now)
+
+    def complete(
+        self, facts: JobFacts, lease: Lease, exit_code: int | None, result: bytes | None
+    ) -> None:
+        """Completes the attempt."""
+        lease = self.start(facts, lease)
+        self._move(facts, lease, lease.state, COMPLETED, None)
+        self._end(facts, lease, COMPLETED, None, exit_code=exit_code, result=result)
+
+    def fail(self, facts: JobFacts, lease: Lease, failure: Failure) -> None:
+        """Retries an attempt that failed, timed out or lost its worker, or gives up."""
+        if lease.state == CANCELING:
+            self._end_canceled(facts, lease, failure)
+            return
+        frm = lease.state
+        if failure.failure is FailureClass.TIMEOUT and frm != TIMED_OUT:
+            activity = lease.last_activity_at or lease.assigned_at
+            self._move(facts, lease, frm, TIMED_OUT, failure.message, last_activity=activity)
+            self._work.effects.count("timeouts")
+            frm = TIMED_OUT
+        verdict = self._verdict(facts, lease, failure)
+        if isinstance(verdict, Retry):
+            self._retry(facts, lease, frm, failure, verdict)
+        elif failure.misfit and frm in (ASSIGNED, RUNNING):
+            self._reject(facts, lease, frm, failure)
+        else:
+            self._give_up(facts, lease, frm, failure, verdict)
+
+    def cancel(self, facts: JobFacts, lease: Lease, reason: str) -> None:
+        """Ends an attempt whose process never existed or has stopped after a cancel."""
+        if lease.state == RUNNING:
+            self._move(facts, lease, RUNNING, CANCELING, reason)
+            lease = lease._replace(state=CANCELING)
+        self._end_canceled(facts, lease, Failure(FailureClass.CANCELED, reason))
+
+    def hand_back(self, facts: JobFacts, lease: Lease, reason: str | None) -> None:
+        """Takes an attempt back from its worker, without blaming the job."""
+        if lease.state == CANCELING:
+            self.cancel(facts, lease, lease.reason or "Canceled")
+        elif lease.state == TIMED_OUT:
+            self.fail(facts, lease, Failure(FailureClass.TIMEOUT, lease.reason))
+        elif lease.state == RUNNING:
+            stopped = Failure(
+                FailureClass.WORKER_LOST, reason or "Stopped by its worker", None, True
+            )
+            self.fail(facts, lease, stopped)
+        else:
+            self._return(facts, lease, reason)
+
+    async def write(self) -> None:
+        """Writes all that was decided, in the order of locks."""
+        work, tx = self._work, self._work.tx
+        if self._dropped:
+            await tx.leases.drop(self._dropped)
+        if self._ends:
+            await tx.jobs.end(self._ends)
+        if self._tries:
+            await tx.jobs.note_tries(self._tries)
+            await tx.jobs.record_attempts(self._attempts)
+        await self._settle_waits()
+        if self._ends:
+            await jobs_ended(work, self._facts, self._ends)
+            work.effects.ended += [end.job for end in self._ends]
+        for limit in self._freed:
+            work.slots.free(limit)
+        for limit, queue in self._left:
+            work.slots.leave(limit, queue)
+
+    def _verdict(self, facts: JobFacts, lease: Lease, failure: Failure) -> Retry | GiveUp:
+        spec = _spec_decoder.decode(self._specs[facts.id])
+        policy = self._work.config.retry
+        if late_for(None, spec.finish_before, False, self._work.now):
+            return GiveUp(Late.FINISH.reason)
+        if spec.max_retries is not None:
+            policy = msgspec.structs.replace(policy, max_retries=spec.max_retries)
+        lost = WORKER_LOST_CODE
+        lost_on = {a.worker for a in self._history.get(facts.id, ()) if a.failure == lost}
+        return decide_retry(
+            policy,
+            failure.failure,
+            failed=facts.failed,
+            lost=facts.lost,
+            lost_on_workers=len(lost_on | {lease.worker}),
+            retry_on=frozenset(FailureClass(name) for name in spec.retry_on),
+            blameless=failure.blameless,
+            chance=self._chance(policy),
+        )
+
+    def _used_up(self, facts: JobFacts, verdict: Retry) -> dict[str, int]:
+        """Returns which retry this is, and of how many, for the log."""
+        if verdict.counts == "none":
+            return {}
+        if verdict.counts == "lost":
+            return {"retry": facts.lost + 1, "of": self._work.config.retry.max_lost}
+        own = _spec_decoder.decode(self._specs[facts.id]).max_retries
+        of = self._work.config.retry.max_retries if own is None else own
+        return {"retry": facts.failed + 1, "of": of}
+
+    def _chance(self, policy: RetryPolicy) -> float:
+        return self._work.chance.fraction() if policy.jitter else 0.0
+
+    def _retry(
+        self, facts: JobFacts, lease: Lease, frm: int, failure: Failure, verdict: Retry
+    ) -> None:
+        reason = failure.message or f"{failure.failure} failure"
+        failed = facts.failed + (verdict.counts == "failed")
+        lost = facts.lost + (verdict.counts == "lost")
+        at = self._work.now + verdict.after_ms
+        self._move(
+            facts, lease, frm, RETRYING, reason,
+            failure=str(failure.failure), counts=verdict.counts, backoff_ms=verdict.after_ms,
+            not_before=at, **self._used_up(facts, verdict),
+        )  # fmt: skip
+        if verdict.counts != "none":
+            self._work.effects.count("retries")
+        self._close_try(facts, lease, frm, failure, failed, lost, facts.returned, facts.excluded)
+        self._again.append((at if verdict.after_ms else 0, RETRYING, ticket_of(facts, lease)))
+
+    def _give_up(
+        self, facts: JobFacts, lease: Lease, frm: int, failure: Failure, verdict: GiveUp
+    ) -> None:
+        why = f"{failure.message}: {verdict.reason}" if failure.message else verdict.reason
+        counts = "lost" if failure.failure is FailureClass.WORKER_LOST else "failed"
+        self._move(
+            facts, lease, frm, FAILED, why, failure=str(failure.failure), counts=counts,
+            quarantined=verdict.quarantined,
+        )  # fmt: skip
+        counted = facts._replace(
+            failed=facts.failed + (counts == "failed"),
+            lost=facts.lost + (counts == "lost"),
+            flags=facts.flags | (QUARANTINED if verdict.quarantined else 0),
+        )
+        self._end(counted, lease, FAILED, why, failure=failure)
+
+    def _reject(self, facts: JobFacts, lease: Lease, frm: int, failure: Failure) -> None:
+        """Rejects a job that never ran: by way of the queue, as the transition table requires."""
+        self._work.effects.count("assignment_failures")
+        why = failure.message or "its arguments do not fit"
+        kind = str(failure.failure)
+        ticket = ticket_of(facts, lease)
+        if frm == RUNNING:
+            self._move(facts, lease, RUNNING, RETRYING, why, failure=kind, counts="none")
+            self._move_ticket(ticket, RETRYING, QUEUED, "Nothing of it ran")
+        else:
+            self._move(facts, lease, ASSIGNED, QUEUED, why, failure=kind)
+        self._move_ticket(ticket, QUEUED, REJECTED, why)
+        self._close_try(
+            facts, lease, frm, failure, facts.failed, facts.lost, facts.returned, facts.excluded
+        )
+        ended = facts._replace(attempt=lease.attempt)
+        end = end_without_attempt(ended, REJECTED, self._work.now, why)
+        self._ends.append(end._replace(failure=failure.failure.code, message=failure.message))
+        self._facts.append(ended)
+
+    def _end_canceled(self, facts: JobFacts, lease: Lease, failure: Failure) -> None:
+        reason = lease.reason or failure.message or "Canceled"
+        self._move(facts, lease, lease.state, CANCELED, reason)
+        canceled = Failure(FailureClass.CANCELED, failure.message, failure.exit_code)
+        self._end(facts, lease, CANCELED, reason, failure=canceled)
+
+    def _return(self, facts: JobFacts, lease: Lease, reason: str | None) -> None:
+        work = self._work
+        policy = work.config.retry
+        verdict = decide_return(
+            policy,
+            returned=facts.returned,
+            with_reason=reason is not None,
+            chance=self._chance(policy),
+        )
+        work.effects.count("assignment_failures")
+        given_back = Failure(FailureClass.WORKER_LOST, reason or "Handed back unstarted")
+        if isinstance(verdict, GiveUp):
+            self._move(
+                facts, lease, ASSIGNED, FAILED, verdict.reason, counts="returned",
+            )  # fmt: skip
+            self._end(facts, lease, FAILED, verdict.reason, failure=given_back)
+            return
+        at = work.now + verdict.after_ms if verdict.after_ms else 0
+        excluded = facts.excluded
+        if reason is not None:
+            until = work.now + work.config.returned_exclusion_ms
+            excluded = exclude(excluded, lease.worker, until, work.now)
+        self._move(
+            facts, lease, ASSIGNED, QUEUED, given_back.message, counts="returned", not_before=at
+        )
+        self._close_try(
+            facts, lease, QUEUED, None, facts.failed, facts.lost, facts.returned + 1, excluded
+        )
+        self._again.append((at, QUEUED, ticket_of(facts, lease)._replace(excluded=excluded)))
+
+    def _close_try(
+        self, facts: JobFacts, lease: Lease, state: int, failure: Failure | None,
+        failed: int, lost: int, returned: int, excluded: str | None,
+    ) -> None:  # fmt: skip
+        self._tries.append(JobTry(facts.id, lease.attempt, failed, lost, returned, excluded))
+        self._attempts.append(
+            Attempt(
+                facts.id,
+                lease.attempt,
+                lease.worker,
+                lease.incarnation,
+                TIMED_OUT if state == TIMED_OUT else (FAILED if failure else QUEUED),
+                failure.failure.code if failure else 0,
+                failure.exit_code if failure else None,
+                failure.message if failure else None,
+                lease.assigned_at,
+                lease.started_at,
+                self._work.now,
+            )
+        )
+        self._drop(facts, lease)
+
+    def _end(
+        self, facts: JobFacts, lease: Lease, state: int, reason: str | None, *,
+        failure: Failure | None = None, exit_code: int | None = None, result: bytes | None = None,
+    ) -> None:  # fmt: skip
+        self._ends.append(
+            JobEnd(
+                facts.id,
+                state,
+                facts.flags,
+                lease.attempt,
+                facts.failed,
+                facts.lost,
+                lease.worker,
+                lease.incarnation,
+                lease.assigned_at,
+                lease.started_at,
+                self._work.now,
+                failure.failure.code if failure else 0,
+                failure.exit_code if failure else exit_code,
+                failure.message if failure else None,
+                reason,
+                result,
+            )
+        )
+        self._facts.append(facts)
+        self._drop(facts, lease)
+
+    def _drop(self, facts: JobFacts, lease: Lease) -> None:
+        self._dropped.append(facts.id)
+        self._work.effects.leaving.add(lease.worker)
+        if facts.limit:
+            self._freed.append(facts.limit)
+        if lease.queue_limit:
+            self._left.append((lease.queue_limit, self._work.catalog.queue_of(facts.shape)))
+
+    def _move(
+        self, facts: JobFacts, lease: Lease, frm: int, to: int, reason: str | None,
+        **data: object,
+    ) -> None:  # fmt: skip
+        self._work.move(
+            facts.id, facts.shape, facts.workflow, lease.attempt, frm, to, reason,
+            worker=lease.worker, incarnation=lease.incarnation, data=data or None,
+        )  # fmt: skip
+
+    async def _settle_waits(self) -> None:
+        """Removes the waits that jobs kept while they ran (see `engine/jobs/supersede.py`)."""
+        ended = [end.job for end in self._ends]
+        if not ended and not self._again:
+            return
+        again = [ticket.job for _, _, ticket in self._again]
+        waits = await hold_waits(self._work, again, ended)
+        over = [job for job in ended if job in waits]
+        if over:
+            await self._work.tx.places.take_waits(over)
+            flags = {fact.id: fact.flags for fact in self._facts}
+            pass_on_ended(self._work, ((job, flags[job]) for job in over))
+        if self._again:
+            await self._requeue(waits)
+
+    async def _requeue(self, waits: Mapping[int, Wait]) -> None:
+        """Puts jobs that continue back into a place; unmet dependencies block them again."""
+        work = self._work
+        blocked = await self._blocked_again(waits)
+        ready: list[Ticket] = []
+        later: list[Due] = []
+        for at, state, ticket in self._again:
+            if ticket.job in blocked:
+                self._move_ticket(ticket, state, BLOCKED, "A dependency was retried")
+            elif at > work.now:
+                later.append(Due(at, ticket.job, state, ticket))
+                work.effects.fall_due(at)
+            else:
+                if state == RETRYING:
+                    self._move_ticket(ticket, RETRYING, QUEUED, "Retried at once")
+                ready.append(ticket)
+        if later:
+            await work.tx.places.add_due(later)
+        await make_ready(work, ready)
+
+    async def _blocked_again(self, waits: Mapping[int, Wait]) -> set[int]:
+        """Returns the continuing jobs that have kept a wait: now it counts."""
+        kept = [
+            waits[ticket.job]._replace(manual=0, ticket=ticket)
+            for _, _, ticket in self._again
+            if ticket.job in waits
+        ]
+        if kept:
+            await self._work.tx.places.take_waits([wait.job for wait in kept])
+            await self._work.tx.places.add_waits(kept)
+        return {wait.job for wait in kept}
+
+    def _move_ticket(self, ticket: Ticket, frm: int, to: int, reason: str) -> None:
+        self._work.move(ticket.job, ticket.shape, ticket.workflow, ticket.attempt, frm, to, reason)
+
+
+def end_without_attempt(facts: JobFacts, state: int, now: int, reason: str) -> JobEnd:
+    """Returns the end of a job that has no attempt in force."""
+    return JobEnd(
+        facts.id, state, facts.flags, facts.attempt, facts.failed, facts.lost,
+        0, 0, 0, 0, now, 0, None, None, reason, None,
+    )  # fmt: skip
+
+
+WORKER_LOST_CODE = FailureClass.WORKER_LOST.code
+
+
+def ticket_of(facts: JobFacts, lease: Lease) -> Ticket:
+    """Returns the ticket of a job whose attempt has just closed."""
+    return Ticket(
+        facts.shape,
+        facts.rank,
+        facts.id,
+        lease.attempt,
+        facts.workflow,
+        facts.limit,
+        facts.excluded,
+    )

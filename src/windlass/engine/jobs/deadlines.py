@@ -1,0 +1,159 @@
+"""Deadlines: what did not start in time is canceled, what did not end in time has failed.
+
+Only jobs that have a deadline stand in its table, ordered by time, so looking for those
+that have passed costs nothing while there are none.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from windlass.domain.job.job import JobSpec
+from windlass.domain.lifecycle.deadlines import Late, late_for
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.records import JobFacts, Lease
+from windlass.engine.jobs.cancel import end_waiting
+from windlass.engine.jobs.close import Closing, Failure
+from windlass.engine.jobs.dependents import hold_waits
+from windlass.engine.jobs.locate import Withdrawn, withdraw
+from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.store import Tx
+
+ASSIGNED = State.ASSIGNED.code
+RUNNING = State.RUNNING.code
+TIMED_OUT = State.TIMED_OUT.code
+
+
+FINISH_BEFORE: Final = b'"finish_before"'  # in a spec that may have one
+SLACK_MS: Final = 2_000
+
+
+class Deadlines(msgspec.Struct, frozen=True):
+    """The fields of a stored spec that say when it is too late."""
+
+    start_before: int | None = None
+    finish_before: int | None = None
+
+
+_decode = msgspec.json.Decoder(Deadlines).decode
+
+
+def cut_timeout(timeout_ms: int, spec: bytes, now: int) -> int:
+    """Returns how long the agent lets an attempt with a deadline run.
+
+    A little longer than that: as long as a server is there, it is the one to say so.
+    """
+    finish_before = _decode(spec).finish_before
+    if finish_before is None:
+        return timeout_ms
+    left = max(1, finish_before - now + SLACK_MS)
+    return min(timeout_ms, left) if timeout_ms else left
+
+
+def deadlines_of(spec: JobSpec, job: int) -> list[tuple[int, int]]:
+    """Returns the rows of a job's deadlines."""
+    return [(at, job) for at in (spec.start_before, spec.finish_before) if at is not None]
+
+
+def without_passed(spec: JobSpec, now: int) -> JobSpec:
+    """Returns the spec of a retried job without the deadlines that have passed."""
+    if spec.start_before is None and spec.finish_before is None:
+        return spec
+    return msgspec.structs.replace(
+        spec,
+        start_before=_ahead(spec.start_before, now),
+        finish_before=_ahead(spec.finish_before, now),
+    )
+
+
+def _ahead(at: int | None, now: int) -> int | None:
+    return at if at is not None and at > now else None
+
+
+async def note_deadlines(work: Work, rows: Sequence[tuple[int, int]]) -> None:
+    """Stores deadlines, and sets the alarm for the first of them."""
+    if rows:
+        await work.tx.deadlines.add(rows)
+        work.effects.fall_due(min(at for at, _ in rows))
+
+
+async def next_deadline(tx: Tx) -> int | None:
+    """Returns the earliest deadline."""
+    first = await tx.deadlines.passed(2**62, 1)
+    return first[0][0] if first else None
+
+
+async def end_late(work: Work) -> int:
+    """Ends the jobs whose deadlines have passed, and returns how many deadlines that were."""
+    passed = await work.tx.deadlines.passed(work.now, work.config.chunk_rows)
+    if not passed:
+        return 0
+    jobs = sorted({job for _, job in passed})
+    facts = await work.tx.jobs.lock(jobs)
+    await work.catalog.know(work.tx, {fact.shape for fact in facts.values()})
+    specs = await work.tx.jobs.specs(sorted(facts))
+    late = {job: why for job, fact in facts.items() if (why := _late(fact, specs[job], work.now))}
+    if late:
+        await _end(work, [facts[job] for job in sorted(late)], late)
+    await work.tx.deadlines.drop(passed)
+    return len(passed)
+
+
+def _late(fact: JobFacts, spec: bytes, now: int) -> Late | None:
+    if not fact.is_open:
+        return None
+    known = _decode(spec)
+    return late_for(known.start_before, known.finish_before, bool(fact.failed or fact.lost), now)
+
+
+async def _end(work: Work, facts: Sequence[JobFacts], late: Mapping[int, Late]) -> None:
+    await hold_waits(work, (), [fact.id for fact in facts])
+    found = await withdraw(work, facts)
+    leased = list(found.leased)
+    for why in Late:
+        waiting = [w for w in found.withdrawn if late[w.facts.id] is why and not _runs(w)]
+        await end_waiting(work, waiting, why.reason, None)
+    kept = [gone for gone in found.withdrawn if _runs(gone)]
+    if kept:
+        leases = await work.tx.leases.lock([gone.facts.id for gone in kept])
+        leased += [(g.facts, leases[g.facts.id]) for g in kept if g.facts.id in leases]
+        await work.tx.places.add_waits([gone.wait for gone in kept if gone.wait is not None])
+    await _end_leased(work, leased, late)
+
+
+def _runs(gone: Withdrawn) -> bool:
+    """Returns whether the job runs and has only a wait that is kept meanwhile."""
+    return gone.wait is not None and gone.wait.is_running
+
+
+async def _end_leased(
+    work: Work, leased: Sequence[tuple[JobFacts, Lease]], late: Mapping[int, Late]
+) -> None:
+    closing = Closing(work)
+    await closing.learn(sorted(fact.id for fact, _ in leased))
+    told: list[int] = []
+    for fact, lease in leased:
+        why = late[fact.id]
+        if lease.state == ASSIGNED and why is Late.START:
+            closing.cancel(fact, lease._replace(reason=why.reason), why.reason)
+        elif lease.state == ASSIGNED:
+            closing.fail(fact, lease, Failure(FailureClass.TIMEOUT, why.reason))
+        elif lease.state == RUNNING and why is Late.FINISH:
+            _tell(work, fact, lease, why.reason)
+            told.append(fact.id)
+    if told:
+        await work.tx.leases.mark(told, TIMED_OUT, Late.FINISH.reason)
+    await closing.write()
+
+
+def _tell(work: Work, fact: JobFacts, lease: Lease, reason: str) -> None:
+    """Records the timeout: the process has to stop, and the job ends with it."""
+    activity = lease.last_activity_at
+    work.move(
+        fact.id, fact.shape, fact.workflow, lease.attempt, RUNNING, TIMED_OUT, reason,
+        worker=lease.worker, incarnation=lease.incarnation, data={"last_activity": activity},
+    )  # fmt: skip
+    work.effects.count("timeouts")
+    work.effects.pokes.append(lease.worker)

@@ -1,0 +1,172 @@
+"""What the end of a job means to the jobs that wait for it.
+
+A satisfied edge lowers the dependent's count of unmet conditions in the same
+transaction. An unsatisfied one aborts the dependent, and more than one chunk of
+dependents, or one that was blocked so long that its rank changes, needs locks this
+transaction may not take any more: for those an intent is recorded here and worked off
+right after by `engine/workflows/cascades.py`, also after a crash.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from operator import attrgetter
+from typing import NamedTuple
+
+from windlass.domain.job.job import ALLOW_FAILURE
+from windlass.domain.lifecycle.rank import age_from_ms
+from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.workflow_state import FORGIVEN
+from windlass.domain.rows.records import (
+    Cascade,
+    CascadeKind,
+    JobEnd,
+    JobFacts,
+    Ticket,
+    Wait,
+)
+from windlass.engine.jobs.enqueue import make_ready, plan_for
+from windlass.engine.transaction.unit_of_work import Work
+
+BLOCKED = State.BLOCKED.code
+QUEUED = State.QUEUED.code
+COMPLETED = State.COMPLETED.code
+
+CHUNK = 1_000
+
+_KIND = attrgetter("shape", "workflow")
+
+
+async def hold_waits(work: Work, jobs: Iterable[int], ending: Sequence[int]) -> dict[int, Wait]:
+    """Locks the waits of these jobs and of their dependents, in one order.
+
+    A job that took the place of another has a higher number than its dependents, so locks
+    on the way from a job to its dependents would not ascend.
+    """
+    edges = await work.tx.jobs.dependents(ending, 0) if ending else {}
+    own = sorted({*jobs, *ending})
+    await hold_dependents(work, own, edges)
+    return await work.tx.places.waiting(own)
+
+
+async def hold_dependents(
+    work: Work, jobs: Sequence[int], edges: Mapping[int, Sequence[int]]
+) -> None:
+    """Locks the waits of these jobs and, in the same order, of those behind these edges.
+
+    A job that comes back to `waits` meanwhile is seen by the statement that follows the lock.
+    """
+    if work.inline:
+        return
+    heard = {edge >> 1 for some in edges.values() if len(some) < CHUNK for edge in some}
+    await work.tx.places.hold(sorted({*jobs, *heard}))
+
+
+class Ended(NamedTuple):
+    """A job that has just ended, and whether that satisfies those who wait for it."""
+
+    job: int
+    satisfies: bool
+    reason: str | None
+
+
+async def jobs_ended(work: Work, facts: Sequence[JobFacts], ends: Sequence[JobEnd]) -> None:
+    """Notifies the dependents of jobs that have just ended."""
+    edges = await work.tx.jobs.dependents([fact.id for fact in facts], 0)
+    ended: list[Ended] = []
+    for fact, end in zip(facts, ends, strict=True):
+        forgiven = bool(fact.flags & ALLOW_FAILURE)
+        if fact.workflow and forgiven and end.state != COMPLETED:
+            work.count_in_workflow(fact.workflow, FORGIVEN, 1)
+        ended.append(Ended(fact.id, end.state == COMPLETED or forgiven, end.reason))
+    await notify_dependents(work, ended, edges)
+
+
+async def satisfy_dependents(work: Work, edges: Mapping[int, Sequence[int]]) -> None:
+    """Notifies the dependents of completed jobs; `edges` are the first chunks."""
+    satisfied: list[Sequence[int]] = []
+    for job, waiting in edges.items():
+        if len(waiting) < CHUNK:
+            satisfied.append(waiting)
+        else:
+            work.cascades.append(Cascade(0, job, CascadeKind.SATISFY, 0, None))
+    await _count_met(work, satisfied)
+
+
+async def notify_dependents(
+    work: Work, ended: Iterable[Ended], edges: Mapping[int, Sequence[int]]
+) -> None:
+    """Meets or aborts the dependents of ended jobs; `edges` are their first chunks."""
+    satisfied: list[Sequence[int]] = []
+    for job, satisfies, reason in ended:
+        waiting = edges.get(job)
+        if waiting is None:
+            continue
+        if len(waiting) >= CHUNK:
+            kind = CascadeKind.SATISFY if satisfies else CascadeKind.FAIL
+            work.cascades.append(Cascade(0, job, kind, 0, reason))
+        elif satisfies:
+            satisfied.append(waiting)
+        else:
+            satisfied.append([edge for edge in waiting if edge & 1])
+            if len(satisfied[-1]) < len(waiting):
+                work.cascades.append(Cascade(0, job, CascadeKind.ABORT, 0, reason))
+    await _count_met(work, satisfied)
+
+
+async def _count_met(work: Work, edges: Sequence[Sequence[int]]) -> None:
+    """Meets one condition of a dependent for each edge that leads to it."""
+    met: dict[int, int] = {}
+    for edge, times in Counter(chain.from_iterable(edges)).items():
+        met[edge >> 1] = met.get(edge >> 1, 0) + times
+    if met:
+        await meet(work, met)
+
+
+async def meet(work: Work, met: dict[int, int], manual: bool = False) -> None:
+    """Lowers the unmet counts of these jobs and queues those that wait for nothing more."""
+    if manual:
+        freed = await work.tx.places.meet(met, manual)
+    else:
+        young_from = age_from_ms(0, None, work.now)  # else its age starts later now
+        ready, freed = await work.tx.flow.free(met, work.now, young_from)
+        await _note_released(work, ready)
+        work.effects.arrive(ready)
+    late = [wait for wait in freed if not wait.is_running and ages_anew(work, wait)]
+    for wait in late:
+        await work.tx.places.add_waits([wait._replace(unmet=1, manual=0)])
+        work.cascades.append(Cascade(0, wait.job, CascadeKind.RELEASE, 0, None))
+    held_back = {wait.job for wait in late}
+    await release(
+        work,
+        [w for w in freed if w.job not in held_back and not w.is_running],
+    )
+
+
+def ages_anew(work: Work, wait: Wait) -> bool:
+    """Returns whether the job was blocked for so long that its age starts later now."""
+    return age_from_ms(wait.age_from, None, work.now) > wait.age_from
+
+
+async def release(work: Work, waits: Sequence[Wait]) -> None:
+    """Queues jobs whose last condition was met."""
+    await _note_released(work, [wait.ticket for wait in waits])
+    ready = []
+    for wait in waits:
+        if wait.not_before > work.now:
+            await plan_for(work, wait.not_before, QUEUED, wait.ticket)
+        else:
+            ready.append(wait.ticket)
+    await make_ready(work, ready)
+
+
+async def _note_released(work: Work, tickets: Sequence[Ticket]) -> None:
+    """Records that these jobs are queued, and counts them."""
+    if not tickets:
+        return
+    _, _, jobs, attempts, *_ = zip(*tickets, strict=True)
+    work.move_all(jobs, attempts, ((BLOCKED, QUEUED),), reason="Dependencies met")
+    kinds = Counter(map(_KIND, tickets))
+    await work.catalog.know(work.tx, (shape for shape, _ in kinds))
+    for (shape, workflow), alike in kinds.items():
+        work.count_moves(shape, workflow, BLOCKED, QUEUED, alike)

@@ -1,0 +1,45 @@
+"""How a job gets from "may run" to a place: due, parked or ready.
+
+Everything that makes a job queued comes through here, so a limit is never passed by.
+"""
+
+from collections.abc import Sequence
+
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.records import Due, Ticket
+from windlass.engine.transaction.unit_of_work import Work
+
+QUEUED = State.QUEUED.code
+RETRYING = State.RETRYING.code
+
+
+async def make_ready(work: Work, tickets: Sequence[Ticket]) -> None:
+    """Puts queued jobs where workers find them; those beyond their limit are parked."""
+    free = [ticket for ticket in tickets if not ticket.limit]
+    work.slots.admit(ticket for ticket in tickets if ticket.limit)
+    if free:
+        await work.tx.places.add_ready(free)
+        work.effects.arrive(free)
+
+
+async def plan_for(work: Work, at: int, state: int, ticket: Ticket) -> None:
+    """Holds a job back until `at`."""
+    await work.tx.places.add_due([Due(at, ticket.job, state, ticket)])
+    work.effects.fall_due(at)
+
+
+async def promote_due(work: Work, count: int) -> int:
+    """Moves up to `count` jobs whose time has come, and returns how many were moved."""
+    rows = await work.tx.places.pull_due(work.now, count)
+    if not rows:
+        return 0
+    await work.catalog.know(work.tx, (row.ticket.shape for row in rows))
+    for row in rows:
+        if row.state == RETRYING:
+            ticket = row.ticket
+            work.move(
+                row.job, ticket.shape, ticket.workflow, ticket.attempt, RETRYING, QUEUED,
+                "Backoff over",
+            )  # fmt: skip
+    await make_ready(work, [row.ticket for row in rows])
+    return len(rows)

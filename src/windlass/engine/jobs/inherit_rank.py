@@ -1,0 +1,182 @@
+"""Keeping ranks right when what waits for a job changes.
+
+A job's rank is the best among its own and those of the open jobs that wait for it. A
+submission is ranked in one pass as it is written (`priority_inheritance.py` of the domain). What
+changes later, an adjustment, an end of what waited, a successor, is passed on as an intent: those
+that the changed job waits for are looked at again, and so on upward. Intents survive a
+crash, and each looks at what is there then, so the last one leaves everything right.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from windlass.domain.job.job import LENDS, JobSpec
+from windlass.domain.job.priority_inheritance import levels_gained
+from windlass.domain.lifecycle.rank import level, rank
+from windlass.domain.rows.records import Cascade, CascadeKind, Due, JobFacts
+from windlass.engine.jobs.locate import Located, withdraw
+from windlass.engine.transaction.catalog import Catalog
+from windlass.engine.transaction.unit_of_work import Work
+
+CHUNK = 1_000  # dependents in one row
+MOST = 500  # jobs that a step looks at
+_OFFSET = 1 << 20  # above what a job may wait for
+
+_spec = msgspec.json.Decoder(JobSpec).decode
+_ids = msgspec.json.Decoder(list[int]).decode
+
+
+def pass_on(work: Work, jobs: Sequence[int]) -> None:
+    """Adds intents to rank again what these jobs wait for, or waited for."""
+    for start in range(0, len(jobs), CHUNK):
+        some = msgspec.json.encode(list(jobs[start : start + CHUNK])).decode()
+        work.cascades.append(Cascade(0, 0, CascadeKind.INHERIT, 0, some))
+
+
+def pass_on_ended(work: Work, ended: Iterable[tuple[int, int]]) -> None:
+    """Does the same for jobs, given with their flags, that ended while they waited."""
+    pass_on(work, [job for job, flags in ended if flags & LENDS])
+
+
+def inherited_levels(catalog: Catalog, facts: JobFacts) -> float:
+    """Returns by how many levels those that wait for an open job lift it."""
+    if not facts.is_open:
+        return 0.0
+    total = level(catalog.weight(catalog.queue_of(facts.shape)), facts.base, facts.adjustment)
+    interval = catalog.interval_ms
+    return levels_gained(rank(facts.age_from, total, interval), facts.rank, interval)
+
+
+async def inherit_chunk(work: Work, cascade: Cascade) -> tuple[int | None, int]:
+    """Runs one step; returns where the next one begins, if any, and how many jobs it read."""
+    if work.inline:
+        # Where intents share a transaction, those before it may still be about to queue jobs.
+        await work.slots.settle()
+    sources = _ids(cascade.reason or "[]")
+    place, offset = divmod(cascade.cursor, _OFFSET)
+    looked = 0
+    while place < len(sources) and looked < MOST:
+        wanted = await _waited_for(work, sources[place])
+        some = wanted[offset : offset + MOST]
+        pass_on(work, [fact.id for fact in await refresh(work, some)])
+        looked += max(1, len(some))
+        offset += MOST
+        if offset >= len(wanted):
+            place, offset = place + 1, 0
+    return (place * _OFFSET + offset if place < len(sources) else None), looked
+
+
+async def _waited_for(work: Work, job: int) -> list[int]:
+    """Returns what a job waits for, by the newest of each chain of successors; ascending."""
+    body = (await work.tx.jobs.specs([job])).get(job)
+    if body is None:
+        return []
+    spec = _spec(body)
+    named = {ref for ref in (*spec.after, *spec.after_any) if isinstance(ref, int)}
+    found: set[int] = set()
+    while named:
+        facts = await work.tx.jobs.read(sorted(named))
+        found |= {job for job, fact in facts.items() if fact.is_open}
+        named = {fact.superseded_by for fact in facts.values() if fact.superseded_by}
+    return sorted(found)
+
+
+async def refresh(work: Work, jobs: Sequence[int]) -> list[JobFacts]:
+    """Ranks these waiting jobs again, and returns those whose rank changed."""
+    if not jobs:
+        return []
+    facts = await work.tx.jobs.lock(sorted(jobs))
+    open_jobs = [fact for fact in facts.values() if fact.is_open]
+    await work.catalog.know(work.tx, {fact.shape for fact in open_jobs})
+    places = await ranks_of(work, open_jobs)
+    changed = [fact for fact in open_jobs if places[fact.id] != fact.rank]
+    for fact in changed:
+        await move_to(work, fact, places[fact.id])
+    return changed
+
+
+async def ranks_of(work: Work, facts: Sequence[JobFacts]) -> dict[int, int]:
+    """Returns the rank of each locked job: its own, or the best of those that wait for it.
+
+    Whoever lends its rank is marked, so that its end is passed on. It may end before it is
+    locked for that: then everything is looked at again.
+    """
+    own = {fact.id: _own_rank(work, fact) for fact in facts}
+    while True:
+        best = await _best_waiting(work, sorted(own))
+        lenders = {job: one for job, one in best.items() if one.rank < own[job]}
+        if await _mark(work, lenders.values()):
+            return own | {job: one.rank for job, one in lenders.items()}
+
+
+async def _mark(work: Work, lenders: Iterable[JobFacts]) -> bool:
+    """Marks jobs as lending their rank; returns False if one has changed meanwhile."""
+    unmarked = {fact.id: fact for fact in lenders if not fact.flags & LENDS}
+    if not unmarked:
+        return True
+    now = await work.tx.jobs.lock(sorted(unmarked))
+    for job, fact in unmarked.items():
+        if job not in now or now[job].state or now[job].rank != fact.rank:
+            return False
+        await _set(work, now[job], fact.rank)
+    return True
+
+
+def _own_rank(work: Work, fact: JobFacts) -> int:
+    """Returns the job's place in the order if nobody waited for it."""
+    weight = work.catalog.weight(work.catalog.queue_of(fact.shape))
+    priority = level(weight, fact.base, fact.adjustment)
+    return rank(fact.age_from, priority, work.catalog.interval_ms)
+
+
+async def _best_waiting(work: Work, jobs: Sequence[int]) -> dict[int, JobFacts]:
+    """Returns the best open job that waits for each of these, preferring marked ones."""
+    best: dict[int, JobFacts] = {}
+    left, chunk = list(jobs), 0
+    while left:
+        edges = await work.tx.jobs.dependents(left, chunk)
+        facts = await work.tx.jobs.read(sorted({e >> 1 for some in edges.values() for e in some}))
+        for job, some in edges.items():
+            found = (facts.get(edge >> 1) for edge in some)
+            waiting = [fact for fact in found if fact is not None and fact.is_open]
+            if job in best:
+                waiting.append(best[job])
+            if waiting:
+                best[job] = min(waiting, key=lambda f: (f.rank, not f.flags & LENDS, f.id))
+        left = [job for job, some in edges.items() if len(some) >= CHUNK]
+        chunk += 1
+    return best
+
+
+async def _set(work: Work, fact: JobFacts, place: int) -> None:
+    flags = fact.flags | LENDS
+    await work.tx.jobs.set_priority(fact.id, fact.adjustment, fact.age_from, place, flags)
+
+
+async def move_to(work: Work, fact: JobFacts, place: int) -> Located:
+    """Gives a locked job another rank, wherever it waits: its state does not change.
+
+    What it waits for may have its rank from it by then, so its end has to be passed on.
+    """
+    found = await withdraw(work, [fact])
+    await _set(work, fact, place)
+    await _put_back(work, found, place)
+    return found
+
+
+async def _put_back(work: Work, found: Located, place: int) -> None:
+    """Puts a job back into its place, at the new rank."""
+    places = work.tx.places
+    for gone in found.withdrawn:
+        ticket = gone.ticket._replace(rank=place)
+        if gone.wait is not None:
+            await places.add_waits([gone.wait._replace(ticket=ticket)])
+        elif gone.due_at:
+            await places.add_due([Due(gone.due_at, ticket.job, gone.state, ticket)])
+        elif gone.was_ready:
+            await places.add_ready([ticket])
+            work.effects.arrive([ticket])
+        else:
+            await places.add_parked([ticket])
+            work.slots.rise(ticket)

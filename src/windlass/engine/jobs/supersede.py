@@ -1,0 +1,351 @@
+"""Retry by hand: a new job takes an ended one's place; the old one stays for inspection.
+
+Dependents point to the new job from then on. Those that were aborted because of the old
+one are superseded along with it, by a cascade; those that were queued wait again; those
+that run go on, and wait only if they come back.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Self
+
+import msgspec
+
+from windlass.domain.job.job import ALLOW_FAILURE, LENDS, MANUAL, QUARANTINED, JobSpec
+from windlass.domain.lifecycle.rank import age_from_ms, level, rank
+from windlass.domain.lifecycle.states import STATE_BY_CODE, State, can_supersede
+from windlass.domain.lifecycle.workflow_state import FORGIVEN, WorkflowState
+from windlass.domain.rows.events import EventKind
+from windlass.domain.rows.records import (
+    KEPT_WHILE_RUNNING,
+    Cascade,
+    CascadeKind,
+    JobFacts,
+    NewJob,
+    Ticket,
+    Wait,
+)
+from windlass.domain.values.errors import Conflict, NotFound, WindlassError
+from windlass.engine.jobs.deadlines import deadlines_of, note_deadlines, without_passed
+from windlass.engine.jobs.enqueue import make_ready, plan_for
+from windlass.engine.jobs.inherit_rank import pass_on, refresh
+from windlass.engine.jobs.locate import withdraw
+from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.store import Tx
+
+BLOCKED = State.BLOCKED.code
+QUEUED = State.QUEUED.code
+ABORTED = State.ABORTED.code
+COMPLETED = State.COMPLETED.code
+
+_decode = msgspec.json.Decoder(JobSpec).decode
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class Superseded(NamedTuple):
+    """The job that took the place, and whether this call made it."""
+
+    job: int
+    applied: bool
+
+
+async def retry(
+    work: Work, job: int, actor: str | None, not_before: int | None = None
+) -> Superseded:
+    """Supersedes `job`, or returns the job that already has."""
+    (done,) = await retry_many(work, [job], actor, not_before)
+    if isinstance(done, WindlassError):
+        raise done
+    return done
+
+
+async def retry_many(
+    work: Work, jobs: Sequence[int], actor: str | None, not_before: int | None = None
+) -> list[Superseded | WindlassError]:
+    """Supersedes many jobs at once, each after those of them that it depends on."""
+    known = await work.tx.jobs.read(sorted(jobs))
+    bodies = await work.tx.jobs.specs(sorted(known))
+    specs = {job: _decode(body) for job, body in bodies.items()}
+    if not_before is not None:
+        specs = {j: msgspec.structs.replace(s, not_before=not_before) for j, s in specs.items()}
+    named = await _newest(work, [ref for spec in specs.values() for ref in _ids(spec)])
+    locked = await work.tx.jobs.lock(sorted({*known, *named.values()}))
+    await work.catalog.know(work.tx, (locked[job].shape for job in known))
+    standing = await _Obstacles.read(work, [locked[job] for job in sorted(known)])
+    answers: list[Superseded | WindlassError] = []
+    for job in jobs:
+        if job not in locked:
+            answers.append(NotFound("job", job))
+            continue
+        old, spec = locked[job], specs[job]
+        its = {ref: _follow(named[ref], locked) for ref in _ids(spec)}
+        refusal = standing.refusal(old) or _standing_cause_of(old, spec, its, locked)
+        if old.superseded_by:
+            answers.append(Superseded((await _newest(work, [job]))[job], False))
+        elif refusal is not None:
+            answers.append(refusal)
+        else:
+            new = await _replace(work, old, spec, its, locked, actor)
+            locked[job] = old._replace(superseded_by=new)
+            locked[new] = old._replace(id=new, state=0, supersedes=job)
+            answers.append(Superseded(new, True))
+    return answers
+
+
+async def newest_of(tx: Tx, jobs: Iterable[int]) -> dict[int, JobFacts]:
+    """Returns the last successor of each of these jobs; those that are gone are left out."""
+    found: dict[int, JobFacts] = {}
+    ahead = {job: job for job in jobs}
+    while ahead:
+        facts = await tx.jobs.read(sorted(set(ahead.values())))
+        moved = {job: facts[last] for job, last in ahead.items() if last in facts}
+        found.update(moved)
+        ahead = {job: fact.superseded_by for job, fact in moved.items() if fact.superseded_by}
+    return found
+
+
+def _follow(job: int, locked: Mapping[int, JobFacts]) -> int:
+    """Returns the newest of a chain whose last links were made in this transaction."""
+    while job in locked and locked[job].superseded_by in locked:
+        job = locked[job].superseded_by
+    return job
+
+
+class _Obstacles:
+    """What stands against superseding jobs, beside their dependencies."""
+
+    def __init__(self, busy: frozenset[int], canceling: frozenset[int]) -> None:
+        self._busy = busy
+        self._canceling = canceling
+
+    @classmethod
+    async def read(cls, work: Work, jobs: Sequence[JobFacts]) -> Self:
+        """Reads the intents under way and, locked, the workflows."""
+        await work.slots.hold({fact.limit for fact in jobs if fact.limit})
+        workflows = sorted({fact.workflow for fact in jobs if fact.workflow})
+        rows = await work.tx.workflows.lock(workflows) if workflows else {}
+        canceling = {n for n, row in rows.items() if row.state == WorkflowState.CANCELING}
+        owners = {owner for fact in jobs for owner in (fact.id, fact.supersedes) if owner}
+        cascades = await work.tx.workflows.cascades_of([*owners, *(-n for n in workflows)])
+        busy = {c.job for c in cascades if c.kind != CascadeKind.RETRY}
+        return cls(frozenset(busy), frozenset(canceling))
+
+    def is_canceling(self, fact: JobFacts) -> bool:
+        """Returns whether nothing of the job's workflow may start any more."""
+        return fact.workflow in self._canceling
+
+    def refusal(self, old: JobFacts) -> Conflict | None:
+        """Returns why this job cannot be superseded now."""
+        if old.superseded_by:
+            return None
+        state = STATE_BY_CODE[old.state]
+        if state is None or not can_supersede(state):
+            shown = "still open" if state is None else str(state)
+            said = f"expected job {old.id} to have failed, it is {shown}"
+            return Conflict("not_retryable", said)
+        if self.is_canceling(old):
+            return Conflict("workflow_canceling", f"workflow {old.workflow} is being canceled")
+        # Its dependents must have been aborted, and those of its predecessor handed on to it.
+        if self._busy & {old.id, old.supersedes, -old.workflow}:
+            return Conflict("busy", f"job {old.id} is still busy with its dependents", 1_000)
+        return None
+
+
+def _ids(spec: JobSpec) -> list[int]:
+    return [ref for ref in (*spec.after, *spec.after_any) if isinstance(ref, int)]
+
+
+async def _newest(work: Work, ids: list[int]) -> dict[int, int]:
+    """Returns for each named job the newest of its chain of successors."""
+    newest = {job: job for job in ids}
+    while newest:
+        facts = await work.tx.jobs.read(sorted(set(newest.values())))
+        newer = {job: f.superseded_by for job, f in facts.items() if f.superseded_by}
+        if not newer:
+            break
+        newest = {job: newer.get(last, last) for job, last in newest.items()}
+    return newest
+
+
+def _standing_cause_of(
+    old: JobFacts, spec: JobSpec, named: Mapping[int, int], locked: Mapping[int, JobFacts]
+) -> Conflict | None:
+    """Returns the failed dependency because of which a new job would only be aborted."""
+    cause = _standing_cause(spec, named, locked)
+    if cause is None:
+        return None
+    return Conflict(
+        "cause_stands",
+        f"job {old.id} depends on job {cause.id}, which is {STATE_BY_CODE[cause.state]}: "
+        "retry that one",
+    )
+
+
+def _standing_cause(
+    spec: JobSpec, named: Mapping[int, int], locked: Mapping[int, JobFacts]
+) -> JobFacts | None:
+    for ref in spec.after:
+        other = locked.get(named[ref]) if isinstance(ref, int) else None
+        if other is None or other.superseded_by or other.flags & ALLOW_FAILURE:
+            continue
+        if other.state and other.state != COMPLETED:
+            return other
+    return None
+
+
+async def _replace(
+    work: Work, old: JobFacts, spec: JobSpec, named: Mapping[int, int],
+    locked: Mapping[int, JobFacts], actor: str | None,
+) -> int:  # fmt: skip
+    """Writes the new job, moves edges and key, and puts it in its place."""
+    (new,) = await work.tx.jobs.allocate(1)
+    spec = without_passed(spec, work.now)
+    after = sorted({named[ref] for ref in spec.after if isinstance(ref, int)})
+    after_any = sorted({named[ref] for ref in spec.after_any if isinstance(ref, int)})
+    unmet = _unmet(locked, after, after_any) + (1 if old.flags & MANUAL else 0)
+    weight = work.catalog.weight(work.catalog.queue_of(old.shape))
+    age_from = age_from_ms(work.now, spec.not_before, None)
+    place = rank(age_from, level(weight, old.base, old.adjustment), work.catalog.interval_ms)
+    body = _encode(msgspec.structs.replace(spec, after=tuple(after), after_any=tuple(after_any)))
+    flags = old.flags & ~(QUARANTINED | LENDS) | (LENDS if unmet else 0)
+    row = NewJob(
+        new, old.shape, old.workflow, flags, place, old.base, old.adjustment,
+        age_from, work.now, old.limit, old.timeout_ms, old.idle_ms, old.id, body,
+    )  # fmt: skip
+    await work.tx.jobs.insert([row])
+    await work.tx.jobs.set_superseded(old.id, new)
+    await _add_edges(work, new, locked, after, after_any)
+    if unmet:
+        pass_on(work, [new])
+    if await work.tx.jobs.dependents([old.id], 0):
+        work.cascades.append(Cascade(0, old.id, CascadeKind.REVIVE, 0, str(new)))
+    if spec.key is not None:
+        await work.tx.jobs.point_key(spec.namespace, spec.key, new)
+    work.say(
+        EventKind.SUPERSEDE, f"Job {old.id} superseded by job {new}", job=old.id, actor=actor,
+        data={"by": new},
+    )  # fmt: skip
+    await note_deadlines(work, deadlines_of(spec, new))
+    await _put(work, old, row, spec, unmet, actor)
+    _reopen_workflow(work, old)
+    return new
+
+
+async def _put(
+    work: Work, old: JobFacts, row: NewJob, spec: JobSpec, unmet: int, actor: str | None
+) -> None:
+    """Puts the new job where it waits or is ready."""
+    ticket = Ticket(row.shape, row.rank, row.id, 0, row.workflow, row.limit, None)
+    data = {"supersedes": old.id, "base": old.base, "adjustment": old.adjustment}
+    work.move(row.id, row.shape, row.workflow, 0, 0, BLOCKED if unmet else QUEUED,
+              "Retried by hand", actor=actor, data=data)  # fmt: skip
+    not_before = spec.not_before or 0
+    if unmet:
+        manual = 1 if old.flags & MANUAL else 0
+        wait = Wait(row.id, unmet, manual, not_before, row.age_from, ticket)
+        await work.tx.places.add_waits([wait])
+    elif not_before > work.now:
+        await plan_for(work, not_before, QUEUED, ticket)
+    else:
+        await make_ready(work, [ticket])
+
+
+def _unmet(locked: Mapping[int, JobFacts], after: list[int], after_any: list[int]) -> int:
+    unmet = 0
+    for job in after:
+        fact = locked.get(job)
+        if fact is not None and not (
+            fact.state == COMPLETED or (not fact.is_open and fact.flags & ALLOW_FAILURE)
+        ):
+            unmet += 1
+    return unmet + sum(1 for job in after_any if job in locked and not locked[job].state)
+
+
+async def _add_edges(
+    work: Work, new: int, states: Mapping[int, JobFacts], after: list[int], after_any: list[int]
+) -> None:
+    """Lets the new job wait for what the old one waited for."""
+    edges: dict[int, list[int]] = {}
+    for job in after:
+        if job in states and not states[job].state:
+            edges.setdefault(job, []).append(new * 2)
+    for job in after_any:
+        if job in states and not states[job].state:
+            edges.setdefault(job, []).append(new * 2 + 1)
+    if edges:
+        await work.tx.jobs.add_dependents(edges)
+
+
+def _reopen_workflow(work: Work, old: JobFacts) -> None:
+    """Stops counting the old job, and reopens a workflow that has ended."""
+    if not old.workflow:
+        return
+    work.count_in_workflow(old.workflow, old.state, -1)
+    if old.flags & ALLOW_FAILURE:
+        work.count_in_workflow(old.workflow, FORGIVEN, -1)
+    work.reopen_workflow(old.workflow)
+
+
+async def revive(work: Work, cascade: Cascade, edges: tuple[int, ...]) -> None:
+    """Hands one chunk of dependents on to the new job, and lets them wait for it.
+
+    The new job may have ended by now. It told those that had been handed on; the others
+    are settled here: what the old job's end had met stays met.
+    """
+    old, new = cascade.job, int(cascade.reason or 0)
+    dependents = {edge >> 1: edge & 1 for edge in edges}
+    specs = await _aborted_specs(work, list(dependents))
+    named = await _newest(work, [ref for spec in specs.values() for ref in _ids(spec)])
+    locked = await work.tx.jobs.lock(sorted({*dependents, *named.values(), old, new}))
+    await work.catalog.know(work.tx, {fact.shape for fact in locked.values()})
+    forgiven = bool(locked[old].flags & ALLOW_FAILURE)
+    met = [job for job, any_end in dependents.items() if any_end or forgiven]
+    if not locked[new].state:
+        await _block_again(work, [locked[job] for job in met if not locked[job].state])
+    standing = await _Obstacles.read(work, [locked[job] for job in sorted(specs)])
+    for job in sorted(dependents):
+        fact = locked[job]
+        if fact.state != ABORTED or fact.superseded_by or job not in specs:
+            continue
+        if not standing.is_canceling(fact) and _standing_cause(specs[job], named, locked) is None:
+            await _replace(work, fact, specs[job], named, locked, None)
+            dependents.pop(job)
+    still = [job * 2 + kind for job, kind in dependents.items() if _may_wait(locked[job])]
+    if still:
+        await work.tx.jobs.add_dependents({new: still})
+    if await refresh(work, [new]):
+        pass_on(work, [new])
+
+
+def _may_wait(facts: JobFacts) -> bool:
+    """Returns whether the end of a dependency still matters to this job."""
+    return facts.is_open or (facts.state == ABORTED and not facts.superseded_by)
+
+
+async def _aborted_specs(work: Work, jobs: list[int]) -> dict[int, JobSpec]:
+    facts = await work.tx.jobs.read(sorted(jobs))
+    aborted = [f.id for f in facts.values() if f.state == ABORTED and not f.superseded_by]
+    return {job: _decode(body) for job, body in (await work.tx.jobs.specs(aborted)).items()}
+
+
+async def _block_again(work: Work, facts: list[JobFacts]) -> None:
+    """Blocks queued dependents again; running ones keep a wait for when they come back."""
+    found = await withdraw(work, facts)
+    for gone in found.withdrawn:
+        fact = gone.facts
+        if gone.wait is not None:
+            await work.tx.places.add_waits([gone.wait._replace(unmet=gone.wait.unmet + 1)])
+            continue
+        work.move(
+            fact.id, fact.shape, fact.workflow, gone.ticket.attempt, gone.state, BLOCKED,
+            "A dependency was retried",
+        )  # fmt: skip
+        wait = Wait(fact.id, 1, 0, gone.due_at, fact.age_from, gone.ticket)
+        await work.tx.places.add_waits([wait])
+        if gone.was_ready and fact.limit:
+            work.slots.refill(fact.limit)
+    for fact, lease in found.leased:
+        ticket = Ticket(
+            fact.shape, fact.rank, fact.id, lease.attempt, fact.workflow, fact.limit, fact.excluded
+        )
+        wait = Wait(fact.id, 1, KEPT_WHILE_RUNNING, 0, fact.age_from, ticket)
+        await work.tx.places.add_waits([wait])

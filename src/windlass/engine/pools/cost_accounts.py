@@ -1,0 +1,63 @@
+"""Charging for the machines of a pool: what they held since the last time, from the log.
+
+Attempts that are under way and those that ended since are all there is; whoever calls has
+locked the pool and its workers, so that no report of theirs is on its way. How far the log
+was read is written with the charges: a server that dies in between charges nothing twice.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from windlass.domain.pools.costs import Held, charges
+from windlass.domain.pools.pools import CostRow, Pool, PoolWorkerRow
+from windlass.domain.rows.records import Worker
+from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.store_pools import Spell, position_name
+
+MOST_EVENTS: Final = 1_000_000  # looked through at once; what is older counts as idle
+
+
+async def charge(
+    work: Work,
+    pool_id: int,
+    pool: Pool,
+    members: Iterable[PoolWorkerRow],
+    workers: Mapping[int, Worker],
+) -> None:
+    """Charges each worker's time since it was last charged."""
+    charged = {member.worker: member for member in members}
+    active = (n for n, member in charged.items() if not _has_idled(member, workers.get(n)))
+    spells = await _spells(work, pool_id, sorted(active))
+    catalog = work.catalog
+    await catalog.know(work.tx, {spell.shape for spell in spells})
+    held: dict[int, list[Held]] = {}
+    for worker, shape, since, until in spells:
+        payer = catalog.namespace_of(shape), catalog.queue_of(shape)
+        held.setdefault(worker, []).append(Held(since, until, payer))
+    sums: dict[tuple[int, str, str], CostRow] = {}
+    for worker, member in charged.items():
+        for row in charges(pool, member.charged_until, work.now, held.get(worker, ())):
+            old = sums.get(row[1:4])
+            sums[row[1:4]] = row if old is None else _added(old, row)
+    await work.tx.pools.charge([sums[key] for key in sorted(sums)])
+
+
+def _has_idled(member: PoolWorkerRow, worker: Worker | None) -> bool:
+    """Returns whether it held nothing at the last look, and has got nothing since."""
+    return bool(member.idle_since and worker and worker.last_lease == member.last_lease)
+
+
+def _added(one: CostRow, other: CostRow) -> CostRow:
+    return one._replace(ms=one.ms + other.ms, micros=one.micros + other.micros)
+
+
+async def _spells(work: Work, pool_id: int, workers: list[int]) -> list[Spell]:
+    """Returns what these workers hold, and what they held since the accounts were last made."""
+    name, newest = position_name(pool_id), await work.tx.log.newest()
+    known = (await work.tx.catalog.meta()).get(name)
+    after = newest if known is None else max(known, newest - MOST_EVENTS)
+    ended = await work.tx.pools.spells(after, workers)
+    if known != newest:
+        await work.tx.catalog.set_meta(name, newest)
+    load, mine = await work.tx.pools.load(1), frozenset(workers)
+    return ended + [Spell(*lease, work.now) for lease in load.leases if lease[0] in mine]

@@ -1,0 +1,209 @@
+"""Pools as people handle them: applied, looked at, planned, deleted."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Final, NamedTuple
+
+import msgspec
+
+from windlass.domain.pools.pools import (
+    CostRow,
+    Pool,
+    PoolRow,
+    PoolState,
+    PoolWorkerRow,
+    check_reach,
+    parse_pool,
+)
+from windlass.domain.pools.sizing import Fleet, Verdict, size
+from windlass.domain.pools.templates import decode_pool
+from windlass.domain.pools.what_if import what_if
+from windlass.domain.rows.events import EventKind
+from windlass.domain.values.errors import Conflict, NotFound
+from windlass.domain.values.times import month_of
+from windlass.engine.engine import Engine
+from windlass.engine.pools.snapshot import MOST_COUNTED, MOST_SURVEYED, ShapeTotals, take_snapshot
+from windlass.engine.pools.targets import KnownPool
+from windlass.engine.transaction.arguments import check_metadata
+from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.clock import Secrets
+from windlass.ports.provider import Providers
+from windlass.ports.store import Tx
+from windlass.ports.store_pools import Span
+
+INSTALLATION: Final = "installation"
+LOWEST_RANK: Final = -(2**63)
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class PoolView(NamedTuple):
+    """A pool with its workers and what it has cost this month."""
+
+    row: PoolRow
+    pool: Pool
+    workers: Sequence[PoolWorkerRow]
+    costs: Sequence[CostRow]
+
+
+class PlannedPools(NamedTuple):
+    """What pools would do now, and the fleet that says so."""
+
+    fleet: Fleet
+    verdicts: Sequence[Verdict]
+    useless: Sequence[str]  # pools that none of the waiting work could use, though some waits
+
+
+class Pools:
+    """Keeps the pools of one engine."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        secrets: Secrets,
+        providers: Providers,
+        address: str = "",
+    ) -> None:
+        self.engine = engine
+        self.secrets = secrets
+        self.providers = providers
+        self._installation = ""
+        self.address = address  # where workers find the server, unless a pool says otherwise
+
+    async def apply(self, given: Mapping[str, object], actor: str) -> tuple[PoolRow, bool]:
+        """Creates or changes a pool; returns the row and whether anything changed."""
+        pool = parse_pool(given)
+        check_metadata(pool.template())
+        check_reach(pool, self.address)
+        self.providers(pool)  # refuses options that cannot work
+        body = _encode(pool)
+
+        async def step(work: Work) -> tuple[PoolRow, bool]:
+            return await _put(work, pool.name, body, actor)
+
+        return await self.engine.run(step)
+
+    async def delete(self, name: str, actor: str) -> bool:
+        """Drains and removes a pool; returns False if that was under way already."""
+
+        async def step(work: Work) -> bool:
+            row = await work.tx.pools.lock_name(name)
+            if row is None:
+                raise NotFound("pool", name)
+            if row.state == PoolState.DELETING:
+                return False
+            state = int(PoolState.DELETING)
+            await work.tx.pools.update(row._replace(state=state, updated_at=work.now))
+            _say(work, name, "is deleted when its workers have gone", actor)
+            return True
+
+        return await self.engine.run(step)
+
+    async def all(self) -> list[PoolView]:
+        """Returns every pool with its workers and costs."""
+
+        async def read(tx: Tx) -> list[PoolView]:
+            living = await tx.pools.living()
+            costs = await tx.pools.costs(month_of(tx.now))
+            return [
+                PoolView(
+                    row,
+                    decode_pool(row.body),
+                    [member for member in living if member.pool == row.id],
+                    [cost for cost in costs if cost.pool == row.name],
+                )
+                for row in await tx.pools.all()
+            ]
+
+        return await self.engine.store.read(read)
+
+    async def costs(self, month: int) -> list[CostRow]:
+        """Returns what a month has cost, including deleted pools."""
+        return await self.engine.store.read(lambda tx: tx.pools.costs(month))
+
+    async def plan(self, workers: int | None = None, target_ms: int | None = None) -> PlannedPools:
+        """Returns what the pools would do now, or with other settings."""
+        survey = await self.survey()
+        seen = await self.engine.run(lambda work: take_snapshot(work, survey))
+        fleet = what_if(seen.fleet, workers, target_ms)
+        waits = any(target.queued for target in fleet.targets)
+        useless = [known.pool.name for known in seen.pools if waits and _is_useless(known, fleet)]
+        return PlannedPools(fleet, size(fleet), useless)
+
+    async def survey(self) -> ShapeTotals:
+        """Returns mean runtimes of waiting and running shapes, and counts of very many jobs."""
+        load = await self.engine.run(lambda work: work.tx.pools.load(MOST_COUNTED))
+        shapes = {shape for shape, _ in load.ready} | {shape for _, shape, _ in load.leases}
+        found = await self.engine.jobs.statistics(sorted(shapes))
+        means = {shape: max(1, round(summary.mean_ms)) for shape, summary in found.items()}
+        many = [shape for shape, count in load.ready if count == MOST_COUNTED]
+        return ShapeTotals(means, {shape: await self._depth(shape) for shape in many})
+
+    async def _depth(self, shape: int) -> int:
+        """Counts ready jobs of a shape span by span, so that others get their turn in between."""
+        counted, last = 0, Span(0, LOWEST_RANK, 0)
+        while counted < MOST_SURVEYED:
+            step = partial(_next_span, shape=shape, after=last)
+            last = await self.engine.run(step)
+            counted += last.jobs
+            if last.jobs < MOST_COUNTED:
+                break
+        return counted
+
+    async def installation(self) -> str:
+        """Returns the name of this installation, which its machines carry; made once."""
+
+        async def step(work: Work) -> int:
+            known = (await work.tx.catalog.meta()).get(INSTALLATION)
+            if known is None:
+                known = int(self.fresh_name(12), 16)
+                await work.tx.catalog.set_meta(INSTALLATION, known)
+            return known
+
+        if not self._installation:
+            self._installation = f"{await self.engine.run(step):012x}"
+        return self._installation
+
+    def fresh_name(self, length: int = 10) -> str:
+        """Returns unique hexadecimal digits."""
+        return hashlib.sha256(self.secrets.secret().encode()).hexdigest()[:length]
+
+
+async def _next_span(work: Work, shape: int, after: Span) -> Span:
+    return await work.tx.pools.span(shape, after.rank, after.job, MOST_COUNTED)
+
+
+def _is_useless(known: KnownPool, fleet: Fleet) -> bool:
+    name = known.pool.name
+    return not any(name in t.pools or name in t.guesses for t in fleet.targets if t.queued)
+
+
+async def _put(work: Work, name: str, body: bytes, actor: str) -> tuple[PoolRow, bool]:
+    known = await work.tx.pools.lock_name(name)
+    if known is None:
+        row = PoolRow(
+            0, name, int(PoolState.ACTIVE), 0, 0, 0, None, None, body, work.now, actor, work.now
+        )
+        number = await work.tx.pools.insert(row)
+        if not number:
+            raise Conflict("busy", f"pool {name} is just being applied by another", 1_000)
+        _say(work, name, "is there", actor)
+        return row._replace(id=number), True
+    if known.body == body and known.state == PoolState.ACTIVE:
+        return known, False
+    # What went wrong before may be what was changed: it may be tried again at once. Workers that
+    # are started otherwise may have what others had not: that is found out anew.
+    before, after = decode_pool(known.body), decode_pool(body)
+    alike = (before.provider, before.options) == (after.provider, after.options)
+    row = known._replace(
+        state=int(PoolState.ACTIVE), body=body, failures=0, next_at=0, message=None,
+        learned=known.learned if alike else None, updated_at=work.now,
+    )  # fmt: skip
+    await work.tx.pools.update(row)
+    _say(work, name, "was changed", actor)
+    return row, True
+
+
+def _say(work: Work, name: str, what: str, actor: str) -> None:
+    work.say(EventKind.POOL, f"Pool {name} {what}", actor=actor, data={"pool": name})

@@ -1,0 +1,198 @@
+"""Bringing the rows of a pool in line with the machines that exist, and charging for them.
+
+Nothing is believed of a machine that no list has shown, and nothing is concluded from a list
+that could not be had.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.pools.pools import Lifecycle, PoolRow, PoolState, PoolWorkerRow
+from windlass.domain.pools.templates import decode_pool
+from windlass.domain.rows.records import Worker
+from windlass.engine.fleet.workers import remove
+from windlass.engine.pools.cost_accounts import charge
+from windlass.engine.pools.transitions import ACTOR, failed, move, say
+from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.provider import Machine
+
+
+class ProviderRequests(NamedTuple):
+    """What is to be asked of a provider after a commit."""
+
+    launch: Sequence[PoolWorkerRow] = ()
+    terminate: Sequence[Machine] = ()
+    leaks: int = 0
+
+
+class ProviderListing(NamedTuple):
+    """What a provider's list showed; `settle_ms` is how long new machines may be missing.
+
+    Where there is no list, the rows say what there is: a machine until it was ended. With a
+    `host`, the list shows what is there and nothing else; without the turn, all else is left
+    to the server that has it.
+    """
+
+    machines: Mapping[str, Machine] | None
+    settle_ms: int
+    retry_ms: int  # after this long an unanswered launch is asked for again
+    host: str = ""
+    turn: bool = True
+
+    def is_elsewhere(self, member: PoolWorkerRow) -> bool:
+        """Returns whether its machine is on a host that this list does not cover."""
+        host, colon, _ = (member.machine or "").rpartition(":")
+        return bool(self.host and colon) and host != self.host
+
+    def concerns(self, member: PoolWorkerRow) -> bool:
+        """Returns whether this server is to look after it."""
+        return self.turn or bool(member.machine and not self.is_elsewhere(member))
+
+
+async def reconcile(work: Work, pool_id: int, found: ProviderListing) -> ProviderRequests:
+    """Brings a pool's rows in line with what exists, and returns the requests to make."""
+    row = await work.tx.pools.lock(pool_id)
+    members = [member for member in await work.tx.pools.living() if member.pool == pool_id]
+    machines = found.machines
+    if machines is None:
+        machines = {m.token: Machine(m.token, m.machine) for m in members if m.machine}
+    if row is None:
+        return ProviderRequests(terminate=list(machines.values()), leaks=len(machines))
+    workers = await work.tx.workers.lock(sorted(m.worker for m in members))
+    held = await work.tx.leases.count(sorted(workers))
+    step = _Reconciling(work, row, found, machines, workers, held)
+    after = [step.advance(member) if found.concerns(member) else member for member in members]
+    step.recover()
+    await charge(work, pool_id, step.pool, members, workers)
+    await work.tx.pools.update_workers([m._replace(charged_until=work.now) for m in after])
+    if step.row != row:
+        await work.tx.pools.update(step.row._replace(updated_at=work.now))
+    for was, now in zip(members, after, strict=True):
+        if now.state == Lifecycle.GONE:
+            await remove(work, was.worker, False, ACTOR)
+    known = {member.token for member in members if not found.is_elsewhere(member)}
+    leaks = [machine for token, machine in machines.items() if token not in known]
+    for machine in leaks:
+        say(work, row, f"found {machine.id}, which nobody asked for", machine=machine.id)
+    return ProviderRequests(step.launch, [*step.terminate, *leaks], len(leaks))
+
+
+class _Reconciling:
+    """One pool in one transaction: each of its workers goes on as far as it can."""
+
+    def __init__(
+        self,
+        work: Work,
+        row: PoolRow,
+        found: ProviderListing,
+        machines: Mapping[str, Machine],
+        workers: Mapping[int, Worker],
+        held: Mapping[int, int],
+    ) -> None:
+        self._work = work
+        self.row = row
+        self.pool = decode_pool(row.body)
+        self._found = found
+        self._machines = machines
+        self._workers = workers
+        self._held = held
+        self.launch: list[PoolWorkerRow] = []
+        self.terminate: list[Machine] = []
+
+    def recover(self) -> None:
+        """Clears the fault of a provider that has answered for a while."""
+        row = self.row
+        if row.message is not None and not row.failures and self._work.now >= row.next_at:
+            self.row = row._replace(message=None)
+
+    def advance(self, member: PoolWorkerRow) -> PoolWorkerRow:
+        """Returns the worker's next state, and adds the requests it needs."""
+        away = self._found.is_elsewhere(member)
+        machine = self._presumed(member) if away else self._machines.get(member.token)
+        if machine is not None and member.machine != machine.id:
+            member = member._replace(machine=machine.id)
+        member = {
+            Lifecycle.REQUESTED: self._requested,
+            Lifecycle.STARTING: self._starting,
+            Lifecycle.ONLINE: self._online,
+            Lifecycle.DRAINING: self._draining,
+            Lifecycle.TERMINATING: self._terminating,
+        }[Lifecycle(member.state)](member, machine)
+        if member.state == Lifecycle.TERMINATING and machine is not None and not away:
+            self.terminate.append(machine)
+            return member._replace(tries=member.tries + 1)
+        return member
+
+    def _presumed(self, member: PoolWorkerRow) -> Machine | None:
+        """Presumes that a machine on another host exists while its worker is heard or may come."""
+        worker = self._workers.get(member.worker)
+        heard = worker is not None and worker.status != WorkerStatus.OFFLINE
+        if heard or member.state in (Lifecycle.REQUESTED, Lifecycle.STARTING):
+            return Machine(member.token, member.machine or "")
+        return None
+
+    def _requested(self, member: PoolWorkerRow, machine: Machine | None) -> PoolWorkerRow:
+        if machine is not None:
+            return self._starting(self._to(member, Lifecycle.STARTING, None), machine)
+        if self.row.state == PoolState.DELETING and not member.tries:
+            return self._to(member, Lifecycle.TERMINATING, "the pool is deleted")
+        if not member.tries or self._work.now - member.changed_at >= self._found.retry_ms:
+            again = member._replace(tries=member.tries + 1, changed_at=self._work.now)
+            self.launch.append(again)
+            return again
+        return member
+
+    def _starting(self, member: PoolWorkerRow, machine: Machine | None) -> PoolWorkerRow:
+        worker = self._workers.get(member.worker)
+        if worker is not None and worker.incarnation:
+            self._learn(worker)
+            online = self._to(member, Lifecycle.ONLINE, None)
+            return self._online(online._replace(idle_since=self._work.now), machine)
+        if worker is None:
+            return self._to(member, Lifecycle.TERMINATING, "its worker was removed")
+        waited = self._work.now - member.requested_at
+        if machine is None and self._work.now - member.changed_at > self._found.settle_ms:
+            return self._fail(member, "the machine went away before it came online")
+        if waited > self.pool.start_timeout_ms:
+            return self._fail(member, f"not online after {waited // 1000} s")
+        return member
+
+    def _online(self, member: PoolWorkerRow, machine: Machine | None) -> PoolWorkerRow:
+        worker = self._workers.get(member.worker)
+        if machine is None and self._work.now - member.changed_at > self._found.settle_ms:
+            return self._to(member, Lifecycle.TERMINATING, "the machine is gone")
+        if worker is None or worker.status == WorkerStatus.OFFLINE:
+            return self._to(member, Lifecycle.TERMINATING, "it was lost")
+        if worker.status == WorkerStatus.DRAINING:
+            return self._draining(self._to(member, Lifecycle.DRAINING, worker.reason), machine)
+        if self._held.get(worker.id) or worker.last_lease != member.last_lease:
+            idle = 0 if self._held.get(worker.id) else self._work.now
+            return member._replace(idle_since=idle, last_lease=worker.last_lease)
+        return member._replace(idle_since=member.idle_since or self._work.now)
+
+    def _draining(self, member: PoolWorkerRow, machine: Machine | None) -> PoolWorkerRow:
+        worker = self._workers.get(member.worker)
+        lost = worker is None or worker.status == WorkerStatus.OFFLINE
+        if self._held.get(member.worker) and machine is not None and not lost:
+            return member
+        return self._to(member, Lifecycle.TERMINATING, member.reason)
+
+    def _terminating(self, member: PoolWorkerRow, machine: Machine | None) -> PoolWorkerRow:
+        # Its jobs are given away when its lease ends, which is before it is forgotten.
+        if machine is not None or self._held.get(member.worker):
+            return member
+        return self._to(member, Lifecycle.GONE, member.reason)._replace(worker=0)
+
+    def _fail(self, member: PoolWorkerRow, why: str) -> PoolWorkerRow:
+        self.row = failed(self._work, self.row, self.pool, why)
+        return self._to(member, Lifecycle.TERMINATING, why)
+
+    def _learn(self, worker: Worker) -> None:
+        if self.row.learned != worker.dynamic or self.row.failures:
+            self.row = self.row._replace(
+                learned=worker.dynamic, failures=0, next_at=0, message=None
+            )
+
+    def _to(self, member: PoolWorkerRow, state: Lifecycle, why: str | None) -> PoolWorkerRow:
+        return move(self._work, self.row, member, state, why)

@@ -1,0 +1,122 @@
+"""Reads what pools decide from: the queue, the workers and the pools themselves."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from windlass.domain.config import Config
+from windlass.domain.matching.shapes import can_run
+from windlass.domain.pools.pools import (
+    LIVING,
+    SERVING,
+    Lifecycle,
+    PoolRow,
+    PoolState,
+    PoolWorkerRow,
+)
+from windlass.domain.pools.sizing import Fleet, Member, PoolNow
+from windlass.domain.pools.templates import decode_pool, template_of
+from windlass.domain.values.times import month_of
+from windlass.engine.pools.targets import KnownPool, Targets, sort_workers
+from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.store_pools import Load
+
+MOST_COUNTED: Final = 20_000  # ready jobs of one shape in one transaction
+ROUNDS_TO_END: Final = 4  # told to stop, seen to have stopped, ended, seen to be gone
+MOST_SURVEYED: Final = 1_000_000  # ready jobs of one shape; beyond, nobody counts
+
+
+class ShapeTotals(NamedTuple):
+    """What is gathered beforehand, by shape: mean runtimes, and counts of very many jobs."""
+
+    expected: Mapping[int, int]
+    depths: Mapping[int, int] = {}
+
+
+class FleetSnapshot(NamedTuple):
+    """Everything that was looked at."""
+
+    fleet: Fleet
+    pools: Sequence[KnownPool]
+    host_of: Mapping[int, int]  # by worker
+
+    def members_of(self, known: KnownPool) -> list[Member]:
+        """Returns the workers of a pool as members for sizing."""
+        waiting = {host for t in self.fleet.targets if t.queued for host in t.hosts}
+        return [
+            Member(row.id, row.idle_since, self.host_of.get(row.worker) in waiting)
+            for row in known.members
+            if row.state in SERVING
+        ]
+
+
+async def take_snapshot(work: Work, survey: ShapeTotals) -> FleetSnapshot:
+    """Reads everything in this transaction, except what `survey` holds already."""
+    tx, expected = work.tx, survey.expected
+    load = _deepened(await tx.pools.load(MOST_COUNTED), survey.depths)
+    await work.catalog.know(tx, {s for s, _ in load.ready} | {s for _, s, _ in load.leases})
+    workers = {worker.id: worker for worker in await tx.workers.all()}
+    living = await tx.pools.living()
+    members: dict[int, list[PoolWorkerRow]] = {}
+    for member in living:
+        members.setdefault(member.pool, []).append(member)
+    pools = [_know(row, members.get(row.id, ())) for row in await tx.pools.all()]
+    used: dict[str, int] = {}
+    for cost in await tx.pools.costs(month_of(work.now)):
+        used[cost.pool] = used.get(cost.pool, 0) + cost.ms
+    found = sort_workers(work, workers, pools)
+    targets = Targets(work, pools, found, expected).gather(load, MOST_SURVEYED)
+    longest = {
+        known.pool.name: max(
+            (
+                expected.get(shape, known.pool.expected_ms)
+                for shape in _shapes_of(known, work, load)
+            ),
+            default=known.pool.expected_ms,
+        )
+        for known in pools
+    }
+    now = [_pool_now(work.config, known, used, longest) for known in pools]
+    fleet = Fleet(work.now, targets, tuple(found.hosts), tuple(now))
+    return FleetSnapshot(fleet, pools, found.host_of)
+
+
+def _deepened(load: Load, depths: Mapping[int, int]) -> Load:
+    """Returns the load with full counts of very many jobs."""
+    ready = [(s, max(count, depths.get(s, 0)) if count == MOST_COUNTED else count)
+             for s, count in load.ready]  # fmt: skip
+    return load._replace(ready=ready)
+
+
+def _know(row: PoolRow, members: Sequence[PoolWorkerRow]) -> KnownPool:
+    pool = decode_pool(row.body)
+    return KnownPool(row, pool, members, template_of(row, pool))
+
+
+def _pool_now(
+    config: Config, known: KnownPool, used: Mapping[str, int], longest: Mapping[str, int]
+) -> PoolNow:
+    row, pool = known.row, known.pool
+    if row.state == PoolState.DELETING:
+        pool = msgspec.structs.replace(pool, enabled=False)
+    serving = known.count(SERVING)
+    return PoolNow(
+        pool,
+        serving=serving,
+        starting=known.count((Lifecycle.REQUESTED, Lifecycle.STARTING)),
+        leaving=known.count(LIVING) - serving,
+        used_ms=used.get(pool.name, 0),
+        failures=row.failures,
+        next_at=row.next_at,
+        started_at=row.started_at,
+        known=row.learned is not None,
+        longest_ms=longest[pool.name],
+        ending_ms=config.term_grace_ms + ROUNDS_TO_END * config.pools_interval_ms,
+        message=row.message,
+    )
+
+
+def _shapes_of(known: KnownPool, work: Work, load: Load) -> set[int]:
+    shapes = {shape for shape, _ in load.ready} | {shape for _, shape, _ in load.leases}
+    return {s for s in shapes if can_run(work.catalog.shapes[s], known.template.metadata) is None}

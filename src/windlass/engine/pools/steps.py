@@ -1,0 +1,171 @@
+"""The steps of pools, each one transaction: deciding, and recording what providers said.
+
+Every row changes under its pool's lock. Nothing is asked of a provider before the row that
+says so is committed.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.pools.pools import (
+    Lifecycle,
+    PoolRow,
+    PoolState,
+    PoolWorkerRow,
+)
+from windlass.domain.pools.sizing import Verdict, after_failure, is_spent, leavers, size
+from windlass.domain.pools.templates import decode_pool
+from windlass.domain.rows.events import EventKind
+from windlass.domain.rows.records import Worker
+from windlass.engine.claim.preemption import tell_to_stop
+from windlass.engine.fleet.workers import remove, set_status
+from windlass.engine.pools.snapshot import FleetSnapshot, ShapeTotals, take_snapshot
+from windlass.engine.pools.targets import KnownPool
+from windlass.engine.pools.transitions import ACTOR, failed, move, say
+from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.provider import Machine
+
+GONE_KEPT_MS: Final = 7 * 86_400_000
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+async def decide(work: Work, survey: ShapeTotals, tokens: Sequence[str]) -> list[Verdict]:
+    """Records requests for missing workers, and drains those that are not needed."""
+    for row in sorted(await work.tx.pools.all()):
+        await work.tx.pools.lock(row.id)
+    seen = await take_snapshot(work, survey)
+    verdicts = size(seen.fleet)
+    left = list(tokens)
+    rows = {known.pool.name: known.row for known in seen.pools}
+    for verdict in verdicts:
+        count = min(verdict.start, len(left))
+        if count:
+            names, left = [f"{verdict.pool}-{one}" for one in left[:count]], left[count:]
+            known = next(k for k in seen.pools if k.pool.name == verdict.pool)
+            await _request(work, rows[verdict.pool], known, names)
+    await _send_away(work, seen)
+    await _take_back(work, seen)
+    await _end_pools(work, seen)
+    return verdicts
+
+
+async def _request(work: Work, row: PoolRow, known: KnownPool, tokens: Sequence[str]) -> None:
+    """Records the workers to be launched, with their tokens."""
+    pool, slots = known.pool, known.template.slots
+    static = _encode(pool.template()).decode()
+    fresh: list[PoolWorkerRow] = []
+    for token in tokens:
+        worker = Worker(
+            0, token, 0, 0, int(WorkerStatus.OFFLINE), work.now, 0, slots, static, "{}",
+            None, None, work.now,
+        )  # fmt: skip
+        number = await work.tx.workers.insert(worker)
+        work.say(
+            EventKind.WORKER, f"Worker {token} is asked for by pool {pool.name}", worker=number,
+            actor=ACTOR, data={"name": token, "status": "offline", "static": pool.template()},
+        )  # fmt: skip
+        row_of = PoolWorkerRow(
+            0, row.id, int(Lifecycle.REQUESTED), number, 0, work.now, work.now, 0, work.now, 0,
+            int(pool.spot), token, None, None,
+        )  # fmt: skip
+        fresh.append(row_of)
+    await work.tx.pools.add_workers(fresh)
+    await work.tx.pools.update(row._replace(started_at=work.now, updated_at=work.now))
+    asked = {"tokens": list(tokens), "most": pool.max_workers}
+    say(work, row, f"Pool {pool.name} asks for {len(fresh)} workers", **asked)
+
+
+async def _send_away(work: Work, seen: FleetSnapshot) -> None:
+    """Drains those that should leave; one that has just got a job stays, unless all go."""
+    for known, now in zip(seen.pools, seen.fleet.pools, strict=True):
+        going = leavers(now, seen.members_of(known), work.now)
+        for member in known.members:
+            if member.id not in going:
+                continue
+            worker = (await work.tx.workers.lock([member.worker])).get(member.worker)
+            held = await work.tx.leases.count([member.worker])
+            idles = worker is not None and worker.last_lease == member.last_lease and not held
+            if worker is None or (member.idle_since and not idles):
+                continue
+            why = going[member.id]
+            await set_status(work, member.worker, WorkerStatus.DRAINING, why, ACTOR)
+            draining = move(work, known.row, member, Lifecycle.DRAINING, why)
+            await work.tx.pools.update_workers([draining])
+
+
+async def _take_back(work: Work, seen: FleetSnapshot) -> None:
+    """Queues what still runs again where a budget is spent, without blaming the jobs."""
+    for known, now in zip(seen.pools, seen.fleet.pools, strict=True):
+        if known.members and is_spent(now):
+            held = await work.tx.leases.of_workers([member.worker for member in known.members])
+            why = f"the budget of pool {known.row.name} for this month is used up"
+            told = await tell_to_stop(work, {lease.job: why for lease in held})
+            if told:
+                say(work, known.row, f"{told} jobs are taken back: {why}")
+
+
+async def _end_pools(work: Work, seen: FleetSnapshot) -> None:
+    """Removes deleted pools whose last worker is gone, and old rows of workers and codes."""
+    for known in seen.pools:
+        if known.row.state == PoolState.DELETING and not known.members:
+            await work.tx.pools.remove(known.row.id)
+            say(work, known.row, f"Pool {known.row.name} is gone")
+    await work.tx.pools.trim_gone(work.now - GONE_KEPT_MS, work.config.chunk_rows)
+    await work.tx.access.trim_codes(work.now - GONE_KEPT_MS, work.config.chunk_rows)
+
+
+async def note_launch(work: Work, member: PoolWorkerRow, machine: Machine) -> None:
+    """Notes that the provider has started a machine."""
+    await _note(work, member, Lifecycle.STARTING, None, machine.id)
+
+
+async def note_refusal(work: Work, member: PoolWorkerRow, why: str) -> None:
+    """Notes a failed launch; a machine that exists all the same is terminated later."""
+    row = await _note(work, member, Lifecycle.TERMINATING, why, None)
+    if row is not None:
+        await work.tx.pools.update(failed(work, row, decode_pool(row.body), why))
+
+
+async def _note(
+    work: Work, member: PoolWorkerRow, state: Lifecycle, why: str | None, machine: str | None
+) -> PoolRow | None:
+    """Moves a requested worker on; returns its pool, or None if it has moved meanwhile."""
+    row = await work.tx.pools.lock(member.pool)
+    now = await work.tx.pools.worker(member.id)
+    if row is None or now is None or now.state != Lifecycle.REQUESTED:
+        return None
+    moved = move(work, row, now, state, why)
+    await work.tx.pools.update_workers([moved._replace(machine=machine or moved.machine)])
+    return row
+
+
+async def note_ended(work: Work, pool_id: int, tokens: Sequence[str]) -> None:
+    """Machines of a provider without lists were ended."""
+    await work.tx.pools.lock(pool_id)
+    living = await work.tx.pools.living()
+    ended = [m._replace(machine=None) for m in living if m.pool == pool_id and m.token in tokens]
+    await work.tx.pools.update_workers(ended)
+
+
+async def note_fault(work: Work, pool_id: int, why: str) -> None:
+    """Notes that a provider could not list its machines; nothing is concluded from that.
+
+    Workers that it was never asked for are forgotten: others must not count on them.
+    """
+    row = await work.tx.pools.lock(pool_id)
+    if row is None:
+        return
+    for member in await work.tx.pools.living():
+        unasked = member.state == Lifecycle.REQUESTED and not member.tries
+        if member.pool == pool_id and unasked:
+            gone = move(work, row, member, Lifecycle.GONE, why)
+            await work.tx.pools.update_workers([gone._replace(worker=0)])
+            await remove(work, member.worker, False, ACTOR)
+    if row.message != why[:500]:
+        say(work, row, f"Pool {row.name}: {why}")
+    pause = max(row.next_at, after_failure(decode_pool(row.body), 1, work.now))
+    await work.tx.pools.update(row._replace(message=why[:500], next_at=pause, updated_at=work.now))

@@ -1,0 +1,213 @@
+"""Work by who can run it, and workers by what they can run: what the formula is fed with."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from windlass.domain.job.capability import nearest
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.matching.workers import may_claim
+from windlass.domain.pools.pools import SERVING, Lifecycle, Pool, PoolRow, PoolState, PoolWorkerRow
+from windlass.domain.pools.scale import Host, Target
+from windlass.domain.pools.templates import Template, room_for
+from windlass.domain.rows.records import Worker
+from windlass.engine.transaction.catalog import Profile
+from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.store_pools import Load
+
+
+class KnownPool(NamedTuple):
+    """A pool, its row and its workers."""
+
+    row: PoolRow
+    pool: Pool
+    members: Sequence[PoolWorkerRow]
+    template: Template
+
+    @property
+    def wanted(self) -> bool:
+        return self.row.state == PoolState.ACTIVE and self.pool.enabled
+
+    def count(self, states: Sequence[Lifecycle]) -> int:
+        return sum(member.state in states for member in self.members)
+
+
+class WorkerGroup(NamedTuple):
+    """Workers that are alike: those that are heard have a profile, others what is foretold."""
+
+    pool: str
+    slots: int
+    profile: Profile | None
+
+
+class SortedWorkers(NamedTuple):
+    """Workers that take jobs, now or soon, and which of the hosts each of them is part of."""
+
+    hosts: Sequence[Host]
+    kinds: Sequence[WorkerGroup]  # host by host
+    host_of: Mapping[int, int]
+
+
+class ShapeWork:
+    """What there is of one shape, in jobs and milliseconds."""
+
+    def __init__(self) -> None:
+        self.queued = self.running = self.running_ms = 0
+        self.more = False
+
+
+def sort_workers(
+    work: Work, workers: Mapping[int, Worker], pools: Sequence[KnownPool]
+) -> SortedWorkers:
+    """Groups all workers that take jobs by what they can run."""
+    kinds = {
+        worker.id: WorkerGroup("", worker.slots, work.catalog.profile(worker))
+        for worker in workers.values()
+        if may_claim(worker.status)
+    }
+    for known in pools:
+        for member in known.members:
+            kinds.pop(member.worker, None)
+            if member.state in SERVING and (kind := _kind_of(work, workers, known, member)):
+                kinds[member.worker] = kind
+    numbers = {kind: number for number, kind in enumerate(dict.fromkeys(kinds.values()))}
+    counts = Counter(kinds.values())
+    hosts = [Host(number, kind.pool, counts[kind]) for kind, number in numbers.items()]
+    return SortedWorkers(
+        hosts, list(numbers), {worker: numbers[kind] for worker, kind in kinds.items()}
+    )
+
+
+def _kind_of(
+    work: Work, workers: Mapping[int, Worker], known: KnownPool, member: PoolWorkerRow
+) -> WorkerGroup | None:
+    worker = workers.get(member.worker)
+    if worker is not None and worker.incarnation and may_claim(worker.status):
+        return WorkerGroup(known.pool.name, worker.slots, work.catalog.profile(worker))
+    if member.state == Lifecycle.ONLINE:
+        return None  # it is away for the moment, or disabled
+    return WorkerGroup(known.pool.name, known.template.slots, None)
+
+
+class Targets:
+    """Gathers work by who can run it."""
+
+    def __init__(
+        self,
+        work: Work,
+        pools: Sequence[KnownPool],
+        found: SortedWorkers,
+        expected: Mapping[int, int],
+    ) -> None:
+        self._work = work
+        self._catalog = work.catalog
+        self._pools = [known for known in pools if known.wanted]
+        self._templates = {known.pool.name: known.template for known in pools}
+        self._found = found
+        self._expected = expected
+
+    def gather(self, load: Load, most: int) -> tuple[Target, ...]:
+        """Returns one target for each combination of workers and pools that can run the work."""
+        joined: dict[object, tuple[list[int], Target]] = {}
+        for shape, counts in sorted(self._count(load, most).items()):
+            target = self._target(shape, counts)
+            key = (*target.hosts.items(), *target.pools.items(), target.guesses, target.obstacle)
+            shapes, sums = joined.setdefault(key, ([], target))
+            shapes.append(shape)
+            if len(shapes) > 1:
+                joined[key] = shapes, _join(sums, target)
+        return tuple(
+            target._replace(label=self._label(shapes)) for shapes, target in joined.values()
+        )
+
+    def _count(self, load: Load, most: int) -> dict[int, ShapeWork]:
+        """Returns what waits and may start, and what runs on workers that take jobs."""
+        found: dict[int, ShapeWork] = {}
+        running = Counter(self._catalog.queue_of(shape) for _, shape, _ in load.leases)
+        for shape, count in load.ready:
+            if self._catalog.paused(shape):
+                continue
+            counts = found.setdefault(shape, ShapeWork())
+            queue = self._catalog.queue_of(shape)
+            row = self._catalog.queues.get(queue)
+            room = row.max_running if row else 0
+            counts.queued = min(count, max(room - running[queue], 0)) if room else count
+            counts.more = counts.queued >= most
+            running[queue] += counts.queued
+        for worker, shape, since in load.leases:
+            if worker in self._found.host_of:
+                counts = found.setdefault(shape, ShapeWork())
+                counts.running += 1
+                counts.running_ms += max(self._expect(shape) - (self._work.now - since), 0)
+        return found
+
+    def _target(self, shape: int, counts: ShapeWork) -> Target:
+        hosts = {
+            host.id: room
+            for host, kind in zip(self._found.hosts, self._found.kinds, strict=True)
+            if (room := self._room(kind, shape))
+        }
+        needs, per_worker = self._needs(shape)
+        pools = {
+            known.pool.name: room
+            for known in self._pools
+            if (room := known.template.room(needs, per_worker))
+        }
+        might = {k.pool.name for k in self._pools if k.template.could_run(needs)} - set(pools)
+        nobody = counts.queued and not hosts and not pools and not might
+        return Target(
+            "", counts.queued, counts.queued * self._expect(shape), counts.running,
+            counts.running_ms, hosts, pools, frozenset(might), counts.more,
+            self._obstacle(shape) if nobody else "",
+        )  # fmt: skip
+
+    def _needs(self, shape: int) -> tuple[Shape, int]:
+        needs = self._catalog.shapes[shape]
+        return needs, self._catalog.per_worker(needs.queue)
+
+    def _room(self, kind: WorkerGroup, shape: int) -> int:
+        """Returns how many jobs of this shape such a worker takes at once."""
+        needs, per_worker = self._needs(shape)
+        if kind.profile is None:
+            template = self._templates[kind.pool]
+            return template.room(needs, per_worker) or int(template.could_run(needs))
+        if not kind.profile.runs(shape):
+            return 0
+        if not self._catalog.gated(shape, kind.profile):
+            return kind.slots
+        return room_for(needs, kind.profile.metadata, kind.slots, per_worker)
+
+    def _obstacle(self, shape: int) -> str:
+        """Returns what keeps it from the pool that is nearest to what it needs."""
+        needs = self._catalog.shapes[shape]
+        best: tuple[int, str] | None = None
+        for known in self._pools:
+            lacking = nearest(needs, [known.template.metadata]) or ()
+            why = "; ".join(mismatch.text for mismatch in lacking)
+            text = f"a worker of pool {known.pool.name} would not do: {why}"
+            if best is None or len(lacking) < best[0]:
+                best = len(lacking), text
+        return best[1] if best else "there is no pool"
+
+    def _expect(self, shape: int) -> int:
+        found = self._expected.get(shape)
+        if found is not None:
+            return max(found, 1)
+        needs = self._catalog.shapes[shape]
+        able = (k.pool.expected_ms for k in self._pools if k.template.could_run(needs))
+        return next(able, self._pools[0].pool.expected_ms if self._pools else 1)
+
+    def _label(self, shapes: Sequence[int]) -> str:
+        first = self._catalog.shapes[shapes[0]]
+        more = f" and {len(shapes) - 1} more shapes" if len(shapes) > 1 else ""
+        return f"{first.namespace}/{first.queue}: {first.task}{more}"
+
+
+def _join(one: Target, other: Target) -> Target:
+    return one._replace(
+        queued=one.queued + other.queued,
+        queued_ms=one.queued_ms + other.queued_ms,
+        running=one.running + other.running,
+        running_ms=one.running_ms + other.running_ms,
+        more=one.more or other.more,
+    )

@@ -1,0 +1,63 @@
+"""From what is to be started, a template or jobs, to what the engine submits.
+
+Descriptions and jobs as clients write them are none of the engine's business: a planner,
+chosen by the wiring, turns them into specs.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from windlass.domain.job.job import JobSpec
+from windlass.domain.values.errors import WindlassError
+from windlass.engine.engine import Engine
+from windlass.engine.submit.submission import Submission, Submitted, WorkflowSpec, check_workflow
+from windlass.engine.submit.write_jobs import submit
+from windlass.engine.transaction.unit_of_work import Work
+
+
+class PlanRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be started, for whom: a `description` with `parameters`, or `jobs`.
+
+    `priority`, `key` and `labels` go before those of the description; `name` is that of a
+    workflow made of plain jobs.
+    """
+
+    name: str
+    namespace: str
+    actor: str
+    description: Mapping[str, Any] | None = None
+    parameters: Mapping[str, Any] = {}
+    jobs: Sequence[Mapping[str, Any]] = ()
+    template: str | None = None
+    priority: int | str | None = None
+    key: str | None = None
+    labels: Mapping[str, str] = {}
+
+
+class PlannedWorkflow(NamedTuple):
+    """One workflow, ready to be submitted."""
+
+    workflow: WorkflowSpec
+    jobs: Sequence[JobSpec]
+
+
+class Planner(Protocol):
+    """Raises `InvalidInput` naming the field that is wrong."""
+
+    def check(self, description: Mapping[str, Any], namespace: str) -> None:
+        """Raises `InvalidInput` if a description cannot be a template."""
+        ...
+
+    def plan(self, order: PlanRequest) -> PlannedWorkflow: ...
+
+
+async def submit_planned(work: Work, engine: Engine, planned: PlannedWorkflow) -> Submitted:
+    """Submits in the transaction of `work`, together with what else it writes."""
+    check_workflow(planned.workflow, engine.config.payload_limit)
+    submission = Submission(engine.validate(planned.jobs), planned.workflow)
+    (answer,) = await submit(work, [submission])
+    if isinstance(answer, WindlassError):
+        raise answer
+    return answer

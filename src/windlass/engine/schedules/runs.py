@@ -1,0 +1,237 @@
+"""The slots of schedules, each of which runs at most once.
+
+A slot is noted as a run that waits, together with the schedule's new `next_at`, under the
+schedule's lock. A second transaction starts the run: it submits the workflow and says so
+in the run's row. Whatever crashes in between, the run is there once and is started once,
+by whichever server comes first.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from windlass.domain.lifecycle.workflow_state import ENDED, WorkflowState
+from windlass.domain.rows.events import EventKind
+from windlass.domain.schedules.schedules import (
+    Overlap,
+    RunRow,
+    RunState,
+    ScheduleRow,
+    decide,
+    look,
+)
+from windlass.domain.values.errors import InvalidInput, Overloaded, StoreUnavailable, WindlassError
+from windlass.domain.values.times import format_moment
+from windlass.engine.engine import Engine
+from windlass.engine.schedules.planning import PlannedWorkflow, Planner, PlanRequest, submit_planned
+from windlass.engine.schedules.templates import find_template, plan_request_of
+from windlass.engine.submit.submission import Duplicate
+from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.store import Tx
+
+OPEN_LIMIT: Final = 1_000  # runs of one schedule that are looked at together
+TIDIED: Final = 20  # those that nothing waits for, of which the ends are noted at a slot
+REASON_LIMIT: Final = 500
+
+
+class RunTarget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a schedule starts: a template with parameters, or jobs."""
+
+    template: str | None = None
+    parameters: dict[str, Any] = {}
+    jobs: list[dict[str, Any]] = []
+    priority: int | str | None = None
+
+
+starts_of = msgspec.json.Decoder(RunTarget).decode
+
+
+class Advanced(NamedTuple):
+    """What one step did for the oldest waiting run.
+
+    `run` is 0 if nothing could be done for one. `cancel` are workflows that it waits for,
+    which are to be canceled.
+    """
+
+    run: int = 0
+    workflow: int = 0
+    cancel: tuple[int, ...] = ()
+
+
+class Runs:
+    """Notes and starts the runs of schedules."""
+
+    def __init__(self, engine: Engine, planner: Planner) -> None:
+        self._engine = engine
+        self._planner = planner
+
+    async def due(self, count: int) -> list[int]:
+        """Schedules of which a slot has come."""
+        return await self._engine.store.read(lambda tx: tx.schedules.due(tx.now, count))
+
+    async def waiting(self, after: int, count: int) -> list[int]:
+        """Schedules behind this id that have runs to start."""
+        return await self._engine.store.read(lambda tx: tx.schedules.waiting(after, count))
+
+    async def note_slots(self, schedule: int) -> int:
+        """Notes the slots of a schedule that have come, and returns how many are to run."""
+        return await self._engine.run(lambda work: _note_slots(work, schedule))
+
+    async def advance(self, schedule: int) -> int:
+        """Starts waiting runs as far as the overlap policy allows, and returns how many."""
+        started = 0
+        while True:
+            done = await self._advance_once(schedule)
+            for workflow in done.cancel:
+                reason = "Its schedule starts the next run"
+                await self._engine.workflows.cancel(workflow, reason, "schedule")
+            started += bool(done.workflow)
+            if not done.run:
+                return started
+
+    async def _advance_once(self, schedule: int) -> Advanced:
+        """Starts the oldest waiting run; a second transaction records it if that fails."""
+        tried: list[int] = []
+        try:
+            return await self._engine.run(lambda work: self._advance(work, schedule, tried))
+        except (StoreUnavailable, Overloaded):
+            raise
+        except WindlassError as error:
+            if not tried:
+                raise
+            state, reason = _verdict(error)
+            run = tried[-1]
+            return await self._engine.run(
+                lambda work: _end_waiting(work, schedule, run, state, reason)
+            )
+
+    async def _advance(self, work: Work, schedule: int, tried: list[int]) -> Advanced:
+        row = await work.tx.schedules.lock(schedule)
+        if row is None:
+            return Advanced()
+        runs = await work.tx.schedules.open_runs(schedule, OPEN_LIMIT)
+        waiting = [run for run in runs if run.state == RunState.WAITING]
+        if not waiting:
+            return Advanced()
+        started = [run for run in runs if run.state == RunState.STARTED]
+        overlap = Overlap(row.overlap)
+        if overlap is Overlap.ALLOW:
+            started = started[:TIDIED]
+        running = await _still_running(work, started)
+        run = waiting[0]
+        decision = decide(overlap, len(waiting), running)
+        if decision.skip is not None:
+            return await _end(work, row, run, RunState.SKIPPED, decision.skip)
+        if not decision.start:
+            return Advanced(cancel=decision.cancel)
+        tried.append(run.id)
+        planned = await self.plan(work.tx, row, run.slot)
+        submitted = await submit_planned(work, self._engine, planned)
+        done = run._replace(
+            state=RunState.STARTED, workflow=submitted.workflow, changed_at=work.now
+        )
+        await work.tx.schedules.update_runs([done])
+        _say(work, row, done, f"started workflow {submitted.workflow}", "started")
+        return Advanced(run.id, submitted.workflow)
+
+    async def plan(self, tx: Tx, row: ScheduleRow, slot: int) -> PlannedWorkflow:
+        """Returns what a run of this schedule submits."""
+        starts = starts_of(row.body)
+        order = PlanRequest(
+            name=row.name,
+            namespace=row.namespace,
+            actor=f"schedule {row.name}",
+            parameters=starts.parameters,
+            jobs=starts.jobs,
+            priority=starts.priority,
+            labels={"schedule": row.name} | ({"slot": format_moment(slot)} if slot else {}),
+        )
+        if starts.template is not None:
+            template = await find_template(tx, row.namespace, starts.template)
+            order = plan_request_of(template, order)
+        return self._planner.plan(order)
+
+
+async def _note_slots(work: Work, schedule: int) -> int:
+    row = await work.tx.schedules.lock(schedule)
+    if row is None or row.paused or not row.next_at or row.next_at > work.now:
+        return 0  # another server was faster
+    try:
+        due = look(row, work.now)
+    except InvalidInput as error:  # such as a zone that this server does not know
+        await work.tx.schedules.update(row._replace(next_at=0))
+        about = {"schedule": row.id, "name": row.name}
+        work.say(EventKind.SCHEDULE, f"Schedule {row.name} stopped: {error}", data=about)
+        return 0
+    runs = [
+        RunRow(0, row.id, slot, RunState.WAITING, 0, work.now, work.now, None, None)
+        for slot in due.slots
+    ]
+    added = await work.tx.schedules.add_runs(runs)
+    changed = row._replace(next_at=due.next_at, last_slot=max(row.last_slot, due.last))
+    await work.tx.schedules.update(changed)
+    if due.missed_from:
+        missed = format_moment(due.missed_from)
+        data = {"schedule": row.id, "name": row.name, "missed_from": missed}
+        said = f"Schedule {row.name} missed slots from {missed} on"
+        work.say(EventKind.SCHEDULE, said, actor="cron", data=data)
+    return len(added)
+
+
+async def _still_running(work: Work, runs: Sequence[RunRow]) -> tuple[int, ...]:
+    """Returns the open workflows of these runs, and records the ends of the others.
+
+    They are read without locks: rows of workflows are locked last of all.
+    """
+    ended: list[RunRow] = []
+    running: list[int] = []
+    for run in runs:
+        found = await work.tx.workflows.newest(run.workflow + 1, 1)
+        row = found[0] if found and found[0].id == run.workflow else None
+        if row is not None and WorkflowState(row.state) not in ENDED:
+            running.append(run.workflow)
+        else:
+            state = None if row is None else WorkflowState(row.state).name.lower()
+            ended.append(run._replace(state=RunState.ENDED, changed_at=work.now, reason=state))
+    await work.tx.schedules.update_runs(ended)
+    return tuple(running)
+
+
+async def _end(work: Work, row: ScheduleRow, run: RunRow, state: RunState, reason: str) -> Advanced:
+    ended = run._replace(state=state, changed_at=work.now, reason=reason[:REASON_LIMIT])
+    await work.tx.schedules.update_runs([ended])
+    word = state.name.lower()
+    _say(work, row, ended, f"{word}: {ended.reason}", word)
+    return Advanced(run.id)
+
+
+async def _end_waiting(
+    work: Work, schedule: int, run: int, state: RunState, reason: str
+) -> Advanced:
+    """Ends a run that could not be started, unless another server has."""
+    row = await work.tx.schedules.lock(schedule)
+    if row is None:
+        return Advanced()
+    for found in await work.tx.schedules.open_runs(schedule, OPEN_LIMIT):
+        if found.id == run and found.state == RunState.WAITING:
+            return await _end(work, row, found, state, reason)
+    return Advanced(run)
+
+
+def _verdict(error: WindlassError) -> tuple[RunState, str]:
+    """Returns what becomes of a run that was refused, and why."""
+    if isinstance(error, Duplicate):
+        same = f"workflow {error.workflow}, which has the same key, has not ended"
+        return RunState.SKIPPED, same
+    return RunState.FAILED, str(error)
+
+
+def _say(work: Work, row: ScheduleRow, run: RunRow, what: str, verb: str) -> None:
+    when = f"slot {format_moment(run.slot)}" if run.slot else "by hand"
+    data = {
+        "schedule": row.id, "namespace": row.namespace, "name": row.name, "run": run.id,
+        "slot": run.slot, "workflow": run.workflow, "run_state": verb,
+    }  # fmt: skip
+    said = f"Schedule {row.name}, {when}: {what}"
+    work.say(EventKind.SCHEDULE, said, actor=run.actor or "cron", data=data)

@@ -1,0 +1,214 @@
+"""Schedules as people handle them: put, paused, run by hand, removed.
+
+Slots that passed while a schedule was paused are not missed: they were not wanted.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from windlass.domain.job.dependency_graph import order_by_dependencies
+from windlass.domain.job.job import check_name
+from windlass.domain.rows.events import EventKind
+from windlass.domain.schedules.cron import Cron
+from windlass.domain.schedules.schedules import (
+    CATCH_UP_LIMIT,
+    CatchUp,
+    Overlap,
+    RunRow,
+    RunState,
+    ScheduleRow,
+    next_after,
+)
+from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
+from windlass.engine.engine import Engine
+from windlass.engine.schedules.planning import Planner
+from windlass.engine.schedules.runs import Runs, RunTarget
+from windlass.engine.schedules.templates import check_template_name
+from windlass.engine.transaction.arguments import check_text
+from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.store import Tx
+
+BODY_LIMIT: Final = 1024 * 1024
+SHOWN_RUNS: Final = 20
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class ScheduleInput(NamedTuple):
+    """A schedule as it is asked for."""
+
+    namespace: str
+    name: str
+    cron: str
+    zone: str
+    overlap: str
+    catch_up: str
+    catch_up_limit: int
+    paused: bool
+    starts: RunTarget
+
+
+class ScheduleView(NamedTuple):
+    """A schedule and its newest runs."""
+
+    row: ScheduleRow
+    runs: Sequence[RunRow]
+
+
+class Schedules:
+    """Keeps the schedules of one engine."""
+
+    def __init__(self, engine: Engine, planner: Planner) -> None:
+        self._engine = engine
+        self.runs = Runs(engine, planner)
+
+    async def put(self, wanted: ScheduleInput, actor: str) -> tuple[ScheduleRow, bool]:
+        """Creates or changes a schedule; returns the row and whether anything changed."""
+        body = _checked(wanted, actor)
+        await self._engine.store.read(lambda tx: self._try_plan(tx, _draft(wanted, body)))
+
+        async def step(work: Work) -> tuple[ScheduleRow, bool]:
+            return await _put(work, _draft(wanted, body), actor)
+
+        return await self._engine.run(step)
+
+    async def remove(self, namespace: str, name: str, actor: str) -> bool:
+        """Deletes a schedule and its runs; workflows it started continue."""
+
+        async def step(work: Work) -> bool:
+            row = await work.tx.schedules.lock_name(namespace, name)
+            if row is None:
+                return False
+            await work.tx.schedules.remove(row.id)
+            _say(work, row, "removed", actor)
+            return True
+
+        return await self._engine.run(step)
+
+    async def set_paused(self, namespace: str, name: str, paused: bool, actor: str) -> bool:
+        """Pauses or resumes a schedule, and returns whether that changed anything."""
+
+        async def step(work: Work) -> bool:
+            row = await _named(work.tx, namespace, name)
+            if bool(row.paused) == paused:
+                return False
+            next_at = row.next_at if paused else next_after(row, work.now)
+            changed = row._replace(paused=int(paused), next_at=next_at, updated_at=work.now)
+            await work.tx.schedules.update(changed)
+            _say(work, row, "paused" if paused else "resumed", actor)
+            return True
+
+        return await self._engine.run(step)
+
+    async def run_now(self, namespace: str, name: str, actor: str) -> RunRow:
+        """Runs a schedule now, beside its slots, under its overlap policy."""
+
+        async def step(work: Work) -> RunRow:
+            row = await _named(work.tx, namespace, name)
+            wanted = RunRow(0, row.id, 0, RunState.WAITING, 0, work.now, work.now, None, actor)
+            (run,) = await work.tx.schedules.add_runs([wanted])
+            _say(work, row, "run by hand", actor, run=run.id)
+            return run
+
+        run = await self._engine.run(step)
+        await self.runs.advance(run.schedule)
+        runs = await self._engine.store.read(
+            lambda tx: tx.schedules.runs(run.schedule, run.id + 1, 1)
+        )
+        return runs[0] if runs else run
+
+    async def all(self, namespace: str | None) -> list[ScheduleRow]:
+        """Returns every schedule of a namespace, or of all."""
+        return await self._engine.store.read(lambda tx: tx.schedules.all(namespace))
+
+    async def show(self, namespace: str, name: str) -> ScheduleView:
+        """Returns a schedule with its newest runs."""
+
+        async def read(tx: Tx) -> ScheduleView:
+            row = await _named(tx, namespace, name)
+            return ScheduleView(row, await tx.schedules.runs(row.id, 0, SHOWN_RUNS))
+
+        return await self._engine.store.read(read)
+
+    async def _try_plan(self, tx: Tx, row: ScheduleRow) -> None:
+        """Raises `InvalidInput` for what could not be started, as far as that is known now."""
+        planned = await self.runs.plan(tx, row, 0)
+        self._engine.validate(planned.jobs)
+        order_by_dependencies([*planned.jobs])
+
+
+async def _named(tx: Tx, namespace: str, name: str) -> ScheduleRow:
+    row = await tx.schedules.lock_name(namespace, name)
+    if row is None:
+        raise NotFound("schedule", name)
+    return row
+
+
+async def _put(work: Work, draft: ScheduleRow, actor: str) -> tuple[ScheduleRow, bool]:
+    draft = draft._replace(created_at=work.now, created_by=actor, updated_at=work.now)
+    known = await work.tx.schedules.lock_name(draft.namespace, draft.name)
+    if known is None:
+        row = draft._replace(next_at=next_after(draft, work.now))
+        number = await work.tx.schedules.insert(row)
+        if not number:
+            raise Conflict("busy", f"schedule {row.name} is just being put by another", 1_000)
+        row = row._replace(id=number)
+        _say(work, row, "put", actor)
+        return row, True
+    same = ("cron", "zone", "overlap", "catch_up", "catch_up_limit", "paused", "body")
+    if all(getattr(known, field) == getattr(draft, field) for field in same):
+        return known, False
+    row = draft._replace(
+        id=known.id,
+        next_at=known.next_at,
+        last_slot=known.last_slot,
+        created_at=known.created_at,
+        created_by=known.created_by,
+    )
+    clock = (row.cron, row.zone, row.paused)
+    if clock != (known.cron, known.zone, known.paused):
+        row = row._replace(next_at=next_after(row, work.now))
+    await work.tx.schedules.update(row)
+    _say(work, row, "changed", actor)
+    return row, True
+
+
+def _say(work: Work, row: ScheduleRow, what: str, actor: str | None, **data: object) -> None:
+    about = {"schedule": row.id, "namespace": row.namespace, "name": row.name, **data}
+    work.say(EventKind.SCHEDULE, f"Schedule {row.name} {what}", actor=actor, data=about)
+
+
+def _checked(wanted: ScheduleInput, actor: str) -> bytes:
+    """Returns the stored form of what it starts, or raises `InvalidInput`."""
+    check_template_name(wanted.name)
+    check_name("namespace", wanted.namespace)
+    check_text("actor", actor)
+    Cron(wanted.cron, wanted.zone)
+    _one_of("overlap", wanted.overlap, tuple(Overlap))
+    _one_of("catch_up", wanted.catch_up, tuple(CatchUp))
+    if not 1 <= wanted.catch_up_limit <= CATCH_UP_LIMIT:
+        raise InvalidInput("catch_up_limit", f"1 to {CATCH_UP_LIMIT}", wanted.catch_up_limit)
+    starts = wanted.starts
+    if bool(starts.jobs) == (starts.template is not None):
+        got = "both" if starts.jobs else "neither"
+        raise InvalidInput("template", "given, or jobs instead of it", got)
+    if starts.jobs and starts.parameters:
+        raise InvalidInput("parameters", "given with a template only", "jobs")
+    body = _encode(starts)
+    if len(body) > BODY_LIMIT:
+        raise InvalidInput("jobs", f"at most {BODY_LIMIT} bytes as JSON", f"{len(body)} bytes")
+    return body
+
+
+def _one_of(field: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        raise InvalidInput(field, f"one of {', '.join(known)}", value)
+
+
+def _draft(wanted: ScheduleInput, body: bytes) -> ScheduleRow:
+    return ScheduleRow(
+        0, wanted.namespace, wanted.name, wanted.cron, wanted.zone, wanted.overlap,
+        wanted.catch_up, wanted.catch_up_limit, int(wanted.paused), 0, 0, body, 0, None, 0,
+    )  # fmt: skip

@@ -1,0 +1,141 @@
+"""Templates: named descriptions of workflows, each change a new version.
+
+Versions never change and never go: a workflow that says `release@3` can be understood as
+long as it is kept. A removed template cannot be started; put again, it goes on counting.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from windlass.domain.job.job import check_name
+from windlass.domain.rows.events import EventKind
+from windlass.domain.schedules.schedules import TemplateRow
+from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
+from windlass.engine.engine import Engine
+from windlass.engine.schedules.planning import Planner, PlanRequest
+from windlass.engine.transaction.arguments import check_text
+from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.store import Tx
+
+BODY_LIMIT: Final = 8 * 1024 * 1024
+VERSION_LIMIT: Final = 2**31 - 1
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class PutTemplate(NamedTuple):
+    """The version that stands now; `applied` is False if it was the same before."""
+
+    version: int
+    applied: bool
+
+
+class StartedWorkflow(NamedTuple):
+    """A workflow and its jobs; `applied` is False if one with its key had not ended."""
+
+    workflow: int
+    ids: tuple[int, ...]
+    applied: bool
+    template: str
+
+
+class Templates:
+    """Puts, finds and starts templates for one engine."""
+
+    def __init__(self, engine: Engine, planner: Planner) -> None:
+        self._engine = engine
+        self._planner = planner
+
+    async def put(
+        self, namespace: str, name: str, body: Mapping[str, Any], actor: str
+    ) -> PutTemplate:
+        """Creates a new version, unless the newest is the same."""
+        check_template_name(name)
+        check_name("namespace", namespace)
+        check_text("actor", actor)
+        self._planner.check(body, namespace)
+        content = _encode(body)
+        if len(content) > BODY_LIMIT:
+            raise InvalidInput("body", f"at most {BODY_LIMIT} bytes", f"{len(content)} bytes")
+        digest = hashlib.sha256(content).hexdigest()
+
+        async def step(work: Work) -> PutTemplate:
+            known = await work.tx.templates.newest(namespace, name)
+            if known is not None and known.digest == digest and not known.removed_at:
+                return PutTemplate(known.version, False)
+            version = 1 if known is None else known.version + 1
+            row = TemplateRow(namespace, name, version, content, digest, work.now, actor, 0)
+            if not await work.tx.templates.insert(row):
+                raise Conflict("busy", f"template {name} is just being put by another", 1_000)
+            said = f"Template {name}@{version} put"
+            data = {"namespace": namespace, "template": name, "version": version}
+            work.say(EventKind.TEMPLATE, said, actor=actor, data=data)
+            return PutTemplate(version, True)
+
+        return await self._engine.run(step)
+
+    async def remove(self, namespace: str, name: str, actor: str) -> bool:
+        """Deletes a template, and returns whether there was one."""
+
+        async def step(work: Work) -> bool:
+            removed = await work.tx.templates.remove(namespace, name, work.now)
+            if removed:
+                data = {"namespace": namespace, "template": name}
+                work.say(EventKind.TEMPLATE, f"Template {name} removed", actor=actor, data=data)
+            return removed
+
+        return await self._engine.run(step)
+
+    async def find(self, namespace: str, reference: str) -> TemplateRow:
+        """Returns a version that can be started: `name` for the newest, or `name@version`."""
+        return await self._engine.store.read(lambda tx: find_template(tx, namespace, reference))
+
+    async def all(self, namespace: str | None) -> list[TemplateRow]:
+        """Returns the newest version of each."""
+        return await self._engine.store.read(lambda tx: tx.templates.all(namespace))
+
+    async def start(
+        self, reference: str, order: PlanRequest, key: str | None = None
+    ) -> StartedWorkflow:
+        """Submits the workflow that a template describes; with the same `key`, once."""
+        row = await self.find(order.namespace, reference)
+        planned = self._planner.plan(plan_request_of(row, order))
+        key = key if planned.jobs else None
+        done = await self._engine.submit(planned.jobs, planned.workflow, key)
+        applied = len(done.ids) == len(planned.jobs) and all(done.applied)
+        return StartedWorkflow(done.workflow, done.ids, applied, f"{row.name}@{row.version}")
+
+
+def check_template_name(name: str, field: str = "name") -> None:
+    """Raises `InvalidInput` for a name that does not fit into an address or a reference."""
+    check_name(field, name)
+    if any(sign in name for sign in "@/?#%"):
+        raise InvalidInput(field, "a name without @ / ? # %", name)
+
+
+async def find_template(
+    tx: Tx, namespace: str, reference: str, field: str = "template"
+) -> TemplateRow:
+    """Returns the version that a reference names."""
+    name, at, text = reference.partition("@")
+    if not at:
+        found = await tx.templates.newest(namespace, name)
+    else:
+        if not (text.isascii() and text.isdigit() and 0 < int(text) <= VERSION_LIMIT):
+            raise InvalidInput(field, "name or name@version, such as nightly@3", reference)
+        found = await tx.templates.version(namespace, name, int(text))
+    if found is None or found.removed_at:
+        raise NotFound(field, reference)
+    return found
+
+
+def plan_request_of(row: TemplateRow, order: PlanRequest) -> PlanRequest:
+    """Returns the request with the description of this version."""
+    return msgspec.structs.replace(
+        order,
+        description=msgspec.json.decode(row.body, type=dict[str, Any]),
+        template=f"{row.name}@{row.version}",
+    )

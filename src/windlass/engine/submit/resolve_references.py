@@ -1,0 +1,180 @@
+"""Jobs of a submission with ties, while their ids and edges are being found."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from windlass.domain.job.dependency_graph import Named
+from windlass.domain.job.job import Prepared
+from windlass.domain.rows.records import JobFacts, KeyRow
+from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.engine.transaction.unit_of_work import Work
+
+
+class Draft(msgspec.Struct, gc=False):
+    """A job of a submission with ties, while its ids and edges are being found."""
+
+    index: int
+    job: Prepared
+    id: int
+    after: Sequence[int]  # ids, ascending
+    any_after: Sequence[int]
+    known: int = 0  # the job that already has this key
+    base: int = 0
+    limit: int = 0
+    workflow: int = 0
+    rank: int = 0
+    lends: bool = False  # something that it waits for has its rank from it
+
+
+def _more_than_named(drafts: Sequence[Draft]) -> list[Draft]:
+    """Returns the drafts that may have keys, limits or parents, and not only names."""
+    return [draft for draft in drafts if not draft.job.mould.named]
+
+
+async def reserve(work: Work, drafts: Sequence[Draft]) -> None:
+    """Looks up which keys are known."""
+    rows: dict[tuple[str, str], KeyRow] = {}
+    tied = _more_than_named(drafts)
+    for draft in tied:
+        spec = draft.job.spec
+        if spec.key is None:
+            continue
+        row = KeyRow(spec.namespace, spec.key, draft.id, draft.job.body_digest or "")
+        first = rows.setdefault((spec.namespace, spec.key), row)
+        _same_body(first, row, draft)
+        draft.known = first.job if first is not row else 0
+    if not rows:
+        return
+    standing = await work.tx.jobs.claim_keys([rows[key] for key in sorted(rows)])
+    for draft in tied:
+        spec = draft.job.spec
+        if spec.key is None:
+            continue
+        found = standing[spec.namespace, spec.key]
+        _same_body(found, KeyRow("", "", 0, draft.job.body_digest or ""), draft)
+        if found.job != draft.id:
+            draft.known = found.job
+
+
+def _same_body(found: KeyRow, row: KeyRow, draft: Draft) -> None:
+    if found.digest != row.digest:
+        raise Conflict(
+            "key_conflict",
+            f"expected jobs[{draft.index}].key {draft.job.spec.key!r} to name one job, "
+            f"got another body than job {found.job} was submitted with",
+        )
+
+
+async def resolve(
+    work: Work,
+    drafts: Sequence[Draft],
+    fresh: Sequence[Draft],
+    named: Named,
+    origins: Mapping[int, int],
+) -> dict[int, JobFacts]:
+    """Adds references by id to those by name; locks and reads jobs outside the submission."""
+    if named.numbered or len(fresh) < len(drafts) or any(named.after_any):
+        ids = {draft.id: draft.known or draft.id for draft in drafts}
+        for draft in fresh:
+            _find_ids(draft, ids, drafts, origins)
+    outside: dict[int, JobFacts] = {}
+    tied = _more_than_named(fresh)
+    parents = {d.job.spec.parent for d in tied if d.job.spec.parent is not None}
+    if named.numbered or parents or len(fresh) < len(drafts):
+        own = {draft.id for draft in fresh}
+        others = {j for d in fresh for j in (*d.after, *d.any_after) if j not in own} | parents
+        outside = await work.tx.jobs.share(sorted(others)) if others else {}
+        for draft in fresh:
+            _check_references(draft, outside, origins)
+        await _follow_successors(work, fresh, outside)
+        await work.catalog.know(work.tx, (fact.shape for fact in outside.values()))
+        _check_namespaces(work, fresh, outside)
+    await _hold_limits(work, tied)
+    return outside
+
+
+async def _follow_successors(
+    work: Work, fresh: Sequence[Draft], outside: dict[int, JobFacts]
+) -> None:
+    """Lets jobs wait for the successor of a job that was retried by hand."""
+    newest = {job: fact.superseded_by for job, fact in outside.items() if fact.superseded_by}
+    ahead = set(newest.values()) - set(outside)
+    if not newest:
+        return
+    while ahead:
+        found = await work.tx.jobs.share(sorted(ahead))
+        outside.update(found)
+        newest |= {job: fact.superseded_by for job, fact in found.items() if fact.superseded_by}
+        ahead = set(newest.values()) - set(outside)
+    for draft in fresh:
+        draft.after = sorted({_last(job, newest) for job in draft.after})
+        others = {_last(job, newest) for job in draft.any_after}
+        draft.any_after = sorted(others.difference(draft.after))
+
+
+def _last(job: int, newest: Mapping[int, int]) -> int:
+    while job in newest:
+        job = newest[job]
+    return job
+
+
+def _find_ids(
+    draft: Draft, ids: Mapping[int, int], drafts: Sequence[Draft], origins: Mapping[int, int]
+) -> None:
+    """Sets all ids, including those of jobs that existed already."""
+
+    def meant(reference: int) -> int:
+        """Returns the job that is meant by the id of one that it repeats."""
+        return ids[drafts[origins[reference]].id] if reference in origins else reference
+
+    spec = draft.job.spec
+    after = {ids[job] for job in draft.after}
+    others = {ids[job] for job in draft.any_after}
+    after |= {meant(ref) for ref in spec.after if isinstance(ref, int)}
+    others |= {meant(ref) for ref in spec.after_any if isinstance(ref, int)}
+    draft.after = sorted(after)
+    draft.any_after = sorted(others - after)
+
+
+async def _hold_limits(work: Work, fresh: Sequence[Draft]) -> None:
+    limits = {
+        (d.job.spec.namespace, d.job.spec.concurrency.key): d.job.spec.concurrency.max
+        for d in fresh
+        if d.job.spec.concurrency is not None
+    }
+    if not limits:
+        return
+    ids = await work.tx.limits.intern([(*key, limits[key]) for key in sorted(limits)])
+    await work.slots.hold(ids.values())  # before workflows are locked
+    for draft in fresh:
+        spec = draft.job.spec
+        if spec.concurrency is not None:
+            draft.limit = ids[spec.namespace, spec.concurrency.key]
+
+
+def _check_references(
+    draft: Draft, outside: dict[int, JobFacts], origins: Mapping[int, int]
+) -> None:
+    # An id that was guessed right, its own or a neighbour's, is not one of an existing job.
+    spec = draft.job.spec
+    for field, references in (("after", spec.after), ("after_any", spec.after_any)):
+        for job in references:
+            if isinstance(job, int) and job not in outside and job not in origins:
+                where = f"jobs[{draft.index}].{field}"
+                raise InvalidInput(where, "the id of an existing job", job)
+    parent = draft.job.spec.parent
+    if parent is not None and parent not in outside:
+        where = f"jobs[{draft.index}].parent"
+        raise InvalidInput(where, "the id of an existing job", parent)
+
+
+def _check_namespaces(work: Work, fresh: Sequence[Draft], outside: dict[int, JobFacts]) -> None:
+    shapes = work.catalog.shapes
+    for draft in fresh:
+        for job in (*draft.after, *draft.any_after):
+            fact = outside.get(job)
+            if fact is not None and shapes[fact.shape].namespace != draft.job.spec.namespace:
+                where = f"jobs[{draft.index}].after"
+                expected = f"jobs of namespace {draft.job.spec.namespace}"
+                raise InvalidInput(where, expected, f"job {job} of another namespace")

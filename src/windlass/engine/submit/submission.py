@@ -1,0 +1,162 @@
+"""What a caller submits and hears, and submissions that are said again.
+
+A caller that got no answer cannot know whether its jobs were written. With a key for the
+submission as a whole it asks again, and is told the same ids. The key stands among those of
+jobs, where no job's own can be: these are printable.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from windlass.domain.job.job import Prepared, check_labels, check_name
+from windlass.domain.lifecycle.rank import parse_priority
+from windlass.domain.lifecycle.workflow_state import Details
+from windlass.domain.rows.records import KeyRow
+from windlass.domain.values.errors import Conflict, InvalidInput, WindlassError
+from windlass.domain.values.json_values import NOT_JSON
+from windlass.engine.transaction.unit_of_work import Work
+
+MARK = "\x1f"  # before the key of a submission
+SPLIT = "/"  # between the digest of its jobs and their ids
+
+
+class WorkflowSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A group of jobs that finishes as one.
+
+    `priority` is the base of jobs that have none. While a workflow with this `key` has not
+    ended, it is answered instead of making another one.
+    """
+
+    name: str
+    namespace: str = "default"
+    priority: int | str | None = None
+    key: str | None = None
+    fail_fast: bool = False
+    details: Details = Details()
+
+
+class Duplicate(WindlassError):
+    """A workflow with the same key has not ended: the transaction is taken back for it."""
+
+    code = "duplicate"
+
+    def __init__(self, workflow: int) -> None:
+        super().__init__(workflow)
+        self.workflow = workflow
+
+
+def check_workflow(spec: WorkflowSpec, most_bytes: int) -> None:
+    """Raises `InvalidInput` for a workflow that cannot be stored."""
+    check_name("workflow.name", spec.name)
+    check_name("workflow.namespace", spec.namespace)
+    if spec.key is not None:
+        check_name("workflow.key", spec.key)
+    if spec.priority is not None:
+        parse_priority(spec.priority, "workflow.priority")
+    check_labels(spec.details.labels, "workflow")
+    try:
+        body = msgspec.json.encode(spec.details)
+    except NOT_JSON as error:
+        raise InvalidInput("workflow", "JSON", str(error)) from None
+    if len(body) > most_bytes:
+        limit = f"described in at most {most_bytes} bytes as JSON"
+        raise InvalidInput("workflow", limit, f"{len(body)} bytes")
+    if b"\\u0000" in body:
+        raise InvalidInput("workflow", "described without NUL characters", "a NUL character")
+
+
+class Submission(NamedTuple):
+    """One caller's jobs, checked; `workflow` makes a new group of them.
+
+    `key` names the submission as a whole: said again, it is answered, not repeated. With
+    `reopen` jobs may be added to a workflow that has ended. `origins` are the jobs that
+    these repeat, each with those it has superseded: references to them mean the new ones.
+    """
+
+    jobs: Sequence[Prepared]
+    workflow: WorkflowSpec | None = None
+    key: str | None = None
+    reopen: bool = False
+    origins: Mapping[int, int] | None = None  # id → index of the job
+
+
+class Submitted(NamedTuple):
+    """The ids, in the order of the jobs; `applied` is False where a key was known."""
+
+    ids: tuple[int, ...]
+    applied: tuple[bool, ...]
+    workflow: int = 0
+
+
+def bytes_of(submission: Submission) -> int:
+    """Returns how much of a batch's bytes it takes."""
+    return sum(len(job.body) for job in submission.jobs)
+
+
+async def known_answers(
+    work: Work, submissions: Sequence[Submission], places: Mapping[int, Sequence[int]]
+) -> dict[int, Submitted | WindlassError]:
+    """Returns the answers to submissions whose key is known, and claims the other keys.
+
+    Answers and `places`, the ids that new jobs would get, are found by the submission's `id`.
+    """
+    rows = {id(s): _key_row(s, places[id(s)]) for s in submissions if s.key is not None}
+    if not rows:
+        return {}
+    ordered = sorted(rows.values(), key=lambda row: (row.namespace, row.key))
+    standing = await work.tx.jobs.claim_keys(ordered)
+    answers: dict[int, Submitted | WindlassError] = {}
+    for number, row in rows.items():
+        found = standing[row.namespace, row.key]
+        digest, _, ids = found.digest.partition(SPLIT)
+        if digest != row.digest.partition(SPLIT)[0]:
+            answers[number] = Conflict(
+                "key_conflict",
+                "expected the submission's key to come with the same jobs each time, got others "
+                f"than those from job {found.job} on",
+            )
+        elif found.job != row.job:
+            same = tuple(_read_ids(ids))
+            answers[number] = Submitted(same, (False,) * len(same))
+    return answers
+
+
+def _key_row(submission: Submission, ids: Sequence[int]) -> KeyRow:
+    namespace, key, digest = submission_key(submission)
+    return KeyRow(namespace, key, ids[0], f"{digest}{SPLIT}{_write_ids(ids)}")
+
+
+def submission_key(submission: Submission) -> tuple[str, str, str]:
+    """Returns namespace and name of its key, and the digest of all that was submitted."""
+    digest = hashlib.sha256()
+    for job in submission.jobs:
+        body = job.body
+        if job.spec.parent is not None:  # a retried orchestrator has another number
+            alike = msgspec.structs.replace(job.spec, parent=None, submitted_by=None)
+            body = msgspec.json.encode(alike)
+        digest.update(b"%d:" % len(body))
+        digest.update(body)
+    if submission.workflow is not None:
+        digest.update(msgspec.json.encode(submission.workflow))
+    name = f"{MARK}{submission.key}"
+    return submission.jobs[0].spec.namespace, name, digest.hexdigest()[:32]
+
+
+def _write_ids(ids: Iterable[int]) -> str:
+    """Returns rising ids as stretches: 7-9,12-12."""
+    stretches: list[list[int]] = []
+    for job in ids:
+        if stretches and stretches[-1][1] == job - 1:
+            stretches[-1][1] = job
+        else:
+            stretches.append([job, job])
+    return ",".join(f"{first}-{last}" for first, last in stretches)
+
+
+def _read_ids(text: str) -> Iterable[int]:
+    for stretch in text.split(","):
+        first, _, last = stretch.partition("-")
+        yield from range(int(first), int(last) + 1)

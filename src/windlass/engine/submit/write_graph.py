@@ -1,0 +1,279 @@
+"""Writing jobs with ties: rows, edges and places, ready, planned or waiting."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from windlass.domain.job.job import ALLOW_FAILURE, LENDS, MANUAL
+from windlass.domain.job.priority_inheritance import lift
+from windlass.domain.lifecycle.rank import age_from_ms, level, rank
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.records import (
+    Cascade,
+    CascadeKind,
+    Due,
+    JobColumns,
+    JobFacts,
+    Ticket,
+    Wait,
+    WorkflowRow,
+)
+from windlass.engine.jobs.deadlines import deadlines_of, note_deadlines
+from windlass.engine.jobs.enqueue import make_ready
+from windlass.engine.jobs.inherit_rank import pass_on
+from windlass.engine.submit.join_workflow import is_relative
+from windlass.engine.submit.resolve_references import Draft
+from windlass.engine.transaction.unit_of_work import Work
+
+BLOCKED = State.BLOCKED.code
+QUEUED = State.QUEUED.code
+COMPLETED = State.COMPLETED.code
+
+AFTER = b'"after":'
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class _JobRun:
+    """Jobs one after the other of one mould, base and workflow: what they share."""
+
+    __slots__ = (
+        "age_from", "base", "blocked", "close", "drafts", "mould", "queued", "rank", "shape",
+        "told", "workflow",
+    )  # fmt: skip
+
+    def __init__(self, draft: Draft, shape: int, age_from: int, place: int) -> None:
+        self.mould = draft.job.mould
+        self.base = draft.base
+        self.workflow = draft.workflow
+        self.shape = shape
+        self.age_from = age_from
+        self.rank = place
+        # How the stored spec ends: the workflow is its last field.
+        self.close = b',"workflow":%d}' % self.workflow if self.workflow else b"}"
+        # The base is told where the spec alone does not tell it.
+        self.told = draft.base if draft.base or is_relative(draft.job.spec) else None
+        self.drafts: list[Draft] = []
+        self.blocked: list[int] = []
+        self.queued: list[int] = []
+
+    def has(self, draft: Draft) -> bool:
+        """Returns whether this job belongs to the run too."""
+        return (
+            draft.job.mould is self.mould
+            and draft.base == self.base
+            and draft.workflow == self.workflow
+        )
+
+
+class _RowBatch:
+    """The rows of one submission, gathered."""
+
+    def __init__(
+        self, work: Work, outside: Mapping[int, JobFacts], groups: Mapping[int, WorkflowRow]
+    ) -> None:
+        self.rows: list[JobColumns] = []
+        self.blocked: list[JobColumns] = []  # those of them that wait for others only
+        self.unmet: list[int] = []  # for how many
+        self.waits: list[Wait] = []
+        self.dues: list[Due] = []
+        self.ready: list[Ticket] = []
+        self.edges: defaultdict[int, list[int]] = defaultdict(list)
+        self.doomed: list[Draft] = []
+        self.deadlines: list[tuple[int, int]] = []
+        self._work = work
+        self._outside = outside
+        self._groups = groups
+        self._kinds: list[_JobRun] = []
+
+    def add_all(self, drafts: Sequence[Draft], shapes: Mapping[str, int]) -> None:
+        """Adds the rows of all jobs, which come ascending by id."""
+        kind: _JobRun | None = None
+        for draft in drafts:
+            if kind is None or not kind.has(draft):
+                kind = self._kind(draft, shapes[draft.job.mould.digest])
+                self._kinds.append(kind)
+            kind.drafts.append(draft)
+            draft.rank = kind.rank
+            self.edges[draft.id] = []  # so that they come ascending by id too
+        self._rank(drafts)
+        for kind in self._kinds:
+            self._add(kind)
+
+    def _kind(self, draft: Draft, shape: int) -> _JobRun:
+        spec, work = draft.job.spec, self._work
+        workflow = self._groups.get(draft.workflow)
+        created = workflow.created_at if workflow else work.now
+        age_from = age_from_ms(created, spec.not_before or None, None)
+        total = level(work.catalog.weight(spec.queue), draft.base, 0)
+        return _JobRun(draft, shape, age_from, rank(age_from, total, work.catalog.interval_ms))
+
+    def _rank(self, drafts: Sequence[Draft]) -> None:
+        """Ranks each job by the best among itself and those that wait for it."""
+        if len({kind.rank for kind in self._kinds}) > 1:
+            own = {draft.id: draft.rank for draft in drafts}
+            waits = {draft.id: (*draft.after, *draft.any_after) for draft in drafts}
+            ranks, lenders = lift(own, waits)
+            for draft in drafts:
+                draft.rank = ranks[draft.id]
+                draft.lends = draft.id in lenders
+        if self._outside:
+            self._rank_outside(drafts)
+
+    def _rank_outside(self, drafts: Sequence[Draft]) -> None:
+        """Adds intents to rank existing jobs again that one of these waits for."""
+        outside = self._outside
+        better = []
+        for draft in drafts:
+            facts = (outside.get(job) for job in (*draft.after, *draft.any_after))
+            if any(f is not None and f.is_open and f.rank > draft.rank for f in facts):
+                draft.lends = True
+                better.append(draft.id)
+        pass_on(self._work, better)
+
+    def _add(self, kind: _JobRun) -> None:
+        """Adds the rows of one run, in a loop that skips everything its jobs share."""
+        mould, shape, workflow, now = kind.mould, kind.shape, kind.workflow, self._work.now
+        flags, base, age_from, named = mould.flags, kind.base, kind.age_from, mould.named
+        timeout_ms, idle_ms, rows = mould.timeout_ms, mould.idle_ms, self.rows
+        tie = self._tie_to_outside if self._outside else self._tie
+        for draft in kind.drafts:
+            own = flags | LENDS if draft.lends else flags
+            row = (
+                draft.id, shape, workflow, own, draft.rank, base, 0, age_from, now, draft.limit,
+                timeout_ms, idle_ms, 0, _resolved_body(draft, kind),
+            )  # fmt: skip
+            rows.append(row)
+            unmet = tie(draft)
+            if unmet and named:
+                kind.blocked.append(draft.id)
+                self.blocked.append(row)
+                self.unmet.append(unmet)
+            else:
+                self._put(draft, kind, unmet)
+
+    def _put(self, draft: Draft, kind: _JobRun, unmet: int) -> None:
+        """Adds a job that may have a start time, a deadline or a manual condition."""
+        spec, job_id = draft.job.spec, draft.id
+        ticket = Ticket(kind.shape, draft.rank, job_id, 0, kind.workflow, draft.limit, None)
+        self.deadlines += deadlines_of(spec, job_id)
+        not_before = spec.not_before or 0
+        manual = 1 if kind.mould.flags & MANUAL else 0
+        if unmet + manual:
+            kind.blocked.append(job_id)
+            self.waits.append(
+                Wait(job_id, unmet + manual, manual, not_before, kind.age_from, ticket)
+            )
+            return
+        kind.queued.append(job_id)
+        if not_before > self._work.now:
+            self.dues.append(Due(not_before, job_id, QUEUED, ticket))
+            self._work.effects.fall_due(not_before)
+        else:
+            self.ready.append(ticket)
+
+    def count(self) -> None:
+        """Records the first transitions, equal ones together."""
+        made: dict[tuple[int | None, int], list[int]] = {}
+        for kind in self._kinds:
+            for state, jobs in ((BLOCKED, kind.blocked), (QUEUED, kind.queued)):
+                if jobs:
+                    made.setdefault((kind.told, state), []).extend(jobs)
+                    self._work.count_moves(kind.shape, kind.workflow, 0, state, len(jobs))
+        for (told, state), jobs in made.items():
+            data = None if told is None else {"base": told}
+            self._work.move_all(jobs, (0,) * len(jobs), ((0, state),), data=data)
+
+    def _tie(self, draft: Draft) -> int:
+        """Adds what the job waits for, and returns how many conditions are unmet."""
+        edges, edge = self.edges, draft.id * 2
+        for job in draft.after:
+            edges[job].append(edge)
+        for job in draft.any_after:
+            edges[job].append(edge + 1)
+        return len(draft.after) + len(draft.any_after)
+
+    def _tie_to_outside(self, draft: Draft) -> int:
+        """Does the same where some of those may have ended or failed already."""
+        edges, outside, edge = self.edges, self._outside, draft.id * 2
+        unmet, unsatisfied = 0, False
+        for job in draft.after:
+            fact = outside.get(job)
+            if fact is not None and not fact.is_open:
+                if not has_failed(fact):
+                    continue
+                unsatisfied = True
+            edges[job].append(edge)
+            unmet += 1
+        for job in draft.any_after:
+            fact = outside.get(job)
+            if fact is None or fact.is_open:
+                edges[job].append(edge + 1)
+                unmet += 1
+        if unsatisfied:
+            self.doomed.append(draft)
+        return unmet
+
+
+async def write_graph(
+    work: Work,
+    fresh: Sequence[Draft],
+    outside: Mapping[int, JobFacts],
+    groups: Mapping[int, WorkflowRow],
+) -> None:
+    """Writes these jobs; `outside` are the others they name, `groups` their workflows."""
+    shapes = await work.intern([draft.job for draft in fresh])
+    sheet = _RowBatch(work, outside, groups)
+    sheet.add_all(sorted(fresh, key=lambda d: d.id), shapes)
+    sheet.count()
+    await work.tx.jobs.insert(sheet.rows)
+    if sheet.edges:
+        known = {job: sheet.edges.pop(job) for job in outside if job in sheet.edges}
+        await work.tx.jobs.start_dependents(sheet.edges)
+        await work.tx.jobs.add_dependents(known)
+    await work.tx.flow.block(sheet.blocked, sheet.unmet)
+    if sheet.waits:
+        await work.tx.places.add_waits(sheet.waits)
+    if sheet.dues:
+        await work.tx.places.add_due(sheet.dues)
+    await note_deadlines(work, sheet.deadlines)
+    await make_ready(work, sheet.ready)
+    _doom(work, sheet.doomed, outside)
+
+
+def _resolved_body(draft: Draft, kind: _JobRun) -> bytes:
+    """Returns the spec as stored: references as ids, and the workflow it belongs to."""
+    body = draft.job.body
+    if kind.mould.named and not draft.any_after:
+        if not draft.after:
+            return body[:-1] + kind.close if kind.workflow else body
+        # The names are its last field. Nothing inside a text looks like the field's own name,
+        # since quotes are escaped there, and no text among the names is followed by a colon.
+        return body[: body.rindex(AFTER) + len(AFTER)] + _encode(draft.after) + kind.close
+    spec = draft.job.spec
+    if not spec.after and not spec.after_any:
+        return body[:-1] + kind.close if kind.workflow and spec.workflow is None else body
+    return _encode(
+        msgspec.structs.replace(
+            spec,
+            after=tuple(draft.after),
+            after_any=tuple(draft.any_after),
+            workflow=draft.workflow or None,
+        )
+    )
+
+
+def _doom(work: Work, doomed: list[Draft], outside: Mapping[int, JobFacts]) -> None:
+    """Adds cascades that abort jobs which depend on a failed one."""
+    for draft in doomed:
+        for job in draft.after:
+            fact = outside.get(job)
+            if fact is not None and has_failed(fact):
+                work.cascades.append(Cascade(0, job, CascadeKind.ABORT, 0, None))
+                break
+
+
+def has_failed(fact: JobFacts) -> bool:
+    """Returns whether the job failed without `allow_failure`."""
+    return not fact.is_open and fact.state != COMPLETED and not fact.flags & ALLOW_FAILURE

@@ -1,0 +1,183 @@
+"""Submitting: checked jobs become rows, ready or waiting, in one transaction.
+
+A submission is all or nothing. Plain jobs, which have no ties to anything, take a short
+way; the others are resolved first: names to ids, keys to jobs, parents to priorities.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import starmap
+
+from windlass.domain.job.dependency_graph import find_names
+from windlass.domain.job.job import Mould, Prepared
+from windlass.domain.lifecycle.rank import level, rank
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.records import JobColumns, JobFacts
+from windlass.domain.values.errors import WindlassError
+from windlass.engine.submit.join_workflow import Groups, base_of, join_workflows
+from windlass.engine.submit.resolve_references import Draft, reserve, resolve
+from windlass.engine.submit.submission import Submission, Submitted, known_answers
+from windlass.engine.submit.write_graph import write_graph
+from windlass.engine.transaction.catalog import Catalog
+from windlass.engine.transaction.unit_of_work import Work
+
+QUEUED = State.QUEUED.code
+
+
+def is_plain(submission: Submission) -> bool:
+    """Returns whether no job of it refers to others, so that it can share a transaction."""
+    if submission.workflow is not None:
+        return False
+    last: Mould | None = None
+    for job in submission.jobs:
+        mould = job.mould
+        if mould is not last:  # alike jobs share one
+            if not mould.plain:
+                return False
+            last = mould
+    return True
+
+
+async def submit(work: Work, submissions: Sequence[Submission]) -> list[Submitted | WindlassError]:
+    """Writes a batch of submissions, or raises the error of one of them."""
+    plain = [s for s in submissions if is_plain(s)]
+    answers: dict[int, Submitted | WindlassError] = {}
+    if plain:
+        answers = await _submit_all_plain(work, plain)
+    for submission in submissions:
+        if id(submission) not in answers:
+            answers[id(submission)] = await _submit_tied(work, submission)
+    return [answers[id(s)] for s in submissions]
+
+
+async def _submit_all_plain(
+    work: Work, submissions: Sequence[Submission]
+) -> dict[int, Submitted | WindlassError]:
+    """Writes plain submissions unless their key is known; returns the answers by identity."""
+    ids = await work.tx.jobs.allocate(sum(len(s.jobs) for s in submissions))
+    places: dict[int, Sequence[int]] = {}
+    start = 0
+    for submission in submissions:
+        places[id(submission)] = ids[start : start + len(submission.jobs)]
+        start += len(submission.jobs)
+    answers = await known_answers(work, submissions, places)
+    new = [s for s in submissions if id(s) not in answers]
+    if new:
+        taken = [job_id for s in new for job_id in places[id(s)]] if answers else ids
+        await _submit_plain(work, [job for s in new for job in s.jobs], taken)
+    for submission in new:
+        mine = tuple(places[id(submission)])
+        answers[id(submission)] = Submitted(mine, (True,) * len(mine))
+    return answers
+
+
+async def _submit_plain(work: Work, jobs: list[Prepared], ids: Sequence[int]) -> None:
+    """Writes plain jobs in one pass; they are ready at once."""
+    shapes = await work.intern(jobs)
+    rows, groups = plain_rows(work.catalog, shapes, jobs, ids, work.now)
+    await work.tx.flow.enter(rows)
+    work.move_all(ids, (0,) * len(ids), ((0, QUEUED),))
+    for group in groups:
+        work.effects.arrive_at(group.shape, group.rank, group.first, group.count)
+        work.count_moves(group.shape, 0, 0, QUEUED, group.count)
+
+
+class Group:
+    """Jobs of one shape and base priority, which share a rank."""
+
+    __slots__ = ("base", "count", "first", "mould", "rank", "shape")
+
+    def __init__(self, mould: Mould, shape: int, base: int, place: int, first: int) -> None:
+        self.mould = mould  # of the newest
+        self.shape = shape
+        self.base = base
+        self.rank = place
+        self.first = first
+        self.count = 0
+
+
+def plain_rows(
+    catalog: Catalog,
+    shapes: Mapping[str, int],
+    jobs: Sequence[Prepared],
+    ids: Sequence[int],
+    now: int,
+) -> tuple[list[JobColumns], Iterable[Group]]:
+    """Returns the rows of plain jobs, and the groups that share a rank."""
+    rows: list[JobColumns] = []
+    groups: dict[tuple[str, int | None], Group] = {}
+    group: Group | None = None
+    for job_id, job in zip(ids, jobs, strict=True):
+        mould = job.mould
+        if group is None or mould is not group.mould:
+            group = groups.get((mould.digest, mould.base))
+            if group is None:
+                group = _group(catalog, mould, shapes[mould.digest], job_id, now)
+                groups[mould.digest, mould.base] = group
+            group.mould = mould
+            shape, place, base = group.shape, group.rank, group.base
+            flags, timeout_ms, idle_ms = mould.flags, mould.timeout_ms, mould.idle_ms
+        group.count += 1
+        rows.append(
+            (job_id, shape, 0, flags, place, base, 0, now, now, 0, timeout_ms, idle_ms, 0,
+             job.body)
+        )  # fmt: skip
+    return rows, groups.values()
+
+
+def _group(catalog: Catalog, mould: Mould, shape: int, first: int, now: int) -> Group:
+    base = mould.base or 0
+    priority = level(catalog.weight(mould.shape.queue), base, 0)
+    return Group(mould, shape, base, rank(now, priority, catalog.interval_ms), first)
+
+
+async def _submit_tied(work: Work, submission: Submission) -> Submitted | WindlassError:
+    """Writes jobs with names, keys, dependencies, limits, parents or a workflow."""
+    ids = await work.tx.jobs.allocate(len(submission.jobs))
+    named = find_names([job.spec for job in submission.jobs], ids)
+    numbers = range(len(ids))
+    columns = zip(numbers, submission.jobs, named.ids, named.after, named.after_any, strict=True)
+    drafts = list(starmap(Draft, columns))
+    if drafts:
+        said = await known_answers(work, [submission], {id(submission): ids})
+        if id(submission) in said:
+            return await _answer_again(work, said[id(submission)], drafts, named.order)
+    await reserve(work, drafts)
+    fresh = [draft for draft in drafts if not draft.known]
+    outside = await resolve(work, drafts, fresh, named, submission.origins or {})
+    groups = await join_workflows(work, submission, [draft.job for draft in fresh])
+    _join(fresh, groups, outside)
+    await write_graph(work, fresh, outside, groups.rows)
+    if len(fresh) == len(drafts):
+        return Submitted(tuple(named.ids), (True,) * len(drafts), groups.new)
+    found = tuple(draft.known or draft.id for draft in drafts)
+    return Submitted(found, tuple(not draft.known for draft in drafts), groups.new)
+
+
+def _join(fresh: Sequence[Draft], groups: Groups, outside: Mapping[int, JobFacts]) -> None:
+    """Sets the workflow and the base priority of each job."""
+    new, ground = groups.new, groups.bases.get(groups.new, 0)
+    for draft in fresh:
+        mould = draft.job.mould
+        if mould.named and mould.base is None:  # nothing of its own
+            draft.workflow, draft.base = new, ground
+            continue
+        spec = draft.job.spec
+        draft.workflow = new or spec.workflow or 0
+        parent = None if spec.parent is None else outside[spec.parent]
+        effective = None if parent is None else parent.base + parent.adjustment
+        draft.base = base_of(spec, mould.base, effective, groups.bases.get(draft.workflow, 0))
+
+
+async def _answer_again(
+    work: Work, said: Submitted | WindlassError, drafts: list[Draft], order: Sequence[int]
+) -> Submitted | WindlassError:
+    """Returns the first answer again: ids follow from the order, keys from their table."""
+    if not isinstance(said, Submitted):
+        return said
+    for job_id, index in zip(sorted(said.ids), order, strict=True):
+        drafts[index].id = job_id
+    await reserve(work, drafts)
+    ids = tuple(draft.known or draft.id for draft in drafts)
+    facts = await work.tx.jobs.read(ids[:1])
+    workflow = facts[ids[0]].workflow if ids[0] in facts else 0
+    return Submitted(ids, (False,) * len(ids), workflow)

@@ -1,0 +1,312 @@
+"""The fast path: common submits and syncs in one round trip, where the store offers that.
+
+This file only builds the request and reads the answer: which jobs a worker may get is
+planned from the same bounds, and the result of a commit goes into the same `Effects`. Cases
+that are not common return None, and the normal path runs instead.
+"""
+
+import hashlib
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+from windlass.domain.config import Config
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.records import Completion, Worker, job_of_completion
+from windlass.engine.attempts.reports import split_reports
+from windlass.engine.claim.claims import REFRESH_MS
+from windlass.engine.claim.search import first_width, most_of_each
+from windlass.engine.submit.submission import Submission, Submitted, submission_key
+from windlass.engine.submit.write_jobs import plain_rows
+from windlass.engine.sync.fast_path_gates import PLAIN, FastGates, Opening
+from windlass.engine.sync.sync import SyncCall, assignments
+from windlass.engine.transaction.bounds import Bounds
+from windlass.engine.transaction.catalog import Catalog, Profile
+from windlass.engine.transaction.effects import Effects, Raise, WorkerLoad
+from windlass.engine.transaction.unit_of_work import depth_of
+from windlass.ports.store_hot import (
+    Arrival,
+    Hot,
+    HotProbe,
+    HotRules,
+    Limited,
+    PlainClaim,
+    PlainKey,
+    PlainSubmit,
+    PlainSync,
+    PlainSynced,
+)
+from windlass.wire.sync import SyncReply, SyncRequest
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+MOST_SKIPPED = 64
+
+
+class FastResult(NamedTuple, Generic[A]):
+    """Answers, the effects of their commit, and when workers were last heard."""
+
+    answers: Sequence[A]
+    effects: Effects
+    heard: Mapping[int, int] = {}
+
+
+async def answers_of(
+    run: Callable[[Sequence[Q]], Awaitable[FastResult[A] | None]],
+    finish: Callable[[FastResult[A]], None],
+    requests: Sequence[Q],
+) -> Sequence[A] | None:
+    """Returns the answers of a fast command, or None if the normal path has to run."""
+    done = await run(requests)
+    if done is None:
+        return None
+    finish(done)
+    return done.answers
+
+
+class _Backoff:
+    """Skips calls after a failed try: twice as many after each further one."""
+
+    def __init__(self) -> None:
+        self._next = 1
+        self._left = 0
+
+    def tries(self) -> bool:
+        self._left -= 1
+        return self._left < 0
+
+    def learn(self, worked: bool) -> None:
+        self._left = 0 if worked else self._next
+        self._next = 1 if worked else min(2 * self._next, MOST_SKIPPED)
+
+
+class _Plan(NamedTuple):
+    """Where a claim looks, what bounds were read at, and what has gates."""
+
+    claim: PlainClaim
+    generations: Mapping[int, int]
+    limited: list[Limited] | None = None
+    refused: Sequence[tuple[int, int]] = ()
+
+
+class FastPath:
+    """The fast commands of one engine."""
+
+    def __init__(self, hot: Hot, config: Config, catalog: Catalog, bounds: Bounds) -> None:
+        self._hot = hot
+        self._config = config
+        self._catalog = catalog
+        self._bounds = bounds
+        self._rules = HotRules(config.heartbeat_interval_ms // 3, config.bound_ttl_ms, REFRESH_MS)
+        self._backoff = _Backoff()
+        self._described: dict[tuple[str, str], bytes] = {}
+        self._skipped: set[int] = set()
+        self._gates = FastGates(catalog)
+
+    async def submit(self, submissions: Sequence[Submission]) -> FastResult[Submitted] | None:
+        """Submits plain jobs of known shapes."""
+        jobs = [job for submission in submissions for job in submission.jobs]
+        shapes: dict[str, int] = {}
+        for job in jobs:
+            shape = self._catalog.ids.get(job.mould.digest)
+            if shape is None or shape not in self._catalog.shapes:
+                return None
+            shapes[job.mould.digest] = shape
+        rows, groups = plain_rows(self._catalog, shapes, jobs, range(len(jobs)), 0)
+        depths: dict[str, int] = {}
+        for group in groups:
+            name = depth_of(self._catalog.queue_of(group.shape))
+            depths[name] = depths.get(name, 0) + group.count
+        arrivals = [Arrival(g.shape, g.rank, g.first, g.count) for g in groups]
+        done = await self._hot.submit(PlainSubmit(rows, depths, _keys(submissions), arrivals))
+        if done is None:
+            return None
+        effects = Effects()
+        effects.announced = done.told
+        for shape, rank, first, count in arrivals:
+            effects.arrive_at(shape, rank + done.now, done.ids[first], count)
+        return FastResult(_submitted(submissions, done.ids), effects)
+
+    def skip_once(self, workers: Iterable[int]) -> None:
+        """Takes the normal path for the next sync of these workers: they may have messages."""
+        self._skipped.update(workers)
+
+    async def sync(self, calls: Sequence[SyncCall]) -> FastResult[SyncReply] | None:
+        """Answers one worker's sync that reports nothing but plain completions."""
+        if len(calls) != 1:
+            return None  # a batch shares its round trips
+        if not self._is_current(calls[0].request):
+            return None
+        if calls[0].worker in self._skipped:
+            self._skipped.discard(calls[0].worker)
+            return None
+        known = self._catalog.last_seen_as(calls[0].worker)
+        if known is None or not _is_plain(known[0], calls[0].request):
+            return None
+        done: dict[int, Completion] = {}
+        if split_reports(known[0], calls[0].request, self._config.result_limit, done):
+            return None
+        plan = self._plan(*known, calls[0].request, done)
+        if plan is None or not self._backoff.tries():
+            return None
+        asked = self._asked(known[0], calls[0], list(done.values()), plan)
+        answer = await self._hot.sync(asked, self._rules)
+        self._backoff.learn(answer is not None)
+        if answer is None:
+            return None
+        effects = self._effects(asked, answer, plan.generations)
+        effects.refused += plan.refused if len(answer.granted) < answer.asked else ()
+        self._note(asked, answer, effects)
+        reply = SyncReply(
+            jobs=tuple(assignments(answer.granted, calls[0].request.prefetch, answer.now)),
+            epoch=self._catalog.epoch,
+        )
+        return FastResult([reply], effects, {} if asked.again else {asked.worker: answer.now})
+
+    def _is_current(self, request: SyncRequest) -> bool:
+        """Returns whether the worker has no claims from before a backup was restored."""
+        catalog = self._catalog
+        before = catalog.epoch * self._config.epoch_attempts
+        current = request.epoch <= catalog.epoch and request.incarnation > before
+        return current and not catalog.behind and not catalog.hold_until
+
+    def learn(self, loads: Mapping[int, WorkerLoad], leaving: Iterable[int]) -> None:
+        """Remembers what workers hold, and forgets those whose jobs ended in another way."""
+        self._gates.learn(loads, leaving)
+
+    def forget(self) -> None:
+        """Forgets what workers hold: it may be wrong."""
+        self._gates.forget()
+
+    def _note(self, asked: PlainSync, answer: PlainSynced, effects: Effects) -> None:
+        """Remembers what the worker holds now, and notes freed slots of queues."""
+        shapes = answer.shapes or [PLAIN] * len(answer.granted)
+        done = [job_of_completion(item) for item in asked.done]
+        self._gates.note(asked.worker, asked.received, done, answer.granted, shapes)
+        queues = {row.limit: name for name, row in self._catalog.queues.items()}
+        for limit in answer.freed:
+            effects.free(queues[limit], 1)
+
+    def _plan(
+        self, worker: Worker, profile: Profile, request: SyncRequest, done: Collection[int]
+    ) -> _Plan | None:
+        """Plans where to look for jobs, from the bounds with which the normal search begins."""
+        want, bounds, catalog, config = request.want, self._bounds, self._catalog, self._config
+        limited: list[Limited] | None = [] if catalog.any_limited and done else None
+        if want <= 0:
+            return _Plan(PlainClaim(0), {}, limited)
+        if bounds.refreshed_at is None or config.fair_share:
+            return None
+        paused = catalog.paused if catalog.any_paused else None
+        candidates, following = bounds.best(profile, first_width(want), paused)
+        if any(shape not in catalog.shapes for _, _, shape in candidates):
+            return None
+        gated = [shape for _, _, shape in candidates if catalog.gated(shape, profile)]
+        room_for: Mapping[int, int] = {}
+        if gated:
+            opening = self._open(worker, request, done, gated)
+            if opening is None:
+                return None
+            room_for, limited = opening
+        most = most_of_each(len(candidates), want)
+        probes = [
+            HotProbe(
+                shape, rank, job, min(most, room_for.get(shape, most)),
+                depth_of(catalog.queue_of(shape)),
+            )
+            for rank, job, shape in candidates
+            if room_for.get(shape, 1)
+        ]  # fmt: skip
+        if request.prefetch:
+            state, slack = State.ASSIGNED.code, config.timeouts.assigned_ms
+        else:
+            state = State.RUNNING.code
+            slack = config.term_grace_ms + config.heartbeat_interval_ms
+        epoch = catalog.epoch * config.epoch_attempts
+        claim = PlainClaim(
+            want, probes, following, bounds.refreshed_at, state, slack, epoch + 1 if epoch else 0
+        )
+        closed = [(worker.id, shape) for shape, jobs in room_for.items() if not jobs]
+        generations = bounds.generations(probe.shape for probe in probes)
+        return _Plan(claim, generations, limited, closed)
+
+    def _open(
+        self, worker: Worker, request: SyncRequest, done: Collection[int], gated: Sequence[int]
+    ) -> Opening | None:
+        """Returns how many jobs of gated shapes a worker may get, if that is known."""
+        room = self._gates.room(worker, request.received, done)
+        return None if room is None else self._gates.open(room, gated, request.want)
+
+    def _asked(
+        self, worker: Worker, call: SyncCall, done: list[Completion], plan: _Plan
+    ) -> PlainSync:
+        request = call.request
+        return PlainSync(
+            worker.id, worker.incarnation, request.seq, call.again, request.received,
+            self._describe(worker), done, plan.claim, plan.limited,
+        )  # fmt: skip
+
+    def _describe(self, worker: Worker) -> bytes:
+        metadata = worker.static, worker.dynamic
+        known = self._described.get(metadata)
+        if known is None:
+            if len(self._described) >= 10_000:
+                self._described.clear()
+            known = self._described[metadata] = hashlib.sha256(
+                "\n".join(metadata).encode()
+            ).digest()
+        return known
+
+    def _effects(
+        self, asked: PlainSync, answer: PlainSynced, generations: Mapping[int, int]
+    ) -> Effects:
+        """Returns the effects that the normal search and the reports would have."""
+        effects = Effects()
+        effects.ended += sorted(map(job_of_completion, asked.done))
+        if not answer.asked:
+            return effects
+        effects.count("assignment_attempts", answer.asked)
+        if answer.granted:
+            effects.count("assignment_successes", len(answer.granted))
+        left: dict[int, tuple[int, int]] = {}
+        for shape, rank, job in answer.left:  # best first
+            left.setdefault(shape, (rank, job))
+            if len(answer.granted) >= answer.asked:
+                effects.arrive_at(shape, rank, job, 1)
+        cursors = answer.cursors or [None] * len(asked.claim.probes)
+        for probe, cursor in zip(asked.claim.probes, cursors, strict=True):
+            place = left.get(probe.shape, cursor)
+            effects.raises.append(Raise(probe.shape, place, generations[probe.shape]))
+        if answer.looked:
+            self._bounds.refreshed_at = answer.now
+        return effects
+
+
+def _is_plain(worker: Worker, request: SyncRequest) -> bool:
+    return not (
+        request.started
+        or request.released
+        or request.held is not None
+        or request.metadata is not None
+        or worker.incarnation != request.incarnation
+    )
+
+
+def _keys(submissions: Sequence[Submission]) -> list[PlainKey]:
+    keys: list[PlainKey] = []
+    first = 0
+    for submission in submissions:
+        if submission.key is not None:
+            keys.append(PlainKey(*submission_key(submission), first, len(submission.jobs)))
+        first += len(submission.jobs)
+    return keys
+
+
+def _submitted(submissions: Sequence[Submission], ids: Sequence[int]) -> list[Submitted]:
+    answers: list[Submitted] = []
+    first = 0
+    for submission in submissions:
+        mine = tuple(ids[first : first + len(submission.jobs)])
+        answers.append(Submitted(mine, (True,) * len(mine)))
+        first += len(submission.jobs)
+    return answers

@@ -1,0 +1,141 @@
+"""Gates on the fast path: the room of workers, as this server remembers what they hold.
+
+What a worker holds is remembered from the last claim that read it. Leases are only ever added under
+the worker's row, and each raises its `last_lease`: if the agent has received no newer one than is
+remembered, and the database gave none either, what is remembered is all there is, or more. So
+nothing is oversubscribed; what ended elsewhere is noticed when the memory is renewed, which the
+scheduling loop asks for.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec import structs
+
+from windlass.domain.matching.room import Room
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.rows.records import Granted, Worker, job_of_granted, lease_of_granted
+from windlass.engine.transaction.catalog import Catalog
+from windlass.engine.transaction.effects import WorkerLoad
+from windlass.ports.store_hot import Limited
+
+PLAIN = 0  # stands for the shape of a job without gates
+
+
+class Opening(NamedTuple):
+    """How many jobs of each gated shape a worker may have, and the limits of their queues."""
+
+    most: Mapping[int, int]
+    limited: list[Limited]
+
+
+class FastGates:
+    """The loads of workers that this server gave jobs to."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._loads: dict[int, WorkerLoad] = {}
+
+    def learn(self, loads: Mapping[int, WorkerLoad], leaving: Iterable[int]) -> None:
+        """Remembers what claims have read, once they have committed.
+
+        Of workers that jobs left without a claim nothing is known any more.
+        """
+        for worker, load in loads.items():
+            known = self._loads.get(worker)
+            if known is not None and known.incarnation == load.incarnation:
+                _name_rest(load, known.given)
+        for worker in leaving:
+            self._loads.pop(worker, None)
+        self._loads.update(loads)
+
+    def forget(self) -> None:
+        """Forgets all loads: a queue may have limits that were not counted."""
+        self._loads.clear()
+
+    def room(self, worker: Worker, received: int, done: Iterable[int]) -> Room | None:
+        """Returns what a worker has left once these jobs have ended; None if that is not known."""
+        load = self._loads.get(worker.id)
+        if load is None or (load.incarnation, load.last_lease) != (worker.incarnation, received):
+            return None
+        ended = set(done)
+        if not ended <= load.given.keys():
+            return None  # whose room they leave is not known
+        return self._room_beside(worker, load, ended)
+
+    def _room_beside(self, worker: Worker, load: WorkerLoad, ended: set[int]) -> Room | None:
+        shapes = self._catalog.shapes
+        held = [shape for job, shape in load.given.items() if shape and job not in ended]
+        if any(shape not in shapes for shape in (*load.rest, *held)):
+            return None
+        room = Room(self._catalog.profile(worker).metadata)
+        for shape, leases in load.rest.items():
+            room.take(shapes[shape], leases)
+        for shape in held:
+            room.take(shapes[shape])
+        return room
+
+    def open(self, room: Room, gated: Iterable[int], want: int) -> Opening | None:
+        """Returns what a worker may have of these shapes; None if the normal path has to run.
+
+        Several gated shapes compete for the room: then it must suffice for any mix of them.
+        """
+        catalog = self._catalog
+        if catalog.reserved:
+            return None  # rare, and a claim may end a reservation
+        most: dict[int, int] = {}
+        limited: list[Limited] = []
+        for number in gated:
+            shape = catalog.shapes[number]
+            most[number] = room.fits(shape, catalog.per_worker(shape.queue))
+            if most[number] and shape.rate is not None:
+                return None
+            limit = catalog.limit_of(shape.queue)
+            if most[number] and limit:
+                limited.append(Limited(number, limit))
+        opened = [catalog.shapes[number] for number, jobs in most.items() if jobs]
+        if want > 1 and len(opened) > 1 and not self._any_mix_fits(room, opened, want):
+            return None
+        return Opening(most, limited)
+
+    def _any_mix_fits(self, room: Room, shapes: Sequence[Shape], want: int) -> bool:
+        """Returns whether `want` jobs fit, whichever of these shapes they have."""
+        if any(shape.apart is not None for shape in shapes):
+            return False
+        largest: dict[str, int] = {}
+        for shape in shapes:
+            for name, amount in shape.resources:
+                largest[name] = max(amount, largest.get(name, 0))
+        worst = tuple(sorted(largest.items()))
+        per_worker = self._catalog.per_worker
+        return all(
+            room.fits(structs.replace(shape, resources=worst), per_worker(shape.queue)) >= want
+            for shape in shapes
+        )
+
+    def note(
+        self, worker: int, received: int, done: Iterable[int],
+        granted: Iterable[Granted], shapes: Iterable[int],
+    ) -> None:  # fmt: skip
+        """Updates a load after a fast sync: these jobs ended, those were given."""
+        load = self._loads.get(worker)
+        if load is None:
+            return
+        known = load.last_lease == received
+        for job in done:
+            # Whose room a job leaves that was given before is not known.
+            known = load.given.pop(job, None) is not None and known
+        if not known:
+            del self._loads[worker]
+            return
+        for grant, shape in zip(granted, shapes, strict=True):
+            load.given[job_of_granted(grant)] = shape
+            load.last_lease = max(load.last_lease, lease_of_granted(grant))
+
+
+def _name_rest(load: WorkerLoad, known: Mapping[int, int]) -> None:
+    """Assigns counted leases to jobs that were given before, as far as the counts go."""
+    for job, shape in known.items():
+        if load.rest.get(shape, 0) > 0 and job not in load.given:
+            load.rest[shape] -= 1
+            load.given[job] = shape

@@ -1,0 +1,361 @@
+"""The one message of a worker: heartbeat, starts, results, claims, cancellations.
+
+A batch of syncs, each of a different worker, is one transaction. Under the workers' row
+locks the reports are applied, open leases the agent has not seen are sent again and
+count against what it wants, and the rest is claimed. So a lost reply never claims twice.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+import msgspec
+
+from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.matching.workers import WorkerStatus, may_claim, note_trouble
+from windlass.domain.rows.events import EventKind
+from windlass.domain.rows.records import (
+    Completion,
+    Granted,
+    Lease,
+    Worker,
+    lease_of_granted,
+    worker_of_granted,
+)
+from windlass.domain.values.errors import Conflict, NotFound, WindlassError
+from windlass.engine.attempts.reports import (
+    AttemptReport,
+    Item,
+    NotHeld,
+    apply_reports,
+    split_reports,
+)
+from windlass.engine.claim.claims import Claimant, claim
+from windlass.engine.fleet.capability import note_past
+from windlass.engine.fleet.epochs import first_incarnation, refuse_old_store
+from windlass.engine.jobs.deadlines import FINISH_BEFORE, cut_timeout
+from windlass.engine.jobs.enqueue import promote_due
+from windlass.engine.sync.lookups import resolve, resolve_again
+from windlass.engine.transaction.bounds import Bounds
+from windlass.engine.transaction.unit_of_work import Work
+from windlass.wire.sync import Assignment, Refusal, Stop, SyncReply, SyncRequest
+
+ASSIGNED = State.ASSIGNED.code
+RUNNING = State.RUNNING.code
+
+DUE_PER_CLAIM = 100  # jobs whose time has come that a claim moves first
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class SyncCall(NamedTuple):
+    """One worker's request in a batch."""
+
+    worker: int
+    request: SyncRequest
+    again: bool = False  # the engine looks again for a sync that waits
+
+
+def only_claim(call: SyncCall) -> SyncCall:
+    """Returns the sync without its reports, which have been applied."""
+    bare = msgspec.structs.replace(
+        call.request, started=(), finished=(), released=(), held=None, metadata=None
+    )
+    return SyncCall(call.worker, bare, again=True)
+
+
+class _WorkerSync:
+    """One worker's part of the batch, as it is worked through."""
+
+    __slots__ = ("arrived", "claims", "held", "lost", "request", "resent", "stops", "worker")
+
+    def __init__(self, worker: Worker, call: SyncCall) -> None:
+        self.worker = worker
+        self.request = call.request
+        self.arrived = not call.again  # the worker spoke just now
+        self.held = {(item.job, item.attempt) for item in call.request.held or ()}
+        self.lost: list[Refusal] = []
+        self.resent: list[Assignment] = []
+        self.claims: list[Assignment] = []
+        self.stops: list[Stop] = []
+
+
+async def sync(
+    work: Work, bounds: Bounds, calls: Sequence[SyncCall]
+) -> list[SyncReply | WindlassError]:
+    """Answers a batch of syncs, in the order of the calls."""
+    rows = await work.tx.workers.lock(sorted(call.worker for call in calls))
+    answers: dict[int, SyncReply | WindlassError] = {}
+    turns: list[_WorkerSync] = []
+    for call in calls:
+        admitted = _admit(work, rows.get(call.worker), call)
+        if isinstance(admitted, Worker):
+            turns.append(_WorkerSync(admitted, call))
+        else:
+            answers[call.worker] = admitted
+    if turns:
+        await _run_syncs(work, bounds, turns)
+        answers.update({turn.worker.id: _reply(work, turn) for turn in turns})
+    return [answers[call.worker] for call in calls]
+
+
+def _admit(work: Work, worker: Worker | None, call: SyncCall) -> Worker | SyncReply | WindlassError:
+    """Returns the worker if its sync may be applied, else the answer."""
+    if worker is None:
+        return NotFound("worker", call.worker)
+    if call.request.epoch > work.catalog.epoch:
+        return refuse_old_store(work, worker, call.request.epoch)
+    ended = worker.incarnation != call.request.incarnation or worker.status == WorkerStatus.OFFLINE
+    if ended or call.request.incarnation < first_incarnation(work):
+        return Conflict(
+            "incarnation_ended",
+            f"incarnation {call.request.incarnation} of worker {worker.name} has ended: "
+            "stop its jobs and enrol again",
+        )
+    if call.request.seq < worker.seq + (not call.again):
+        return SyncReply(applied=False)
+    return worker
+
+
+async def _run_syncs(work: Work, bounds: Bounds, turns: list[_WorkerSync]) -> None:
+    before = {turn.worker.id: turn.worker for turn in turns}
+    for turn in turns:
+        turn.worker = _note_heartbeat(work, turn)
+        work.catalog.remember(turn.worker)
+    await _apply_reports(work, turns)
+    await _resend(work, turns)
+    await _tell_to_stop(work, turns)
+    await _claim(work, bounds, turns)
+    await _write_workers(work, before, turns)
+
+
+def _note_heartbeat(work: Work, turn: _WorkerSync) -> Worker:
+    """Returns the worker after this sync: seen now, healthy, perhaps with new metadata."""
+    worker, request = turn.worker, turn.request
+    if not turn.arrived:
+        return worker
+    if worker.status == WorkerStatus.UNHEALTHY:
+        work.say(
+            EventKind.WORKER,
+            f"Worker {worker.name} is heard again",
+            worker=worker.id,
+            incarnation=worker.incarnation,
+            data={"status": "online"},
+        )
+        worker = worker._replace(status=int(WorkerStatus.ONLINE))
+    if request.metadata is not None:
+        worker = _note_metadata(work, worker, _encode(request.metadata).decode())
+    if work.now - worker.last_seen >= work.config.heartbeat_interval_ms // 3:
+        worker = worker._replace(last_seen=work.now)
+    return worker
+
+
+def _note_metadata(work: Work, worker: Worker, dynamic: str) -> Worker:
+    """Returns the worker with the metadata its agent reports; the log keeps since when."""
+    if dynamic != worker.dynamic:
+        work.say(
+            EventKind.WORKER,
+            f"Worker {worker.name} reports other metadata",
+            worker=worker.id,
+            incarnation=worker.incarnation,
+            data={"metadata": dynamic},
+        )
+    return worker._replace(dynamic=dynamic)
+
+
+async def _apply_reports(work: Work, turns: list[_WorkerSync]) -> None:
+    done: dict[int, Completion] = {}
+    reports: list[AttemptReport] = []
+    limit = work.config.result_limit
+    for turn in turns:
+        reports += split_reports(turn.worker, turn.request, limit, done)
+    reports += await _audit(work, turns)
+    if not reports and not done:
+        return
+    workers = {turn.worker.id: turn.worker for turn in turns}
+    verdicts = await apply_reports(work, done, reports, workers)
+    for turn in turns:
+        turn.worker = turn.worker._replace(seq=turn.request.seq)
+        turn.lost += verdicts.lost.get(turn.worker.id, ())
+        for who, job in verdicts.troubles:
+            if who == turn.worker.id:
+                turn.worker = _count_failure(work, turn.worker, job)
+
+
+def _count_failure(work: Work, worker: Worker, job: int) -> Worker:
+    """Counts an infrastructure failure against the worker; too many drain it as bad."""
+    work.effects.count("worker_failures")
+    troubles, jobs = note_trouble(worker, job, work.now, work.config.bad_worker_window_ms)
+    worker = worker._replace(troubles=troubles)
+    most = work.config.bad_worker_jobs
+    if not most or jobs < most or worker.status != WorkerStatus.ONLINE:
+        return worker
+    reason = f"bad worker: {jobs} different jobs failed for infrastructure reasons"
+    work.say(
+        EventKind.WORKER,
+        f"Worker {worker.name} is drained: {reason}",
+        worker=worker.id,
+        incarnation=worker.incarnation,
+        data={"status": "draining"},
+    )
+    return worker._replace(status=int(WorkerStatus.DRAINING), reason=reason)
+
+
+async def _resend(work: Work, turns: list[_WorkerSync]) -> None:
+    """Sends leases above `received` again, which were never seen, and audits what is held."""
+    behind = [
+        turn
+        for turn in turns
+        if turn.worker.last_lease > turn.request.received or turn.request.held is not None
+    ]
+    if not behind:
+        return
+    leases = await work.tx.leases.of_workers([turn.worker.id for turn in behind])
+    unseen: dict[int, list[Lease]] = {}
+    for lease in leases:
+        unseen.setdefault(lease.worker, []).append(lease)
+    for turn in behind:
+        mine = unseen.get(turn.worker.id, [])
+        again = [lease for lease in mine if lease.lease > turn.request.received]
+        if again:
+            specs = await work.tx.jobs.specs([lease.job for lease in again])
+            specs = await resolve_again(work, again, specs)
+            turn.resent = [_assignment_again(x, specs[x.job]) for x in again if x.job in specs]
+        leased = {(lease.job, lease.attempt) for lease in mine}
+        for job, attempt in sorted(turn.held - leased):
+            turn.lost.append(Refusal(job, attempt, "this attempt is not leased to the worker"))
+
+
+async def _audit(work: Work, turns: list[_WorkerSync]) -> list[AttemptReport]:
+    """Returns reports for leases that their workers neither hold nor mention.
+
+    These are reports as well, so that all jobs of a sync are locked at once and in order.
+    """
+    audited = {turn.worker.id: turn for turn in turns if turn.request.held is not None}
+    if not audited:
+        return []
+    accounted = {turn.worker.id: turn.held | _reported(turn.request) for turn in audited.values()}
+    missing = []
+    for lease in await work.tx.leases.of_workers(list(audited)):
+        turn, attempt = audited[lease.worker], (lease.job, lease.attempt)
+        if lease.lease <= turn.request.received and attempt not in accounted[lease.worker]:
+            missing.append(AttemptReport(turn.worker, NotHeld(*attempt)))
+    return missing
+
+
+def _reported(request: SyncRequest) -> set[tuple[int, int]]:
+    items: Iterable[Item] = chain(request.started, request.released, request.finished)
+    return {(item.job, item.attempt) for item in items}
+
+
+def _assignment_again(lease: Lease, spec: bytes) -> Assignment:
+    return Assignment(
+        lease.job,
+        lease.attempt,
+        lease.lease,
+        str(STATE_BY_CODE[lease.state]),
+        lease.timeout_ms,
+        lease.idle_ms,
+        msgspec.Raw(spec),
+    )
+
+
+async def _tell_to_stop(work: Work, turns: list[_WorkerSync]) -> None:
+    by_worker = {turn.worker.id: turn for turn in turns}
+    for stop in await work.tx.leases.stopped(list(by_worker)):
+        by_worker[stop.worker].stops.append(
+            Stop(stop.job, stop.attempt, stop.reason or "told to stop")
+        )
+
+
+async def _claim(work: Work, bounds: Bounds, turns: list[_WorkerSync]) -> None:
+    seekers = []
+    if work.catalog.behind or work.now < work.catalog.hold_until:
+        return
+    hungry = [t for t in turns if t.request.want > 0 and may_claim(t.worker.status)]
+    held = await work.tx.leases.count([t.worker.id for t in hungry]) if hungry else {}
+    for turn in hungry:
+        room = turn.worker.slots - held.get(turn.worker.id, 0)
+        want = min(turn.request.want - len(turn.resent), room)
+        if want > 0:
+            seekers.append(
+                Claimant(
+                    turn.worker.id,
+                    turn.worker.incarnation,
+                    want,
+                    work.catalog.profile(turn.worker),
+                    turn.request.prefetch,
+                )
+            )
+    if not seekers:
+        return
+    await promote_due(work, DUE_PER_CLAIM)
+    await work.slots.settle()
+    _see_arrivals(work, bounds)
+    granted: dict[int, list[Granted]] = {}
+    for grant in await resolve(work, await claim(work, bounds, seekers)):
+        granted.setdefault(worker_of_granted(grant), []).append(grant)
+    for turn in turns:
+        mine = granted.get(turn.worker.id)
+        if mine:
+            turn.claims = assignments(mine, turn.request.prefetch, work.now)
+            turn.worker = turn.worker._replace(
+                seq=turn.request.seq, last_lease=lease_of_granted(mine[-1])
+            )
+        load = work.effects.loads.get(turn.worker.id)
+        if load is not None:
+            load.incarnation, load.last_lease = turn.worker.incarnation, turn.worker.last_lease
+
+
+def assignments(granted: Sequence[Granted], prefetch: bool, now: int) -> list[Assignment]:
+    """Returns the assignments for new leases."""
+    state = "assigned" if prefetch else "running"
+    raw = msgspec.Raw
+    return [
+        Assignment(
+            job, attempt, lease, state,
+            timeout_ms if FINISH_BEFORE not in spec else cut_timeout(timeout_ms, spec, now),
+            idle_ms, raw(spec),
+        )
+        for job, attempt, lease, _, timeout_ms, idle_ms, spec in granted
+    ]  # fmt: skip
+
+
+def _see_arrivals(work: Work, bounds: Bounds) -> None:
+    """Lets this transaction claim the jobs that it has made ready itself.
+
+    Should it be rolled back, a bound below the truth only costs a probe.
+    """
+    for shape, (rank, job, _) in work.effects.arrivals.items():
+        if shape in work.catalog.shapes:
+            bounds.lower(shape, rank, job)
+
+
+async def _write_workers(work: Work, before: dict[int, Worker], turns: list[_WorkerSync]) -> None:
+    beats: list[tuple[int, int, int, int]] = []
+    changed: list[Worker] = []
+    for turn in turns:
+        worker = turn.worker
+        old = before[worker.id]
+        if worker == old:
+            continue
+        told = worker._replace(seq=old.seq, last_seen=old.last_seen, last_lease=old.last_lease)
+        if told == old:
+            beats.append((worker.id, worker.seq, worker.last_seen, worker.last_lease))
+        else:
+            changed.append(worker)
+            await note_past(work, old, worker)
+    if beats:
+        await work.tx.workers.beat(beats)
+    if changed:
+        await work.tx.workers.update(changed)
+
+
+def _reply(work: Work, turn: _WorkerSync) -> SyncReply:
+    return SyncReply(
+        jobs=(*turn.resent, *turn.claims),
+        cancel=tuple(turn.stops),
+        lost=tuple(turn.lost),
+        drain=turn.worker.status == WorkerStatus.DRAINING,
+        epoch=work.catalog.epoch,
+    )

@@ -1,0 +1,90 @@
+"""What the engine's commands accept, checked before any transaction begins.
+
+So a value that a store could not keep is refused by name, and never reaches the batch in
+which others wait.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from windlass.domain.values.errors import InvalidInput
+from windlass.wire.sync import Finished, Held, Released, Started, SyncRequest
+
+LARGEST: Final = 2**62
+TEXT_LIMIT: Final = 1_000
+METADATA_LIMIT: Final = 256 * 1024
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+_Item = Started | Finished | Released | Held
+
+
+def check_id(field: str, value: object) -> None:
+    """Raises `InvalidInput` for what cannot be the id of a job, worker or attempt."""
+    if not _is_number(value, 1):
+        raise InvalidInput(field, f"an integer from 1 to {LARGEST}", value)
+
+
+def check_whole(field: str, value: object) -> None:
+    """Raises `InvalidInput` for what is no integer; its limits depend on the job."""
+    if type(value) is not int:
+        raise InvalidInput(field, "an integer", value)
+
+
+def check_text(field: str, value: str | None) -> None:
+    """Raises `InvalidInput` for text that not every store can keep."""
+    if value is None:
+        return
+    if len(value) > TEXT_LIMIT or "\x00" in value or not _is_unicode(value):
+        expected = f"text of at most {TEXT_LIMIT} characters without NUL and lone surrogates"
+        raise InvalidInput(field, expected, value)
+
+
+def check_metadata(metadata: Mapping[str, object], field: str = "metadata") -> None:
+    """Raises `InvalidInput` for metadata that is not JSON or too large."""
+    try:
+        body = _encode(metadata)
+    except (UnicodeEncodeError, TypeError, ValueError, RecursionError, OverflowError) as error:
+        raise InvalidInput(field, "a JSON object", str(error)) from None
+    if len(body) > METADATA_LIMIT:
+        raise InvalidInput(field, f"at most {METADATA_LIMIT} bytes as JSON", f"{len(body)} bytes")
+    if b"\\u0000" in body:
+        raise InvalidInput(field, "text without NUL characters", "a NUL character")
+
+
+def check_sync(request: SyncRequest, longest_wait_ms: int) -> None:
+    """Raises `InvalidInput` for a sync with impossible values."""
+    if not _is_number(request.wait_ms, 0) or request.wait_ms > longest_wait_ms:
+        expected = f"from 0 to the heartbeat interval ({longest_wait_ms})"
+        raise InvalidInput("wait_ms", expected, request.wait_ms)
+    for field in ("want", "seq", "received", "incarnation"):
+        value = getattr(request, field)
+        if not _is_number(value, 0):
+            raise InvalidInput(field, f"an integer from 0 to {LARGEST}", value)
+    for field in ("started", "finished", "released", "held"):
+        items = getattr(request, field)
+        if items:
+            _check_items(field, items)
+    if request.metadata is not None:
+        check_metadata(request.metadata)
+
+
+def _check_items(field: str, items: Sequence[_Item]) -> None:
+    for index, item in enumerate(items):
+        if not (0 < item.job <= LARGEST and 0 < item.attempt <= LARGEST):
+            check_id(f"{field}[{index}].job", item.job)
+            check_id(f"{field}[{index}].attempt", item.attempt)
+
+
+def _is_number(value: object, least: int) -> bool:
+    return type(value) is int and least <= value <= LARGEST
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,135 @@
+"""Where to look for the next job: a lower bound per shape, kept in memory.
+
+A bound is never above the truth, up to a notification from another engine; being below
+it only costs a probe. Probing the shapes with the lowest bounds first makes the cost of
+a claim independent of the number of jobs and, nearly, of shapes.
+"""
+
+import heapq
+from collections.abc import Callable, Iterable
+
+from windlass.engine.transaction.catalog import Profile
+from windlass.ports.store import Head
+
+Place = tuple[int, int]  # rank, job
+
+
+# A shape worth probing, from its bound upward: rank, job, shape.
+Candidate = tuple[int, int, int]
+
+
+class Bounds:
+    """Bounds of all shapes believed to have ready jobs, ordered for each profile."""
+
+    def __init__(self, shared: bool) -> None:
+        self.shared = shared
+        self._low: dict[int, Place] = {}
+        self._generation: dict[int, int] = {}
+        self._heaps: dict[str, tuple[Profile, list[Candidate]]] = {}
+        self.refreshed_at: int | None = None  # when all heads were last read, by the store
+
+    def age_ms(self, now: int) -> int | None:
+        """Returns how long ago all heads were read; None if they have to be read first."""
+        return None if self.refreshed_at is None else now - self.refreshed_at
+
+    def lower(self, shape: int, rank: int, job: int) -> None:
+        """Lowers the bound of a shape to a job that became ready."""
+        self._generation[shape] = self._generation.get(shape, 0) + 1
+        low = self._low.get(shape)
+        if low is not None and low <= (rank, job):
+            return
+        self._low[shape] = (rank, job)
+        candidate = (rank, job, shape)
+        for profile, heap in self._heaps.values():
+            if profile.runs(shape):
+                heapq.heappush(heap, candidate)
+
+    def place_of(self, shape: int) -> Place | None:
+        """Returns the lowest place the best job of a shape can have; None if it has no job."""
+        return self._low.get(shape)
+
+    def best_of(self, shapes: Iterable[int], count: int) -> list[Candidate]:
+        """Returns the `count` shapes with the lowest bounds."""
+        low = self._low
+        return heapq.nsmallest(count, ((*low[shape], shape) for shape in shapes if shape in low))
+
+    def generations(self, shapes: Iterable[int]) -> dict[int, int]:
+        """Returns the generations of these shapes, to pass to `raise_to`."""
+        return {shape: self._generation.get(shape, 0) for shape in shapes}
+
+    def raise_to(self, shape: int, place: Place | None, generation: int) -> None:
+        """Raises a bound to `place` (None: no job is left), as a claim saw it at that generation.
+
+        Of claims that ran side by side only the first may raise a bound: what one has
+        locked and left is hidden from the others. A later one may still lower it.
+        """
+        if self._generation.get(shape, 0) != generation:
+            if place is not None:
+                self.lower(shape, *place)
+            return
+        self._generation[shape] = generation + 1
+        if place is None:
+            self._low.pop(shape, None)
+        else:
+            self._low[shape] = place
+
+    def replace(self, heads: Iterable[Head], now: int) -> None:
+        """Replaces all bounds by the heads just read."""
+        self._low.clear()
+        self._heaps.clear()
+        self.refreshed_at = now
+        for head in heads:
+            self._generation[head.shape] = self._generation.get(head.shape, 0) + 1
+            self._low[head.shape] = (head.rank, head.job)
+
+    def reset(self) -> None:
+        """Makes the next claim read the heads again."""
+        self.refreshed_at = None
+
+    def best(
+        self, profile: Profile, count: int, skip: Callable[[int], bool] | None
+    ) -> tuple[list[Candidate], Place | None]:
+        """Returns the `count` lowest shapes this profile can run, and the bound of the next one.
+
+        Stale entries met on the way are mended, so each costs once.
+        """
+        heap, lowest = self._heap(profile), self._low
+        pop, replace = heapq.heappop, heapq.heapreplace
+        found: list[Candidate] = []
+        kept: list[Candidate] = []
+        seen: set[int] = set()
+        following: Place | None = None
+        while heap:
+            top = heap[0]
+            rank, job, shape = top
+            low = lowest.get(shape)
+            if low is None or shape in seen:
+                pop(heap)
+            elif low > (rank, job):
+                replace(heap, (low[0], low[1], shape))
+            elif skip is not None and skip(shape):
+                kept.append(pop(heap))
+                seen.add(shape)
+            elif len(found) == count:
+                following = (rank, job)
+                break
+            else:
+                found.append(pop(heap))
+                seen.add(shape)
+        for candidate in (*found, *kept):
+            heapq.heappush(heap, candidate)
+        return found, following
+
+    def _heap(self, profile: Profile) -> list[Candidate]:
+        known = self._heaps.get(profile.digest)
+        if known is None:
+            heap = [
+                (rank, job, shape)
+                for shape, (rank, job) in self._low.items()
+                if profile.runs(shape)
+            ]
+            heapq.heapify(heap)
+            if len(self._heaps) >= 1_000:
+                self._heaps.clear()
+            known = self._heaps[profile.digest] = (profile, heap)
+        return known[1]

@@ -1,0 +1,60 @@
+"""The engine's own counters, as an operator reads them."""
+
+import msgspec
+
+
+class Metrics(msgspec.Struct, kw_only=True):
+    """Counts since this engine started; `queue_depth` is the store's, per queue.
+
+    `assignment_attempts` are slots that jobs were asked for, also by idle workers; successes
+    are jobs given out, failures those of them that came back before they ran.
+    `worker_failure_rate` is the share of failed assignments that workers caused.
+    `last_run_ms` tells when each loop last ran, in the store's time.
+    """
+
+    queue_depth: dict[str, int] = {}
+    assignment_attempts: int = 0
+    assignment_successes: int = 0
+    assignment_failures: int = 0
+    retries: int = 0
+    timeouts: int = 0
+    orphans: int = 0
+    worker_failures: int = 0
+    worker_failure_rate: float = 0.0
+    last_run_ms: dict[str, int] = {}
+
+
+class Counters:
+    """Gathers the effects of commits into metrics."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+        self._last_run: dict[str, int] = {}
+
+    def add(self, counts: dict[str, int]) -> None:
+        """Counts what a commit did."""
+        for name, by in counts.items():
+            self._counts[name] = self._counts.get(name, 0) + by
+
+    def ran(self, loop: str, now: int) -> None:
+        """Notes that a loop has run."""
+        self._last_run[loop] = now
+
+    def read(self, depth: dict[str, int]) -> Metrics:
+        """Returns the metrics, with the store's queue depths."""
+        counts = self._counts
+        attempts = counts.get("assignment_attempts", 0)
+        successes = counts.get("assignment_successes", 0)
+        failures = counts.get("worker_failures", 0)
+        return Metrics(
+            queue_depth=depth,
+            assignment_attempts=attempts,
+            assignment_successes=successes,
+            assignment_failures=counts.get("assignment_failures", 0),
+            retries=counts.get("retries", 0),
+            timeouts=counts.get("timeouts", 0),
+            orphans=counts.get("orphans", 0),
+            worker_failures=failures,
+            worker_failure_rate=failures / successes if successes else 0.0,
+            last_run_ms=dict(self._last_run),
+        )

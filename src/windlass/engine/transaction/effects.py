@@ -1,0 +1,96 @@
+"""What a committed transaction means to the engine around it, gathered while it runs."""
+
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from operator import attrgetter
+from typing import NamedTuple
+
+from windlass.domain.rows.records import QueueRow, Ticket
+from windlass.ports.store import News
+
+_shape = attrgetter("shape")
+
+
+class Raise(NamedTuple):
+    """A bound that may rise once the claim that saw it has committed."""
+
+    shape: int
+    place: tuple[int, int] | None
+    generation: int
+
+
+class WorkerLoad:
+    """What a worker holds after a claim: by shape, and what it was given by job."""
+
+    __slots__ = ("given", "incarnation", "last_lease", "rest")
+
+    def __init__(self, rest: Mapping[int, int]) -> None:
+        self.rest = dict(rest)  # shape → leases from before
+        self.given: dict[int, int] = {}  # job → shape
+        self.incarnation = 0
+        self.last_lease = 0
+
+
+class Effects:
+    """What a committed transaction means to the engine around it."""
+
+    def __init__(self) -> None:
+        self.arrivals: dict[int, tuple[int, int, int]] = {}  # shape → rank, job, how many
+        self.raises: list[Raise] = []
+        self.pokes: list[int] = []
+        self.ended: list[int] = []  # jobs
+        self.ended_workflows: list[int] = []
+        self.due_at: int | None = None  # when the first of the new planned jobs is due
+        self.cascades = False
+        self.catalog = False
+        self.counts: dict[str, int] = {}
+        self.announced = False  # the commit itself has told the other engines
+        self.unresolved: list[tuple[int, int, str]] = []  # job, attempt, why: it is to fail
+        self.refused: list[tuple[int, int]] = []  # worker, shape: it has no room for it
+        self.loads: dict[int, WorkerLoad] = {}  # by worker, where there are gates
+        self.leaving: set[int] = set()  # workers whose leases have ended
+        self.queues: list[QueueRow] = []  # as they are from now on
+        self.freed: dict[str, int] = {}  # limited queue → how many more of it may run
+        self.opening: dict[int, int] = {}  # shape → when its rate lets the next one start
+
+    def arrive(self, tickets: Iterable[Ticket]) -> None:
+        """Notes that these jobs are ready."""
+        for shape, group in groupby(sorted(tickets), _shape):
+            alike = list(group)
+            self.arrive_at(shape, alike[0].rank, alike[0].job, len(alike))
+
+    def arrive_at(self, shape: int, rank: int, job: int, count: int) -> None:
+        """Notes that `count` jobs of one shape are ready, and the place of the best."""
+        known = self.arrivals.get(shape)
+        if known is not None:
+            rank, job = min((known[0], known[1]), (rank, job))
+            count += known[2]
+        self.arrivals[shape] = (rank, job, count)
+
+    def fall_due(self, at: int) -> None:
+        """Notes that a job is due at this time."""
+        if self.due_at is None or at < self.due_at:
+            self.due_at = at
+
+    def reopen(self, shape: int, at: int) -> None:
+        """Notes when jobs of this shape may start again."""
+        self.opening[shape] = min(at, self.opening.get(shape, at))
+
+    def free(self, queue: str, by: int) -> None:
+        """Notes that `by` more jobs of a limited queue may run."""
+        self.freed[queue] = self.freed.get(queue, 0) + by
+
+    def count(self, name: str, by: int = 1) -> None:
+        """Adds to one of the engine's own counters."""
+        self.counts[name] = self.counts.get(name, 0) + by
+
+    def news(self) -> News:
+        """Returns what other engines should know."""
+        return News(
+            arrivals=tuple((shape, *best) for shape, best in self.arrivals.items()),
+            pokes=tuple(self.pokes),
+            due_at=self.due_at or 0,
+            catalog=self.catalog,
+            ended=tuple(self.ended),
+            ended_workflows=tuple(self.ended_workflows),
+        )

@@ -1,0 +1,27 @@
+"""Pauses the garbage collector during large submissions.
+
+They create a million objects that all live until the commit. The collector would walk them
+again and again and find nothing, which takes a third of the time.
+"""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+MANY: Final = 5_000  # jobs in a submission from which a pause pays off
+
+_pauses: list[bool] = []  # one for each open pause: whether the collector was on before
+
+
+@contextmanager
+def gc_paused() -> Iterator[None]:
+    """Pauses the collector; it resumes when the last open pause ends."""
+    _pauses.append(gc.isenabled() if not _pauses else _pauses[0])
+    gc.disable()
+    try:
+        yield
+    finally:
+        was_on = _pauses.pop()
+        if not _pauses and was_on:
+            gc.enable()

@@ -1,0 +1,56 @@
+"""The ends of workflows that something follows: the intent is written with the end itself.
+
+So an end is never without its reactions, and a reaction fires once for each run, whatever
+crashes in between.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from windlass.domain.lifecycle.workflow_state import Details, WorkflowState
+from windlass.domain.schedules.schedules import (
+    ReactionKind,
+    ReactionRow,
+    ReactionState,
+    Trigger,
+    triggers,
+)
+from windlass.ports.store import Tx
+
+_details = msgspec.json.Decoder(Details).decode
+
+
+async def note_ends(tx: Tx, ends: Sequence[tuple[int, int, WorkflowState]]) -> None:
+    """Records the reactions to these ends: workflow, run, and the state it ended in."""
+    about = await tx.workflows.about([workflow for workflow, _, _ in ends])
+    rows: list[ReactionRow] = []
+    for workflow, run, state in ends:
+        details = _details(about[workflow].body)
+        for trigger in triggers(state):
+            for place, value in enumerate(reactions_for(details, trigger)):
+                rows.append(
+                    ReactionRow(
+                        0, workflow, run, int(trigger), place, _kind(value),
+                        ReactionState.PENDING, 0, tx.now, tx.now, 0, int(state), 0, None,
+                    )
+                )  # fmt: skip
+    if rows:
+        await tx.reactions.add(rows)
+
+
+def reactions_for(details: Details, trigger: int) -> list[Any]:
+    """Returns the reactions of a workflow to one kind of end, as they were submitted."""
+    chosen = {
+        Trigger.SUCCESS: details.on_success,
+        Trigger.FAILURE: details.on_failure,
+        Trigger.END: details.on_end,
+    }
+    return chosen[Trigger(trigger)]
+
+
+def _kind(value: Any) -> int:
+    if value.get("webhook") is not None:
+        return ReactionKind.WEBHOOK
+    return ReactionKind.SUBMIT if value.get("retry") is None else ReactionKind.RETRY

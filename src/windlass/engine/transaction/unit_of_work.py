@@ -1,0 +1,302 @@
+"""One transaction's working set: what it reads with, what it says, what follows it.
+
+`Work` is made for each run of a transaction and thrown away with it. Commands write
+rows through `tx`; transitions go through `move`, which checks them against the one
+table and counts; `settle` writes counts and events last. What other parts must hear
+after the commit is gathered in `Effects`.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+
+from windlass.domain.config import Config
+from windlass.domain.job.job import Mould, Prepared
+from windlass.domain.lifecycle.states import STATE_BY_CODE, TRANSITION_CODES, State
+from windlass.domain.lifecycle.workflow_state import (
+    ENDED,
+    REACTS,
+    WorkflowState,
+    next_state,
+    stops_now,
+)
+from windlass.domain.rows.events import Event, EventKind, Moves, expand
+from windlass.domain.rows.records import Cascade, CascadeKind, WorkflowRow
+from windlass.domain.values.errors import InvalidTransition
+from windlass.engine.transaction.catalog import Catalog
+from windlass.engine.transaction.effects import Effects
+from windlass.engine.transaction.limit_slots import Slots
+from windlass.engine.transaction.reaction_intents import note_ends
+from windlass.ports.clock import Chance
+from windlass.ports.store import Tx
+
+QUEUED = State.QUEUED.code
+DEPTH = "depth:"  # before the name of a queue
+BULK = 20  # fewer equal events than this share a statement with the others
+
+
+class Work:
+    """The transaction, the rules it follows, and what it has said so far."""
+
+    def __init__(
+        self, tx: Tx, config: Config, catalog: Catalog, chance: Chance, inline: bool = False
+    ) -> None:
+        self.tx = tx
+        self.inline = inline  # transactions run one after another: there is nothing to lock
+        self.now = tx.now
+        self.config = config
+        self.catalog = catalog
+        self.chance = chance
+        self.effects = Effects()
+        self.slots = Slots(tx, catalog, self.effects)
+        self.events: list[Event | Moves] = []
+        self.cascades: list[Cascade] = []
+        self.shapes: dict[str, Prepared] = {}  # new ones, by digest, to be learned
+        self.shape_ids: dict[str, int] = {}
+        self._queues: dict[int, str] = {}  # of shapes the catalog does not know yet
+        self._queued: dict[int, int] = {}  # shape → change of depth
+        self._workflows: dict[int, dict[int, int]] = {}
+        self._reopened: set[int] = set()
+        self._canceling: dict[int, tuple[str, str | None]] = {}  # why, and by whom
+
+    async def intern(self, jobs: Sequence[Prepared]) -> Mapping[str, int]:
+        """Returns the ids of these jobs' shapes, by digest."""
+        known = self.catalog.ids
+        new: dict[str, Prepared] = {}
+        ids: dict[str, int] = {}
+        last: Mould | None = None
+        for job in jobs:
+            mould = job.mould
+            if mould is not last:  # alike jobs share one
+                last = mould
+                # Copied before waiting: meanwhile another transaction may fail and clear it.
+                if mould.digest in known:
+                    ids[mould.digest] = known[mould.digest]
+                else:
+                    new[mould.digest] = job
+        if not new:
+            return ids
+        self.shapes.update(new)
+        self.shape_ids.update(await self.catalog.intern(self.tx, new))
+        for digest, job in new.items():
+            self._queues[self.shape_ids[digest]] = job.shape.queue
+        return {**ids, **self.shape_ids}
+
+    def move(
+        self,
+        job: int,
+        shape: int,
+        workflow: int,
+        attempt: int,
+        frm: int,
+        to: int,
+        reason: str | None = None,
+        *,
+        worker: int = 0,
+        incarnation: int = 0,
+        actor: str | None = None,
+        data: Mapping[str, object] | None = None,
+    ) -> None:
+        """Records one transition of one job."""
+        if (frm, to) not in TRANSITION_CODES:
+            refuse(frm, to)
+        self.events.append(
+            Event(
+                0,
+                self.now,
+                EventKind.JOB,
+                job,
+                attempt,
+                worker,
+                incarnation,
+                frm,
+                to,
+                reason,
+                actor,
+                None if data is None else json.dumps(data, separators=(",", ":")),
+            )
+        )
+        self.count_moves(shape, workflow, frm, to)
+
+    def count_moves(self, shape: int, workflow: int, frm: int, to: int, jobs: int = 1) -> None:
+        """Updates depth and workflow counts for `jobs` equal transitions."""
+        if to == QUEUED:
+            self._queued[shape] = self._queued.get(shape, 0) + jobs
+        elif frm == QUEUED:
+            self._queued[shape] = self._queued.get(shape, 0) - jobs
+        if workflow:
+            self.count_in_workflow(workflow, to, jobs)
+            if frm:
+                self.count_in_workflow(workflow, frm, -jobs)
+
+    def count_in_workflow(self, workflow: int, slot: int, by: int) -> None:
+        """Changes one count of a workflow."""
+        counts = self._workflows.setdefault(workflow, {})
+        counts[slot] = counts.get(slot, 0) + by
+
+    def touch_workflow(self, workflow: int) -> None:
+        """Decides this workflow's state at the end, even if no count changed."""
+        self._workflows.setdefault(workflow, {})
+
+    def reopen_workflow(self, workflow: int) -> None:
+        """Begins another run of the workflow if it has ended: a job of it is retried."""
+        self._reopened.add(workflow)
+        self.touch_workflow(workflow)
+
+    def cancel_workflow(self, workflow: int, reason: str, actor: str | None) -> None:
+        """Marks this workflow `canceling`, or `canceled` if nothing of it is open."""
+        self._canceling[workflow] = reason, actor
+        self.touch_workflow(workflow)
+
+    def say(
+        self,
+        kind: EventKind,
+        reason: str,
+        *,
+        job: int = 0,
+        worker: int = 0,
+        incarnation: int = 0,
+        actor: str | None = None,
+        data: Mapping[str, object] | None = None,
+    ) -> None:
+        """Records an event that is not a transition of a job."""
+        text = None if data is None else json.dumps(data, separators=(",", ":"))
+        self.events.append(
+            Event(0, self.now, kind, job, 0, worker, incarnation, 0, 0, reason, actor, text)
+        )
+
+    async def settle(self) -> None:
+        """Writes slots, intents, counts, workflow states and events at the end."""
+        await self.slots.settle()
+        if self.cascades:
+            await self.tx.workflows.add_cascades(self.cascades)
+            self.cascades = []
+            self.effects.cascades = True
+        if self._workflows:
+            await self._settle_workflows()
+        depth = self._depth()
+        if depth:
+            await self.tx.log.bump(depth)
+        await self._log_events()
+
+    async def _log_events(self) -> None:
+        """Writes the events in order; equal ones of many jobs go in bulk."""
+        single: list[Event] = []
+        for entry in self.events:
+            if isinstance(entry, Event):
+                single.append(entry)
+            elif len(entry.jobs) < BULK:
+                single += expand(entry)
+            else:
+                if single:
+                    await self.tx.log.append(single)
+                    single = []
+                await self.tx.flow.log(entry)
+        if single:
+            await self.tx.log.append(single)
+
+    def move_all(
+        self,
+        jobs: Sequence[int],
+        attempts: Sequence[int],
+        steps: tuple[tuple[int, int], ...],
+        worker: int = 0,
+        incarnation: int = 0,
+        reason: str | None = None,
+        actor: str | None = None,
+        data: Mapping[str, object] | None = None,
+    ) -> None:
+        """Records the same steps of many jobs; the caller counts them (`count_moves`)."""
+        for step in steps:
+            if step not in TRANSITION_CODES:
+                refuse(*step)
+        self.events.append(
+            Moves(
+                self.now,
+                worker,
+                incarnation,
+                steps,
+                jobs,
+                attempts,
+                reason,
+                actor,
+                None if data is None else json.dumps(data, separators=(",", ":")),
+            )
+        )
+
+    def _depth(self) -> dict[str, int]:
+        depth: dict[str, int] = {}
+        for shape, change in self._queued.items():
+            if change:
+                name = depth_of(self._queues.get(shape) or self.catalog.queue_of(shape))
+                depth[name] = depth.get(name, 0) + change
+        return depth
+
+    async def _settle_workflows(self) -> None:
+        changed = []
+        ends: list[tuple[int, int, WorkflowState]] = []
+        for row in await self.tx.workflows.bump(self._workflows):
+            before, run = WorkflowState(row.state), row.run
+            if row.id in self._reopened and before in ENDED:
+                run += 1
+                before = self._change_workflow(row.id, before, WorkflowState.DISPATCHING)
+            if row.id in self._canceling and before not in ENDED:
+                why = self._canceling[row.id]
+                before = self._change_workflow(row.id, before, WorkflowState.CANCELING, *why)
+            after = next_state(before, row.counts)
+            if after not in ENDED and after is not WorkflowState.CANCELING:
+                await self._fail_fast(row)
+            if after is not before:
+                self._change_workflow(row.id, before, after)
+                if after in ENDED and row.flags & REACTS:
+                    ends.append((row.id, run, after))
+            if (after, run) != (row.state, row.run):
+                finished_at = self.now if after in ENDED else 0
+                changed.append((row.id, int(after), run, finished_at))
+        if changed:
+            await self.tx.workflows.set_state(changed)
+        if ends:
+            await note_ends(self.tx, ends)
+
+    async def _fail_fast(self, row: WorkflowRow) -> None:
+        """Records the intent to stop what is left, if a failure calls for it."""
+        deltas = self._workflows[row.id]
+        failures = deltas.get(State.FAILED.code, 0) + deltas.get(State.REJECTED.code, 0)
+        if not stops_now(row.flags, row.counts, failures):
+            return
+        under_way = await self.tx.workflows.cascades_of([-row.id])
+        if any(cascade.kind == CascadeKind.STOP for cascade in under_way):
+            return
+        why = json.dumps({"reason": "Another job of the workflow failed"})
+        await self.tx.workflows.add_cascades([Cascade(0, -row.id, CascadeKind.STOP, 0, why)])
+        self.effects.cascades = True
+        self.say(EventKind.WORKFLOW, "stopped by a failure", data={"workflow": row.id})
+
+    def _change_workflow(
+        self,
+        workflow: int,
+        before: WorkflowState,
+        after: WorkflowState,
+        reason: str | None = None,
+        actor: str | None = None,
+    ) -> WorkflowState:
+        said = f"{before.name.lower()} → {after.name.lower()}"
+        self.say(
+            EventKind.WORKFLOW,
+            said if reason is None else f"{said}: {reason}",
+            actor=actor,
+            data={"workflow": workflow, "from": int(before), "to": int(after)},
+        )
+        if after in ENDED:
+            self.effects.ended_workflows.append(workflow)
+        return after
+
+
+def depth_of(queue: str) -> str:
+    """Returns the counter of a queue's depth."""
+    return f"{DEPTH}{queue}"
+
+
+def refuse(frm: int, to: int) -> None:
+    """Raises `InvalidTransition`; both codes are states."""
+    source, target = STATE_BY_CODE[frm], STATE_BY_CODE[to]
+    raise InvalidTransition(source, str(target))

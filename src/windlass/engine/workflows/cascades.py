@@ -1,0 +1,118 @@
+"""Working off intents: what a job's end means to many others, one chunk at a time.
+
+Each step is a transaction of its own, or part of the command's where the store runs
+transactions one after another. A crash between two steps loses nothing: the intent is a
+row, and the scheduling loop picks it up again.
+"""
+
+from windlass.domain.job.job import ALLOW_FAILURE
+from windlass.domain.lifecycle.rank import age_from_ms
+from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.rows.records import Cascade, CascadeKind, JobFacts
+from windlass.engine.jobs.dependents import (
+    CHUNK,
+    Ended,
+    hold_dependents,
+    meet,
+    notify_dependents,
+    release,
+)
+from windlass.engine.jobs.end_waiting import note_ended
+from windlass.engine.jobs.inherit_rank import inherit_chunk, ranks_of
+from windlass.engine.jobs.supersede import revive
+from windlass.engine.transaction.unit_of_work import Work
+from windlass.engine.workflows.retry import retry_chunk
+from windlass.engine.workflows.stop import stop_chunk
+
+ABORTED = State.ABORTED.code
+
+
+async def advance(work: Work, most: int = 1) -> bool:
+    """Runs steps of the oldest intents until they touched `most` jobs; returns False if none.
+
+    More than one step makes sense where transactions run one after another: elsewhere each
+    has locks to take in order.
+    """
+    done = 0
+    while done < most:
+        cascade = await work.tx.workflows.pull_cascade()
+        if cascade is None:
+            break
+        cursor, touched = await _advance(work, cascade)
+        await work.tx.workflows.advance_cascade(cascade.id, cursor)
+        if work.cascades:
+            await work.tx.workflows.add_cascades(work.cascades)
+            work.cascades = []
+        done += max(touched, 1)
+    return done > 0
+
+
+async def _advance(work: Work, cascade: Cascade) -> tuple[int | None, int]:
+    """Runs one step; returns where the next one begins, if any, and how many jobs it touched."""
+    if cascade.kind in (CascadeKind.CANCEL, CascadeKind.STOP):
+        return await stop_chunk(work, cascade), CHUNK
+    if cascade.kind == CascadeKind.RETRY:
+        return await retry_chunk(work, cascade), CHUNK
+    if cascade.kind == CascadeKind.INHERIT:
+        return await inherit_chunk(work, cascade)
+    if cascade.kind == CascadeKind.RELEASE:
+        await _release_with_new_age(work, cascade.job)
+        return None, 1
+    chunks = await work.tx.jobs.dependents([cascade.job], cascade.cursor)
+    edges = chunks.get(cascade.job)
+    if edges is None:
+        return None, 1
+    await _step(work, cascade, edges)
+    return (cascade.cursor + 1 if len(edges) >= CHUNK else None), len(edges)
+
+
+async def _step(work: Work, cascade: Cascade, edges: tuple[int, ...]) -> None:
+    if cascade.kind == CascadeKind.REVIVE:
+        await revive(work, cascade, edges)
+        return
+    owner = (await work.tx.jobs.read([cascade.job]))[cascade.job]
+    met: dict[int, int] = {}
+    if cascade.kind in (CascadeKind.SATISFY, CascadeKind.FAIL):
+        satisfied = cascade.kind == CascadeKind.SATISFY and _satisfies(owner)
+        for edge in edges:
+            if edge & 1 or satisfied:
+                met[edge >> 1] = met.get(edge >> 1, 0) + 1
+    if cascade.kind == CascadeKind.SATISFY:
+        await meet(work, met)
+        return
+    await _abort(work, owner, [edge >> 1 for edge in edges if not edge & 1], met)
+
+
+def _satisfies(facts: JobFacts) -> bool:
+    return facts.state == State.COMPLETED.code or bool(facts.flags & ALLOW_FAILURE)
+
+
+async def _abort(work: Work, owner: JobFacts, jobs: list[int], met: dict[int, int]) -> None:
+    """Aborts the jobs that still wait, and continues with their own dependents.
+
+    Those in `met` are satisfied by any end.
+    """
+    jobs = sorted(set(jobs))
+    await work.tx.jobs.hold(jobs)
+    edges = await work.tx.jobs.dependents(jobs, 0)
+    await hold_dependents(work, [*jobs, *met], edges)
+    reason = f"Dependency {owner.id} {STATE_BY_CODE[owner.state]}"
+    ended = await work.tx.flow.end_waiting(jobs, ABORTED, work.now, reason, queued=False)
+    await note_ended(work, ended, ABORTED, reason)
+    told = [Ended(row.job, bool(row.flags & ALLOW_FAILURE), reason) for row in ended]
+    await notify_dependents(work, told, edges)
+    if met:
+        await meet(work, met)
+
+
+async def _release_with_new_age(work: Work, job: int) -> None:
+    """Queues a job that was blocked for more than an hour; its age counts from then."""
+    facts = (await work.tx.jobs.lock([job])).get(job)
+    if facts is None or not facts.is_open:
+        return
+    for wait in await work.tx.places.meet({job: 1}, False):
+        age_from = age_from_ms(facts.age_from, None, work.now)
+        await work.catalog.know(work.tx, [facts.shape])
+        place = (await ranks_of(work, [facts._replace(age_from=age_from)]))[job]
+        await work.tx.jobs.set_priority(job, facts.adjustment, age_from, place, facts.flags)
+        await release(work, [wait._replace(ticket=wait.ticket._replace(rank=place))])

@@ -1,0 +1,60 @@
+"""Jobs that a running job adds to its own workflow, fenced by the attempt it runs as.
+
+The lease is looked at in the transaction that writes the children: an attempt that was
+given away adds nothing any more. A key holds for the workflow: a second attempt, or the job
+that took the place of the first one, is answered with the children that are there.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from windlass.domain.job.job import JobSpec, Prepared
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.records import JobFacts
+from windlass.domain.values.errors import Conflict, NotFound, WindlassError
+from windlass.engine.attempts.attempt_files import is_held, lease_lost
+from windlass.engine.submit.submission import Submission, Submitted
+from windlass.engine.submit.write_jobs import submit
+from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.gateway import Holder
+
+RUNNING = State.RUNNING.code
+APART = "\x1d"  # in no key of a user's
+
+
+def as_children(specs: Sequence[JobSpec], parent: JobFacts, namespace: str) -> list[JobSpec]:
+    """Returns these jobs as children: in the parent's namespace and workflow."""
+    return [
+        msgspec.structs.replace(
+            spec, parent=parent.id, workflow=parent.workflow or None, namespace=namespace
+        )
+        for spec in specs
+    ]
+
+
+def key_of(parent: JobFacts, key: str) -> str:
+    """Returns the submission's key, unique in the workflow, or else in the job."""
+    scope = f"workflow {parent.workflow}" if parent.workflow else f"job {parent.id}"
+    return f"{APART}{scope}{APART}{key}"
+
+
+async def submit_children(
+    work: Work, holder: Holder, jobs: Sequence[Prepared], key: str
+) -> Submitted:
+    """Writes the children, if the holder still runs the attempt."""
+    named = {ref for job in jobs for ref in (*job.spec.after, *job.spec.after_any)}
+    others = {ref for ref in named if isinstance(ref, int)}
+    facts = await work.tx.jobs.share(sorted({holder.job, *others}))
+    if holder.job not in facts:
+        raise NotFound("job", holder.job)
+    lease = (await work.tx.leases.lock([holder.job])).get(holder.job)
+    if lease is None or not is_held(lease, holder):
+        raise lease_lost(holder)
+    if lease.state != RUNNING:
+        raise Conflict("stopping", f"job {holder.job} is told to stop: it adds nothing any more")
+    submission = Submission(jobs, None, key_of(facts[holder.job], key))
+    (done,) = await submit(work, [submission])
+    if isinstance(done, WindlassError):
+        raise done
+    return done

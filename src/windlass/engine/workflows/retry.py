@@ -1,0 +1,245 @@
+"""Trying a workflow again: what failed in it, or all of it as a new one."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from windlass.domain.job.job import ALLOW_FAILURE, JobSpec
+from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.workflow_state import (
+    ENDED,
+    FAIL_FAST,
+    FORGIVEN,
+    Details,
+    WorkflowState,
+    unforgiven,
+)
+from windlass.domain.rows.events import EventKind
+from windlass.domain.rows.records import Cascade, CascadeKind, JobFacts
+from windlass.domain.values.errors import Conflict, NotFound
+from windlass.engine.jobs.deadlines import without_passed
+from windlass.engine.jobs.supersede import Superseded, newest_of, retry, retry_many
+from windlass.engine.submit.submission import WorkflowSpec
+from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.store import Tx
+
+COMPLETED = State.COMPLETED.code
+FAILURES = (State.FAILED.code, State.REJECTED.code)
+
+PAGE = 1_000  # jobs that a step looks at
+MOST = 100  # jobs that a step supersedes, and those they depend on
+
+_spec = msgspec.json.Decoder(JobSpec).decode
+_details = msgspec.json.Decoder(Details).decode
+
+
+class Retried(NamedTuple):
+    """The workflow that runs now, and whether this call made it do so."""
+
+    workflow: int
+    applied: bool
+
+
+class RetryIntent(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is kept of the command: jobs from number `until` on are newer than it."""
+
+    until: int
+    actor: str | None = None
+    not_before: int | None = None
+
+
+_intent = msgspec.json.Decoder(RetryIntent).decode
+
+
+async def retry_failed(
+    work: Work, workflow: int, actor: str | None, not_before: int | None = None
+) -> Retried:
+    """Records the intent to supersede all that ended badly in a workflow."""
+    row = (await work.tx.workflows.lock([workflow])).get(workflow)
+    if row is None:
+        raise NotFound("workflow", workflow)
+    if row.state == WorkflowState.CANCELING:
+        raise Conflict("workflow_canceling", f"workflow {workflow} is being canceled", 1_000)
+    under_way = await work.tx.workflows.cascades_of([-workflow])
+    if any(cascade.kind == CascadeKind.STOP for cascade in under_way):
+        raise Conflict("busy", f"workflow {workflow} is being stopped by a failure", 1_000)
+    if not unforgiven(row.counts) or under_way:
+        return Retried(workflow, False)
+    (until,) = await work.tx.jobs.allocate(1)  # a number that no job has
+    body = msgspec.json.encode(RetryIntent(until, actor, not_before)).decode()
+    work.cascades.append(Cascade(0, -workflow, CascadeKind.RETRY, 0, body))
+    said = f"{unforgiven(row.counts)} failed jobs are tried again"
+    work.say(EventKind.WORKFLOW, said, actor=actor, data={"workflow": workflow})
+    return Retried(workflow, True)
+
+
+async def retry_one(
+    work: Work, job: int, actor: str | None, not_before: int | None = None
+) -> Superseded:
+    """Supersedes a job and, in a `fail_fast` workflow, what its failure has stopped."""
+    old = (await work.tx.jobs.read([job])).get(job)
+    done = await retry(work, job, actor, not_before)
+    if done.applied and old is not None and old.workflow:
+        row = (await work.tx.workflows.lock([old.workflow]))[old.workflow]
+        if row.flags & FAIL_FAST and _stopped_by(old, row.counts):
+            await retry_failed(work, old.workflow, actor, not_before)
+    return done
+
+
+def _stopped_by(old: JobFacts, counts: Sequence[int]) -> bool:
+    """Returns whether the failure of `old` has stopped the others that did not complete."""
+    failures = sum(counts[code] - (code == old.state) for code in FAILURES)
+    own = 0 if old.flags & ALLOW_FAILURE else 1
+    return unforgiven(counts) > own and failures <= counts[FORGIVEN]
+
+
+async def retry_chunk(work: Work, cascade: Cascade) -> int | None:
+    """Supersedes the next failed jobs, and returns where the next step begins, if any."""
+    workflow, intent = -cascade.job, _intent(cascade.reason or "")
+    page = await work.tx.workflows.jobs_of(workflow, cascade.cursor, PAGE)
+    bad = [fact.id for fact in page if _failed(fact, workflow, intent.until)]
+    jobs = bad[:MOST]
+    if jobs:
+        ordered = await _causes_first(work, jobs, workflow, intent.until)
+        for answer in await retry_many(work, ordered, intent.actor, intent.not_before):
+            if isinstance(answer, Conflict) and answer.code == "busy":
+                return cascade.cursor  # another server is still passing a failure on
+            if isinstance(answer, Conflict) and answer.code == "workflow_canceling":
+                return None
+    if len(bad) > MOST:
+        return jobs[-1]
+    return page[-1].id if len(page) == PAGE else None
+
+
+def _failed(fact: JobFacts, workflow: int, until: int) -> bool:
+    """Returns whether a job counts as failed and existed when the retry was requested."""
+    ended_badly = not fact.is_open and fact.state != COMPLETED
+    mine = fact.workflow == workflow and fact.id < until
+    return ended_badly and mine and not fact.superseded_by and not fact.flags & ALLOW_FAILURE
+
+
+async def _causes_first(work: Work, jobs: Sequence[int], workflow: int, until: int) -> list[int]:
+    """Returns these jobs and the failed ones they depend on, dependencies first."""
+    needs: dict[int, list[int]] = {}
+    left = list(jobs)
+    while left:
+        specs = {job: _spec(body) for job, body in (await work.tx.jobs.specs(left)).items()}
+        named = {r for spec in specs.values() for r in spec.after if isinstance(r, int)}
+        newest = await newest_of(work.tx, named)
+        left = []
+        for job, spec in specs.items():
+            causes = [newest[r] for r in spec.after if isinstance(r, int) and r in newest]
+            needs[job] = [fact.id for fact in causes if _failed(fact, workflow, until)]
+            left += needs[job]
+        left = sorted({job for job in left if job not in needs})
+    return in_order(needs)
+
+
+def in_order(needs: Mapping[int, Sequence[int]]) -> list[int]:
+    """Returns the keys, each behind those it needs, and lower ones first."""
+    ordered: dict[int, None] = {}
+    for first in sorted(needs):
+        path = [first]
+        while path:
+            missing = [n for n in needs[path[-1]] if n in needs and n not in ordered]
+            if missing:
+                path.append(missing[0])
+            else:
+                ordered[path.pop()] = None
+    return list(ordered)
+
+
+class Repetition(NamedTuple):
+    """A workflow to be submitted anew; `origins` says which of its jobs an old id means."""
+
+    workflow: WorkflowSpec
+    jobs: list[JobSpec]
+    origins: dict[int, int]
+
+
+async def plan_repetition(tx: Tx, workflow: int, actor: str | None) -> Repetition:
+    """Returns the jobs of a workflow with their dependencies, as they were submitted."""
+    row = (await tx.workflows.lock([workflow])).get(workflow)
+    about = (await tx.workflows.about([workflow])).get(workflow)
+    if row is None:
+        raise NotFound("workflow", workflow)
+    if WorkflowState(row.state) not in ENDED:
+        raise Conflict("workflow_open", f"workflow {workflow} has not ended: cancel it first")
+    facts, specs = await _all_jobs(tx, workflow)
+    facts = _without_children(facts, specs)
+    specs = {fact.id: specs[fact.id] for fact in facts if fact.id in specs}
+    successor = {fact.id: fact.superseded_by for fact in facts}
+    newest = {fact.id: _last(fact.id, successor) for fact in facts}
+    needs = {
+        job: [newest[ref] for ref in (*spec.after, *spec.after_any) if ref in newest]
+        for job, spec in specs.items()
+    }
+    order = in_order(needs)
+    place = {job: index for index, job in enumerate(order)}
+    bases = {fact.id: fact.base for fact in facts}
+    gone = await _gone(tx, specs, newest)
+    details = Details() if about is None else _details(about.body)
+    spec = WorkflowSpec(
+        name=row.name,
+        namespace=row.namespace,
+        priority=0 if about is None else about.base,
+        key=None if about is None else about.key,
+        fail_fast=bool(row.flags & FAIL_FAST),
+        details=msgspec.structs.replace(details, supersedes=workflow, submitted_by=actor),
+    )
+    again = {job: without_passed(spec, tx.now) for job, spec in specs.items()}
+    jobs = [_anew(again[job], bases[job], actor, gone) for job in order]
+    return Repetition(spec, jobs, {job: place[last] for job, last in newest.items()})
+
+
+async def _all_jobs(tx: Tx, workflow: int) -> tuple[list[JobFacts], dict[int, JobSpec]]:
+    """Returns all jobs of a workflow, and the specs of those that superseded no other."""
+    facts: list[JobFacts] = []
+    while page := await tx.workflows.jobs_of(workflow, facts[-1].id if facts else 0, PAGE):
+        facts += page
+    newest = [fact.id for fact in facts if not fact.superseded_by]
+    return facts, {job: _spec(body) for job, body in (await tx.jobs.specs(newest)).items()}
+
+
+def _without_children(facts: Sequence[JobFacts], specs: Mapping[int, JobSpec]) -> list[JobFacts]:
+    """Returns the jobs without those that other jobs added: they will add them again."""
+    mine = {fact.id for fact in facts}
+    added = {
+        job
+        for job, spec in specs.items()
+        if spec.parent in mine and spec.submitted_by == f"job {spec.parent}"
+    }
+    before = {fact.id: fact.supersedes for fact in facts}
+    for job in list(added):
+        while job := before.get(job, 0):
+            added.add(job)
+    return [fact for fact in facts if fact.id not in added]
+
+
+def _last(job: int, successor: Mapping[int, int]) -> int:
+    while successor.get(job):
+        job = successor[job]
+    return job
+
+
+async def _gone(tx: Tx, specs: Mapping[int, JobSpec], inside: Mapping[int, int]) -> frozenset[int]:
+    """Returns the named jobs outside the workflow that retention has removed."""
+    named = {r for s in specs.values() for r in (*s.after, *s.after_any) if isinstance(r, int)}
+    outside = sorted(named - set(inside))
+    known = await tx.jobs.read(outside) if outside else {}
+    return frozenset(job for job in outside if job not in known)
+
+
+def _anew(spec: JobSpec, base: int, actor: str | None, gone: frozenset[int]) -> JobSpec:
+    """Returns a job as it is submitted again: without key and parent."""
+    return msgspec.structs.replace(
+        spec,
+        key=None,
+        parent=None,
+        workflow=None,
+        priority=base,
+        submitted_by=actor or spec.submitted_by,
+        after=tuple(ref for ref in spec.after if ref not in gone),
+        after_any=tuple(ref for ref in spec.after_any if ref not in gone),
+    )

@@ -1,0 +1,197 @@
+"""What the watchdog does: find contradictions, repair them, and at last give up.
+
+Looking takes no locks. What it finds is looked at again under them before anything is
+changed, so that a workflow that moved on meanwhile is left alone.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from windlass.domain.job.job import ALLOW_FAILURE, MANUAL, JobSpec
+from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.lifecycle.watchdog import Contradiction, look_at, may_be_stuck
+from windlass.domain.lifecycle.workflow_state import ENDED, WorkflowState
+from windlass.domain.rows.events import EventKind
+from windlass.domain.rows.records import Cascade, CascadeKind, JobFacts, Ticket, Wait, WorkflowRow
+from windlass.domain.values.errors import Conflict
+from windlass.engine.jobs.dependents import release
+from windlass.engine.jobs.locate import withdraw
+from windlass.engine.jobs.supersede import newest_of
+from windlass.engine.transaction.unit_of_work import Work
+from windlass.engine.workflows.stop import StopReason, cancel_workflow
+from windlass.ports.store import Tx
+
+ACTOR: Final = "watchdog"
+PAGE: Final = 1_000
+SHOWN: Final = 100  # jobs, events and workers that a report names
+
+COMPLETED = State.COMPLETED.code
+
+_spec = msgspec.json.Decoder(JobSpec).decode
+
+
+class Stall(NamedTuple):
+    """A contradiction in a workflow; `jobs` are the blocked ones it is about."""
+
+    workflow: int
+    what: Contradiction
+    jobs: tuple[int, ...] = ()
+
+
+async def examine(tx: Tx, workflow: int) -> Stall | None:
+    """Examines one workflow, in one snapshot."""
+    row = (await tx.workflows.lock([workflow])).get(workflow)
+    if row is None or WorkflowState(row.state) in ENDED:
+        return None
+    under_way = await tx.workflows.cascades_of([-workflow])
+    recount = await tx.workflows.recount(workflow)
+    stopping = any(c.kind == CascadeKind.CANCEL for c in under_way)
+    what = look_at(WorkflowState(row.state), row.counts, recount, stopping)
+    if what is not None:
+        return Stall(workflow, what)
+    if under_way or not may_be_stuck(recount):
+        return None
+    stuck = await _stuck_jobs(tx, workflow)
+    return Stall(workflow, Contradiction.BLOCKED, stuck) if stuck else None
+
+
+async def _stuck_jobs(tx: Tx, workflow: int) -> tuple[int, ...]:
+    """Returns the blocked jobs if none of them waits for an operator or an open job."""
+    stuck: list[int] = []
+    after = 0
+    while jobs := await tx.workflows.open_jobs(workflow, after, PAGE):
+        stuck += await _without_hope(tx, jobs)
+        after = jobs[-1]
+    return tuple(stuck)
+
+
+async def _without_hope(tx: Tx, jobs: Sequence[int]) -> list[int]:
+    waits = await tx.places.waiting(jobs)
+    specs = {job: _spec(body) for job, body in (await tx.jobs.specs(jobs)).items()}
+    newest = await newest_of(tx, {r for s in specs.values() for r in _ids(s)})
+    busy = {c.job for c in await tx.workflows.cascades_of([*jobs, *newest])}
+    found = []
+    for job in jobs:
+        needs = [newest[ref] for ref in _ids(specs[job]) if ref in newest]
+        if job in busy or any(fact.id in busy for fact in needs):
+            continue  # about to be told
+        open_needs = [fact for fact in needs if fact.is_open]
+        wait = waits.get(job)
+        if wait is None or not (wait.manual or open_needs):
+            found.append(job)
+    return found
+
+
+def _ids(spec: JobSpec) -> list[int]:
+    return [ref for ref in (*spec.after, *spec.after_any) if isinstance(ref, int)]
+
+
+async def repair(work: Work, found: Stall) -> bool:
+    """Repairs what is still wrong, and returns whether something was."""
+    if found.what is Contradiction.BLOCKED:
+        return await _unblock(work, found)
+    row = (await work.tx.workflows.lock([found.workflow])).get(found.workflow)
+    if row is None or WorkflowState(row.state) in ENDED:
+        return False
+    recount = await work.tx.workflows.recount(found.workflow)
+    stopping = await work.tx.workflows.cascades_of([-found.workflow])
+    what = look_at(WorkflowState(row.state), row.counts, recount, bool(stopping))
+    if what is None:
+        return False
+    for slot, (counted, should) in enumerate(zip(row.counts, recount, strict=True)):
+        if counted != should:
+            work.count_in_workflow(row.id, slot, should - counted)
+    work.touch_workflow(row.id)
+    if what is Contradiction.NOT_STOPPED:
+        why = msgspec.json.encode(StopReason("Canceled", ACTOR)).decode()
+        work.cascades.append(Cascade(0, -row.id, CascadeKind.CANCEL, 0, why))
+    _say(work, row.id, f"repaired: {what}", {"counts": row.counts, "recount": recount})
+    return True
+
+
+async def _unblock(work: Work, found: Stall) -> bool:
+    """Corrects what these jobs wait for, or releases them."""
+    specs = {j: _spec(b) for j, b in (await work.tx.jobs.specs(found.jobs)).items()}
+    newest = await newest_of(work.tx, {r for s in specs.values() for r in _ids(s)})
+    named = {ref: fact.id for ref, fact in newest.items()}
+    locked = await work.tx.jobs.lock(sorted({*found.jobs, *named.values()}))
+    await work.catalog.know(work.tx, (locked[job].shape for job in specs if job in locked))
+    still = set(await _without_hope(work.tx, [j for j in found.jobs if j in locked]))
+    repaired = []
+    for job in found.jobs:
+        if job in still and not locked[job].state:
+            needs = [(locked[named[r]], r in specs[job].after_any) for r in _ids(specs[job])
+                     if r in named]  # fmt: skip
+            if await _place(work, locked[job], specs[job], needs):
+                repaired.append(job)
+    if repaired:
+        said = f"repaired: {Contradiction.BLOCKED}"
+        _say(work, found.workflow, said, {"jobs": repaired[:SHOWN]})
+    return bool(repaired)
+
+
+async def _place(
+    work: Work, fact: JobFacts, spec: JobSpec, needs: Sequence[tuple[JobFacts, bool]]
+) -> bool:
+    """Puts a blocked job where it belongs, unless it has moved meanwhile."""
+    found = await withdraw(work, [fact])
+    if found.leased or any(gone.wait is None for gone in found.withdrawn):
+        raise Conflict("moved", f"job {fact.id} is not blocked any more: nothing is repaired")
+    attempt = found.withdrawn[0].ticket.attempt if found.withdrawn else fact.attempt
+    ticket = Ticket(
+        fact.shape, fact.rank, fact.id, attempt, fact.workflow, fact.limit, fact.excluded
+    )
+    failed = [need for need, any_end in needs if not any_end and _has_failed(need)]
+    unmet = len(failed) + sum(1 for need, _ in needs if need.is_open)
+    # Whether an operator has accepted it is lost with its row: the operator is asked again.
+    manual = 1 if fact.flags & MANUAL and not found.withdrawn else 0
+    wait = Wait(fact.id, unmet + manual, manual, spec.not_before or 0, fact.age_from, ticket)
+    if not wait.unmet:
+        await release(work, [wait])
+        return True
+    await work.tx.places.add_waits([wait])
+    for need in failed:
+        work.cascades.append(Cascade(0, need.id, CascadeKind.ABORT, 0, None))
+    return True
+
+
+def _has_failed(fact: JobFacts) -> bool:
+    return not fact.is_open and fact.state != COMPLETED and not fact.flags & ALLOW_FAILURE
+
+
+async def give_up(work: Work, found: Stall) -> bool:
+    """Cancels a workflow whose contradiction came back, and logs all that is known of it."""
+    everything = await describe(work.tx, found)
+    stopped = await cancel_workflow(work, found.workflow, f"Stalled: {found.what}", ACTOR)
+    if stopped.applied:
+        _say(work, found.workflow, f"canceled: {found.what}", everything)
+    return stopped.applied
+
+
+async def describe(tx: Tx, found: Stall) -> dict[str, Any]:
+    """Counts, jobs, last events, workers."""
+    row: WorkflowRow = (await tx.workflows.lock([found.workflow]))[found.workflow]
+    open_jobs = await tx.workflows.open_jobs(found.workflow, 0, SHOWN)
+    waits = await tx.places.waiting(open_jobs)
+    events = [event for job in open_jobs[:10] for event in (await tx.log.of_job(job))[-5:]]
+    workers = await tx.workers.all()
+    return {
+        "counts": row.counts,
+        "recount": await tx.workflows.recount(found.workflow),
+        "jobs": open_jobs,
+        "waits": [(wait.job, wait.unmet, wait.manual) for wait in waits.values()],
+        "events": [
+            (e.seq, e.job, str(STATE_BY_CODE[e.frm]), str(STATE_BY_CODE[e.to]), e.reason)
+            for e in events
+        ],
+        "workers": [(w.id, w.name, w.status, w.last_seen) for w in workers[:SHOWN]],
+    }
+
+
+def _say(work: Work, workflow: int, said: str, data: dict[str, Any]) -> None:
+    work.say(
+        EventKind.WATCHDOG, f"Workflow {workflow} {said}", actor=ACTOR,
+        data={"workflow": workflow, **data},
+    )  # fmt: skip

@@ -1,0 +1,99 @@
+"""How clients and agents call a server: `client/transport.py` against a real one."""
+
+import pytest
+
+from tests.support.running import run
+from tests.support.running_server import running_server
+from windlass.client.transport import ServerError, Transport
+from windlass.domain.access.roles import Role
+from windlass.domain.values.errors import InvalidInput, NotFound, Unreachable
+from windlass.server.serve import Listen, address_of, bind
+from windlass.wire.jobs import Job, JobList, JobRequest, SubmitReply, SubmitRequest
+from windlass.wire.system import Health
+
+MEGABYTE = 1024 * 1024
+
+
+@pytest.mark.parametrize("address", ["localhost:7420", "ftp://host", "http://", "http://h:x", ""])
+def test_an_address_that_is_none_is_refused_before_any_call(address: str) -> None:
+    with pytest.raises(InvalidInput, match=r"http://host:7420"):
+        Transport(address)
+
+
+def test_a_server_that_is_not_there_is_named() -> None:
+    listen = Listen()
+    bound = bind(listen)
+    address = address_of(listen, bound)
+    bound.close()
+
+    async def call() -> None:
+        transport = Transport(address)
+        try:
+            await transport.call("GET", "/healthz", Health)
+        finally:
+            await transport.close()
+
+    with pytest.raises(Unreachable, match=address):
+        run(call())
+
+
+def test_lists_booleans_and_odd_characters_arrive_as_they_were_said() -> None:
+    async def ask() -> tuple[list[int], list[int], list[int]]:
+        async with running_server() as server:
+            transport = Transport(server.address, await server.token(Role.ADMIN))
+            jobs = [
+                JobRequest(task="shell", args={"argv": ["true"]}, name=name)
+                for name in ("a b&c=d?#%41", "plain")
+            ]
+            reply = await transport.call(
+                "POST", "/api/v1/jobs", SubmitReply, SubmitRequest(jobs=jobs)
+            )
+            found = []
+            for query in (
+                {"name": "a b&c=d?#%41", "after": None},
+                {"state": ["queued", "running"], "dead": False},
+                {"dead": True},
+            ):
+                page = await transport.call("GET", "/api/v1/jobs", JobList, query=query)
+                found.append(sorted(job.id for job in page.jobs))
+            await transport.close()
+            assert reply.ids == found[1]
+            return found[0], found[1], found[2]
+
+    odd, both, dead = run(ask())
+    assert len(odd) == 1
+    assert len(both) == 2
+    assert dead == []
+
+
+def test_errors_of_the_server_are_our_own() -> None:
+    async def ask() -> None:
+        async with running_server() as server:
+            transport = Transport(server.address, await server.token(Role.VIEWER))
+            try:
+                with pytest.raises(NotFound):
+                    await transport.call("GET", "/api/v1/jobs/999", Job)
+                with pytest.raises(ServerError) as refused:
+                    await transport.call("POST", "/api/v1/jobs/cancel", Health, {"ids": [1]})
+                assert refused.value.status == 403
+                with pytest.raises(NotFound):
+                    async for _ in transport.stream("/api/v1/jobs/999/log"):
+                        pass
+            finally:
+                await transport.close()
+
+    run(ask())
+
+
+def test_a_body_of_megabytes_is_sent() -> None:
+    async def send() -> int:
+        async with running_server() as server:
+            transport = Transport(server.address, await server.token(Role.ADMIN))
+            text = "x" * (MEGABYTE // 2)
+            jobs = [JobRequest(task="shell", args={"argv": ["echo", text]}) for _ in range(4)]
+            request = SubmitRequest(jobs=jobs)
+            reply = await transport.call("POST", "/api/v1/jobs", SubmitReply, request)
+            await transport.close()
+            return len(reply.ids)
+
+    assert run(send()) == 4
