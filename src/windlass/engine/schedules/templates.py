@@ -70,9 +70,9 @@ class Templates:
             row = TemplateRow(namespace, name, version, content, digest, work.now, actor, 0)
             if not await work.tx.templates.insert(row):
                 raise Conflict("busy", f"template {name} is just being put by another", 1_000)
-            said = f"Template {name}@{version} put"
+            message = f"Template {name}@{version} put"
             data = {"namespace": namespace, "template": name, "version": version}
-            work.say(EventKind.TEMPLATE, said, actor=actor, data=data)
+            work.say(EventKind.TEMPLATE, message, actor=actor, data=data)
             return PutTemplate(version, True)
 
         return await self._engine.run(step)
