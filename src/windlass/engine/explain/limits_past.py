@@ -147,9 +147,9 @@ class _Past:
         """Returns when the limit became used up or free, after moves and new maximums."""
         used = now - sum(map(_change, moves))
         changes = [(self._first.at, 0 < most <= used)]
-        told = [(event.at, _change(event), -1) for event in moves]
-        told += [(at, 0, maximum) for at, maximum in set_to]
-        for at, change, maximum in sorted(told, key=lambda one: one[0]):
+        steps = [(event.at, _change(event), -1) for event in moves]
+        steps += [(at, 0, maximum) for at, maximum in set_to]
+        for at, change, maximum in sorted(steps, key=lambda one: one[0]):
             used += change
             most = most if maximum < 0 else maximum
             changes.append((at, 0 < most <= used))

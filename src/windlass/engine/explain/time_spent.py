@@ -79,8 +79,8 @@ class _TimeAccount:
         self._moves = [e for e in await self._tx.log.of_job(facts.id) if e.kind == EventKind.JOB]
         if not self._moves or self._moves[0].frm:
             self._notes.append("the first events of the job have been removed from the log")
-        told = [(event.at, event.to) for event in self._moves]
-        spans = spans_of(told, facts.created_at, self._until)
+        moves = [(event.at, event.to) for event in self._moves]
+        spans = spans_of(moves, facts.created_at, self._until)
         sums = split(spans, await self._held(), await self._needs_end())
         total = sum(sums.values())
         return TimeSpent(
@@ -120,7 +120,7 @@ class _TimeAccount:
             return held
         held["paused"] = await self._paused(fleet)
         held["no_worker"] = await self._without_worker(fleet)
-        await self._tell_limits(held, queued[0], fleet)
+        await self._add_limits(held, queued[0], fleet)
         return held
 
     async def _needs_end(self) -> int | None:
@@ -147,11 +147,11 @@ class _TimeAccount:
 
     async def _without_worker(self, events: Sequence[Event]) -> list[Interval]:
         """Returns when no worker that takes jobs could have run it."""
-        told = [event for event in events if event.kind == EventKind.WORKER]
-        workers = await self._workers_before({event.worker for event in told})
+        about_workers = [event for event in events if event.kind == EventKind.WORKER]
+        workers = await self._workers_before({event.worker for event in about_workers})
         able = {worker for worker, past in workers.items() if self._is_able(past)}
         changes = [(FIRST, not able)]
-        for event in told:
+        for event in about_workers:
             past = workers.setdefault(event.worker, WorkerPast())
             apply_worker_event(past, event, _data(event))
             if self._is_able(past):
@@ -179,7 +179,7 @@ class _TimeAccount:
 
     # Limits
 
-    async def _tell_limits(self, held: Held, first: Event, fleet: Sequence[Event]) -> None:
+    async def _add_limits(self, held: Held, first: Event, fleet: Sequence[Event]) -> None:
         """Adds the times when the limits of its key, queue and rate were used up."""
         own = self._spec.concurrency
         facts = self._view.record.facts

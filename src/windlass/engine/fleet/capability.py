@@ -49,12 +49,12 @@ async def read_fleet(tx: Tx) -> Fleet:
     """Reads the metadata of all enrolled workers within the last week, and the pools."""
     workers = await tx.workers.all()
     known = {worker.id: worker for worker in workers}
-    said = {(worker.static, worker.dynamic): None for worker in workers}
+    reported = {(worker.static, worker.dynamic): None for worker in workers}
     for row in await tx.workers.past(tx.now - REMEMBERED_MS):
         if row.worker in known:
-            said[known[row.worker].static, row.dynamic] = None
+            reported[known[row.worker].static, row.dynamic] = None
     decode = msgspec.json.decode
-    merged = (merge_metadata(decode(dynamic), decode(static)) for static, dynamic in said)
+    merged = (merge_metadata(decode(dynamic), decode(static)) for static, dynamic in reported)
     return Fleet(tuple(merged), len(workers), await read_templates(tx))
 
 

@@ -215,7 +215,7 @@ async def _move_baseline(work: Work, events: Sequence[Event]) -> None:
         del replay.past.jobs[job]
     past = replay.past
     existing = await work.tx.workflows.lock(sorted(past.workflows))
-    past.workflows = {n: told for n, told in past.workflows.items() if n in existing}
+    past.workflows = {n: named for n, named in past.workflows.items() if n in existing}
     past.newest_trimmed_job = max([past.newest_trimmed_job, *begun])
     kept = dump(past)
     await retention.drop_baseline(BaselineKind.JOB, kept.ended)
@@ -225,8 +225,8 @@ async def _move_baseline(work: Work, events: Sequence[Event]) -> None:
 def _workflows_in(events: Sequence[Event], replay: Replay) -> list[int]:
     """Returns the workflows that these events are about."""
     mine = {record.facts.workflow for record in replay.known.jobs.values()}
-    told = {replay.workflow_of(event) for event in events if event.kind == EventKind.WORKFLOW}
-    return sorted((mine | told) - {0})
+    named = {replay.workflow_of(event) for event in events if event.kind == EventKind.WORKFLOW}
+    return sorted((mine | named) - {0})
 
 
 async def lose_logs(work: Work, after: int | None) -> Walk:

@@ -133,7 +133,7 @@ async def _end_leased(
 ) -> None:
     closing = Closing(work)
     await closing.learn(sorted(fact.id for fact, _ in leased))
-    told: list[int] = []
+    stopping: list[int] = []
     for fact, lease in leased:
         why = late[fact.id]
         if lease.state == ASSIGNED and why is Late.START:
@@ -141,15 +141,15 @@ async def _end_leased(
         elif lease.state == ASSIGNED:
             closing.fail(fact, lease, Failure(FailureClass.TIMEOUT, why.reason))
         elif lease.state == RUNNING and why is Late.FINISH:
-            _tell(work, fact, lease, why.reason)
-            told.append(fact.id)
-    if told:
-        await work.tx.leases.mark(told, TIMED_OUT, Late.FINISH.reason)
+            _record_timeout(work, fact, lease, why.reason)
+            stopping.append(fact.id)
+    if stopping:
+        await work.tx.leases.mark(stopping, TIMED_OUT, Late.FINISH.reason)
     await closing.write()
 
 
-def _tell(work: Work, fact: JobFacts, lease: Lease, reason: str) -> None:
-    """Tells the process to stop; its end will be the job's."""
+def _record_timeout(work: Work, fact: JobFacts, lease: Lease, reason: str) -> None:
+    """Records the timeout: the process has to stop, and the job ends with it."""
     activity = lease.last_activity_at
     work.move(
         fact.id, fact.shape, fact.workflow, lease.attempt, RUNNING, TIMED_OUT, reason,

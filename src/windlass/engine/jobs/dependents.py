@@ -57,8 +57,8 @@ async def hold_dependents(
     """
     if work.inline:
         return
-    heard = {edge >> 1 for some in edges.values() if len(some) < CHUNK for edge in some}
-    await work.tx.places.hold(sorted({*jobs, *heard}))
+    waiting = {edge >> 1 for some in edges.values() if len(some) < CHUNK for edge in some}
+    await work.tx.places.hold(sorted({*jobs, *waiting}))
 
 
 class Ended(NamedTuple):

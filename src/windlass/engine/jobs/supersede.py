@@ -140,8 +140,8 @@ class _Obstacles:
         state = STATE_BY_CODE[old.state]
         if state is None or not can_supersede(state):
             shown = "still open" if state is None else str(state)
-            said = f"job {old.id} has not failed: it is {shown}"
-            return Conflict("not_retryable", said)
+            message = f"job {old.id} has not failed: it is {shown}"
+            return Conflict("not_retryable", message)
         if self.is_canceling(old):
             return Conflict("workflow_canceling", f"workflow {old.workflow} is being canceled")
         # Its dependents must have been aborted, and those of its predecessor moved to it.

@@ -174,8 +174,8 @@ async def _note_slots(work: Work, schedule: int) -> int:
     if due.missed_from:
         missed = format_moment(due.missed_from)
         data = {"schedule": row.id, "name": row.name, "missed_from": missed}
-        said = f"Schedule {row.name} missed slots from {missed} on"
-        work.say(EventKind.SCHEDULE, said, actor="cron", data=data)
+        message = f"Schedule {row.name} missed slots from {missed} on"
+        work.say(EventKind.SCHEDULE, message, actor="cron", data=data)
     return len(added)
 
 
@@ -233,5 +233,5 @@ def _say(work: Work, row: ScheduleRow, run: RunRow, what: str, verb: str) -> Non
         "schedule": row.id, "namespace": row.namespace, "name": row.name, "run": run.id,
         "slot": run.slot, "workflow": run.workflow, "run_state": verb,
     }  # fmt: skip
-    said = f"Schedule {row.name}, {when}: {what}"
-    work.say(EventKind.SCHEDULE, said, actor=run.actor or "cron", data=data)
+    message = f"Schedule {row.name}, {when}: {what}"
+    work.say(EventKind.SCHEDULE, message, actor=run.actor or "cron", data=data)

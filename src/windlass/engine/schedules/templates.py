@@ -72,9 +72,9 @@ class Templates:
                 raise Conflict(
                     "busy", f"template {name} is being changed by another request", 1_000
                 )
-            said = f"Template {name}@{version} put"
+            message = f"Template {name}@{version} put"
             data = {"namespace": namespace, "template": name, "version": version}
-            work.say(EventKind.TEMPLATE, said, actor=actor, data=data)
+            work.say(EventKind.TEMPLATE, message, actor=actor, data=data)
             return PutTemplate(version, True)
 
         return await self._engine.run(step)

@@ -39,8 +39,17 @@ class _JobRun:
     """Consecutive jobs of one kind, base priority and workflow, and what they share."""
 
     __slots__ = (
-        "age_from", "base", "blocked", "close", "drafts", "mould", "queued", "rank", "shape",
-        "told", "workflow",
+        "age_from",
+        "base",
+        "blocked",
+        "close",
+        "drafts",
+        "logged_base",
+        "mould",
+        "queued",
+        "rank",
+        "shape",
+        "workflow",
     )  # fmt: skip
 
     def __init__(self, draft: Draft, shape: int, age_from: int, place: int) -> None:
@@ -53,7 +62,7 @@ class _JobRun:
         # How the stored spec ends: the workflow is its last field.
         self.close = b',"workflow":%d}' % self.workflow if self.workflow else b"}"
         # The event holds the base only if it cannot be read from the spec.
-        self.told = draft.base if draft.base or is_relative(draft.job.spec) else None
+        self.logged_base = draft.base if draft.base or is_relative(draft.job.spec) else None
         self.drafts: list[Draft] = []
         self.blocked: list[int] = []
         self.queued: list[int] = []
@@ -179,10 +188,10 @@ class _RowBatch:
         for kind in self._kinds:
             for state, jobs in ((BLOCKED, kind.blocked), (QUEUED, kind.queued)):
                 if jobs:
-                    made.setdefault((kind.told, state), []).extend(jobs)
+                    made.setdefault((kind.logged_base, state), []).extend(jobs)
                     self._work.count_moves(kind.shape, kind.workflow, 0, state, len(jobs))
-        for (told, state), jobs in made.items():
-            data = None if told is None else {"base": told}
+        for (logged_base, state), jobs in made.items():
+            data = None if logged_base is None else {"base": logged_base}
             self._work.move_all(jobs, (0,) * len(jobs), ((0, state),), data=data)
 
     def _tie(self, draft: Draft) -> int:

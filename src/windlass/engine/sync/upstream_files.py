@@ -30,14 +30,14 @@ async def find_upstream(tx: Tx, spec: Mapping[str, Any], wanted: Sequence[str]) 
         for row in rows
         if row.attempt == accepted_attempt(facts[row.job])
     }
-    told: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, found in chosen.items():
         for job, artifact in found:
             if (job, artifact) in digests:
                 digest = digests[job, artifact]
-                told[name] = {"name": name, "job": job, "artifact": artifact, "sha256": digest}
+                values[name] = {"name": name, "job": job, "artifact": artifact, "sha256": digest}
                 break
-    return told
+    return values
 
 
 async def _newest(tx: Tx, jobs: Sequence[int]) -> dict[int, JobFacts]:

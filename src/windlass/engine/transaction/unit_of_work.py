@@ -279,10 +279,10 @@ class Work:
         reason: str | None = None,
         actor: str | None = None,
     ) -> WorkflowState:
-        said = f"{before.name.lower()} → {after.name.lower()}"
+        message = f"{before.name.lower()} → {after.name.lower()}"
         self.say(
             EventKind.WORKFLOW,
-            said if reason is None else f"{said}: {reason}",
+            message if reason is None else f"{message}: {reason}",
             actor=actor,
             data={"workflow": workflow, "from": int(before), "to": int(after)},
         )

@@ -99,8 +99,8 @@ async def _abort(work: Work, owner: JobFacts, jobs: list[int], met: dict[int, in
     reason = f"Dependency {owner.id} {STATE_BY_CODE[owner.state]}"
     ended = await work.tx.flow.end_waiting(jobs, ABORTED, work.now, reason, queued=False)
     await note_ended(work, ended, ABORTED, reason)
-    told = [Ended(row.job, bool(row.flags & ALLOW_FAILURE), reason) for row in ended]
-    await notify_dependents(work, told, edges)
+    notified = [Ended(row.job, bool(row.flags & ALLOW_FAILURE), reason) for row in ended]
+    await notify_dependents(work, notified, edges)
     if met:
         await meet(work, met)
 

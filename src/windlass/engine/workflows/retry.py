@@ -69,8 +69,8 @@ async def retry_failed(
     (until,) = await work.tx.jobs.allocate(1)  # a number that no job has
     body = msgspec.json.encode(RetryIntent(until, actor, not_before)).decode()
     work.cascades.append(Cascade(0, -workflow, CascadeKind.RETRY, 0, body))
-    said = f"retrying {unforgiven(row.counts)} failed jobs"
-    work.say(EventKind.WORKFLOW, said, actor=actor, data={"workflow": workflow})
+    message = f"retrying {unforgiven(row.counts)} failed jobs"
+    work.say(EventKind.WORKFLOW, message, actor=actor, data={"workflow": workflow})
     return Retried(workflow, True)
 
 

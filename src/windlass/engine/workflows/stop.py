@@ -72,12 +72,12 @@ async def _stop(work: Work, workflow: int, jobs: Sequence[int], why: StopReason)
     outside = await _outside(work, workflow, edges)
     ended = await work.tx.flow.end_waiting(jobs, CANCELED, work.now, why.reason, queued=True)
     await note_ended(work, ended, CANCELED, why.reason, why.actor)
-    told = [
+    notified = [
         Ended(row.job, bool(row.flags & ALLOW_FAILURE), why.reason)
         for row in ended
         if row.job in outside
     ]
-    await notify_dependents(work, told, {row.job: edges[row.job] for row in told})
+    await notify_dependents(work, notified, {row.job: edges[row.job] for row in notified})
     gone = {row.job for row in ended}
     if len(gone) < len(jobs):
         await cancel(work, [job for job in jobs if job not in gone], why.reason, why.actor)

@@ -127,8 +127,8 @@ async def _unblock(work: Work, found: Stall) -> bool:
             if await _place(work, locked[job], specs[job], needs):
                 repaired.append(job)
     if repaired:
-        said = f"repaired: {Contradiction.BLOCKED}"
-        _say(work, found.workflow, said, {"jobs": repaired[:SHOWN]})
+        message = f"repaired: {Contradiction.BLOCKED}"
+        _say(work, found.workflow, message, {"jobs": repaired[:SHOWN]})
     return bool(repaired)
 
 
@@ -190,8 +190,8 @@ async def describe(tx: Tx, found: Stall) -> dict[str, Any]:
     }
 
 
-def _say(work: Work, workflow: int, said: str, data: dict[str, Any]) -> None:
+def _say(work: Work, workflow: int, message: str, data: dict[str, Any]) -> None:
     work.say(
-        EventKind.WATCHDOG, f"Workflow {workflow} {said}", actor=ACTOR,
+        EventKind.WATCHDOG, f"Workflow {workflow} {message}", actor=ACTOR,
         data={"workflow": workflow, **data},
     )  # fmt: skip
