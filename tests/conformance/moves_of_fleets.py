@@ -12,6 +12,7 @@ from tests.conformance.rows import (
     new_job,
     worker,
     workflow,
+    workflow_cascade,
 )
 from windlass.domain.events import Moves
 from windlass.domain.records import QueueRow, RateRow, Reservation
@@ -106,6 +107,7 @@ def change_workflows(dice: Dice, held: Snapshot) -> Move:
 
 def add_cascades(dice: Dice, held: Snapshot) -> Move:
     rows = [cascade(job, kind=dice.number(1, 2), reason=dice.text()) for job in dice.some(JOBS)]
+    rows += [workflow_cascade(number) for number in dice.some([1, 2, 3])]
     return Move("workflows", "add_cascades", (rows,))
 
 
@@ -114,7 +116,7 @@ def work_cascades(dice: Dice, held: Snapshot) -> Move:
         [
             Move("workflows", "pull_cascade", ()),
             Move("workflows", "advance_cascade", (dice.number(1, 4), dice.one([None, 0, 2]))),
-            Move("workflows", "cascades_of", (dice.some(JOBS),)),
+            Move("workflows", "cascades_of", (dice.some(JOBS), dice.some([1, 2, 3]))),
         ]
     )
 

@@ -79,7 +79,10 @@ def add_dependents(dice: Dice, held: Snapshot) -> Move:
 
 def claim_keys(dice: Dice, held: Snapshot) -> Move:
     names = dice.some(["a", "A", "ä", "b"])
-    rows = [KeyRow("team", name, dice.one(JOBS), dice.one("xy")) for name in names]
+    rows = [
+        KeyRow("team", name, dice.one(JOBS), dice.one("xy"), dice.one([None, ((1, 2), (5, 5))]))
+        for name in names
+    ]
     return Move("jobs", "claim_keys", (rows,))
 
 

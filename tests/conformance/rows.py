@@ -12,6 +12,7 @@ from windlass.domain.files import ArtifactRow, LogRow, LogState, NameRow
 from windlass.domain.records import (
     Attempt,
     Cascade,
+    CascadeKind,
     Due,
     Grant,
     JobEnd,
@@ -189,7 +190,11 @@ def about(number: int, **changes: Any) -> WorkflowAbout:
 
 
 def cascade(job: int, **changes: Any) -> Cascade:
-    return Cascade(id=0, job=job, kind=1, cursor=0, reason=None)._replace(**changes)
+    return Cascade(0, job, None, kind=1, cursor=0, reason=None)._replace(**changes)
+
+
+def workflow_cascade(workflow: int) -> Cascade:
+    return Cascade.of_workflow(workflow, CascadeKind.CANCEL, "why")
 
 
 def event(job: int, **changes: Any) -> Event:

@@ -1,7 +1,7 @@
 """`WorkflowsTx`: intents that survive a crash, worked off from the oldest."""
 
 from tests.conformance.driver import Driver
-from tests.conformance.rows import cascade
+from tests.conformance.rows import cascade, workflow_cascade
 
 
 def test_intents_are_numbered_in_order_and_their_own_ids_ignored(store: Driver) -> None:
@@ -50,6 +50,17 @@ def test_the_intents_of_some_jobs(store: Driver) -> None:
     store.transact(lambda tx: tx.workflows.add_cascades(rows))
     told = store.transact(lambda tx: tx.workflows.cascades_of([6, 5, 9]))
     assert [(row.id, row.job, row.kind) for row in told] == [(1, 5, 1), (3, 5, 2), (4, 6, 1)]
+
+
+def test_the_intents_of_a_workflow_are_not_those_of_the_job_with_its_number(
+    store: Driver,
+) -> None:
+    rows = [cascade(5), workflow_cascade(5), workflow_cascade(6), cascade(6)]
+    store.transact(lambda tx: tx.workflows.add_cascades(rows))
+    told = store.transact(lambda tx: tx.workflows.cascades_of(workflows=[5]))
+    assert told == [workflow_cascade(5)._replace(id=2)]
+    told = store.transact(lambda tx: tx.workflows.cascades_of([6], [5]))
+    assert [(row.id, row.job, row.workflow) for row in told] == [(2, None, 5), (4, 6, None)]
 
 
 def test_a_number_is_not_given_again(store: Driver) -> None:

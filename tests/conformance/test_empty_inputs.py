@@ -57,7 +57,7 @@ NOTHING: list[tuple[str, str, tuple[Any, ...], Any]] = [
     ("workflows", "bump", ({},), []),
     ("workflows", "set_state", ([],), None),
     ("workflows", "add_cascades", ([],), None),
-    ("workflows", "cascades_of", ([],), []),
+    ("workflows", "cascades_of", ([], []), []),
     ("limits", "intern", ([],), {}),
     ("limits", "lock", ([],), {}),
     ("limits", "bump", ({},), None),

@@ -26,6 +26,14 @@ def test_a_key_with_another_body_answers_the_first_digest(store: Driver) -> None
     assert store.snapshot().keys == (FIRST,)
 
 
+def test_a_submission_s_key_keeps_the_ids_of_its_jobs(store: Driver) -> None:
+    row = FIRST._replace(spans=((1, 7), (9, 9), (12, 2**40)))
+    store.transact(lambda tx: tx.jobs.claim_keys([row]))
+    assert store.snapshot().keys == (row,)
+    other = FIRST._replace(job=20, spans=((20, 21),))
+    assert store.transact(lambda tx: tx.jobs.claim_keys([other])) == {("team", "build-1"): row}
+
+
 def test_namespaces_do_not_share_keys(store: Driver) -> None:
     other = FIRST._replace(namespace="other", job=2)
     told = store.transact(lambda tx: tx.jobs.claim_keys([FIRST, other]))

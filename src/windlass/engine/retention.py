@@ -79,7 +79,7 @@ class _Cutoffs:
 async def _needed(work: Work, jobs: Sequence[int]) -> set[int]:
     """Those of these jobs that open jobs depend on, an intent is about, or a name points to."""
     tx = work.tx
-    needed = {row.job for row in await tx.workflows.cascades_of(jobs)}
+    needed = {row.known_job for row in await tx.workflows.cascades_of(jobs)}
     needed |= {row.job for row in await tx.files.names(None)}
     chunk = 0
     while found := await tx.jobs.dependents(jobs, chunk):

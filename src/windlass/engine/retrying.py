@@ -61,14 +61,14 @@ async def retry_failed(
         raise NotFound("workflow", workflow)
     if row.state == WorkflowState.CANCELING:
         raise Conflict("workflow_canceling", f"workflow {workflow} is being canceled", 1_000)
-    under_way = await work.tx.workflows.cascades_of([-workflow])
+    under_way = await work.tx.workflows.cascades_of(workflows=[workflow])
     if any(cascade.kind == CascadeKind.STOP for cascade in under_way):
         raise Conflict("busy", f"workflow {workflow} is being stopped by a failure", 1_000)
     if not unforgiven(row.counts) or under_way:
         return Retried(workflow, False)
     (until,) = await work.tx.jobs.allocate(1)  # a number that no job has
     body = msgspec.json.encode(Intent(until, actor, not_before)).decode()
-    work.cascades.append(Cascade(0, -workflow, CascadeKind.RETRY, 0, body))
+    work.cascades.append(Cascade.of_workflow(workflow, CascadeKind.RETRY, body))
     said = f"{unforgiven(row.counts)} failed jobs are tried again"
     work.say(EventKind.WORKFLOW, said, actor=actor, data={"workflow": workflow})
     return Retried(workflow, True)
@@ -96,7 +96,7 @@ def _stopped_by(old: JobFacts, counts: Sequence[int]) -> bool:
 
 async def retry_chunk(work: Work, cascade: Cascade) -> int | None:
     """Supersede the next failed jobs; where the following step begins, or None at the end."""
-    workflow, intent = -cascade.job, _intent(cascade.reason or "")
+    workflow, intent = cascade.known_workflow, _intent(cascade.reason or "")
     page = await work.tx.workflows.jobs_of(workflow, cascade.cursor, PAGE)
     bad = [fact.id for fact in page if _failed(fact, workflow, intent.until)]
     jobs = bad[:MOST]

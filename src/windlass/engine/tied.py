@@ -270,7 +270,7 @@ def _doom(work: Work, doomed: list[Draft], outside: Mapping[int, JobFacts]) -> N
         for job in draft.after:
             fact = outside.get(job)
             if fact is not None and has_failed(fact):
-                work.cascades.append(Cascade(0, job, CascadeKind.ABORT, 0, None))
+                work.cascades.append(Cascade.of_job(job, CascadeKind.ABORT))
                 break
 
 

@@ -45,7 +45,7 @@ async def examine(tx: Tx, workflow: int) -> Found | None:
     row = (await tx.workflows.lock([workflow])).get(workflow)
     if row is None or WorkflowState(row.state) in ENDED:
         return None
-    under_way = await tx.workflows.cascades_of([-workflow])
+    under_way = await tx.workflows.cascades_of(workflows=[workflow])
     recount = await tx.workflows.recount(workflow)
     stopping = any(c.kind == CascadeKind.CANCEL for c in under_way)
     what = look_at(WorkflowState(row.state), row.counts, recount, stopping)
@@ -96,7 +96,7 @@ async def repair(work: Work, found: Found) -> bool:
     if row is None or WorkflowState(row.state) in ENDED:
         return False
     recount = await work.tx.workflows.recount(found.workflow)
-    stopping = await work.tx.workflows.cascades_of([-found.workflow])
+    stopping = await work.tx.workflows.cascades_of(workflows=[found.workflow])
     what = look_at(WorkflowState(row.state), row.counts, recount, bool(stopping))
     if what is None:
         return False
@@ -106,7 +106,7 @@ async def repair(work: Work, found: Found) -> bool:
     work.touch_workflow(row.id)
     if what is Contradiction.NOT_STOPPED:
         why = msgspec.json.encode(Why("Canceled", ACTOR)).decode()
-        work.cascades.append(Cascade(0, -row.id, CascadeKind.CANCEL, 0, why))
+        work.cascades.append(Cascade.of_workflow(row.id, CascadeKind.CANCEL, why))
     _say(work, row.id, f"repaired: {what}", {"counts": row.counts, "recount": recount})
     return True
 
@@ -153,7 +153,7 @@ async def _place(
         return True
     await work.tx.places.add_waits([wait])
     for need in failed:
-        work.cascades.append(Cascade(0, need.id, CascadeKind.ABORT, 0, None))
+        work.cascades.append(Cascade.of_job(need.id, CascadeKind.ABORT))
     return True
 
 

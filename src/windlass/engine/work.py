@@ -257,11 +257,11 @@ class Work:
         failures = deltas.get(State.FAILED.code, 0) + deltas.get(State.REJECTED.code, 0)
         if not stops_now(row.flags, row.counts, failures):
             return
-        under_way = await self.tx.workflows.cascades_of([-row.id])
+        under_way = await self.tx.workflows.cascades_of(workflows=[row.id])
         if any(cascade.kind == CascadeKind.STOP for cascade in under_way):
             return
         why = json.dumps({"reason": "Another job of the workflow failed"})
-        await self.tx.workflows.add_cascades([Cascade(0, -row.id, CascadeKind.STOP, 0, why)])
+        await self.tx.workflows.add_cascades([Cascade.of_workflow(row.id, CascadeKind.STOP, why)])
         self.effects.cascades = True
         self.say(EventKind.WORKFLOW, "stopped by a failure", data={"workflow": row.id})
 

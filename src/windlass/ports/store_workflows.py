@@ -35,7 +35,11 @@ class WorkflowsTx(Protocol):
         """Move the intent's cursor, or remove it when `cursor` is None."""
         ...
 
-    async def cascades_of(self, jobs: Sequence[int]) -> list[Cascade]: ...
+    async def cascades_of(
+        self, jobs: Sequence[int] = (), workflows: Sequence[int] = ()
+    ) -> list[Cascade]:
+        """Returns the intents about these jobs and about these workflows, ascending by id."""
+        ...
 
     async def describe(self, row: WorkflowAbout) -> None:
         """Insert what a workflow was submitted with."""

@@ -1,4 +1,4 @@
-"""The schema: both ways to it end the same, and the code refuses any other."""
+"""The schema has a version, functions are replaced when they change; others are refused."""
 
 import re
 from typing import Any
@@ -7,15 +7,14 @@ import asyncpg
 import pytest
 
 from tests.integration.postgres.conftest import OpenStore
-from tests.support.postgres import PostgresServer
 from tests.support.running import run
 from windlass.domain.errors import Conflict
 from windlass.domain.states import TRANSITION_CODES
 from windlass.ports.store import Tx
+from windlass.store.migrations import FIRST_VERSION, Step
 from windlass.store.postgres import migrate
 from windlass.store.postgres.pool import open_connection
 from windlass.store.postgres.store import PostgresStore
-from windlass.store.sql import read_sql
 
 CATALOG = {
     "columns": """
@@ -48,53 +47,90 @@ async def describe(connection: "asyncpg.Connection[Any]") -> dict[str, list[tupl
     return {name: [tuple(row) for row in await connection.fetch(q)] for name, q in CATALOG.items()}
 
 
-async def upgraded(dsn: str, step_by_step: bool) -> dict[str, list[tuple[object, ...]]]:
-    connection = await open_connection(dsn)
-    try:
-        await migrate.upgrade(connection, step_by_step)
-        return await describe(connection)
-    finally:
-        await connection.close()
+SECOND = (Step(2, "notes", "CREATE TABLE notes (note text)"),)
+THIRD = Step(3, "numbers", "ALTER TABLE notes ADD COLUMN number integer DEFAULT 3")
 
 
-def test_the_migrated_schema_equals_the_fresh_one(postgres_server: PostgresServer) -> None:
-    fresh, migrated = postgres_server.create_database(), postgres_server.create_database()
-    expected = run(upgraded(fresh, step_by_step=False))
-    assert run(upgraded(migrated, step_by_step=True)) == expected
-    assert all(expected.values())
-    for dsn in (fresh, migrated):
-        postgres_server.drop_database(dsn)
-
-
-def test_an_upgrade_goes_on_from_what_was_applied(postgres_dsn: str) -> None:
+def test_a_database_of_version_1_is_accepted_and_gets_the_steps_it_lacks(
+    postgres_dsn: str,
+) -> None:
     async def check() -> None:
         connection = await open_connection(postgres_dsn)
-        first = migrate.migrations()[0]
-        async with connection.transaction():
-            await connection.execute("CREATE SCHEMA windlass")
-            await connection.execute("CREATE TABLE migrations (number int PRIMARY KEY, name text)")
-            await connection.execute(read_sql("windlass.store.postgres.migrations", first.file))
-            await connection.execute("INSERT INTO migrations VALUES (1, 'initial')")
         await migrate.upgrade(connection)
-        assert await migrate.applied(connection) == [m.number for m in migrate.migrations()]
-        assert await connection.fetchval("SELECT windlass_now()") > 0
+        assert await migrate.applied(connection) == FIRST_VERSION
+        migrate.check(FIRST_VERSION)
+        await migrate.upgrade(connection, SECOND)
+        await connection.execute("INSERT INTO notes VALUES ('two')")
+        await migrate.upgrade(connection, (*SECOND, THIRD))
+        assert await migrate.applied(connection) == 3
+        assert [tuple(row) for row in await connection.fetch("SELECT * FROM notes")] == [("two", 3)]
         await connection.close()
 
     run(check())
 
 
-def test_migrations_are_numbered_without_a_gap() -> None:
-    numbers = [migration.number for migration in migrate.migrations()]
-    assert numbers == list(range(1, len(numbers) + 1))
+def test_a_new_database_gets_no_steps(postgres_dsn: str) -> None:
+    async def check() -> None:
+        connection = await open_connection(postgres_dsn)
+        await migrate.upgrade(connection, (*SECOND, THIRD))
+        assert await migrate.applied(connection) == 3
+        assert await connection.fetchval("SELECT to_regclass('notes')") is None
+        await connection.close()
+
+    run(check())
+
+
+def test_a_step_that_fails_changes_nothing(postgres_dsn: str) -> None:
+    async def check() -> None:
+        connection = await open_connection(postgres_dsn)
+        await migrate.upgrade(connection)
+        before = await describe(connection)
+        broken = Step(2, "broken", "CREATE TABLE notes (note text); CREATE TABLE jobs (id int)")
+        with pytest.raises(asyncpg.DuplicateTableError):
+            await migrate.upgrade(connection, (broken,))
+        assert await describe(connection) == before
+        await connection.close()
+
+    run(check())
+
+
+def test_functions_are_replaced_when_their_text_has_changed(
+    postgres_dsn: str, open_store: OpenStore
+) -> None:
+    async def check() -> None:
+        async with open_store():
+            pass
+        connection = await open_connection(postgres_dsn)
+        before = await describe(connection)
+        await connection.execute(
+            "CREATE OR REPLACE FUNCTION probes_cover_ready(shapes integer[], ranks bigint[],"
+            " jobs bigint[]) RETURNS boolean LANGUAGE sql STABLE AS 'SELECT true'"
+        )
+        altered = await describe(connection)
+        assert altered != before
+        await migrate.upgrade(connection)
+        assert await describe(connection) == altered  # the digest says that nothing has changed
+        await connection.execute("COMMENT ON TABLE migrations IS 'of another release'")
+        store = await PostgresStore.connect(postgres_dsn)
+        await store.check_schema()  # what a server does when it starts
+        await store.close()
+        assert await describe(connection) == before
+        await connection.execute("COMMENT ON TABLE migrations IS 'of another release'")
+        await connection.execute("DROP FUNCTION probes_cover_ready")
+        await migrate.upgrade(connection)
+        assert await describe(connection) == before
+        await connection.close()
+
+    run(check())
 
 
 def test_an_unprepared_database_is_refused_by_name_of_the_way_out(postgres_dsn: str) -> None:
     async def check() -> None:
         store = await PostgresStore.connect(postgres_dsn)
-        newest = migrate.migrations()[-1].number
         for call in (store.check_schema, store.snapshot):
             with pytest.raises(
-                Conflict, match=rf"version {newest}, got 0; run `windlass db upgrade`"
+                Conflict,
+                match=r"version 0, .* version 1; run `windlass db upgrade`",
             ):
                 await call()
         await store.upgrade()
@@ -112,8 +148,9 @@ def test_a_newer_database_is_refused(postgres_dsn: str, open_store: OpenStore) -
             await connection.execute("INSERT INTO migrations VALUES (9999, 'of_tomorrow')")
             await connection.close()
         store = await PostgresStore.connect(postgres_dsn)
-        with pytest.raises(Conflict, match="got 9999; install a newer windlass"):
-            await store.check_schema()
+        for call in (store.check_schema, store.upgrade):
+            with pytest.raises(Conflict, match=r"version 9999, .* install a newer windlass"):
+                await call()
         await store.close()
 
     run(check())

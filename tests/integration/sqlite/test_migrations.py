@@ -9,8 +9,15 @@ import pytest
 from tests.integration.sqlite.driving import close, open_store, transact
 from windlass.domain.errors import StoreUnavailable
 from windlass.domain.states import TRANSITION_CODES
-from windlass.store.sql import read_sql
-from windlass.store.sqlite.migrate import create, migrate, migrations, schema_version, upgrade
+from windlass.store.migrations import FIRST_VERSION, Step, latest
+from windlass.store.sqlite.migrate import STEPS, create, migrate, schema_version
+
+SECOND = (Step(2, "notes", "CREATE TABLE notes (note TEXT)"),)
+THIRD = Step(3, "numbers", "ALTER TABLE notes ADD COLUMN number INTEGER DEFAULT 3")
+EVENT = """
+INSERT INTO events (at, kind, job, attempt, worker, incarnation, from_state, to_state)
+VALUES (1, 1, 1, 0, 0, 0, ?, ?)
+"""
 
 
 def schema_of(connection: apsw.Connection) -> dict[str, str]:
@@ -23,26 +30,34 @@ def _plain(sql: str) -> str:
     return re.sub(r"\s", "", re.sub(r"--[^\n]*", "", sql))
 
 
-def test_migrated_and_fresh_schemas_are_equal() -> None:
-    fresh, migrated = apsw.Connection(""), apsw.Connection("")
-    create(fresh)
-    upgrade(migrated, 0)
-    assert schema_of(fresh) == schema_of(migrated)
-    assert schema_version(fresh) == schema_version(migrated) == len(migrations())
-
-
-@pytest.mark.parametrize("version", range(1, len(migrations())))
-def test_a_file_of_each_older_version_is_brought_up(tmp_path: Path, version: int) -> None:
+def test_a_new_file_has_version_1_and_is_accepted_again(tmp_path: Path) -> None:
     path = tmp_path / "windlass.db"
-    with apsw.Connection(str(path)) as old:
-        for step in migrations()[:version]:
-            old.execute(read_sql("windlass.store.sqlite.migrations", step.filename))
-        old.pragma("user_version", version)
-        old.execute("INSERT INTO meta VALUES ('epoch', 7)")
     store = open_store(path)
-    assert transact(store, lambda tx: tx.catalog.meta()) == {"epoch": 7}
-    assert schema_version(store._writer) == len(migrations())
+    assert schema_version(store._writer) == FIRST_VERSION == latest(STEPS)
+    transact(store, lambda tx: tx.catalog.set_meta("epoch", 7))
     close(store)
+    store = open_store(path)
+    assert transact(store, lambda tx: tx.catalog.meta())["epoch"] == 7
+    close(store)
+
+
+def test_an_older_file_gets_the_steps_it_lacks_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "windlass.db"
+    connection = apsw.Connection(str(path))
+    migrate(connection, path)
+    migrate(connection, path, SECOND)
+    assert schema_version(connection) == 2
+    connection.execute("INSERT INTO notes VALUES ('two')")
+    migrate(connection, path, (*SECOND, THIRD))
+    assert schema_version(connection) == 3
+    assert connection.execute("SELECT * FROM notes").fetchall() == [("two", 3)]
+
+
+def test_a_new_file_gets_no_steps(tmp_path: Path) -> None:
+    connection = apsw.Connection(str(tmp_path / "windlass.db"))
+    migrate(connection, tmp_path / "windlass.db", (*SECOND, THIRD))
+    assert schema_version(connection) == 3
+    assert "notes" not in schema_of(connection)  # schema.sql would have it
 
 
 def test_a_file_from_the_future_is_refused(tmp_path: Path) -> None:
@@ -50,27 +65,33 @@ def test_a_file_from_the_future_is_refused(tmp_path: Path) -> None:
     close(open_store(path))
     with apsw.Connection(str(path)) as connection:
         connection.pragma("user_version", 99)
-    with pytest.raises(StoreUnavailable, match="got 99; start the newer Windlass"):
+    with pytest.raises(
+        StoreUnavailable,
+        match=r"version 99, .* version 1; install a newer",
+    ):
         open_store(path)
 
 
-def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:
+def test_a_step_that_fails_changes_nothing(tmp_path: Path) -> None:
     connection = apsw.Connection(str(tmp_path / "windlass.db"))
-    connection.execute(read_sql("windlass.store.sqlite.migrations", migrations()[0].filename))
-    connection.execute("CREATE INDEX due_job ON due (job)")
-    connection.pragma("user_version", 1)
+    migrate(connection, tmp_path / "windlass.db")
     before = schema_of(connection)
+    broken = Step(2, "broken", "CREATE TABLE notes (note TEXT); CREATE INDEX due_job ON due (job)")
     with pytest.raises(apsw.SQLError, match="due_job already exists"):
-        migrate(connection, tmp_path / "windlass.db")
+        migrate(connection, tmp_path / "windlass.db", (broken,))
     assert schema_of(connection) == before
     assert schema_version(connection) == 1
 
 
-def test_the_masks_are_those_of_the_table_of_transitions() -> None:
-    """If this fails the table has changed: write a migration with the masks it names."""
-    masks: dict[int, int] = {}
-    for frm, to in TRANSITION_CODES:
-        masks[frm] = masks.get(frm, 0) | 1 << to
-    schema = read_sql("windlass.store.sqlite", "schema.sql")
-    written = {int(frm): int(mask) for frm, mask in re.findall(r"WHEN (\d+) THEN (\d+)", schema)}
-    assert written == masks
+def test_the_file_refuses_every_transition_that_the_domain_does_not_know() -> None:
+    connection = apsw.Connection("")
+    create(connection)
+    taken = set()
+    for before in range(13):
+        for after in range(13):
+            try:
+                connection.execute(EVENT, (before, after))
+                taken.add((before, after))
+            except apsw.ConstraintError:
+                pass
+    assert taken == TRANSITION_CODES

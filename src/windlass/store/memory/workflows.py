@@ -59,10 +59,14 @@ class MemoryWorkflows:
         elif row is not None:
             self._cascades.put(cascade, row._replace(cursor=cursor))
 
-    async def cascades_of(self, jobs: Sequence[int]) -> list[Cascade]:
-        """Ascending by id."""
-        wanted = frozenset(jobs)
-        return [row for row in self._cascades.between((), None) if row.job in wanted]
+    async def cascades_of(
+        self, jobs: Sequence[int] = (), workflows: Sequence[int] = ()
+    ) -> list[Cascade]:
+        return [
+            row
+            for row in self._cascades.between((), None)
+            if row.job in jobs or row.workflow in workflows
+        ]
 
     async def describe(self, row: WorkflowAbout) -> None:
         self._tables.workflow_about.insert(row.workflow, row)

@@ -6,6 +6,7 @@ from windlass.domain.records import Attempt, JobColumns, JobEnd, JobFacts, JobTr
 from windlass.store.postgres import dependents
 from windlass.store.postgres.columns import ascending, integers, spread
 from windlass.store.postgres.session import Rows, Session
+from windlass.store.spans import as_key, spans_text
 
 
 class PostgresJobs:
@@ -92,10 +93,11 @@ class PostgresJobs:
     async def claim_keys(self, rows: Sequence[KeyRow]) -> dict[tuple[str, str], KeyRow]:
         if not rows:
             return {}
-        namespaces, keys, jobs, digests = zip(*rows, strict=True)
-        await self._session.execute("claim_keys", namespaces, keys, integers(jobs), digests)
+        namespaces, keys, jobs, digests, _ = zip(*rows, strict=True)
+        spans = list(map(spans_text, rows))
+        await self._session.execute("claim_keys", namespaces, keys, integers(jobs), digests, spans)
         found = await self._session.fetch("read_keys", namespaces, keys)
-        return {(row[0], row[1]): KeyRow._make(row) for row in found}
+        return {(row[0], row[1]): as_key(row) for row in found}
 
     async def point_key(self, namespace: str, key: str, job: int) -> None:
         await self._session.execute("point_key", namespace, key, job)

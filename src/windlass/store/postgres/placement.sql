@@ -14,7 +14,7 @@ SELECT j.shape, count(*) FROM leases l JOIN jobs j ON j.id = l.job GROUP BY j.sh
 -- A walk over all leases, when jobs of a queue that preempts wait. 4 is running, 16 the flag.
 SELECT l.job, l.worker, j.shape, j.rank, (l.reason IS NOT NULL)::integer
 FROM leases l JOIN jobs j ON j.id = l.job
-WHERE l.state = 4 AND j.flags & 16 <> 0 ORDER BY l.lease DESC
+WHERE l.state = {state.running} AND j.flags & {flag.preemptible} <> 0 ORDER BY l.lease DESC
 
 -- name: unbound_leases
 -- A walk over all leases, when a limit is set and then every few seconds. The locks come in order.

@@ -71,12 +71,12 @@ FROM pool_workers WHERE id = $1
 -- The partial index holds those alone.
 SELECT id, pool, state, worker, last_lease, requested_at, changed_at, idle_since, charged_until,
        tries, spot, token, machine, reason
-FROM pool_workers WHERE state < 6 ORDER BY id
+FROM pool_workers WHERE state < {pool_worker.gone} ORDER BY id
 
 -- name: trim_gone_pool_workers
 -- The oldest first, by their partial index.
 DELETE FROM pool_workers WHERE id IN (
-    SELECT id FROM pool_workers WHERE state = 6 AND changed_at < $1
+    SELECT id FROM pool_workers WHERE state = {pool_worker.gone} AND changed_at < $1
     ORDER BY changed_at, id LIMIT $2
 )
 
@@ -128,10 +128,10 @@ CROSS JOIN LATERAL (
     WHERE a.job = e.job AND a.number = e.attempt
     UNION ALL
     SELECT coalesce(j.started_at, 0), coalesce(j.assigned_at, 0)
-    WHERE j.attempt = e.attempt AND j.state > 7
+    WHERE j.attempt = e.attempt AND j.state > {state.retrying}
     LIMIT 1
 ) AS t
-WHERE e.seq > $1 AND e.kind = 1 AND e."from" BETWEEN 3 AND 6 AND e."to" NOT BETWEEN 3 AND 6
+WHERE e.seq > $1 AND e.kind = {event.job} AND e."from" BETWEEN {state.assigned} AND {state.timed_out} AND e."to" NOT BETWEEN {state.assigned} AND {state.timed_out}
     AND e.worker = ANY ($2::text::bigint[])
 ORDER BY 1, 2, 3, 4
 

@@ -129,7 +129,7 @@ FROM unnest($1::text::bigint[], $2::text::smallint[], $3::text::integer[],
            started_at, finished_at, failure, exit_code, message, reason, result)
 WHERE j.id = u.job RETURNING j.id, j.state
 )
-INSERT INTO bad_ends (job, state) SELECT id, state FROM ended WHERE state > 8
+INSERT INTO bad_ends (job, state) SELECT id, state FROM ended WHERE state > {state.completed}
 ON CONFLICT (job) DO UPDATE SET state = excluded.state
 
 -- name: record_attempts
@@ -150,7 +150,7 @@ FROM attempts WHERE job = ANY ($1::text::bigint[]) ORDER BY job, number
 -- name: set_priority
 -- `lock_jobs` holds the row.
 UPDATE jobs SET adjustment = $2, age_from = $3, rank = $4,
-    flags = CASE WHEN state = 0 THEN $5 ELSE flags END
+    flags = CASE WHEN state = {state.open} THEN $5 ELSE flags END
 WHERE id = $1
 
 -- name: set_superseded
@@ -190,16 +190,16 @@ ORDER BY job
 
 -- name: claim_keys
 -- In the order of keys, so that two submits with the same keys do not block each other.
-INSERT INTO keys (namespace, key, job, digest)
-SELECT u.namespace, u.key, u.job, u.digest
-FROM unnest($1::text[], $2::text[], $3::text::bigint[], $4::text[])
-     WITH ORDINALITY AS u (namespace, key, job, digest, place)
+INSERT INTO keys (namespace, key, job, digest, spans)
+SELECT u.namespace, u.key, u.job, u.digest, u.spans
+FROM unnest($1::text[], $2::text[], $3::text::bigint[], $4::text[], $5::text[])
+     WITH ORDINALITY AS u (namespace, key, job, digest, spans, place)
 ORDER BY u.namespace COLLATE "C", u.key COLLATE "C", u.place
 ON CONFLICT DO NOTHING
 
 -- name: read_keys
 -- A statement of its own: only a new snapshot shows the key that won.
-SELECT k.namespace, k.key, k.job, k.digest
+SELECT k.namespace, k.key, k.job, k.digest, k.spans
 FROM unnest($1::text[], $2::text[]) AS u (namespace, key)
 JOIN keys k ON k.namespace = u.namespace AND k.key = u.key
 
@@ -260,15 +260,15 @@ WITH locked AS MATERIALIZED (
     SELECT w.job, w.unmet - u.met AS left_over
     FROM unnest($1::text::bigint[], $2::text::integer[]) AS u (job, met)
     JOIN waits w ON w.job = u.job
-    WHERE w.manual = 1 OR NOT $3::boolean
+    WHERE w.manual = {manual.yes} OR NOT $3::boolean
     ORDER BY w.job FOR UPDATE OF w
 ), freed AS (
     DELETE FROM waits w USING locked l WHERE w.job = l.job AND l.left_over <= 0
-    RETURNING w.job, l.left_over, CASE WHEN $3 THEN 0 ELSE w.manual END, w.not_before,
+    RETURNING w.job, l.left_over, CASE WHEN $3 THEN {manual.no} ELSE w.manual END, w.not_before,
               w.age_from, w.shape, w.rank, w.attempt, coalesce(w.workflow, 0), coalesce(w.limit_id, 0),
               w.excluded
 ), lowered AS (
-    UPDATE waits w SET unmet = l.left_over, manual = CASE WHEN $3 THEN 0 ELSE w.manual END
+    UPDATE waits w SET unmet = l.left_over, manual = CASE WHEN $3 THEN {manual.no} ELSE w.manual END
     FROM locked l WHERE w.job = l.job AND l.left_over > 0
 )
 SELECT * FROM freed ORDER BY job
@@ -482,7 +482,7 @@ SELECT worker, count(*) FROM leases WHERE worker = ANY ($1::text::bigint[]) GROU
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
        deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
        coalesce(queue_limit, 0)
-FROM leases WHERE state IN (3, 4) AND deadline_at BETWEEN 1 AND $1
+FROM leases WHERE state IN ({state.assigned}, {state.running}) AND deadline_at BETWEEN 1 AND $1
 ORDER BY deadline_at, job LIMIT $2
 
 -- name: orphaned_leases
@@ -502,8 +502,8 @@ WITH locked AS MATERIALIZED (
          AS u (job, started_at, deadline_at)
     JOIN leases l ON l.job = u.job ORDER BY l.job FOR NO KEY UPDATE OF l
 )
-UPDATE leases l SET state = 4, started_at = k.started_at, deadline_at = k.deadline_at
-FROM locked k WHERE l.job = k.job AND l.state = 3
+UPDATE leases l SET state = {state.running}, started_at = k.started_at, deadline_at = k.deadline_at
+FROM locked k WHERE l.job = k.job AND l.state = {state.assigned}
 
 -- name: mark_leases
 -- The lock comes first and in order.
@@ -651,14 +651,14 @@ FROM locked k WHERE w.id = k.id
 
 -- name: add_cascades
 -- Numbered in the order given: the oldest is worked on first.
-INSERT INTO cascades (job, kind, cursor, reason)
-SELECT u.job, u.kind, u.cursor, u.reason
-FROM unnest($1::text::bigint[], $2::text::smallint[], $3::text::bigint[], $4::text[])
-     AS u (job, kind, cursor, reason)
+INSERT INTO cascades (job, workflow, kind, cursor, reason)
+SELECT u.job, u.workflow, u.kind, u.cursor, u.reason
+FROM unnest($1::text::bigint[], $2::text::bigint[], $3::text::smallint[], $4::text::bigint[],
+            $5::text[]) AS u (job, workflow, kind, cursor, reason)
 
 -- name: pull_cascade
 -- Several servers work on different intents.
-SELECT id, job, kind, cursor, reason FROM cascades ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED
+SELECT id, job, workflow, kind, cursor, reason FROM cascades ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED
 
 -- name: advance_cascade
 -- `pull_cascade` holds the row.
@@ -669,8 +669,9 @@ UPDATE cascades SET cursor = $2 WHERE id = $1
 DELETE FROM cascades WHERE id = $1
 
 -- name: cascades_of
--- What is still to happen to the dependents of these jobs.
-SELECT id, job, kind, cursor, reason FROM cascades WHERE job = ANY ($1::text::bigint[])
+-- What is still to happen to the dependents of these jobs, and to all jobs of these workflows.
+SELECT id, job, workflow, kind, cursor, reason FROM cascades
+WHERE job = ANY ($1::text::bigint[]) OR workflow = ANY ($2::text::bigint[])
 ORDER BY id
 
 -- name: describe_workflow
@@ -714,7 +715,7 @@ FROM jobs WHERE workflow = $1 AND id > $2 ORDER BY workflow, id LIMIT $3
 
 -- name: open_jobs_of_workflow
 -- Along the partial index from an id on.
-SELECT id FROM jobs WHERE workflow = $1 AND id > $2 AND state = 0 ORDER BY workflow, id LIMIT $3
+SELECT id FROM jobs WHERE workflow = $1 AND id > $2 AND state = {state.open} ORDER BY workflow, id LIMIT $3
 
 -- name: jobs_outside
 -- By primary key.
@@ -724,7 +725,7 @@ ORDER BY id
 -- name: unfinished_workflows
 -- By the partial index: 1 to 3 are the states that are no ends.
 SELECT id, namespace, name, state, run, flags, created_at, finished_at, counts
-FROM workflows WHERE state < 4 AND id > $1 ORDER BY id LIMIT $2
+FROM workflows WHERE state < {workflow.complete} AND id > $1 ORDER BY id LIMIT $2
 
 -- name: newest_workflows
 -- A bounded walk back from an id.
@@ -734,13 +735,13 @@ FROM workflows WHERE id < $1 ORDER BY id DESC LIMIT $2
 -- name: recount_workflow
 -- Each job by its end or its place (blocked if it stands nowhere), and whether it is forgiven.
 SELECT CASE
-           WHEN j.state > 0 THEN j.state
+           WHEN j.state > {state.open} THEN j.state
            WHEN l.state IS NOT NULL THEN l.state
            WHEN d.state IS NOT NULL THEN d.state
-           WHEN r.job IS NOT NULL OR p.job IS NOT NULL THEN 2
-           ELSE 1
+           WHEN r.job IS NOT NULL OR p.job IS NOT NULL THEN {state.queued}
+           ELSE {state.blocked}
        END AS standing,
-       j.state > 8 AND j.flags & 1 = 1 AS forgiven, count(*)
+       j.state > {state.completed} AND j.flags & {flag.allow_failure} <> 0 AS forgiven, count(*)
 FROM jobs j
 LEFT JOIN leases l ON l.job = j.id
 LEFT JOIN due d ON d.job = j.id
@@ -917,15 +918,15 @@ WITH gone AS MATERIALIZED (
           AS u (job, attempt, worker, incarnation, exit_code, result)
     WHERE l.job = u.job AND l.attempt = coalesce(u.attempt, $7)
       AND l.worker + 0 = coalesce(u.worker, $8) AND l.incarnation = coalesce(u.incarnation, $9)
-      AND l.state = 4 AND l.limit_id IS NULL AND l.queue_limit IS NULL
+      AND l.state = {state.running} AND l.limit_id IS NULL AND l.queue_limit IS NULL
       AND NOT EXISTS (SELECT FROM dependents d WHERE d.job = u.job AND d.chunk = 0)
       AND NOT EXISTS (SELECT FROM waits w WHERE w.job = u.job)
     RETURNING l.job, l.attempt, l.worker, l.incarnation, l.assigned_at, l.started_at,
               coalesce(u.exit_code, $10) AS exit_code, coalesce(u.result, $11) AS result
 ), ended AS (
-    UPDATE jobs j SET state = 8, attempt = g.attempt, worker = g.worker,
+    UPDATE jobs j SET state = {state.completed}, attempt = g.attempt, worker = g.worker,
         incarnation = g.incarnation, assigned_at = g.assigned_at, started_at = g.started_at,
-        finished_at = $12, failure = 0, exit_code = g.exit_code, message = NULL,
+        finished_at = $12, failure = {failure.none}, exit_code = g.exit_code, message = NULL,
         reason = NULL, result = g.result
     FROM gone g WHERE j.id = g.job
 )
@@ -942,16 +943,16 @@ WITH held AS MATERIALIZED (
          AS u (job, attempt, worker, incarnation, exit_code, result)
     JOIN leases l ON l.job = u.job AND l.attempt = coalesce(u.attempt, $7)
       AND l.worker + 0 = coalesce(u.worker, $8) AND l.incarnation = coalesce(u.incarnation, $9)
-    WHERE l.state = 4 AND l.limit_id IS NULL AND l.queue_limit IS NULL
+    WHERE l.state = {state.running} AND l.limit_id IS NULL AND l.queue_limit IS NULL
       AND NOT EXISTS (SELECT FROM waits w WHERE w.job = u.job)
 ), gone AS MATERIALIZED (
     DELETE FROM leases l USING held h
     WHERE l.job = h.job AND (SELECT count(*) FROM held) = $10::bigint
     RETURNING h.*
 )
-UPDATE jobs j SET state = 8, attempt = g.attempt, worker = g.worker,
+UPDATE jobs j SET state = {state.completed}, attempt = g.attempt, worker = g.worker,
     incarnation = g.incarnation, assigned_at = g.assigned_at, started_at = g.started_at,
-    finished_at = $13, failure = 0, exit_code = g.exit_code, message = NULL,
+    finished_at = $13, failure = {failure.none}, exit_code = g.exit_code, message = NULL,
     reason = NULL, result = g.result
 FROM gone g WHERE j.id = g.job
 RETURNING j.id, j.shape, coalesce(j.workflow, 0)
@@ -962,18 +963,20 @@ RETURNING j.id, j.shape, coalesce(j.workflow, 0)
 WITH locked AS MATERIALIZED (
     SELECT job FROM waits WHERE job = ANY ($1::text::bigint[]) ORDER BY job FOR UPDATE
 ), gone AS (
-    DELETE FROM waits w USING locked l WHERE w.job = l.job AND w.manual <> 2 RETURNING w.job
+    DELETE FROM waits w USING locked l WHERE w.job = l.job
+        AND w.manual <> {manual.kept_while_running} RETURNING w.job
 ), ended AS (
     UPDATE jobs j SET state = $2::smallint, worker = 0, incarnation = 0, assigned_at = 0,
-        started_at = 0, finished_at = $3::bigint, failure = 0, exit_code = NULL,
+        started_at = 0, finished_at = $3::bigint, failure = {failure.none}, exit_code = NULL,
         message = NULL, reason = $4::text, result = NULL
     FROM gone g WHERE j.id = g.job
     RETURNING j.id, j.shape, j.workflow, j.limit_id, j.flags, j.attempt
 ), listed AS (
-    INSERT INTO bad_ends (job, state) SELECT id, $2::smallint FROM ended WHERE $2::smallint > 8
+    INSERT INTO bad_ends (job, state) SELECT id, $2::smallint FROM ended WHERE $2::smallint > {state.completed}
     ON CONFLICT (job) DO UPDATE SET state = excluded.state
 )
-SELECT id, 1, shape, coalesce(workflow, 0), coalesce(limit_id, 0), flags, attempt FROM ended
+SELECT id, {state.blocked}, shape, coalesce(workflow, 0), coalesce(limit_id, 0), flags, attempt
+FROM ended
 
 -- name: end_queued
 -- The same for jobs that are ready; a claim in force is waited for, and what it took is left.
@@ -986,15 +989,16 @@ WITH locked AS MATERIALIZED (
     WHERE r.shape = l.shape AND r.rank = l.rank AND r.job = l.job RETURNING r.job
 ), ended AS (
     UPDATE jobs j SET state = $2::smallint, worker = 0, incarnation = 0, assigned_at = 0,
-        started_at = 0, finished_at = $3::bigint, failure = 0, exit_code = NULL,
+        started_at = 0, finished_at = $3::bigint, failure = {failure.none}, exit_code = NULL,
         message = NULL, reason = $4::text, result = NULL
     FROM gone g WHERE j.id = g.job
     RETURNING j.id, j.shape, j.workflow, j.limit_id, j.flags, j.attempt
 ), listed AS (
-    INSERT INTO bad_ends (job, state) SELECT id, $2::smallint FROM ended WHERE $2::smallint > 8
+    INSERT INTO bad_ends (job, state) SELECT id, $2::smallint FROM ended WHERE $2::smallint > {state.completed}
     ON CONFLICT (job) DO UPDATE SET state = excluded.state
 )
-SELECT id, 2, shape, coalesce(workflow, 0), coalesce(limit_id, 0), flags, attempt FROM ended
+SELECT id, {state.queued}, shape, coalesce(workflow, 0), coalesce(limit_id, 0), flags, attempt
+FROM ended
 
 -- name: read_events
 -- From a rising bound.
@@ -1079,7 +1083,7 @@ SELECT id, namespace, key, max, leased FROM limits ORDER BY id
 
 -- name: all_keys
 -- For comparing and verifying.
-SELECT namespace, key, job, digest FROM keys ORDER BY namespace, key
+SELECT namespace, key, job, digest, spans FROM keys ORDER BY namespace, key
 
 -- name: all_workflows
 -- For comparing and verifying.
@@ -1088,7 +1092,7 @@ FROM workflows ORDER BY id
 
 -- name: all_cascades
 -- For comparing and verifying.
-SELECT id, job, kind, cursor, reason FROM cascades ORDER BY id
+SELECT id, job, workflow, kind, cursor, reason FROM cascades ORDER BY id
 
 -- name: notify
 -- After COMMIT, as a statement of its own: inside, it would hold a lock that all notifiers
@@ -1104,17 +1108,12 @@ WITH gone AS (DELETE FROM injected_clock) INSERT INTO injected_clock VALUES ($1)
 CREATE OR REPLACE FUNCTION windlass_now() RETURNS bigint LANGUAGE sql VOLATILE
 AS $$SELECT at FROM injected_clock$$
 
--- name: use_real_clock
--- The function as the schema has it.
-CREATE OR REPLACE FUNCTION windlass_now() RETURNS bigint LANGUAGE sql VOLATILE
-AS $$SELECT trunc(extract(epoch FROM clock_timestamp()) * 1000)::bigint$$
-
 -- name: create_schema
 -- All tables live in a schema of their own, beside the user's.
 CREATE SCHEMA IF NOT EXISTS windlass
 
 -- name: create_migrations
--- Which numbered files were applied.
+-- Which versions of the schema were applied.
 CREATE TABLE IF NOT EXISTS migrations (number integer PRIMARY KEY, name text NOT NULL)
 
 -- name: lock_migrations
@@ -1125,9 +1124,17 @@ SELECT pg_advisory_xact_lock(1464421956, 2)
 -- Whether this database was ever prepared.
 SELECT to_regclass('windlass.migrations') IS NOT NULL
 
--- name: migrations
--- What was applied so far.
-SELECT number FROM migrations ORDER BY number
+-- name: functions_digest
+-- Which functions were applied last: their digest is the comment on this table.
+SELECT obj_description('windlass.migrations'::regclass, 'pg_class')
+
+-- name: note_functions
+-- In the same transaction as the functions themselves.
+COMMENT ON TABLE migrations IS 'DIGEST'
+
+-- name: schema_version
+-- The newest version that was applied.
+SELECT coalesce(max(number), 0) FROM migrations
 
 -- name: note_migration
 -- In the same transaction as the migration itself.
@@ -1183,7 +1190,7 @@ FROM logs WHERE job = ANY ($1::text::bigint[]) ORDER BY job, attempt
 -- name: streaming_logs
 -- By the partial index.
 SELECT job, attempt, state, bytes, gap_from, gap_to FROM logs
-WHERE state = 1 AND job > $1 ORDER BY job, attempt LIMIT $2
+WHERE state = {log.streaming} AND job > $1 ORDER BY job, attempt LIMIT $2
 
 -- name: all_logs
 -- For comparing and verifying.
@@ -1280,7 +1287,7 @@ SELECT job, shape, 0 FROM waits WHERE job < $1 ORDER BY job DESC LIMIT $2
 
 -- name: scan_due
 -- The newest jobs that back off, by the partial index.
-SELECT job, shape, 0 FROM due WHERE state = 7 AND job < $1 ORDER BY job DESC LIMIT $2
+SELECT job, shape, 0 FROM due WHERE state = {state.retrying} AND job < $1 ORDER BY job DESC LIMIT $2
 
 -- name: scan_bad
 -- The newest jobs that ended badly.
@@ -1300,7 +1307,7 @@ SELECT id, shape, state FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY i
 -- All of them up to a bound, which is how a list finds out whether they are few.
 SELECT job FROM ready
 UNION ALL SELECT job FROM parked
-UNION ALL SELECT job FROM due WHERE state = 2
+UNION ALL SELECT job FROM due WHERE state = {state.queued}
 LIMIT $1
 
 -- name: jobs_of_key
@@ -1384,7 +1391,7 @@ WITH gone AS (
 ), keys_gone AS (
     DELETE FROM workflow_keys k USING gone g WHERE k.workflow = g.id
 )
-DELETE FROM baseline b USING gone g WHERE b.kind = 3 AND b.id = g.id
+DELETE FROM baseline b USING gone g WHERE b.kind = {baseline.workflow} AND b.id = g.id
 
 -- name: baseline
 -- By primary key.
@@ -1414,7 +1421,7 @@ DELETE FROM events WHERE seq <= $1 AND seq < (SELECT max(seq) FROM events)
 SELECT coalesce(max(seq), 0) FROM events
 
 -- name: submit_plain
--- One round trip, see functions.sql.
+-- One round trip, see functions/.
 SELECT moment, ids
 FROM submit_plain($1, $2, $3, $4, $5, $6::text::integer[], $7::text::integer[],
                   $8::text::bigint[], $9::text::integer[], $10::text::bigint[],
@@ -1424,7 +1431,7 @@ FROM submit_plain($1, $2, $3, $4, $5, $6::text::integer[], $7::text::integer[],
                   $29::text::integer[], $30::text::integer[])
 
 -- name: sync_plain
--- One round trip, see functions.sql.
+-- One round trip, see functions/.
 SELECT moment, asked, looked, given_jobs, given_attempts, given_leases, timeouts, idles, specs,
        cursor_ranks, cursor_jobs, left_shapes, left_ranks, left_jobs
 FROM sync_plain($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
@@ -1433,7 +1440,7 @@ FROM sync_plain($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15
                 $25::text::integer[], $26::text::integer[], $27, $28, $29, $30)
 
 -- name: sync_gated
--- One round trip, see functions.sql.
+-- One round trip, see functions/.
 SELECT moment, asked, looked, given_jobs, given_attempts, given_leases, timeouts, idles, specs,
        cursor_ranks, cursor_jobs, left_shapes, left_ranks, left_jobs, given_shapes,
        freed
@@ -1457,7 +1464,7 @@ WHERE pid = $1 AND (extract(epoch FROM backend_start) * 1000000)::bigint = $2
 -- The jobs of a hot submit: the transaction that noted the call wrote their first events. They
 -- are younger than $4.
 SELECT e.at, e.job FROM events e
-WHERE e.job > $4 AND e.kind = 1 AND e."from" = 0 AND e.xmin = (
+WHERE e.job > $4 AND e.kind = {event.job} AND e."from" = {state.new} AND e.xmin = (
     SELECT c.xmin FROM counters c WHERE c.server = $1 AND c.slot = $2 AND c.call = $3 LIMIT 1
 )
 ORDER BY e.job

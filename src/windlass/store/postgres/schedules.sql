@@ -97,13 +97,13 @@ UPDATE schedule_runs SET state = $2, workflow = $3, changed_at = $4, reason = $5
 
 -- name: waiting_schedules
 -- Every second on every server, by an index of the runs that wait.
-SELECT DISTINCT schedule FROM schedule_runs WHERE state = 1 AND schedule > $1
+SELECT DISTINCT schedule FROM schedule_runs WHERE state = {run.waiting} AND schedule > $1
 ORDER BY schedule LIMIT $2
 
 -- name: open_runs
 -- By an index of the runs that have not ended.
 SELECT id, schedule, slot, state, workflow, created_at, changed_at, reason, actor
-FROM schedule_runs WHERE schedule = $1 AND state < 3 ORDER BY state, id LIMIT $2
+FROM schedule_runs WHERE schedule = $1 AND state < {run.ended} ORDER BY state, id LIMIT $2
 
 -- name: runs_of_schedule
 -- The newest, from the end of a span of the index.
@@ -113,7 +113,7 @@ FROM schedule_runs WHERE schedule = $1 AND id < $2 ORDER BY id DESC LIMIT $3
 -- name: trim_runs
 -- The oldest of those that have ended, by their index.
 DELETE FROM schedule_runs WHERE id = ANY (ARRAY(
-    SELECT id FROM schedule_runs WHERE state >= 3 AND changed_at < $1
+    SELECT id FROM schedule_runs WHERE state >= {run.ended} AND changed_at < $1
     ORDER BY changed_at, id LIMIT $2
 ))
 
@@ -136,7 +136,7 @@ ON CONFLICT DO NOTHING
 -- Every second on every server, by an index of those that are pending.
 SELECT id, workflow, run, occasion, place, kind, state, tries, next_at, created_at, finished_at,
        outcome, result, message
-FROM reactions WHERE state = 1 AND next_at <= $1 AND (kind = 2) = $2 ORDER BY next_at, id LIMIT $3
+FROM reactions WHERE state = {reaction.pending} AND next_at <= $1 AND (kind = {reaction_kind.webhook}) = $2 ORDER BY next_at, id LIMIT $3
 
 -- name: lock_reaction
 -- Reactions are locked before jobs and workflows.
@@ -159,7 +159,7 @@ FROM reactions WHERE workflow = $1 ORDER BY id
 -- name: trim_reactions
 -- The oldest of those that were done or given up, by their index.
 DELETE FROM reactions WHERE id = ANY (ARRAY(
-    SELECT id FROM reactions WHERE state > 1 AND finished_at < $1
+    SELECT id FROM reactions WHERE state > {reaction.pending} AND finished_at < $1
     ORDER BY finished_at, id LIMIT $2
 ))
 

@@ -11,7 +11,6 @@ from windlass.domain.records import (
     Cascade,
     JobFacts,
     JobRecord,
-    KeyRow,
     LimitRow,
     QueueRow,
     RateRow,
@@ -29,6 +28,7 @@ from windlass.store.postgres.places import due_of, tickets_of, waits_of
 from windlass.store.postgres.session import Rows, Session
 from windlass.store.postgres.workers import workers_of
 from windlass.store.postgres.workflows import workflows_of
+from windlass.store.spans import as_key
 
 FACTS = len(JobFacts._fields)
 
@@ -49,7 +49,7 @@ async def take_snapshot(session: Session) -> Snapshot:
         dependents=_dependents(await fetch("all_dependents")),
         workers=tuple(workers_of(await fetch("all_workers"))),
         limits=tuple(map(LimitRow._make, await fetch("all_limits"))),
-        keys=tuple(map(KeyRow._make, await fetch("all_keys"))),
+        keys=tuple(map(as_key, await fetch("all_keys"))),
         workflows=tuple(workflows_of(await fetch("all_workflows"))),
         cascades=tuple(map(Cascade._make, await fetch("all_cascades"))),
         shapes=tuple(map(ShapeRow._make, await fetch("shapes_after", 0))),

@@ -14,7 +14,7 @@ SELECT j.shape, coalesce(j.finished_at, 0) - coalesce(j.started_at, 0),
 FROM events AS e
 JOIN jobs AS j ON j.id = e.job
 LEFT JOIN usage AS u ON u.job = e.job AND u.attempt = e.attempt
-WHERE e.seq > $1 AND e.seq <= $2 AND e."to" = 8 AND e.kind = 1
+WHERE e.seq > $1 AND e.seq <= $2 AND e."to" = {state.completed} AND e.kind = {event.job}
 ORDER BY e.seq
 
 -- name: move_statistics_on

@@ -1,7 +1,9 @@
 """The store on PostgreSQL: many servers share one database, which decides everything."""
 
 from collections.abc import Awaitable, Callable
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
+
+import asyncpg
 
 from windlass.domain.errors import StoreUnavailable
 from windlass.domain.events import Event
@@ -113,38 +115,49 @@ class PostgresStore:
         return self._listener.subscribe(hear)
 
     async def upgrade(self) -> None:
-        """Bring the schema up to date, as `windlass db upgrade` does."""
-        connection = await open_connection(self._dsn)
-        try:
-            await migrate.upgrade(connection)
-        finally:
-            await connection.close()
+        """Brings the schema up to date, as `windlass db upgrade` does."""
+        await self._on_own_connection(migrate.upgrade)
 
     async def check_schema(self) -> None:
-        """Raise `Conflict`, naming the way out, unless the schema is the expected one."""
-        rows = await self._transactions.fetch("has_migrations")
-        known = await self._transactions.fetch("migrations") if rows[0][0] else []
-        migrate.check(max((row[0] for row in known), default=0))
+        """Raises `Conflict`, naming the remedy, unless the schema has the expected version.
+
+        Functions that have changed are replaced.
+        """
+        known = await self._transactions.fetch("has_migrations")
+        found = await self._transactions.fetch("schema_version") if known[0][0] else [(0,)]
+        migrate.check(found[0][0])
+        applied = await self._transactions.fetch("functions_digest")
+        if applied[0][0] != migrate.functions_digest():
+            await self._on_own_connection(migrate.apply_functions)
         self._checked = True
 
     async def set_clock(self, ms: int | None) -> None:
         """Tests only: the time of all servers on this database; None for the real one."""
-        connection = await open_connection(self._dsn)
-        try:
+
+        async def set_time(connection: "asyncpg.Connection[Any]") -> None:
             if ms is None:
-                await connection.execute(QUERIES["use_real_clock"])
+                await connection.execute(migrate.function_files()["windlass_now.sql"])
                 self._transactions.forget_time()
             else:
                 await connection.execute(QUERIES["inject_clock"], ms)
                 await connection.execute(QUERIES["use_injected_clock"])
-        finally:
-            await connection.close()
+
+        await self._on_own_connection(set_time)
 
     async def close(self) -> None:
         """Send what is left to tell, then close every connection."""
         await self._herald.close()
         await self._listener.close()
         await self._pool.close()
+
+    async def _on_own_connection(
+        self, work: Callable[["asyncpg.Connection[Any]"], Awaitable[None]]
+    ) -> None:
+        connection = await open_connection(self._dsn)
+        try:
+            await work(connection)
+        finally:
+            await connection.close()
 
     async def _notify(self, payloads: list[str]) -> None:
         await self._transactions.fetch("notify", payloads)

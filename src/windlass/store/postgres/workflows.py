@@ -50,8 +50,8 @@ class PostgresWorkflows:
 
     async def add_cascades(self, rows: Sequence[Cascade]) -> None:
         if rows:
-            _, jobs, kinds, cursors, reasons = zip(*rows, strict=True)
-            columns = map(integers, (jobs, kinds, cursors))
+            _, jobs, workflows, kinds, cursors, reasons = zip(*rows, strict=True)
+            columns = map(integers, (jobs, workflows, kinds, cursors))
             await self._session.execute("add_cascades", *columns, reasons)
 
     async def pull_cascade(self) -> Cascade | None:
@@ -64,8 +64,10 @@ class PostgresWorkflows:
         else:
             await self._session.execute("advance_cascade", cascade, cursor)
 
-    async def cascades_of(self, jobs: Sequence[int]) -> list[Cascade]:
-        rows = await self._session.fetch("cascades_of", ascending(jobs))
+    async def cascades_of(
+        self, jobs: Sequence[int] = (), workflows: Sequence[int] = ()
+    ) -> list[Cascade]:
+        rows = await self._session.fetch("cascades_of", ascending(jobs), ascending(workflows))
         return list(map(Cascade._make, rows))
 
     async def describe(self, row: WorkflowAbout) -> None:

@@ -23,12 +23,12 @@ SELECT job FROM leases WHERE limit_id = ?1 ORDER BY job LIMIT ?2;
 SELECT
     seq, at, kind, job, attempt, worker, incarnation, from_state, to_state, reason, actor, data
 FROM events
-WHERE job = 0 AND seq > ?1 AND seq <= ?2 AND kind IN (2, 7) AND
+WHERE job = 0 AND seq > ?1 AND seq <= ?2 AND kind IN ({event.worker}, {event.queue}) AND
     CASE from_state
-        WHEN 0 THEN to_state <> 2
-        WHEN 2 THEN to_state <> 3
-        WHEN 3 THEN to_state <> 4
-        WHEN 4 THEN to_state <> 8
+        WHEN {state.new} THEN to_state <> {state.queued}
+        WHEN {state.queued} THEN to_state <> {state.assigned}
+        WHEN {state.assigned} THEN to_state <> {state.running}
+        WHEN {state.running} THEN to_state <> {state.completed}
         ELSE 1
     END
 ORDER BY seq LIMIT ?3;

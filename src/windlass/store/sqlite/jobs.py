@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 import apsw
 
 from windlass.domain.records import Attempt, JobColumns, JobEnd, JobFacts, JobTry, KeyRow
+from windlass.store.spans import as_key, spans_text
 from windlass.store.sqlite.bulk import BulkInsert
-from windlass.store.sqlite.rows import Row, as_attempt, as_facts, as_key, integers, pack, unpack
+from windlass.store.sqlite.rows import Row, as_attempt, as_facts, integers, pack, unpack
 from windlass.store.sqlite.sequences import Sequences
 from windlass.store.sqlite.statements import QUERIES
 
@@ -100,7 +101,7 @@ class SqliteJobs:
         return {job: unpack(edges) for job, edges in rows}
 
     async def claim_keys(self, rows: Sequence[KeyRow]) -> dict[tuple[str, str], KeyRow]:
-        self._executemany(QUERIES["claim_key"], rows)
+        self._executemany(QUERIES["claim_key"], [(*row[:4], spans_text(row)) for row in rows])
         names = [row[:2] for row in rows]
         standing = map(as_key, self._executemany(QUERIES["key"], names))
         return {(row.namespace, row.key): row for row in standing}

@@ -17,7 +17,7 @@ GROUP BY j.shape ORDER BY j.shape;
 -- A walk over all leases, when jobs of a queue that preempts wait. 4 is running, 16 the flag.
 SELECT l.job, l.worker, j.shape, j.rank, l.reason IS NOT NULL
 FROM leases AS l CROSS JOIN jobs AS j ON j.id = l.job
-WHERE l.state = 4 AND j.flags & 16 ORDER BY l.lease DESC;
+WHERE l.state = {state.running} AND j.flags & {flag.preemptible} ORDER BY l.lease DESC;
 
 -- name: unbound_leases
 -- A walk over all leases, when a limit is set and then every few seconds.

@@ -74,12 +74,12 @@ FROM pool_workers WHERE id = ?;
 -- The partial index holds those alone.
 SELECT id, pool, state, worker, last_lease, requested_at, changed_at, idle_since, charged_until,
     tries, spot, token, machine, reason
-FROM pool_workers WHERE state < 6 ORDER BY id;
+FROM pool_workers WHERE state < {pool_worker.gone} ORDER BY id;
 
 -- name: trim_gone_pool_workers
 -- The oldest first, by their partial index.
 DELETE FROM pool_workers WHERE id IN (
-    SELECT id FROM pool_workers WHERE state = 6 AND changed_at < ?1
+    SELECT id FROM pool_workers WHERE state = {pool_worker.gone} AND changed_at < ?1
     ORDER BY changed_at, id LIMIT ?2
 );
 
@@ -133,7 +133,7 @@ FROM events AS e
 CROSS JOIN jobs AS j ON j.id = e.job
 LEFT JOIN outcomes AS o ON o.job = e.job AND o.attempt = e.attempt
 LEFT JOIN attempts AS a ON a.job = e.job AND a.number = e.attempt
-WHERE e.seq > ?1 AND e.kind = 1 AND e.from_state BETWEEN 3 AND 6 AND e.to_state NOT BETWEEN 3 AND 6
+WHERE e.seq > ?1 AND e.kind = {event.job} AND e.from_state BETWEEN {state.assigned} AND {state.timed_out} AND e.to_state NOT BETWEEN {state.assigned} AND {state.timed_out}
     AND e.worker IN carray(?2) AND ifnull(o.started_at, a.started_at) IS NOT NULL
 ORDER BY 1, 2, 3, 4;
 

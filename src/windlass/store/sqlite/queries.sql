@@ -119,11 +119,12 @@ FROM carray(?1) AS wanted CROSS JOIN dependents AS d ON d.job = wanted.value AND
 
 -- name: claim_key
 -- Whoever was first keeps the key; who that was is read back.
-INSERT INTO keys (namespace, key, job, digest) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING;
+INSERT INTO keys (namespace, key, job, digest, spans) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT DO NOTHING;
 
 -- name: key
 -- What now stands for a key.
-SELECT namespace, key, job, digest FROM keys WHERE namespace = ? AND key = ?;
+SELECT namespace, key, job, digest, spans FROM keys WHERE namespace = ? AND key = ?;
 
 -- name: point_key
 -- The key follows a superseding job.
@@ -164,7 +165,7 @@ FROM carray(?) AS wanted WHERE waits.job = wanted.value >> 18;
 -- need nothing but to be ready.
 SELECT
     w.shape, w.rank, w.job, w.attempt, w.workflow, w.limit_id, w.excluded,
-    w.manual = 0 AND w.not_before <= ?2 AND w.limit_id = 0 AND w.age_from >= ?3
+    w.manual = {manual.no} AND w.not_before <= ?2 AND w.limit_id = 0 AND w.age_from >= ?3
 FROM carray(?1) AS wanted CROSS JOIN waits AS w ON w.job = wanted.value >> 18
 WHERE w.unmet <= wanted.value & 0x3ffff;
 
@@ -180,7 +181,7 @@ DELETE FROM waits WHERE job IN carray(?);
 
 -- name: meet_manual
 -- A manual condition is met once: a second time there is none left to meet.
-UPDATE waits SET unmet = unmet - ?2, manual = 0 WHERE job = ?1 AND manual <> 0;
+UPDATE waits SET unmet = unmet - ?2, manual = {manual.no} WHERE job = ?1 AND manual <> {manual.no};
 
 -- name: free_waits
 -- Those with nothing left to wait for.
@@ -358,7 +359,7 @@ ORDER BY l.lease;
 SELECT
     job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
     deadline_at, timeout_ms, idle_ms, limit_id, reason, queue_limit
-FROM leases WHERE deadline_at BETWEEN 1 AND ?1 AND state BETWEEN 3 AND 4
+FROM leases WHERE deadline_at BETWEEN 1 AND ?1 AND state BETWEEN {state.assigned} AND {state.running}
 ORDER BY deadline_at, job LIMIT ?2;
 
 -- name: orphans
@@ -373,7 +374,7 @@ ORDER BY l.job LIMIT ?;
 
 -- name: start_leases
 -- Only assigned leases become running.
-UPDATE leases SET state = 4, started_at = ?2, deadline_at = ?3 WHERE job = ?1 AND state = 3;
+UPDATE leases SET state = {state.running}, started_at = ?2, deadline_at = ?3 WHERE job = ?1 AND state = {state.assigned};
 
 -- name: mark_leases
 -- Told to stop; the row stays until the worker reports or is lost.
@@ -469,11 +470,11 @@ UPDATE workflows SET state = ?2, run = ?3, finished_at = ?4 WHERE id = ?1;
 
 -- name: insert_cascades
 -- The columns of Cascade.
-INSERT INTO cascades (id, job, kind, cursor, reason) VALUES (?, ?, ?, ?, ?);
+INSERT INTO cascades (id, job, workflow, kind, cursor, reason) VALUES (?, ?, ?, ?, ?, ?);
 
 -- name: oldest_cascade
 -- Intents are worked off in the order they were recorded.
-SELECT id, job, kind, cursor, reason FROM cascades ORDER BY id LIMIT 1;
+SELECT id, job, workflow, kind, cursor, reason FROM cascades ORDER BY id LIMIT 1;
 
 -- name: advance_cascade
 -- The chunks below the cursor are done.
@@ -483,12 +484,17 @@ UPDATE cascades SET cursor = ?2 WHERE id = ?1;
 -- All chunks are done.
 DELETE FROM cascades WHERE id = ?;
 
--- name: cascades_of
+-- name: cascades_of_jobs
 -- Is a job's failure still being passed on?
-SELECT c.id, c.job, c.kind, c.cursor, c.reason
+SELECT c.id, c.job, c.workflow, c.kind, c.cursor, c.reason
 FROM carray(?) AS wanted CROSS JOIN cascades AS c ON c.job = wanted.value
 ORDER BY c.id;
 
+-- name: cascades_of_workflows
+-- Is a workflow being stopped or retried?
+SELECT c.id, c.job, c.workflow, c.kind, c.cursor, c.reason
+FROM carray(?) AS wanted CROSS JOIN cascades AS c ON c.workflow = wanted.value
+ORDER BY c.id;
 
 -- name: describe_workflow
 -- The columns of WorkflowAbout.
@@ -554,7 +560,7 @@ WHERE j.workflow <> ?1;
 -- name: unfinished_workflows
 -- By the partial index: 1 to 3 are the states that are no ends.
 SELECT id, namespace, name, state, run, flags, created_at, finished_at, counts
-FROM workflows INDEXED BY workflows_unfinished WHERE state < 4 AND id > ?1 ORDER BY id LIMIT ?2;
+FROM workflows INDEXED BY workflows_unfinished WHERE state < {workflow.complete} AND id > ?1 ORDER BY id LIMIT ?2;
 
 -- name: newest_workflows
 -- A bounded walk back from an id.
@@ -571,9 +577,9 @@ SELECT
         ) OR EXISTS (
             SELECT 1 FROM parked AS p
             WHERE (p.limit_id, p.shape, p.rank, p.job) = (j.limit_id, j.shape, j.rank, j.id)
-        ) THEN 2 ELSE 1 END
+        ) THEN {state.queued} ELSE {state.blocked} END
     ) AS standing,
-    ifnull(o.state > 8 AND o.flags & 1, 0) AS forgiven,
+    ifnull(o.state > {state.completed} AND o.flags & {flag.allow_failure}, 0) AS forgiven,
     count(*)
 FROM jobs AS j INDEXED BY jobs_workflow
 LEFT JOIN outcomes AS o ON o.job = j.id
@@ -673,10 +679,10 @@ SELECT
 FROM events
 WHERE job = ? AND
     CASE from_state
-        WHEN 0 THEN to_state <> 2
-        WHEN 2 THEN to_state <> 3
-        WHEN 3 THEN to_state <> 4
-        WHEN 4 THEN to_state <> 8
+        WHEN {state.new} THEN to_state <> {state.queued}
+        WHEN {state.queued} THEN to_state <> {state.assigned}
+        WHEN {state.assigned} THEN to_state <> {state.running}
+        WHEN {state.running} THEN to_state <> {state.completed}
         ELSE 1
     END
 ORDER BY seq;
@@ -789,7 +795,7 @@ SELECT id, namespace, key, max, leased FROM limits ORDER BY id;
 
 -- name: all_keys
 -- By namespace and key.
-SELECT namespace, key, job, digest FROM keys ORDER BY namespace, key;
+SELECT namespace, key, job, digest, spans FROM keys ORDER BY namespace, key;
 
 -- name: all_workflows
 -- By id.
@@ -798,7 +804,7 @@ FROM workflows ORDER BY id;
 
 -- name: all_cascades
 -- By id.
-SELECT id, job, kind, cursor, reason FROM cascades ORDER BY id;
+SELECT id, job, workflow, kind, cursor, reason FROM cascades ORDER BY id;
 
 -- name: ready_from_jobs
 -- Jobs that were just inserted and are ready at once: cheaper than binding them again.
@@ -823,7 +829,7 @@ SELECT
 FROM carray(?) AS wanted
 CROSS JOIN leases AS l ON l.job = wanted.value
 CROSS JOIN jobs AS j ON j.id = l.job
-WHERE l.state = 4 AND l.limit_id = 0 AND l.queue_limit = 0 AND j.workflow = 0
+WHERE l.state = {state.running} AND l.limit_id = 0 AND l.queue_limit = 0 AND j.workflow = 0
     AND NOT EXISTS (SELECT 1 FROM dependents AS d WHERE d.job = l.job)
     AND NOT EXISTS (SELECT 1 FROM waits AS w WHERE w.job = l.job);
 
@@ -835,7 +841,7 @@ SELECT
 FROM carray(?) AS wanted
 CROSS JOIN leases AS l ON l.job = wanted.value
 CROSS JOIN jobs AS j ON j.id = l.job
-WHERE l.state = 4 AND l.limit_id = 0 AND l.queue_limit = 0
+WHERE l.state = {state.running} AND l.limit_id = 0 AND l.queue_limit = 0
     AND NOT EXISTS (SELECT 1 FROM waits AS w WHERE w.job = l.job);
 
 -- name: plain_leases_between
@@ -847,7 +853,7 @@ SELECT
 FROM carray(?1) AS wanted
 CROSS JOIN leases AS l ON l.job = wanted.value
 CROSS JOIN jobs AS j ON j.id = l.job
-WHERE l.state = 4 AND l.limit_id = 0 AND l.queue_limit = 0 AND j.workflow = 0
+WHERE l.state = {state.running} AND l.limit_id = 0 AND l.queue_limit = 0 AND j.workflow = 0
     AND NOT EXISTS (SELECT 1 FROM dependents AS d WHERE d.job BETWEEN ?2 AND ?3)
     AND NOT EXISTS (SELECT 1 FROM waits AS w WHERE w.job BETWEEN ?2 AND ?3);
 
@@ -861,7 +867,7 @@ SELECT ?1, ?2, value, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 FROM carray(?11);
 
 -- name: end_blocked
 -- A job that runs while it keeps a wait (2) goes on.
-DELETE FROM waits WHERE job IN carray(?) AND manual <> 2 RETURNING job;
+DELETE FROM waits WHERE job IN carray(?) AND manual <> {manual.kept_while_running} RETURNING job;
 
 -- name: places_of_jobs
 -- Where these jobs would stand in `ready`.
@@ -955,7 +961,7 @@ FROM carray(?) AS wanted CROSS JOIN logs AS l ON l.job = wanted.value;
 -- name: streaming_logs
 -- By the partial index.
 SELECT job, attempt, state, bytes, gap_from, gap_to FROM logs
-WHERE state = 1 AND job > ?1 ORDER BY job, attempt LIMIT ?2;
+WHERE state = {log.streaming} AND job > ?1 ORDER BY job, attempt LIMIT ?2;
 
 -- name: all_logs
 -- By job and attempt.
@@ -1048,13 +1054,13 @@ SELECT job, shape, 0 FROM waits WHERE job < ?1 ORDER BY job DESC LIMIT ?2;
 -- name: scan_due
 -- The newest jobs that back off, by the partial index.
 SELECT job, shape, 0 FROM due INDEXED BY due_retrying
-WHERE job < ?1 AND state = 7 ORDER BY job DESC LIMIT ?2;
+WHERE job < ?1 AND state = {state.retrying} ORDER BY job DESC LIMIT ?2;
 
 -- name: scan_bad
 -- The newest jobs that ended badly, by the partial index.
 SELECT o.job, j.shape, o.state
 FROM outcomes AS o INDEXED BY outcomes_bad CROSS JOIN jobs AS j ON j.id = o.job
-WHERE o.state > 8 AND o.job < ?1 ORDER BY o.job DESC LIMIT ?2;
+WHERE o.state > {state.completed} AND o.job < ?1 ORDER BY o.job DESC LIMIT ?2;
 
 -- name: scan_workflow
 -- The newest jobs of one workflow, by the partial index.
@@ -1073,7 +1079,7 @@ LEFT JOIN outcomes AS o ON o.job = j.id;
 -- All of them up to a bound, which is how a list finds out whether they are few.
 SELECT job FROM ready
 UNION ALL SELECT job FROM parked
-UNION ALL SELECT job FROM due WHERE state = 2
+UNION ALL SELECT job FROM due WHERE state = {state.queued}
 LIMIT ?;
 
 -- name: job_records

@@ -20,7 +20,6 @@ from windlass.domain.records import (
     Due,
     JobFacts,
     JobRecord,
-    KeyRow,
     Lease,
     LimitRow,
     QueueRow,
@@ -60,7 +59,6 @@ as_dynamic = maker(Dynamic)
 as_event = maker(Event)
 as_facts = maker(JobFacts)
 as_head = maker(Head)
-as_key = maker(KeyRow)
 as_lease = maker(Lease)
 as_limit = maker(LimitRow)
 as_load = maker(Load)

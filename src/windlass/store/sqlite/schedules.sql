@@ -111,13 +111,13 @@ UPDATE schedule_runs SET state = ?2, workflow = ?3, changed_at = ?4, reason = ?5
 
 -- name: waiting_schedules
 -- Every second, by an index of the runs that wait.
-SELECT DISTINCT schedule FROM schedule_runs WHERE state = 1 AND schedule > ?
+SELECT DISTINCT schedule FROM schedule_runs WHERE state = {run.waiting} AND schedule > ?
 ORDER BY schedule LIMIT ?;
 
 -- name: open_runs
 -- By an index of the runs that have not ended.
 SELECT id, schedule, slot, state, workflow, created_at, changed_at, reason, actor
-FROM schedule_runs WHERE schedule = ? AND state < 3 ORDER BY state, id LIMIT ?;
+FROM schedule_runs WHERE schedule = ? AND state < {run.ended} ORDER BY state, id LIMIT ?;
 
 -- name: runs_of_schedule
 -- The newest, from the end of a span of the index.
@@ -127,7 +127,7 @@ FROM schedule_runs WHERE schedule = ? AND id < ? ORDER BY id DESC LIMIT ?;
 -- name: trim_runs
 -- The oldest of those that have ended, by their index.
 DELETE FROM schedule_runs WHERE id IN (
-    SELECT id FROM schedule_runs WHERE state >= 3 AND changed_at < ?
+    SELECT id FROM schedule_runs WHERE state >= {run.ended} AND changed_at < ?
     ORDER BY changed_at, id LIMIT ?
 );
 
@@ -154,7 +154,7 @@ SELECT id FROM reactions WHERE workflow = ? AND run = ? AND occasion = ? AND pla
 -- Every second, by an index of those that are pending.
 SELECT id, workflow, run, occasion, place, kind, state, tries, next_at, created_at, finished_at,
     outcome, result, message
-FROM reactions WHERE state = 1 AND next_at <= ? AND (kind = 2) = ? ORDER BY next_at, id LIMIT ?;
+FROM reactions WHERE state = {reaction.pending} AND next_at <= ? AND (kind = {reaction_kind.webhook}) = ? ORDER BY next_at, id LIMIT ?;
 
 -- name: reaction
 -- By primary key.
@@ -177,7 +177,7 @@ FROM reactions WHERE workflow = ? ORDER BY id;
 -- name: trim_reactions
 -- The oldest of those that were done or given up, by their index.
 DELETE FROM reactions WHERE id IN (
-    SELECT id FROM reactions WHERE state > 1 AND finished_at < ?
+    SELECT id FROM reactions WHERE state > {reaction.pending} AND finished_at < ?
     ORDER BY finished_at, id LIMIT ?
 );
 

@@ -8,6 +8,7 @@ import apsw
 from windlass.domain.statistics import StatisticsRow, Usage
 from windlass.domain.workers import PastMetadata
 from windlass.ports.store import Snapshot
+from windlass.store.spans import as_key
 from windlass.store.sqlite.rows import (
     Row,
     as_about,
@@ -19,7 +20,6 @@ from windlass.store.sqlite.rows import (
     as_cost,
     as_due,
     as_dynamic,
-    as_key,
     as_lease,
     as_limit,
     as_log,

@@ -69,12 +69,15 @@ class SqliteWorkflows:
         else:
             self._execute(QUERIES["advance_cascade"], (cascade, cursor))
 
-    async def cascades_of(self, jobs: Sequence[int]) -> list[Cascade]:
-        """Ascending by id."""
-        if not jobs:
-            return []
-        wanted = integers(sorted(set(jobs)))
-        return list(map(as_cascade, self._execute(QUERIES["cascades_of"], (wanted,))))
+    async def cascades_of(
+        self, jobs: Sequence[int] = (), workflows: Sequence[int] = ()
+    ) -> list[Cascade]:
+        found: list[Cascade] = []
+        for name, ids in ("cascades_of_jobs", jobs), ("cascades_of_workflows", workflows):
+            if ids:
+                wanted = integers(sorted(set(ids)))
+                found += map(as_cascade, self._execute(QUERIES[name], (wanted,)))
+        return sorted(found)
 
     async def describe(self, row: WorkflowAbout) -> None:
         self._execute(QUERIES["describe_workflow"], row)
