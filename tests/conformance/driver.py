@@ -14,7 +14,7 @@ from typing import Any, Self, TypeVar
 import pytest
 
 import windlass
-from windlass.ports.store import Snapshot, Store, Tx
+from windlass.ports.store import ReadTx, Snapshot, Store, WriteTx
 from windlass.store.memory.store import MemoryStore
 
 T = TypeVar("T")
@@ -52,10 +52,10 @@ class Driver(ABC):
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return self._runner.run(coroutine)
 
-    def transact(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+    def transact(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:
         return self.run(_call(self.store.transact(work)))
 
-    def read(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+    def read(self, work: Callable[[ReadTx], Awaitable[T]]) -> T:
         return self.run(_call(self.store.read(work)))
 
     def snapshot(self) -> Snapshot:
@@ -186,5 +186,5 @@ async def _call(awaitable: Awaitable[T]) -> T:
     return await awaitable
 
 
-async def _tell_now(tx: Tx) -> int:
+async def _tell_now(tx: ReadTx) -> int:
     return tx.now

@@ -1,10 +1,10 @@
-"""`AccessTx`: tokens and enrolment codes."""
+"""`AccessWrite`: tokens and enrolment codes."""
 
 import asyncio
 
 from tests.conformance.driver import Driver, refused
 from tests.conformance.rows import code, token
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 
 
 def test_tokens_get_rising_ids_and_are_found_by_digest(store: Driver) -> None:
@@ -35,7 +35,7 @@ def test_a_token_is_revoked_once(store: Driver) -> None:
 
 
 def test_a_code_is_used_once_and_in_time(store: Driver) -> None:
-    async def add(tx: Tx) -> None:
+    async def add(tx: WriteTx) -> None:
         await tx.access.add_code(code("one", expires_at=100))
         await tx.access.add_code(code("two", expires_at=100))
 
@@ -51,7 +51,7 @@ def test_a_code_is_used_once_and_in_time(store: Driver) -> None:
 
 
 def test_the_tokens_of_a_worker_go_with_it(store: Driver) -> None:
-    async def add(tx: Tx) -> None:
+    async def add(tx: WriteTx) -> None:
         for name, worker in (("a", 7), ("b", 8), ("c", 7), ("d", 0)):
             await tx.access.insert(token(name, worker=worker))
 
@@ -65,7 +65,7 @@ def test_the_tokens_of_a_worker_go_with_it(store: Driver) -> None:
 
 
 def test_codes_that_expired_long_ago_are_forgotten(store: Driver) -> None:
-    async def add(tx: Tx) -> None:
+    async def add(tx: WriteTx) -> None:
         for digest, at in (("a", 30), ("b", 10), ("c", 20), ("d", 20)):
             await tx.access.add_code(code(digest, expires_at=at))
 

@@ -1,4 +1,4 @@
-"""`WorkflowsTx`: intents that survive a crash, worked off from the oldest."""
+"""`WorkflowsWrite`: intents that survive a crash, worked off from the oldest."""
 
 from tests.conformance.driver import Driver
 from tests.conformance.rows import cascade, workflow_cascade

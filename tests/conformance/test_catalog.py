@@ -1,8 +1,8 @@
-"""`CatalogTx`: what engines cache: shapes, queues, settings."""
+"""`CatalogWrite`: what engines cache: shapes, queues, settings."""
 
 from tests.conformance.driver import Driver
 from windlass.domain.records import QueueRow, ShapeRow
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 
 
 def test_new_shapes_are_numbered_in_order(store: Driver) -> None:
@@ -34,7 +34,7 @@ def test_shapes_after_an_id(store: Driver) -> None:
 def test_queues_are_put_and_replaced_by_name(store: Driver) -> None:
     rows = [QueueRow("live", 100, 0), QueueRow("batch", 10, 0), QueueRow("Żółw", -5, 1)]
 
-    async def put(tx: Tx) -> None:
+    async def put(tx: WriteTx) -> None:
         for row in rows:
             await tx.catalog.put_queue(row)
 

@@ -1,13 +1,13 @@
-"""`JobsTx`: who waits for a job, packed in chunks of 1,000."""
+"""`JobsWrite`: who waits for a job, packed in chunks of 1,000."""
 
 from tests.conformance.driver import Driver
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 
 
 def chunks(store: Driver, job: int) -> list[tuple[int, ...]]:
     """All chunks of a job's list, read from number 0 up to the first that is missing."""
 
-    async def walk(tx: Tx) -> list[tuple[int, ...]]:
+    async def walk(tx: WriteTx) -> list[tuple[int, ...]]:
         found: list[tuple[int, ...]] = []
         while (edges := (await tx.jobs.dependents([job], len(found))).get(job)) is not None:
             found.append(edges)

@@ -20,7 +20,7 @@ from tests.conformance import (
 from tests.conformance.conftest import Stores
 from tests.conformance.driver import KINDS, Driver
 from tests.conformance.moves import Dice, Move
-from windlass.ports.store import Snapshot, Tx
+from windlass.ports.store import Snapshot, WriteTx
 from windlass.store.memory.table import DuplicateRowError
 
 PARTS = (moves_of_jobs, moves_of_fleets, moves_of_files, moves_of_schedules, moves_of_pools)
@@ -72,7 +72,7 @@ def draw_transaction(dice: Dice, held: Snapshot) -> list[Move]:
 def perform(store: Driver, moves: Sequence[Move], refusal: type[Exception]) -> object:
     """The answers of all moves, or that the store refused a row it has already."""
 
-    async def work(tx: Tx) -> list[object]:
+    async def work(tx: WriteTx) -> list[object]:
         return [await make(tx, move) for move in moves]
 
     try:
@@ -81,7 +81,7 @@ def perform(store: Driver, moves: Sequence[Move], refusal: type[Exception]) -> o
         return REFUSED
 
 
-async def make(tx: Tx, move: Move) -> object:
+async def make(tx: WriteTx, move: Move) -> object:
     told = await getattr(getattr(tx, move.role), move.method)(*move.arguments)
     return comparable(move.method, told)
 

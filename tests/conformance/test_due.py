@@ -1,4 +1,4 @@
-"""`PlacesTx`: jobs that may not start before a time."""
+"""`PlacesWrite`: jobs that may not start before a time."""
 
 from tests.conformance.driver import Driver, refused
 from tests.conformance.rows import RETRYING, due, ticket

@@ -6,7 +6,7 @@ from typing import Any
 from tests.conformance.driver import Driver
 from tests.conformance.everything import FILL
 from tests.conformance.rows import CANCELING, RUNNING
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 
 NOTHING: list[tuple[str, str, tuple[Any, ...], Any]] = [
     ("jobs", "allocate", (0,), []),
@@ -100,7 +100,7 @@ NOTHING: list[tuple[str, str, tuple[Any, ...], Any]] = [
 def test_no_rows_are_no_work(store: Driver) -> None:
     """One store for all of them, since each must leave it as it was."""
 
-    async def fill(tx: Tx) -> None:
+    async def fill(tx: WriteTx) -> None:
         for step in FILL:
             await step(tx)
 
@@ -113,8 +113,8 @@ def test_no_rows_are_no_work(store: Driver) -> None:
     assert len(store.transact(lambda tx: tx.log.read(0, 10))) == 2
 
 
-def call(role: str, method: str, arguments: tuple[Any, ...]) -> Callable[[Tx], Awaitable[Any]]:
-    async def work(tx: Tx) -> Any:
+def call(role: str, method: str, arguments: tuple[Any, ...]) -> Callable[[WriteTx], Awaitable[Any]]:
+    async def work(tx: WriteTx) -> Any:
         told = await getattr(getattr(tx, role), method)(*arguments)
         return list(told) if method == "allocate" else told
 

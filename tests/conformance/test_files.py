@@ -1,9 +1,9 @@
-"""`FilesTx`: what is known of logs, artifacts, names, progress and resolved lookups."""
+"""`FilesWrite`: what is known of logs, artifacts, names, progress and resolved lookups."""
 
 from tests.conformance.driver import Driver
 from tests.conformance.rows import artifact, log_row, name_row
 from windlass.domain.files import Dynamic, Progress
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 
 
 def test_a_log_is_written_and_replaced(store: Driver) -> None:
@@ -20,7 +20,7 @@ def test_a_log_is_written_and_replaced(store: Driver) -> None:
 
 
 def test_logs_that_have_not_ended_are_found(store: Driver) -> None:
-    async def work(tx: Tx) -> None:
+    async def work(tx: WriteTx) -> None:
         for job in (5, 1, 3, 9):
             await tx.files.put_log(log_row(job, 2, state=2 if job == 3 else 1))
         await tx.files.put_log(log_row(5, 1))
@@ -32,7 +32,7 @@ def test_logs_that_have_not_ended_are_found(store: Driver) -> None:
 
 
 def test_an_artifact_of_the_same_name_replaces_the_attempt_s_own(store: Driver) -> None:
-    async def work(tx: Tx) -> None:
+    async def work(tx: WriteTx) -> None:
         await tx.files.add_artifacts([artifact(2, "b"), artifact(1, "a"), artifact(1, "Ä")])
         await tx.files.add_artifacts([artifact(1, "a", attempt=2), artifact(1, "a", size=5)])
 
@@ -54,7 +54,7 @@ def test_the_last_of_equal_names_in_one_call_counts(store: Driver) -> None:
 def test_names_are_set_moved_and_found(store: Driver) -> None:
     other = name_row("env/a", namespace="other")
 
-    async def work(tx: Tx) -> None:
+    async def work(tx: WriteTx) -> None:
         for row in (name_row("env/b"), name_row("env/a"), other, name_row("env/b", job=9)):
             await tx.files.set_name(row)
 

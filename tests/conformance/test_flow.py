@@ -1,4 +1,4 @@
-"""`FlowTx`: jobs with no ties, in bulk, as the other roles would write them one by one."""
+"""`FlowWrite`: jobs with no ties, in bulk, as the other roles would write them one by one."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from tests.conformance.rows import (
 )
 from windlass.domain.events import Event, EventKind, Moves
 from windlass.domain.records import Completion, JobRecord, JobTry, NewJob, Ticket
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 
 NOW = 70_000
 
@@ -45,7 +45,7 @@ def completion(
 def lease(store: Driver, rows: Sequence[NewJob], state: int = RUNNING) -> None:
     """Enter these jobs and give them to worker 3 in its incarnation 4, as attempt 5."""
 
-    async def work(tx: Tx) -> None:
+    async def work(tx: WriteTx) -> None:
         await tx.flow.enter(sorted(rows))
         grants = [grant(place_of(row), 3, 4, 5) for row in rows]
         await tx.leases.grant(grants, state, NOW - 100, 10)
@@ -143,7 +143,7 @@ def test_a_stale_report_completes_nothing(store: Driver) -> None:
     lease(store, [plain_job(1)])
     before = store.snapshot()
 
-    async def report(tx: Tx) -> list[list[int]]:
+    async def report(tx: WriteTx) -> list[list[int]]:
         stale = [completion(1, attempt=4), completion(1, worker=2), completion(1, incarnation=3)]
         return [await tx.flow.complete(NOW, [done]) for done in stale]
 
@@ -193,7 +193,7 @@ def test_equal_moves_keep_the_order_of_the_jobs(store: Driver) -> None:
 
 
 def test_nothing_in_bulk_is_nothing(store: Driver) -> None:
-    async def work(tx: Tx) -> list[int]:
+    async def work(tx: WriteTx) -> list[int]:
         await tx.flow.enter([])
         await tx.flow.log(Moves(NOW, 0, 0, ((0, QUEUED),), (), ()))
         return await tx.flow.complete(NOW, [])

@@ -1,4 +1,4 @@
-"""`FlowTx`: jobs of workflows in bulk, as the other roles would write them one by one."""
+"""`FlowWrite`: jobs of workflows in bulk, as the other roles would write them one by one."""
 
 from functools import partial
 
@@ -28,7 +28,7 @@ from windlass.domain.records import (
     Waited,
 )
 from windlass.domain.states import State
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 
 BLOCKED = State.BLOCKED.code
 CANCELED = State.CANCELED.code
@@ -37,7 +37,7 @@ CANCELED = State.CANCELED.code
 def fill(store: Driver) -> None:
     """1, 2 blocked; 3 keeps a wait; 4 to 6 ready; 7 planned; 8 running; 9 ended before."""
 
-    async def work(tx: Tx) -> None:
+    async def work(tx: WriteTx) -> None:
         await tx.jobs.insert([new_job(job, limit=0) for job in range(1, 10)])
         kept = wait(3, manual=KEPT_WHILE_RUNNING)
         await tx.places.add_waits([wait(1), wait(2, manual=1), kept])
@@ -138,7 +138,7 @@ def test_ready_jobs_stay_where_only_blocked_ones_are_meant(store: Driver) -> Non
 def test_many_jobs_of_several_shapes_and_ranks_end_at_once(store: Driver) -> None:
     jobs = [new_job(job, shape=job % 3 + 1, rank=job % 2, limit=0) for job in range(1, 401)]
 
-    async def work(tx: Tx) -> None:
+    async def work(tx: WriteTx) -> None:
         await tx.jobs.insert(jobs)
         await tx.places.add_ready([ticket(r.id, shape=r.shape, rank=r.rank) for r in jobs])
 
@@ -154,7 +154,7 @@ def test_many_jobs_of_several_shapes_and_ranks_end_at_once(store: Driver) -> Non
 def lease(store: Driver, state: int = RUNNING, limit: int = 0) -> None:
     """Jobs 1 to 3 are given to worker 3 in its incarnation 4, as attempt 5."""
 
-    async def work(tx: Tx) -> None:
+    async def work(tx: WriteTx) -> None:
         rows = [new_job(job, limit=limit) for job in (1, 2, 3)]
         await tx.jobs.insert(rows)
         places = [ticket(row.id, workflow=2, limit=limit) for row in rows]
@@ -178,7 +178,7 @@ def test_tied_jobs_complete_and_tell_what_counts_them(store: Driver) -> None:
     assert (first.facts.worker, first.facts.incarnation, first.facts.attempt) == (3, 4, 5)
 
 
-async def _complete(tx: Tx, done: list[Completion]) -> list[Completed]:
+async def _complete(tx: WriteTx, done: list[Completion]) -> list[Completed]:
     return await tx.flow.complete_tied(NOW, done)
 
 

@@ -1,4 +1,4 @@
-"""`WorkflowsTx`: what workflows were submitted with, their jobs, and a recount."""
+"""`WorkflowsWrite`: what workflows were submitted with, their jobs, and a recount."""
 
 from functools import partial
 
@@ -22,7 +22,7 @@ from tests.conformance.rows import (
 from windlass.domain.records import WorkflowAbout
 from windlass.domain.states import State
 from windlass.domain.workflow import COUNTS, WorkflowState
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 
 BLOCKED = State.BLOCKED.code
 
@@ -36,7 +36,7 @@ def test_what_a_workflow_was_submitted_with_is_told_with_every_column(store: Dri
     assert store.snapshot().workflow_about == tuple(rows)
 
 
-async def _describe(tx: Tx, row: WorkflowAbout) -> None:
+async def _describe(tx: WriteTx, row: WorkflowAbout) -> None:
     await tx.workflows.describe(row)
 
 
@@ -59,7 +59,7 @@ def test_a_key_names_the_first_one_until_that_is_replaced(store: Driver) -> None
 def fill(store: Driver) -> None:
     """Jobs 1 to 6 of workflow 2, two of them ended; 7 of another, 8 of none."""
 
-    async def work(tx: Tx) -> None:
+    async def work(tx: WriteTx) -> None:
         rows = [new_job(job) for job in range(1, 7)]
         await tx.jobs.insert([*rows, new_job(7, workflow=3), new_job(8, workflow=0)])
         await tx.jobs.end([job_end(2, state=FAILED), job_end(5, state=COMPLETED)])
@@ -102,7 +102,7 @@ def test_unfinished_workflows_ascend_and_the_newest_descend(store: Driver) -> No
 
 
 def test_a_recount_goes_by_ends_and_places(store: Driver) -> None:
-    async def work(tx: Tx) -> None:
+    async def work(tx: WriteTx) -> None:
         await tx.jobs.insert([new_job(job, flags=0, limit=0) for job in range(1, 11)])
         await tx.jobs.insert([new_job(job, flags=1, limit=0) for job in (11, 12)])
         await tx.jobs.insert([new_job(13, limit=7), new_job(14, workflow=3)])
@@ -126,7 +126,7 @@ def test_a_recount_goes_by_ends_and_places(store: Driver) -> None:
 
 
 def test_a_removed_workflow_takes_its_description_and_its_key_along(store: Driver) -> None:
-    async def work(tx: Tx) -> None:
+    async def work(tx: WriteTx) -> None:
         await tx.workflows.insert([workflow(1), workflow(2)])
         await tx.workflows.describe(about(1))
         await tx.workflows.describe(about(2))

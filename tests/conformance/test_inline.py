@@ -7,7 +7,7 @@ import pytest
 
 from tests.conformance.driver import Driver
 from tests.conformance.rows import ticket
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 from windlass.store.inline import drive
 
 
@@ -65,10 +65,10 @@ def test_a_transaction_inside_another_is_refused(store: Driver) -> None:
     if not store.store.inline:
         return
 
-    async def inner(tx: Tx) -> None:
+    async def inner(tx: WriteTx) -> None:
         await tx.places.add_ready([ticket(2)])
 
-    async def outer(tx: Tx) -> None:
+    async def outer(tx: WriteTx) -> None:
         await tx.places.add_ready([ticket(1)])
         await store.store.transact(inner)
 

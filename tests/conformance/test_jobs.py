@@ -1,11 +1,11 @@
-"""`JobsTx`: the rows of `jobs` themselves and the attempts beside them."""
+"""`JobsWrite`: the rows of `jobs` themselves and the attempts beside them."""
 
 import pytest
 
 from tests.conformance.driver import Driver, refused
 from tests.conformance.rows import COMPLETED, attempt, facts, job_end, new_job
 from windlass.domain.records import JobRecord, JobTry
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 
 BIGGEST_RANK = 2**41 * 1_000_000
 
@@ -126,7 +126,7 @@ def test_jobs_end_together_each_in_its_own_way(store: Driver) -> None:
 
 
 def test_a_submit_and_its_end_in_one_transaction(store: Driver) -> None:
-    async def reject(tx: Tx) -> None:
+    async def reject(tx: WriteTx) -> None:
         await tx.jobs.insert([new_job(1)])
         await tx.jobs.end([job_end(1)])
 
@@ -172,7 +172,7 @@ def test_a_superseded_job_names_its_successor(store: Driver) -> None:
 
 
 def test_changes_of_unknown_jobs_change_nothing(store: Driver) -> None:
-    async def change(tx: Tx) -> None:
+    async def change(tx: WriteTx) -> None:
         await tx.jobs.note_tries([JobTry(9, 1, 1, 1, 1, None)])
         await tx.jobs.set_priority(9, 1, 1, 1, 1)
         await tx.jobs.set_superseded(9, 1)

@@ -1,8 +1,8 @@
-"""`JobsTx`: idempotency keys, each of which stands for one job of its namespace."""
+"""`JobsWrite`: idempotency keys, each of which stands for one job of its namespace."""
 
 from tests.conformance.driver import Driver
 from windlass.domain.records import KeyRow
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 
 FIRST = KeyRow("team", "build-1", 1, "digest-a")
 
@@ -60,7 +60,7 @@ def test_keys_are_compared_exactly(store: Driver) -> None:
 
 
 def test_a_key_claimed_in_this_transaction_is_there_for_its_rest(store: Driver) -> None:
-    async def claim_twice(tx: Tx) -> dict[tuple[str, str], KeyRow]:
+    async def claim_twice(tx: WriteTx) -> dict[tuple[str, str], KeyRow]:
         await tx.jobs.claim_keys([FIRST])
         return await tx.jobs.claim_keys([FIRST._replace(job=2)])
 

@@ -1,4 +1,4 @@
-"""`LeasesTx`: the attempts in force, from the grant to the end."""
+"""`LeasesWrite`: the attempts in force, from the grant to the end."""
 
 import pytest
 
@@ -14,7 +14,7 @@ from tests.conformance.rows import (
     worker,
 )
 from windlass.domain.records import Granted, Lease, Ticket
-from windlass.ports.store import Stopped, Tx
+from windlass.ports.store import Stopped, WriteTx
 
 NOW = 50_000
 
@@ -24,7 +24,7 @@ def lease_jobs(
 ) -> list[Granted]:
     """Submit these jobs and give them all to one worker; they may run for 8,000 ms."""
 
-    async def work(tx: Tx) -> list[Granted]:
+    async def work(tx: WriteTx) -> list[Granted]:
         await tx.jobs.insert([new_job(job) for job in jobs])
         await tx.places.add_ready([ticket(job) for job in jobs])
         grants = [grant(ticket(job), worker, incarnation) for job in jobs]
@@ -233,7 +233,7 @@ def test_leases_told_to_stop_or_without_a_deadline_are_never_overdue(store: Driv
 
 
 def test_orphans_belong_to_workers_that_are_gone_or_came_back(store: Driver) -> None:
-    async def enrol(tx: Tx) -> list[int]:
+    async def enrol(tx: WriteTx) -> list[int]:
         names = ("gone", "back", "here")
         return [await tx.workers.insert(worker(name, incarnation=4)) for name in names]
 

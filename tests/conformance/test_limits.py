@@ -1,8 +1,8 @@
-"""`LimitsTx`: concurrency keys and how many leases count against each."""
+"""`LimitsWrite`: concurrency keys and how many leases count against each."""
 
 from tests.conformance.driver import Driver
 from windlass.domain.records import LimitRow
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 
 
 def test_new_keys_are_numbered_in_order(store: Driver) -> None:
@@ -56,7 +56,7 @@ def test_limits_that_nobody_holds_are_locked_without_waiting(store: Driver) -> N
 
 
 def test_a_bump_adds_up(store: Driver) -> None:
-    async def bump(tx: Tx) -> dict[int, int]:
+    async def bump(tx: WriteTx) -> dict[int, int]:
         await tx.limits.lock([1, 2, 3])
         await tx.limits.bump({3: 5, 1: 1})
         await tx.limits.bump({3: -2, 9: 1})

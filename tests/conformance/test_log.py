@@ -1,9 +1,9 @@
-"""`LogTx`: events in one order with numbers of their own, and counters in shards."""
+"""`LogWrite`: events in one order with numbers of their own, and counters in shards."""
 
 from tests.conformance.driver import Driver
 from tests.conformance.rows import QUEUED, RETRYING, RUNNING, event
 from windlass.domain.events import Event, EventKind
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 
 FULL = Event(
     seq=0,
@@ -34,7 +34,7 @@ def test_an_event_is_told_with_every_column(store: Driver) -> None:
 def test_events_are_numbered_in_the_order_they_were_appended(store: Driver) -> None:
     jobs = [5, 3, 9, 3, 1]
 
-    async def append(tx: Tx) -> None:
+    async def append(tx: WriteTx) -> None:
         await tx.log.append([event(job) for job in jobs[:2]])
         await tx.log.append([event(job) for job in jobs[2:]])
 

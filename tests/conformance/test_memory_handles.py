@@ -6,7 +6,7 @@ from tests.conformance.driver import SettableClock
 from tests.conformance.rows import ticket
 from tests.support.running import run
 from windlass.domain.errors import StoreUnavailable
-from windlass.ports.store import News, Tx
+from windlass.ports.store import News, WriteTx
 from windlass.store.memory.store import MemoryStore
 
 
@@ -43,7 +43,7 @@ def test_time_does_not_run_backwards_between_handles() -> None:
     first = MemoryStore(clock)
     second = first.attach("s2")
 
-    async def now(tx: Tx) -> int:
+    async def now(tx: WriteTx) -> int:
         return tx.now
 
     clock.ms = 5_000
@@ -54,9 +54,9 @@ def test_time_does_not_run_backwards_between_handles() -> None:
 
 def test_nothing_is_written_outside_a_transaction() -> None:
     store = MemoryStore(SettableClock())
-    kept: list[Tx] = []
+    kept: list[WriteTx] = []
 
-    async def keep(tx: Tx) -> None:
+    async def keep(tx: WriteTx) -> None:
         kept.append(tx)
 
     run(store.transact(keep))

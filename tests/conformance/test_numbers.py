@@ -4,7 +4,7 @@ import pytest
 
 from tests.conformance.driver import Driver
 from tests.conformance.rows import new_job
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 
 
 @pytest.mark.parametrize("role", ["jobs", "workflows"])
@@ -19,26 +19,26 @@ def test_ids_rise_by_one_from_one(store: Driver, role: str) -> None:
 
 
 def test_the_sequences_do_not_share_numbers(store: Driver) -> None:
-    async def work(tx: Tx) -> list[list[int]]:
+    async def work(tx: WriteTx) -> list[list[int]]:
         return [list(await tx.jobs.allocate(2)), list(await tx.workflows.allocate(2))]
 
     assert store.transact(work) == [[1, 2], [1, 2]]
 
 
 def test_ids_given_in_one_transaction_differ(store: Driver) -> None:
-    async def work(tx: Tx) -> list[int]:
+    async def work(tx: WriteTx) -> list[int]:
         return [*await tx.jobs.allocate(2), *await tx.jobs.allocate(2)]
 
     assert store.transact(work) == [1, 2, 3, 4]
 
 
 def test_ids_in_use_are_not_given_again_after_a_failure(store: Driver) -> None:
-    async def submit(tx: Tx) -> int:
+    async def submit(tx: WriteTx) -> int:
         (job,) = await tx.jobs.allocate(1)
         await tx.jobs.insert([new_job(job)])
         return job
 
-    async def fail(tx: Tx) -> None:
+    async def fail(tx: WriteTx) -> None:
         await submit(tx)
         raise LookupError("changed its mind")
 

@@ -1,8 +1,8 @@
-"""`PlacesTx`: jobs beyond their concurrency limit."""
+"""`PlacesWrite`: jobs beyond their concurrency limit."""
 
 from tests.conformance.driver import Driver
 from tests.conformance.rows import facts_at, ticket
-from windlass.ports.store import Probe, Tx
+from windlass.ports.store import Probe, WriteTx
 
 
 def test_a_parked_job_is_told_with_every_column(store: Driver) -> None:
@@ -61,7 +61,7 @@ def test_unparking_removes_exactly_these(store: Driver) -> None:
 def test_parking_moves_jobs_out_of_ready(store: Driver) -> None:
     places = [ticket(1, limit=5), ticket(2, limit=5, attempt=3, excluded="[[1,2]]"), ticket(3)]
 
-    async def park(tx: Tx) -> None:
+    async def park(tx: WriteTx) -> None:
         found = await tx.places.peek([Probe(1, places[0].rank, 0, 2)])
         await tx.places.park(found)
 

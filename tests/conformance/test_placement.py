@@ -1,19 +1,19 @@
-"""`PlacementTx`: loads of workers, limits of queues on leases, rates, reservations, shares."""
+"""`PlacementWrite`: loads of workers, limits of queues on leases, rates, reservations, shares."""
 
 from functools import partial
 
 from tests.conformance.driver import Driver
 from tests.conformance.rows import RUNNING, grant, new_job, ticket
 from windlass.domain.records import QueueRow, RateRow, Reservation
-from windlass.ports.store import Tx
-from windlass.ports.store_placement import Load, Preemptible
+from windlass.ports.store import WriteTx
+from windlass.ports.store.fleet.placement import Load, Preemptible
 
 
-async def reserve(tx: Tx, row: Reservation) -> bool:
+async def reserve(tx: WriteTx, row: Reservation) -> bool:
     return await tx.placement.reserve(row)
 
 
-async def weigh(tx: Tx, namespace: str, weight: int) -> None:
+async def weigh(tx: WriteTx, namespace: str, weight: int) -> None:
     await tx.placement.set_namespace_weight(namespace, weight)
 
 
@@ -22,7 +22,7 @@ def lease(store: Driver) -> None:
     shapes = {1: 1, 2: 2, 3: 1, 4: 2, 5: 1}
     places = {job: ticket(job, shape=shape) for job, shape in shapes.items()}
 
-    async def fill(tx: Tx) -> None:
+    async def fill(tx: WriteTx) -> None:
         await tx.jobs.insert([new_job(job, shape=shape) for job, shape in shapes.items()])
         await tx.places.add_ready(list(places.values()))
         grants = [grant(places[job], worker=1 if job < 4 else 2) for job in shapes]

@@ -1,4 +1,4 @@
-"""`PoolsTx`: names that are taken once, workers until they are gone, sums, and the load."""
+"""`PoolsWrite`: names that are taken once, workers until they are gone, sums, and the load."""
 
 from tests.conformance.driver import Driver
 from tests.conformance.pool_rows import cost, pool, pool_worker
@@ -17,8 +17,8 @@ from tests.conformance.rows import (
     worker,
 )
 from windlass.domain.pools import Lifecycle
-from windlass.ports.store import Tx
-from windlass.ports.store_pools import Load, Span, Spell
+from windlass.ports.store import WriteTx
+from windlass.ports.store.fleet.pools import Load, Span, Spell
 
 
 def test_a_name_belongs_to_one_pool(store: Driver) -> None:
@@ -45,7 +45,7 @@ def test_an_update_keeps_where_a_pool_came_from(store: Driver) -> None:
 
 
 def test_a_removed_pool_takes_its_workers_along_and_leaves_its_costs(store: Driver) -> None:
-    async def fill(tx: Tx) -> None:
+    async def fill(tx: WriteTx) -> None:
         for name in ("a", "b"):
             await tx.pools.insert(pool(name))
         await tx.pools.add_workers([pool_worker(1, "x"), pool_worker(2, "y")])
@@ -98,7 +98,7 @@ def test_costs_add_up_by_pool_month_namespace_and_queue(store: Driver) -> None:
 
 
 def test_the_load_counts_what_is_ready_and_tells_what_is_leased(store: Driver) -> None:
-    async def fill(tx: Tx) -> None:
+    async def fill(tx: WriteTx) -> None:
         await tx.workers.insert(worker("a"))
         await tx.jobs.allocate(6)
         await tx.jobs.insert([new_job(n, shape=7 if n == 6 else 3) for n in range(1, 7)])
@@ -114,7 +114,7 @@ def test_the_load_counts_what_is_ready_and_tells_what_is_leased(store: Driver) -
 
 
 def test_spells_are_told_of_attempts_that_have_ended(store: Driver) -> None:
-    async def fill(tx: Tx) -> None:
+    async def fill(tx: WriteTx) -> None:
         await tx.jobs.insert([new_job(job, shape=10 + job) for job in (1, 2, 3)])
         begun = attempt(1, 1, assigned_at=100, started_at=110)
         await tx.jobs.record_attempts([begun, attempt(2, 1, assigned_at=200, started_at=0)])
@@ -138,7 +138,7 @@ def test_spells_are_told_of_attempts_that_have_ended(store: Driver) -> None:
 
 
 def test_ready_jobs_are_counted_span_by_span(store: Driver) -> None:
-    async def fill(tx: Tx) -> None:
+    async def fill(tx: WriteTx) -> None:
         await tx.jobs.allocate(6)
         ranks = [5, 3, 3, 4, -1, 0]
         shapes = [3, 3, 3, 3, 3, 7]

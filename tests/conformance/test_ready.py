@@ -1,11 +1,11 @@
-"""`PlacesTx`: jobs a worker may take now, in the order of rank and id within a shape."""
+"""`PlacesWrite`: jobs a worker may take now, in the order of rank and id within a shape."""
 
 import pytest
 
 from tests.conformance.driver import Driver, refused
 from tests.conformance.rows import facts_at, ticket
 from windlass.domain.records import Ticket
-from windlass.ports.store import Head, Probe, Tx
+from windlass.ports.store import Head, Probe, WriteTx
 
 LOWEST = -(2**62)
 
@@ -68,7 +68,7 @@ def test_each_probe_looks_into_its_own_shape(store: Driver) -> None:
 
 
 def test_peek_takes_nothing_away(store: Driver) -> None:
-    async def peek_twice(tx: Tx) -> list[list[Ticket]]:
+    async def peek_twice(tx: WriteTx) -> list[list[Ticket]]:
         return [await tx.places.peek([everything(1)]) for _ in range(2)]
 
     store.transact(lambda tx: tx.places.add_ready([ticket(1), ticket(2)]))
@@ -118,7 +118,7 @@ def test_ready_jobs_are_counted_by_limit_and_shape(store: Driver) -> None:
     gone = [facts_at(place) for place in places if place.job in (2, 4)]
     store.transact(lambda tx: tx.places.take_ready(gone))
 
-    async def count(tx: Tx) -> dict[tuple[int, int], int]:
+    async def count(tx: WriteTx) -> dict[tuple[int, int], int]:
         pairs = [(limit, shape) for limit in (1, 2, 9) for shape in (1, 2, 9)]
         return {pair: await tx.places.count_ready(*pair) for pair in pairs}
 

@@ -1,14 +1,14 @@
-"""`ViewsTx`: what explains a wait, read without a lock."""
+"""`ViewsRead`: what explains a wait, read without a lock."""
 
 from tests.conformance.driver import Driver
 from tests.conformance.rows import QUEUED, RUNNING, event, grant, new_job, ticket, worker
 from windlass.domain.events import Event, EventKind
 from windlass.domain.records import RateRow
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 
 
 def test_the_fleet_is_told_by_name_with_what_each_holds(store: Driver) -> None:
-    async def fill(tx: Tx) -> None:
+    async def fill(tx: WriteTx) -> None:
         for name in ("b", "a", "c"):
             await tx.workers.insert(worker(name, reason="why", slots=3, static='{"z":1}'))
         places = [ticket(job) for job in (1, 2)]
@@ -49,7 +49,7 @@ def test_the_count_of_many_shapes_ends_where_it_was_told_to(store: Driver) -> No
 def test_the_holders_of_a_limit_are_the_leases_under_it(store: Driver) -> None:
     places = [ticket(job, limit=1 + job % 2) for job in (5, 3, 4, 1)]
 
-    async def lease(tx: Tx) -> None:
+    async def lease(tx: WriteTx) -> None:
         await tx.jobs.insert([new_job(place.job, limit=place.limit) for place in places])
         await tx.places.add_ready(places)
         await tx.leases.grant([grant(place) for place in places], RUNNING, 1_000, 10)
@@ -76,7 +76,7 @@ def test_a_rate_that_was_never_used_is_not_made_by_looking(store: Driver) -> Non
     assert store.read(lambda tx: tx.views.rate("team", "api")) is None
     row = RateRow("team", "api", 2, "[5,6]")
 
-    async def use(tx: Tx) -> None:
+    async def use(tx: WriteTx) -> None:
         await tx.placement.lock_rates([("team", "api")], wait=True)
         await tx.placement.put_rates([row])
 

@@ -1,15 +1,15 @@
-"""`RetentionTx`: removal of old jobs, and of events behind a baseline."""
+"""`RetentionWrite`: removal of old jobs, and of events behind a baseline."""
 
 from tests.conformance.driver import Driver
 from tests.conformance.everything import FILL
 from tests.conformance.rows import event, job_end, new_job, workflow
 from windlass.domain.baseline import BaselineKind, BaselineRow
-from windlass.ports.store import Snapshot, Tx
-from windlass.ports.store_retention import Ended
+from windlass.ports.store import Snapshot, WriteTx
+from windlass.ports.store.records.retention import Ended
 
 
 def test_a_walk_over_old_jobs_finds_those_that_ended(store: Driver) -> None:
-    async def work(tx: Tx) -> None:
+    async def work(tx: WriteTx) -> None:
         await tx.jobs.insert([new_job(job, workflow=0) for job in range(1, 8)])
         await tx.jobs.end([job_end(job, finished_at=900 + job) for job in (2, 3, 6)])
 
@@ -22,7 +22,7 @@ def test_a_walk_over_old_jobs_finds_those_that_ended(store: Driver) -> None:
 
 
 def test_a_removed_job_leaves_nothing_behind_but_events(store: Driver) -> None:
-    async def fill(tx: Tx) -> None:
+    async def fill(tx: WriteTx) -> None:
         for step in FILL:
             await step(tx)
         await tx.places.take_ready([])
@@ -60,7 +60,7 @@ def test_a_removed_job_s_key_may_be_used_anew(store: Driver) -> None:
 def test_one_transaction_at_a_time_removes_things(store: Driver) -> None:
     other = store.companion("s2")
 
-    async def work(tx: Tx) -> tuple[bool, bool]:
+    async def work(tx: WriteTx) -> tuple[bool, bool]:
         mine = await tx.retention.try_lock()
         if other is None or other.inline:
             return mine, False
@@ -71,7 +71,7 @@ def test_one_transaction_at_a_time_removes_things(store: Driver) -> None:
 
 
 def test_only_a_workflow_without_jobs_is_removed(store: Driver) -> None:
-    async def work(tx: Tx) -> None:
+    async def work(tx: WriteTx) -> None:
         await tx.workflows.insert([workflow(1), workflow(2)])
         await tx.jobs.insert([new_job(1, workflow=2)])
         rows = [BaselineRow(BaselineKind.WORKFLOW, number, "{}") for number in (1, 2)]
@@ -84,7 +84,7 @@ def test_only_a_workflow_without_jobs_is_removed(store: Driver) -> None:
 
 
 def test_whole_rows_of_jobs_are_read_in_order(store: Driver) -> None:
-    async def work(tx: Tx) -> None:
+    async def work(tx: WriteTx) -> None:
         await tx.jobs.insert([new_job(job) for job in (3, 1, 2)])
         await tx.jobs.end([job_end(2)])
 
@@ -115,7 +115,7 @@ def test_old_events_go_and_the_newest_stays(store: Driver) -> None:
 
 
 def test_a_history_whose_beginning_was_removed_is_still_read(store: Driver) -> None:
-    async def work(tx: Tx) -> None:
+    async def work(tx: WriteTx) -> None:
         await tx.jobs.insert([new_job(1, created_at=10), new_job(2, created_at=11)])
         await tx.jobs.end([job_end(1, state=8, assigned_at=12, started_at=12, finished_at=13)])
         moves = [(1, 0, 2, 10), (2, 0, 2, 11), (1, 2, 3, 12), (1, 3, 4, 12), (1, 4, 8, 13)]

@@ -1,11 +1,11 @@
-"""`TemplatesTx`, `SchedulesTx` and `ReactionsTx`: versions, slots that are taken once, intents."""
+"""Templates, schedules and reactions: versions, slots that are taken once, intents."""
 
 import asyncio
 
 from tests.conformance.driver import Driver
 from tests.conformance.rows import reaction, schedule, schedule_run, template
 from windlass.domain.schedules import RunRow
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 
 
 def test_a_version_is_written_once(store: Driver) -> None:
@@ -21,7 +21,7 @@ def test_the_newest_version_of_each_is_listed_until_it_is_removed(store: Driver)
     rows = [template("b"), template("a"), template("b", 2), template("b", 10)]
     elsewhere = template("a", namespace="other")
 
-    async def fill(tx: Tx) -> None:
+    async def fill(tx: WriteTx) -> None:
         for row in (*rows, elsewhere):
             assert await tx.templates.insert(row)
 
@@ -42,9 +42,9 @@ def test_a_name_belongs_to_one_schedule(store: Driver) -> None:
     assert store.transact(lambda tx: tx.schedules.insert(row)) == 0
     other = schedule("s", namespace="other")
     number = store.transact(lambda tx: tx.schedules.insert(other))
-    assert store.read(lambda tx: tx.schedules.lock(1)) == row._replace(id=1)
-    assert store.read(lambda tx: tx.schedules.lock_name("other", "s")) == other._replace(id=number)
-    assert store.read(lambda tx: tx.schedules.lock_name("team", "x")) is None
+    assert store.transact(lambda tx: tx.schedules.lock(1)) == row._replace(id=1)
+    assert store.read(lambda tx: tx.schedules.named("other", "s")) == other._replace(id=number)
+    assert store.transact(lambda tx: tx.schedules.lock_name("team", "x")) is None
     assert [r.namespace for r in store.read(lambda tx: tx.schedules.all(None))] == ["other", "team"]
     assert [r.id for r in store.read(lambda tx: tx.schedules.all("team"))] == [1]
 
@@ -56,11 +56,11 @@ def test_every_column_but_the_name_can_change(store: Driver) -> None:
         paused=1, next_at=2, last_slot=3, body=b"[]", created_at=4, created_by="x", updated_at=5,
     )  # fmt: skip
     store.transact(lambda tx: tx.schedules.update(changed._replace(name="other")))
-    assert store.read(lambda tx: tx.schedules.lock(1)) == changed
+    assert store.transact(lambda tx: tx.schedules.lock(1)) == changed
 
 
 def test_due_are_those_whose_time_has_come_and_that_are_not_paused(store: Driver) -> None:
-    async def fill(tx: Tx) -> None:
+    async def fill(tx: WriteTx) -> None:
         for number, next_at in enumerate([30, 10, 20, 0, 40]):
             await tx.schedules.insert(schedule(f"s{number}", next_at=next_at))
         await tx.schedules.insert(schedule("paused", next_at=5, paused=1))
@@ -159,12 +159,12 @@ def test_due_reactions_are_pending_and_of_the_kind_asked_for(store: Driver) -> N
 
 def test_a_reaction_changes_and_old_ones_go(store: Driver) -> None:
     store.transact(lambda tx: tx.reactions.add([reaction(1), reaction(2), reaction(3)]))
-    row = store.read(lambda tx: tx.reactions.lock(1))
+    row = store.read(lambda tx: tx.reactions.read(1))
     assert row is not None
     done = row._replace(state=2, tries=9, next_at=8, finished_at=7, result=6, message=None)
     store.transact(lambda tx: tx.reactions.update(done._replace(workflow=99)))
-    assert store.read(lambda tx: tx.reactions.lock(1)) == done
-    assert store.read(lambda tx: tx.reactions.lock(99)) is None
+    assert store.transact(lambda tx: tx.reactions.lock(1)) == done
+    assert store.read(lambda tx: tx.reactions.read(99)) is None
     assert store.transact(lambda tx: tx.reactions.trim(7, 10)) == 0
     assert store.transact(lambda tx: tx.reactions.trim(8, 10)) == 1
     assert [row.workflow for row in store.snapshot().reactions] == [2, 3]

@@ -14,7 +14,7 @@ from tests.conformance.rows import (
     workflow,
 )
 from windlass.domain.records import KeyRow, QueueRow
-from windlass.ports.store import Snapshot, Tx
+from windlass.ports.store import Snapshot, WriteTx
 
 NAMES = ["b", "B", "a", "ä", "z", "Z-1", "_", "10", "9"]
 SCATTERED = [7, 2, 9, 4, 1]
@@ -25,7 +25,7 @@ def test_an_empty_store_shows_nothing(store: Driver) -> None:
 
 
 def test_rows_ascend_by_their_ids(store: Driver) -> None:
-    async def work(tx: Tx) -> None:
+    async def work(tx: WriteTx) -> None:
         await tx.jobs.insert([new_job(job) for job in SCATTERED])
         await tx.jobs.record_attempts([attempt(job, n) for job in SCATTERED for n in (2, 1)])
         await tx.jobs.add_dependents({job: [5, 3] for job in SCATTERED})
@@ -52,7 +52,7 @@ def test_places_show_the_order_in_which_they_are_served(store: Driver) -> None:
         )
     ]
 
-    async def work(tx: Tx) -> None:
+    async def work(tx: WriteTx) -> None:
         await tx.places.add_ready(places[::-1])
         await tx.places.add_parked(places[::-1])
         await tx.places.add_due([due(3, at=7), due(1, at=9), due(2, at=7), due(5, at=10)])
@@ -65,7 +65,7 @@ def test_places_show_the_order_in_which_they_are_served(store: Driver) -> None:
 
 
 def test_leases_ascend_by_job_and_workers_by_id(store: Driver) -> None:
-    async def work(tx: Tx) -> None:
+    async def work(tx: WriteTx) -> None:
         for name in NAMES:
             await tx.workers.insert(worker(name))
         await tx.jobs.insert([new_job(job) for job in SCATTERED])
@@ -80,7 +80,7 @@ def test_leases_ascend_by_job_and_workers_by_id(store: Driver) -> None:
 
 
 def test_names_ascend_as_text_without_regard_to_language(store: Driver) -> None:
-    async def work(tx: Tx) -> None:
+    async def work(tx: WriteTx) -> None:
         for name in NAMES:
             await tx.catalog.put_queue(QueueRow(name, 1, 0))
             await tx.catalog.set_meta(name, 7)

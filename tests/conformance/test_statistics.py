@@ -1,18 +1,18 @@
-"""`StatisticsTx` and `DeadlinesTx`, and what workers once reported."""
+"""`StatisticsWrite` and `DeadlinesWrite`, and what workers once reported."""
 
 from tests.conformance.driver import Driver
 from tests.conformance.rows import COMPLETED, FAILED, RUNNING, event, job_end, new_job, worker
 from windlass.domain.statistics import StatisticsRow, Usage
 from windlass.domain.workers import KEPT_METADATA, PastMetadata
-from windlass.ports.store import Tx
-from windlass.ports.store_statistics import Looked, Taken
+from windlass.ports.store import WriteTx
+from windlass.ports.store.records.statistics import Looked, Taken
 
 
 def row(shape: int, measure: int = 1, total: int = 30) -> StatisticsRow:
     return StatisticsRow(shape, measure, 2, total, 10, 20, '{"26":1,"34":1}')
 
 
-async def end_jobs(tx: Tx) -> None:
+async def end_jobs(tx: WriteTx) -> None:
     await tx.jobs.insert([new_job(job, shape=job) for job in (1, 2, 3)])
     ends = ((1, COMPLETED), (2, FAILED), (3, COMPLETED))
     await tx.jobs.end([job_end(j, state=s, started_at=100, finished_at=150 + j) for j, s in ends])
@@ -83,7 +83,7 @@ def test_deadlines_are_told_when_they_have_passed(store: Driver) -> None:
 
 
 def test_what_workers_reported_is_kept_for_a_while(store: Driver) -> None:
-    async def note(tx: Tx) -> None:
+    async def note(tx: WriteTx) -> None:
         for until, digest in ((10, "a"), (20, "b"), (30, "a"), (40, "c")):
             await tx.workers.note_past(PastMetadata(1, digest, until, f'{{"at":{until}}}'), 25)
         await tx.workers.note_past(PastMetadata(2, "a", 40, "{}"), 25)
@@ -102,7 +102,7 @@ def test_what_workers_reported_is_kept_for_a_while(store: Driver) -> None:
 def test_of_each_worker_the_newest_are_kept_until_it_is_removed(store: Driver) -> None:
     store.transact(lambda tx: tx.workers.insert(worker("w")))
 
-    async def note(tx: Tx) -> None:
+    async def note(tx: WriteTx) -> None:
         for n in range(KEPT_METADATA + 5):
             await tx.workers.note_past(PastMetadata(1, f"{n:03}", n, "{}"), 0)
 

@@ -1,4 +1,4 @@
-"""`ViewsTx`: jobs and workers as people see them, and lists that cost the same at any size."""
+"""`ViewsRead`: jobs and workers as people see them, and lists that cost the same at any size."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -30,7 +30,7 @@ from windlass.domain.records import KeyRow
 from windlass.domain.shape import Shape
 from windlass.domain.states import State
 from windlass.domain.views import JobFilter, JobPage, JobView, WorkerView
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 
 BLOCKED = State.BLOCKED.code
 CANCELED = State.CANCELED.code
@@ -46,7 +46,7 @@ EVERY_STATE = {
 }  # fmt: skip
 
 
-async def fill(tx: Tx) -> None:
+async def fill(tx: WriteTx) -> None:
     """One job in each place and two shapes for each."""
     bodies = {str(n): msgspec.json.encode(shape) for n, shape in enumerate(SHAPES)}
     await tx.catalog.intern_shapes(bodies)
@@ -113,7 +113,7 @@ def test_each_job_is_shown_alone_as_in_a_list(store: Driver) -> None:
 
 
 def test_a_job_is_shown_with_what_belongs_to_its_newest_attempt(store: Driver) -> None:
-    async def add(tx: Tx) -> None:
+    async def add(tx: WriteTx) -> None:
         await fill(tx)
         await tx.jobs.record_attempts([attempt(6, 2, worker=1), attempt(6, 1, worker=2)])
         for number in (2, 3):
@@ -180,7 +180,7 @@ def test_lists_are_filtered(store: Driver, wanted: dict[str, Any], expected: lis
 
 
 def test_a_key_leads_to_its_job_within_the_namespaces(store: Driver) -> None:
-    async def add(tx: Tx) -> None:
+    async def add(tx: WriteTx) -> None:
         await fill(tx)
         rows = [KeyRow("team", "k", 6, "d"), KeyRow("other", "k", 5, "d")]
         await tx.jobs.claim_keys(rows)

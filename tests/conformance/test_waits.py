@@ -1,9 +1,9 @@
-"""`PlacesTx`: blocked jobs and the conditions they wait for."""
+"""`PlacesWrite`: blocked jobs and the conditions they wait for."""
 
 from tests.conformance.driver import Driver, refused
 from tests.conformance.rows import ticket, wait
 from windlass.domain.records import Wait
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 
 
 def freed(rows: list[Wait]) -> list[Wait]:
@@ -67,7 +67,7 @@ def test_a_job_that_does_not_wait_is_passed_over(store: Driver) -> None:
 
 
 def test_meeting_twice_in_one_transaction_counts_twice(store: Driver) -> None:
-    async def meet_twice(tx: Tx) -> list[int]:
+    async def meet_twice(tx: WriteTx) -> list[int]:
         first = await tx.places.meet({1: 1})
         second = await tx.places.meet({1: 1})
         return [len(first), len(second)]

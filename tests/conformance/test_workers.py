@@ -1,9 +1,9 @@
-"""`WorkersTx`: who may run jobs."""
+"""`WorkersWrite`: who may run jobs."""
 
 from tests.conformance.driver import Driver
 from tests.conformance.rows import worker
 from windlass.domain.records import Worker
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 
 FULL = Worker(
     id=0,
@@ -25,7 +25,7 @@ FULL = Worker(
 def enrol(store: Driver, *rows: Worker) -> list[Worker]:
     """Insert these workers, one after the other; what now stands for each."""
 
-    async def work(tx: Tx) -> list[Worker]:
+    async def work(tx: WriteTx) -> list[Worker]:
         return [row._replace(id=await tx.workers.insert(row)) for row in rows]
 
     return store.transact(work)

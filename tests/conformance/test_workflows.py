@@ -1,4 +1,4 @@
-"""`WorkflowsTx`: counts and states of what spans several jobs."""
+"""`WorkflowsWrite`: counts and states of what spans several jobs."""
 
 from tests.conformance.driver import Driver, refused
 from tests.conformance.rows import COMPLETED, FAILED, QUEUED, RUNNING, workflow

@@ -10,7 +10,7 @@ from tests.engine.rig import Rig
 from windlass.domain.config import Config
 from windlass.domain.errors import Conflict, InvalidInput, NotFound, Overloaded, StoreUnavailable
 from windlass.domain.job import JobSpec
-from windlass.ports.store import Store, Tx
+from windlass.ports.store import Store, WriteTx
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ class Counting:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    async def transact(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+    async def transact(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:
         self.transactions += 1
         if self.failing:
             raise self.failing.pop()

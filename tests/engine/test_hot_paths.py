@@ -19,7 +19,7 @@ from windlass.domain.job import Concurrency, JobSpec
 from windlass.engine import hot
 from windlass.engine.queues import QueueLimits
 from windlass.engine.submission import WorkflowSpec
-from windlass.ports.store_hot import HotRules, PlainSync, PlainSynced
+from windlass.ports.store.fast_path import HotRules, PlainSync, PlainSynced
 from windlass.store.postgres.hot import PostgresHot
 from windlass.wire.sync import Assignment, Finished, SyncReply
 

@@ -16,8 +16,8 @@ from windlass.engine.catalog import Catalog
 from windlass.engine.effects import Effects
 from windlass.engine.hot import Done, HotPaths
 from windlass.engine.work import Work
-from windlass.ports.snapshot import Snapshot
-from windlass.ports.store import Head, Tx
+from windlass.ports.store import Head, WriteTx
+from windlass.ports.store.records.snapshot import Snapshot
 from windlass.store.postgres.hot import PostgresHot
 from windlass.store.postgres.news import Herald
 from windlass.store.postgres.pool import open_connection
@@ -99,7 +99,7 @@ class NoChance:
 class Hand:
     """Runs engine commands, each in one transaction, as a server of its own would."""
 
-    def __init__(self, transact: Callable[[Callable[[Tx], Awaitable[Any]]], Awaitable[Any]]):
+    def __init__(self, transact: Callable[[Callable[[WriteTx], Awaitable[Any]]], Awaitable[Any]]):
         self._transact = transact
         self.forget()
 
@@ -117,7 +117,7 @@ class Hand:
     async def run(self, step: Step[T]) -> T:
         """Run one command and keep what its commit meant to the engine around it."""
 
-        async def work_it(tx: Tx) -> T:
+        async def work_it(tx: WriteTx) -> T:
             work = Work(tx, CONFIG, self.catalog, NoChance())
             answer = await step(work, self.bounds)
             await work.settle()

@@ -4,16 +4,16 @@ import asyncio
 from collections.abc import Iterable
 
 from windlass.domain.workflow import ENDED, WorkflowState
-from windlass.ports.store import Store, Tx
+from windlass.ports.store import ReadTx, Store
 
 POLL_SECONDS = 0.5  # other engines do not tell which jobs have ended
 SLOW_POLL_SECONDS = 5.0  # they do, and word of it was lost
 
 
-async def _has_ended(tx: Tx, job: int) -> bool | None:
+async def _has_ended(tx: ReadTx, job: int) -> bool | None:
     """Whether a job, or the workflow with minus this number, has; None: there is none."""
     if job < 0:
-        row = (await tx.workflows.lock([-job])).get(-job)
+        row = (await tx.workflows.read([-job])).get(-job)
         return None if row is None else WorkflowState(row.state) in ENDED
     facts = (await tx.jobs.read([job])).get(job)
     return None if facts is None else bool(facts.state)

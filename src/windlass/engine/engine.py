@@ -51,8 +51,8 @@ from windlass.engine.work import DEPTH, Work
 from windlass.engine.workflow_commands import WorkflowCommands
 from windlass.engine.working_off import WorkingOff
 from windlass.ports.clock import Chance
-from windlass.ports.store import News, Store, Tx
-from windlass.ports.store_hot import hot_of
+from windlass.ports.store import News, ReadTx, Store, WriteTx
+from windlass.ports.store.fast_path import hot_of
 from windlass.ports.tasks import TaskKind
 from windlass.wire.sync import SyncReply, SyncRequest
 
@@ -292,7 +292,7 @@ class Engine(JobCommands, WorkflowCommands, ExplainCommands, FleetCommands):
 
     # After commits
 
-    def _begin(self, tx: Tx) -> Work:
+    def _begin(self, tx: WriteTx) -> Work:
         return Work(tx, self.config, self._catalog, self._chance, self.store.inline)
 
     def _committed(self, work: Work) -> None:
@@ -447,7 +447,7 @@ async def _run_steps(work: Work, steps: Sequence[Step[Any]]) -> list[Any]:
     return [await step(work) for step in steps]
 
 
-async def _now(tx: Tx) -> int:
+async def _now(tx: ReadTx) -> int:
     return tx.now
 
 

@@ -17,7 +17,7 @@ from windlass.domain.shape import Shape
 from windlass.engine.catalog import Profile
 from windlass.engine.effects import WorkerLoad
 from windlass.engine.work import Work
-from windlass.ports.store_placement import RateKey
+from windlass.ports.store.fleet.placement import RateKey
 
 
 class Gates:

@@ -23,7 +23,7 @@ from windlass.engine.submission import Submission, Submitted, submission_key
 from windlass.engine.submit import plain_rows
 from windlass.engine.sync import SyncCall, assignments
 from windlass.engine.work import depth_of
-from windlass.ports.store_hot import (
+from windlass.ports.store.fast_path import (
     Arrival,
     Hot,
     HotProbe,

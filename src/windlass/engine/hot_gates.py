@@ -17,7 +17,7 @@ from windlass.domain.room import Room
 from windlass.domain.shape import Shape
 from windlass.engine.catalog import Catalog
 from windlass.engine.effects import WorkerLoad
-from windlass.ports.store_hot import Limited
+from windlass.ports.store.fast_path import Limited
 
 PLAIN = 0  # stands for the shape of a job without gates
 

@@ -12,7 +12,7 @@ from windlass.domain.pool_costs import Held, charges
 from windlass.domain.pools import CostRow, Pool, PoolWorkerRow
 from windlass.domain.records import Worker
 from windlass.engine.work import Work
-from windlass.ports.store_pools import Spell, position_name
+from windlass.ports.store.fleet.pools import Spell, position_name
 
 MOST_EVENTS: Final = 1_000_000  # looked through at once; what is older counts as idle
 

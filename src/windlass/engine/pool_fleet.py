@@ -13,7 +13,7 @@ from windlass.domain.pools import LIVING, SERVING, Lifecycle, PoolRow, PoolState
 from windlass.domain.shape import can_run
 from windlass.engine.pool_targets import Known, Targets, sort_workers
 from windlass.engine.work import Work
-from windlass.ports.store_pools import Load
+from windlass.ports.store.fleet.pools import Load
 
 MOST_COUNTED: Final = 20_000  # ready jobs of one shape in one transaction
 ROUNDS_TO_END: Final = 4  # told to stop, seen to have stopped, ended, seen to be gone

@@ -13,7 +13,7 @@ from windlass.domain.shape import Shape
 from windlass.domain.workers import may_claim
 from windlass.engine.catalog import Profile
 from windlass.engine.work import Work
-from windlass.ports.store_pools import Load
+from windlass.ports.store.fleet.pools import Load
 
 
 class Known(NamedTuple):

@@ -21,7 +21,7 @@ from windlass.engine.verify.known import Known
 from windlass.engine.verify.replay import Replay
 from windlass.engine.work import Work
 from windlass.ports.store import Snapshot
-from windlass.ports.store_retention import Ended
+from windlass.ports.store.records.retention import Ended
 
 COMPLETED: Final = State.COMPLETED.code
 JOB: Final = int(EventKind.JOB)

@@ -22,7 +22,7 @@ from windlass.engine.deadlines import without_passed
 from windlass.engine.submission import WorkflowSpec
 from windlass.engine.supersede import Superseded, newest_of, retry, retry_many
 from windlass.engine.work import Work
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 COMPLETED = State.COMPLETED.code
 FAILURES = (State.FAILED.code, State.REJECTED.code)
@@ -158,9 +158,9 @@ class Repetition(NamedTuple):
     origins: dict[int, int]
 
 
-async def plan_repetition(tx: Tx, workflow: int, actor: str | None) -> Repetition:
+async def plan_repetition(tx: ReadTx, workflow: int, actor: str | None) -> Repetition:
     """The same jobs with the same dependencies, as they were submitted."""
-    row = (await tx.workflows.lock([workflow])).get(workflow)
+    row = (await tx.workflows.read([workflow])).get(workflow)
     about = (await tx.workflows.about([workflow])).get(workflow)
     if row is None:
         raise NotFound("workflow", workflow)
@@ -193,7 +193,7 @@ async def plan_repetition(tx: Tx, workflow: int, actor: str | None) -> Repetitio
     return Repetition(spec, jobs, {job: place[last] for job, last in newest.items()})
 
 
-async def _all_jobs(tx: Tx, workflow: int) -> tuple[list[JobFacts], dict[int, JobSpec]]:
+async def _all_jobs(tx: ReadTx, workflow: int) -> tuple[list[JobFacts], dict[int, JobSpec]]:
     """All jobs of a workflow, and what those were asked for that no other has superseded."""
     facts: list[JobFacts] = []
     while page := await tx.workflows.jobs_of(workflow, facts[-1].id if facts else 0, PAGE):
@@ -223,7 +223,9 @@ def _last(job: int, successor: Mapping[int, int]) -> int:
     return job
 
 
-async def _gone(tx: Tx, specs: Mapping[int, JobSpec], inside: Mapping[int, int]) -> frozenset[int]:
+async def _gone(
+    tx: ReadTx, specs: Mapping[int, JobSpec], inside: Mapping[int, int]
+) -> frozenset[int]:
     """Jobs outside of the workflow that were named, and that retention has removed."""
     named = {r for s in specs.values() for r in (*s.after, *s.after_any) if isinstance(r, int)}
     outside = sorted(named - set(inside))

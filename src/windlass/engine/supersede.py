@@ -30,7 +30,7 @@ from windlass.engine.enqueue import make_ready, plan_for
 from windlass.engine.inheritance import pass_on, refresh
 from windlass.engine.locate import withdraw
 from windlass.engine.work import Work
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 BLOCKED = State.BLOCKED.code
 QUEUED = State.QUEUED.code
@@ -91,7 +91,7 @@ async def retry_many(
     return answers
 
 
-async def newest_of(tx: Tx, jobs: Iterable[int]) -> dict[int, JobFacts]:
+async def newest_of(tx: ReadTx, jobs: Iterable[int]) -> dict[int, JobFacts]:
     """The last successor of each of these jobs; those that are gone are left out."""
     found: dict[int, JobFacts] = {}
     ahead = {job: job for job in jobs}

@@ -21,7 +21,7 @@ from windlass.engine.effects import Effects
 from windlass.engine.ends import note_ends
 from windlass.engine.slots import Slots
 from windlass.ports.clock import Chance
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 
 QUEUED = State.QUEUED.code
 DEPTH = "depth:"  # before the name of a queue
@@ -32,7 +32,7 @@ class Work:
     """The transaction, the rules it follows, and what it has said so far."""
 
     def __init__(
-        self, tx: Tx, config: Config, catalog: Catalog, chance: Chance, inline: bool = False
+        self, tx: WriteTx, config: Config, catalog: Catalog, chance: Chance, inline: bool = False
     ) -> None:
         self.tx = tx
         self.inline = inline  # transactions run one after another: there is nothing to lock

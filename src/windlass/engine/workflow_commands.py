@@ -19,7 +19,7 @@ from windlass.engine.stopping import Stopped, cancel_workflow
 from windlass.engine.submission import Duplicate, Submission, Submitted
 from windlass.engine.work import Work
 from windlass.ports.gateway import Holder
-from windlass.ports.store import Store, Tx
+from windlass.ports.store import ReadTx, Store
 
 T = TypeVar("T")
 
@@ -51,7 +51,7 @@ class WorkflowCommands(ABC):
         check_text("actor", actor)
         done = await self.run(lambda work: cancel_workflow(work, workflow, reason, actor))
         await self.settled()
-        row = (await self.store.read(lambda tx: tx.workflows.lock([workflow]))).get(workflow)
+        row = (await self.store.read(lambda tx: tx.workflows.read([workflow]))).get(workflow)
         return done if row is None else done._replace(state=WorkflowState(row.state).name.lower())
 
     async def retry_workflow(
@@ -126,7 +126,7 @@ class WorkflowCommands(ABC):
         return Submitted(tuple(ids), (False,) * len(ids), found.workflow)
 
 
-async def _first_jobs(tx: Tx, workflow: int) -> list[int]:
+async def _first_jobs(tx: ReadTx, workflow: int) -> list[int]:
     """The jobs of a workflow that superseded no other, ascending: in the order of writing."""
     found: list[int] = []
     page: list[JobFacts] = []

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from windlass.ports.store_retention import Ended
+from windlass.ports.store.records.retention import Ended
 
 
 class Passed(NamedTuple):

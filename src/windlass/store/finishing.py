@@ -4,16 +4,18 @@ from collections.abc import Sequence
 
 from windlass.domain.records import Completed, Completion, JobEnd, JobFacts, Lease
 from windlass.domain.states import State
-from windlass.ports.store import JobsTx, LeasesTx, PlacesTx
+from windlass.ports.store.core.jobs import JobsWrite
+from windlass.ports.store.core.leases import LeasesWrite
+from windlass.ports.store.core.places import PlacesWrite
 
 RUNNING = State.RUNNING.code
 COMPLETED = State.COMPLETED.code
 
 
 async def complete_tied(
-    jobs: JobsTx, places: PlacesTx, leases: LeasesTx, now: int, done: Sequence[Completion]
+    jobs: JobsWrite, places: PlacesWrite, leases: LeasesWrite, now: int, done: Sequence[Completion]
 ) -> list[Completed]:
-    """`FlowTx.complete_tied`, for stores where it needs no statements of its own."""
+    """`FlowWrite.complete_tied`, for stores where it needs no statements of its own."""
     ids = sorted(item[0] for item in done)
     facts = await jobs.lock(ids)
     held = await leases.lock(ids)

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 
 from windlass.domain.records import Freed
-from windlass.ports.store import PlacesTx
+from windlass.ports.store.core.places import PlacesWrite
 
 
-async def free(places: PlacesTx, met: Mapping[int, int], now: int, young_from: int) -> Freed:
-    """`FlowTx.free`, for stores where it needs no statements of its own."""
+async def free(places: PlacesWrite, met: Mapping[int, int], now: int, young_from: int) -> Freed:
+    """`FlowWrite.free`, for stores where it needs no statements of its own."""
     freed = Freed([], [])
     for wait in await places.meet(met):
         young = wait.age_from >= young_from

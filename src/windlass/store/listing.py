@@ -1,4 +1,4 @@
-"""Showing jobs, the same way on every store: `ViewsTx` over a few reads that differ.
+"""Showing jobs, the same way on every store: `ViewsRead` over a few reads that differ.
 
 A list is driven from the narrowest place that holds all wanted states: running jobs from
 `leases`, blocked ones from `waits`, failed ones from an index of their own. Whatever the
@@ -49,7 +49,7 @@ _DEPTH: Final = "depth:"
 
 
 class Views(ABC):
-    """`ViewsTx`; each store adds how it reads. Answers by id leave out unknown ids."""
+    """`ViewsRead`; each store adds how it reads. Answers by id leave out unknown ids."""
 
     async def job(self, job: int) -> JobView | None:
         views = await self._views([job])

@@ -4,17 +4,18 @@ from collections.abc import Sequence
 
 from windlass.domain.records import KEPT_WHILE_RUNNING, JobEnd, JobFacts, Waited
 from windlass.domain.states import State
-from windlass.ports.store import JobsTx, PlacesTx
+from windlass.ports.store.core.jobs import JobsWrite
+from windlass.ports.store.core.places import PlacesWrite
 
 BLOCKED = State.BLOCKED.code
 QUEUED = State.QUEUED.code
 
 
 async def end_waiting(
-    jobs: JobsTx, places: PlacesTx, ids: Sequence[int], state: int, now: int, reason: str,
+    jobs: JobsWrite, places: PlacesWrite, ids: Sequence[int], state: int, now: int, reason: str,
     *, queued: bool,
 ) -> list[Waited]:  # fmt: skip
-    """`FlowTx.end_waiting`, for stores where it needs no statements of its own."""
+    """`FlowWrite.end_waiting`, for stores where it needs no statements of its own."""
     facts = {job: fact for job, fact in (await jobs.lock(ids)).items() if not fact.state}
     waits = await places.waiting(sorted(facts))
     kept = {job for job, wait in waits.items() if wait.manual == KEPT_WHILE_RUNNING}

@@ -14,13 +14,13 @@ from tests.conformance.rows import new_job, ticket, wait, worker, workflow
 from tests.integration.postgres.conftest import OpenStore
 from tests.support.running import run
 from windlass.domain.records import JobTry
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx, WriteTx
 
 ROWS = 40
 TRANSACTIONS = 60
 
 
-async def fill(tx: Tx) -> None:
+async def fill(tx: WriteTx) -> None:
     ids = range(1, ROWS + 1)
     await tx.jobs.insert([new_job(job) for job in ids])
     await tx.places.add_waits([wait(job, unmet=1_000) for job in ids])
@@ -30,42 +30,42 @@ async def fill(tx: Tx) -> None:
         await tx.workers.insert(worker(name=f"w{number}"))
 
 
-async def try_jobs(tx: Tx, ids: Sequence[int]) -> None:
+async def try_jobs(tx: WriteTx, ids: Sequence[int]) -> None:
     await tx.jobs.lock(ids)
     await tx.jobs.note_tries([JobTry(job, 1, 0, 0, 0, None) for job in ids])
 
 
-async def meet(tx: Tx, ids: Sequence[int]) -> None:
+async def meet(tx: WriteTx, ids: Sequence[int]) -> None:
     await tx.places.meet(dict.fromkeys(ids, 1))
 
 
-async def bump(tx: Tx, ids: Sequence[int]) -> None:
+async def bump(tx: WriteTx, ids: Sequence[int]) -> None:
     await tx.workflows.bump({number: {2: 1} for number in ids})
 
 
-async def set_states(tx: Tx, ids: Sequence[int]) -> None:
+async def set_states(tx: WriteTx, ids: Sequence[int]) -> None:
     await tx.workflows.set_state([(number, 2, 1, 0) for number in ids])
 
 
-async def beat(tx: Tx, ids: Sequence[int]) -> None:
+async def beat(tx: WriteTx, ids: Sequence[int]) -> None:
     await tx.workers.beat([(number, 1, 1, 1) for number in ids])
 
 
-async def update(tx: Tx, ids: Sequence[int]) -> None:
+async def update(tx: WriteTx, ids: Sequence[int]) -> None:
     found = await tx.workers.all()
     await tx.workers.update([row for number in ids for row in found if row.id == number])
 
 
-async def append_edges(tx: Tx, ids: Sequence[int]) -> None:
+async def append_edges(tx: WriteTx, ids: Sequence[int]) -> None:
     await tx.jobs.share(ids)
     await tx.jobs.add_dependents({job: [2, 4, 6] for job in ids})
 
 
-async def intern_limits(tx: Tx, ids: Sequence[int]) -> None:
+async def intern_limits(tx: WriteTx, ids: Sequence[int]) -> None:
     await tx.limits.intern([("team", f"key{number}", 1) for number in ids])
 
 
-async def count(tx: Tx, ids: Sequence[int]) -> None:
+async def count(tx: WriteTx, ids: Sequence[int]) -> None:
     await tx.log.bump({f"counter{number}": 1 for number in ids})
 
 
@@ -84,14 +84,14 @@ def orders() -> list[list[int]]:
     ids=lambda touch: touch.__name__,
 )
 def test_overlapping_sets_never_deadlock(
-    open_store: OpenStore, touch: Callable[[Tx, Sequence[int]], Awaitable[None]]
+    open_store: OpenStore, touch: Callable[[WriteTx, Sequence[int]], Awaitable[None]]
 ) -> None:
     async def check() -> None:
         async with open_store("s1", pool_idle=25) as one, open_store("s2") as two:
             await one.transact(fill)
             runs = 0
 
-            async def work(tx: Tx, ids: Sequence[int]) -> None:
+            async def work(tx: WriteTx, ids: Sequence[int]) -> None:
                 nonlocal runs
                 runs += 1
                 await touch(tx, ids)
@@ -105,7 +105,7 @@ def test_overlapping_sets_never_deadlock(
     run(check())
 
 
-async def lengths(tx: Tx) -> list[int]:
+async def lengths(tx: ReadTx) -> list[int]:
     """How full the first four chunks of job 1 are."""
     return [len((await tx.jobs.dependents([1], chunk)).get(1, ())) for chunk in range(4)]
 
@@ -115,7 +115,7 @@ def test_edges_appended_at_once_are_all_there(open_store: OpenStore) -> None:
         async with open_store("s1") as one, open_store("s2") as two:
             await one.transact(fill)
 
-            async def append(tx: Tx, first: int) -> None:
+            async def append(tx: WriteTx, first: int) -> None:
                 await tx.jobs.share([1])
                 await tx.jobs.add_dependents({1: range(first, first + 150)})
 

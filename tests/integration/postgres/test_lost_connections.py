@@ -11,7 +11,7 @@ from tests.support.running import run
 from windlass.domain.errors import StoreUnavailable
 from windlass.domain.events import Event, EventKind
 from windlass.domain.records import QueueRow
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 from windlass.store.postgres import outcome, transactions
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.postgres.transactions import PostgresTx
@@ -20,13 +20,13 @@ EVENT = Event(0, 1, EventKind.JOB, 7, 0, 0, 0, 0, 2, None, None, None)
 Check = Callable[[PostgresStore, PostgresStore, Proxy], Awaitable[None]]
 
 
-async def write(tx: Tx) -> str:
+async def write(tx: WriteTx) -> str:
     await tx.catalog.put_queue(QueueRow("batch", 10, 0))
     await tx.log.append([EVENT])
     return "done"
 
 
-async def write_without_events(tx: Tx) -> None:
+async def write_without_events(tx: WriteTx) -> None:
     await tx.catalog.put_queue(QueueRow("batch", 10, 0))
 
 
@@ -110,7 +110,7 @@ def test_a_connection_lost_before_commit_changes_nothing(
     open_store: OpenStore, postgres_dsn: str
 ) -> None:
     async def check(store: PostgresStore, witness: PostgresStore, proxy: Proxy) -> None:
-        async def lose(tx: Tx) -> None:
+        async def lose(tx: WriteTx) -> None:
             await write(tx)
             proxy.cut()
             await tx.catalog.queues()
@@ -137,7 +137,7 @@ def test_a_server_that_ends_the_session_is_unavailable(open_store: OpenStore) ->
     async def check() -> None:
         async with open_store() as store:
 
-            async def end_oneself(tx: Tx) -> None:
+            async def end_oneself(tx: WriteTx) -> None:
                 await write(tx)
                 assert isinstance(tx, PostgresTx)
                 connection = tx.log._session.link.connection
@@ -159,7 +159,7 @@ def test_serialization_failures_and_deadlocks_are_tried_again(open_store: OpenSt
                 asyncpg.DeadlockDetectedError,
             ]
 
-            async def work(tx: Tx) -> str:
+            async def work(tx: WriteTx) -> str:
                 answer = await write(tx)
                 if failures:
                     raise failures.pop()("not this time")
@@ -176,7 +176,7 @@ def test_trying_again_has_an_end(open_store: OpenStore) -> None:
         async with open_store() as store:
             calls = []
 
-            async def work(tx: Tx) -> None:
+            async def work(tx: WriteTx) -> None:
                 calls.append(await write(tx))
                 raise asyncpg.DeadlockDetectedError("again")
 

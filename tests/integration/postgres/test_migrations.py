@@ -10,7 +10,7 @@ from tests.integration.postgres.conftest import OpenStore
 from tests.support.running import run
 from windlass.domain.errors import Conflict
 from windlass.domain.states import TRANSITION_CODES
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 from windlass.store.migrations import FIRST_VERSION, Step
 from windlass.store.postgres import migrate
 from windlass.store.postgres.pool import open_connection
@@ -176,7 +176,7 @@ def test_the_database_knows_exactly_the_domain_s_transitions(
 def test_the_clock_can_be_set_for_all_servers_and_given_back(
     postgres_dsn: str, open_store: OpenStore
 ) -> None:
-    async def now(tx: Tx) -> int:
+    async def now(tx: ReadTx) -> int:
         return tx.now
 
     async def check() -> None:

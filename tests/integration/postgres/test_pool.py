@@ -8,7 +8,7 @@ import pytest
 from tests.integration.postgres.conftest import OpenStore
 from tests.support.running import run
 from windlass.domain.errors import StoreUnavailable
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 from windlass.store.postgres.pool import Link, Pool, PoolLimits
 from windlass.store.postgres.store import PostgresStore
 
@@ -133,7 +133,7 @@ def test_transactions_of_one_store_take_turns(open_store: OpenStore) -> None:
     async def check() -> None:
         async with open_store(pool_open=2, pool_idle=1) as store:
 
-            async def work(tx: Tx) -> int:
+            async def work(tx: WriteTx) -> int:
                 (job,) = await tx.jobs.allocate(1)
                 return job
 

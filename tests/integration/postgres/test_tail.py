@@ -8,7 +8,7 @@ import pytest
 from tests.integration.postgres.conftest import OpenStore
 from tests.support.running import run
 from windlass.domain.events import Event, EventKind
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 from windlass.store.postgres.store import PostgresStore
 
 
@@ -16,7 +16,7 @@ def event(job: int) -> Event:
     return Event(0, 1, EventKind.JOB, job, 0, 0, 0, 0, 2, None, None, None)
 
 
-def append(*jobs: int) -> Callable[[Tx], Awaitable[None]]:
+def append(*jobs: int) -> Callable[[WriteTx], Awaitable[None]]:
     return lambda tx: tx.log.append([event(job) for job in jobs])
 
 
@@ -30,7 +30,7 @@ class Slow:
         self._jobs = jobs
         self.task = asyncio.create_task(store.transact(self._work))
 
-    async def _work(self, tx: Tx) -> None:
+    async def _work(self, tx: WriteTx) -> None:
         await tx.log.append([event(job) for job in self._jobs])
         self.appended.set()
         await self.end.wait()

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import apsw
 
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx, WriteTx
 from windlass.store.sqlite.store import SqliteStore
 
 T = TypeVar("T")
@@ -32,11 +32,11 @@ def open_store(path: Path, ms: int = START_MS, exclusive: bool = True) -> Sqlite
     return SqliteStore.open(path, StandingClock(ms), exclusive=exclusive)
 
 
-def transact(store: SqliteStore, work: Callable[[Tx], Awaitable[T]]) -> T:
+def transact(store: SqliteStore, work: Callable[[WriteTx], Awaitable[T]]) -> T:
     return asyncio.run(store.transact(work))
 
 
-def read(store: SqliteStore, work: Callable[[Tx], Awaitable[T]]) -> T:
+def read(store: SqliteStore, work: Callable[[ReadTx], Awaitable[T]]) -> T:
     return asyncio.run(store.read(work))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.integration.sqlite.driving import START_MS, close, open_store, read, transact
 from windlass.domain.records import Lease, NewJob, Ticket
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 from windlass.store.sqlite.bulk import WIDTHS, BulkInsert
 
 
@@ -42,7 +42,7 @@ def granted(path: Path, workers: list[int], state: int, limit: int) -> list[Leas
     """The leases of jobs with each pair of timeouts, as if all were worker 9's."""
     store = open_store(path)
 
-    async def work(tx: Tx) -> list[Lease]:
+    async def work(tx: WriteTx) -> list[Lease]:
         tickets = [Ticket(1, 100 - job, job, 0, 0, limit, None) for job in range(1, 6)]
         await tx.jobs.insert([new_job(ticket) for ticket in tickets])
         await tx.places.add_ready(tickets)
@@ -67,7 +67,7 @@ def new_job(ticket: Ticket) -> NewJob:
 def test_what_lies_between_granted_jobs_stays_ready(tmp_path: Path) -> None:
     store = open_store(tmp_path / "windlass.db")
 
-    async def work(tx: Tx) -> list[int]:
+    async def work(tx: WriteTx) -> list[int]:
         tickets = [Ticket(1, 7, job, 0, 0, 0, None) for job in range(1, 6)]
         await tx.jobs.insert([new_job(ticket) for ticket in tickets])
         await tx.places.add_ready(tickets)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.integration.sqlite.driving import close, open_store, read, transact
 from windlass.domain.events import Event
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 from windlass.store.sqlite import checkpoints
 from windlass.store.sqlite.connection import open_reader
 from windlass.store.sqlite.store import SqliteStore
@@ -74,7 +74,7 @@ def test_while_a_reader_holds_the_wal_it_is_not_tried_after_every_commit(tmp_pat
 def test_reads_see_what_was_committed_before_them(tmp_path: Path) -> None:
     store = open_store(tmp_path / "windlass.db")
 
-    async def count(tx: Tx) -> int:
+    async def count(tx: ReadTx) -> int:
         return len(await tx.log.read(0, 10_000))
 
     assert read(store, count) == 0

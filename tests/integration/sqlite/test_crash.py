@@ -10,13 +10,13 @@ import pytest
 
 from tests.integration.sqlite.driving import close, open_store, read
 from windlass.domain.events import Event
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 from windlass.store.sqlite.store import SqliteStore
 
 BATCH = 50
 
 
-async def write(tx: Tx) -> int:
+async def write(tx: WriteTx) -> int:
     """Allocate ids and log an event for each: both or neither must survive."""
     ids = await tx.jobs.allocate(BATCH)
     await tx.log.append([Event(0, tx.now, 2, job, 0, 0, 0, 0, 0, None, None, None) for job in ids])

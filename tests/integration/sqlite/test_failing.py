@@ -10,7 +10,7 @@ from tests.integration.sqlite.driving import close, open_store, read, transact
 from windlass.domain.errors import StoreUnavailable
 from windlass.domain.events import Event
 from windlass.domain.states import STATE_BY_CODE, TRANSITION_CODES
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 from windlass.store.sqlite.store import SqliteStore
 
 
@@ -22,7 +22,7 @@ def unavailable(store: SqliteStore, code: str) -> StoreUnavailable:
     return caught.value
 
 
-async def fill_the_disk(tx: Tx) -> None:
+async def fill_the_disk(tx: WriteTx) -> None:
     await tx.jobs.allocate(5)
     await tx.catalog.intern_shapes({"digest": b"x" * 1_000_000})
 
@@ -66,7 +66,7 @@ def test_an_error_on_the_way_to_the_disk_leaves_the_outcome_open(tmp_path: Path)
 def test_numbers_of_a_transaction_that_failed_are_given_again(tmp_path: Path) -> None:
     store = open_store(tmp_path / "windlass.db")
 
-    async def fail(tx: Tx) -> None:
+    async def fail(tx: WriteTx) -> None:
         await tx.jobs.allocate(5)
         raise KeyError("wrong")
 
@@ -93,7 +93,7 @@ def test_the_database_refuses_every_invalid_transition(tmp_path: Path) -> None:
     close(store)
 
 
-async def append_transition(pair: tuple[int, int], tx: Tx) -> None:
+async def append_transition(pair: tuple[int, int], tx: WriteTx) -> None:
     await tx.log.append([Event(0, 1, 1, 1, 1, 1, 1, *pair, None, None, None)])
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.integration.sqlite.driving import START_MS, close, open_store, transact
 from windlass.domain.events import Event
 from windlass.domain.records import Attempt, JobEnd, NewJob, Ticket
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 from windlass.store.sqlite.history import is_whole
 from windlass.store.sqlite.statements import QUERIES
 from windlass.store.sqlite.store import SqliteStore
@@ -34,7 +34,7 @@ def noise(at: int, count: int = 2_000) -> list[Event]:
     return [move(at, 0, QUEUED, job=1_000 + number) for number in range(count)]
 
 
-async def submit(tx: Tx) -> None:
+async def submit(tx: WriteTx) -> None:
     ticket = Ticket(1, 1, JOB, 0, 0, 0, None)
     times = (START_MS, START_MS, 0, 0, 0)
     await tx.jobs.insert([NewJob(JOB, 1, 0, 0, 1, 0, 0, *times, 0, b"{}")])
@@ -42,7 +42,7 @@ async def submit(tx: Tx) -> None:
     await tx.log.append([*noise(0), move(0, 0, QUEUED), *noise(0), *noise(5)])
 
 
-async def lose_one_attempt(tx: Tx) -> None:
+async def lose_one_attempt(tx: WriteTx) -> None:
     times = (START_MS + 10, START_MS + 12, START_MS + 20)
     await tx.jobs.record_attempts([Attempt(JOB, 1, 5, 1, RETRYING, 2, None, None, *times)])
     await tx.log.append([*noise(10), move(10, QUEUED, ASSIGNED), *noise(11)])
@@ -50,13 +50,13 @@ async def lose_one_attempt(tx: Tx) -> None:
     await tx.log.append([*noise(25), move(25, RETRYING, QUEUED), *noise(25)])
 
 
-async def start(tx: Tx) -> None:
+async def start(tx: WriteTx) -> None:
     await tx.leases.grant([(Ticket(1, 1, JOB, 1, 0, 0, None), 5, 1, 2)], 4, START_MS + 30, 0)
     both = [move(30, QUEUED, ASSIGNED), move(30, ASSIGNED, RUNNING)]
     await tx.log.append([*noise(30), *both, *noise(30), *noise(31)])
 
 
-async def complete(tx: Tx) -> None:
+async def complete(tx: WriteTx) -> None:
     times = (START_MS + 30, START_MS + 30, START_MS + 40)
     end = JobEnd(JOB, COMPLETED, 0, 2, 0, 1, 5, 1, *times, 0, 0, None, None, None)
     await tx.leases.drop([JOB])
@@ -67,7 +67,7 @@ async def complete(tx: Tx) -> None:
 LIFE = [submit, lose_one_attempt, start, complete]
 
 
-async def all_of_it(tx: Tx) -> list[Event]:
+async def all_of_it(tx: WriteTx) -> list[Event]:
     return [event for event in await tx.log.read(0, 1_000_000) if event.job == JOB]
 
 

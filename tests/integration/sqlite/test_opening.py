@@ -12,7 +12,7 @@ import pytest
 from tests.integration.sqlite.driving import START_MS, close, open_store, read, transact
 from windlass.domain.errors import StoreUnavailable
 from windlass.domain.events import Event
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 
 
 def refused(path: Path) -> StoreUnavailable:
@@ -143,7 +143,7 @@ def test_time_goes_on_from_the_newest_event(tmp_path: Path) -> None:
     close(behind)
 
 
-async def tell_now(tx: Tx) -> int:
+async def tell_now(tx: WriteTx) -> int:
     return tx.now
 
 

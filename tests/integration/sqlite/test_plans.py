@@ -7,7 +7,7 @@ import apsw
 import pytest
 
 from tests.integration.sqlite.driving import Steps, close, fill, open_store, transact
-from windlass.ports.store import Probe, Tx
+from windlass.ports.store import Probe, WriteTx
 from windlass.store.sqlite.connection import open_reader, open_writer
 from windlass.store.sqlite.rows import integers
 from windlass.store.sqlite.statements import QUERIES
@@ -162,7 +162,7 @@ def claim_steps(path: Path, jobs: int) -> int:
     return steps.count
 
 
-async def _claim_ten(tx: Tx) -> None:
+async def _claim_ten(tx: WriteTx) -> None:
     tickets = await tx.places.peek([Probe(3, 0, 0, 10)])
     await tx.leases.drop([ticket.job for ticket in tickets])
     grants = [(ticket, 7, 1, 1) for ticket in tickets]

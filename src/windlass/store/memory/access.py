@@ -5,7 +5,7 @@ from windlass.store.memory.tables import Tables
 
 
 class MemoryAccess:
-    """`AccessTx` over the tables."""
+    """`AccessWrite` over the tables."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables

@@ -7,7 +7,7 @@ from windlass.store.memory.tables import Tables
 
 
 class MemoryCatalog:
-    """`CatalogTx` over the tables."""
+    """`CatalogWrite` over the tables."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables

@@ -30,7 +30,7 @@ COMPLETED = State.COMPLETED.code
 
 
 class MemoryFlow:
-    """`FlowTx` over the other roles."""
+    """`FlowWrite` over the other roles."""
 
     def __init__(
         self, jobs: MemoryJobs, places: MemoryPlaces, leases: MemoryLeases, log: MemoryLog

@@ -20,7 +20,7 @@ CHUNK = 1_000
 
 
 class MemoryJobs:
-    """`JobsTx` over the tables."""
+    """`JobsWrite` over the tables."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables

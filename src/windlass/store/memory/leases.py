@@ -13,7 +13,7 @@ RUNNING = State.RUNNING.code
 
 
 class MemoryLeases:
-    """`LeasesTx` over the tables. Jobs without a lease are passed over."""
+    """`LeasesWrite` over the tables. Jobs without a lease are passed over."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -25,8 +25,12 @@ class MemoryLeases:
         """Leases are numbered, and answered, in the order of `grants`."""
         return [self._grant(grant, state, now, slack_ms) for grant in grants]
 
-    async def lock(self, jobs: Sequence[int]) -> dict[int, Lease]:
+    async def read(self, jobs: Sequence[int]) -> dict[int, Lease]:
         return {job: self._leases[job] for job in sorted(jobs) if job in self._leases}
+
+    async def lock(self, jobs: Sequence[int]) -> dict[int, Lease]:
+        """Transactions run one after another: there is nothing to lock."""
+        return await self.read(jobs)
 
     async def of_workers(self, workers: Sequence[int]) -> list[Lease]:
         held = (self._leases.between((worker,), (worker + 1,)) for worker in sorted(set(workers)))

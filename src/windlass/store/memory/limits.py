@@ -7,7 +7,7 @@ from windlass.store.memory.tables import Tables
 
 
 class MemoryLimits:
-    """`LimitsTx` over the tables. Unknown limits are passed over."""
+    """`LimitsWrite` over the tables. Unknown limits are passed over."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -19,8 +19,12 @@ class MemoryLimits:
             (namespace, key): self._intern(namespace, key, most) for namespace, key, most in rows
         }
 
-    async def lock(self, ids: Sequence[int]) -> dict[int, LimitRow]:
+    async def read(self, ids: Sequence[int]) -> dict[int, LimitRow]:
         return {limit: self._limits[limit] for limit in sorted(ids) if limit in self._limits}
+
+    async def lock(self, ids: Sequence[int]) -> dict[int, LimitRow]:
+        """Transactions run one after another: there is nothing to lock."""
+        return await self.read(ids)
 
     async def lock_free(self, ids: Sequence[int]) -> dict[int, LimitRow]:
         return await self.lock(ids)

@@ -7,7 +7,7 @@ from windlass.store.memory.tables import Tables
 
 
 class MemoryLog:
-    """`LogTx` over the tables; `server` names the shard of the counters that is this engine's."""
+    """`LogWrite` over the tables; `server` names this engine's shard of the counters."""
 
     def __init__(self, tables: Tables, server: str) -> None:
         self._tables = tables

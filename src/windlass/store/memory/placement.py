@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from windlass.domain.job import PREEMPTIBLE
 from windlass.domain.records import RateRow, Reservation
 from windlass.domain.states import State
-from windlass.ports.store_placement import Load, Preemptible, RateKey
+from windlass.ports.store.fleet.placement import Load, Preemptible, RateKey
 from windlass.store.memory.tables import Tables
 
 RUNNING = State.RUNNING.code
 
 
 class MemoryPlacement:
-    """`PlacementTx` over the tables."""
+    """`PlacementWrite` over the tables."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables

@@ -9,7 +9,7 @@ from windlass.store.memory.tables import Tables
 
 
 class MemoryPlaces:
-    """`PlacesTx` over the tables. What is taken comes back ascending by job."""
+    """`PlacesWrite` over the tables. What is taken comes back ascending by job."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -50,8 +50,12 @@ class MemoryPlaces:
                 freed.append(row)
         return freed
 
-    async def waiting(self, ids: Sequence[int]) -> dict[int, Wait]:
+    async def waits(self, ids: Sequence[int]) -> dict[int, Wait]:
         return {job: self._waits[job] for job in sorted(ids) if job in self._waits}
+
+    async def waiting(self, ids: Sequence[int]) -> dict[int, Wait]:
+        """Transactions run one after another: there is nothing to lock."""
+        return await self.waits(ids)
 
     async def hold(self, ids: Sequence[int]) -> None:
         """Transactions run one after another."""
@@ -85,6 +89,10 @@ class MemoryPlaces:
         return first[0].at if first else 0
 
     async def peek(self, probes: Sequence[Probe]) -> list[Ticket]:
+        """Transactions run one after another: there is nothing to lock."""
+        return await self.ready(probes)
+
+    async def ready(self, probes: Sequence[Probe]) -> list[Ticket]:
         """Each probe is answered by itself: two that overlap find the same job twice."""
         found: list[Ticket] = []
         for probe in probes:

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from windlass.domain.events import EventKind
 from windlass.domain.pools import CostRow, Lifecycle, PoolRow, PoolWorkerRow
 from windlass.domain.states import ACTIVE
-from windlass.ports.store_pools import Load, Span, Spell, position_name
+from windlass.ports.store.fleet.pools import Load, Span, Spell, position_name
 from windlass.store.memory.tables import Tables
 
 HELD = frozenset(state.code for state in ACTIVE)
 
 
 class MemoryPools:
-    """`PoolsTx` over the tables."""
+    """`PoolsWrite` over the tables."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from windlass.domain.baseline import BaselineKind, BaselineRow
 from windlass.domain.records import JobRecord
-from windlass.ports.store_retention import Ended
+from windlass.ports.store.records.retention import Ended
 from windlass.store.ended import judge_rows
 from windlass.store.memory.tables import Tables
 
 
 class MemoryRetention:
-    """`RetentionTx` over the tables."""
+    """`RetentionWrite` over the tables."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables

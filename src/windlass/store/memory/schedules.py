@@ -17,7 +17,7 @@ _OPEN = (RunState.WAITING, RunState.STARTED)
 
 
 class MemoryTemplates:
-    """`TemplatesTx` over the tables."""
+    """`TemplatesWrite` over the tables."""
 
     def __init__(self, tables: Tables) -> None:
         self._templates = tables.templates
@@ -55,7 +55,7 @@ class MemoryTemplates:
 
 
 class MemorySchedules:
-    """`SchedulesTx` over the tables."""
+    """`SchedulesWrite` over the tables."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -72,9 +72,13 @@ class MemorySchedules:
     async def lock(self, schedule: int) -> ScheduleRow | None:
         return self._schedules.get(schedule)
 
-    async def lock_name(self, namespace: str, name: str) -> ScheduleRow | None:
+    async def named(self, namespace: str, name: str) -> ScheduleRow | None:
         wanted = (namespace, name)
         return next((r for r in self._schedules if (r.namespace, r.name) == wanted), None)
+
+    async def lock_name(self, namespace: str, name: str) -> ScheduleRow | None:
+        """Transactions run one after another: there is nothing to lock."""
+        return await self.named(namespace, name)
 
     async def update(self, row: ScheduleRow) -> None:
         old = self._schedules.get(row.id)
@@ -139,7 +143,7 @@ class MemorySchedules:
 
 
 class MemoryReactions:
-    """`ReactionsTx` over the tables."""
+    """`ReactionsWrite` over the tables."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -159,8 +163,12 @@ class MemoryReactions:
         ripe = sorted((r for r in pending if r.next_at <= now), key=lambda r: (r.next_at, r.id))
         return ripe[:count]
 
-    async def lock(self, reaction: int) -> ReactionRow | None:
+    async def read(self, reaction: int) -> ReactionRow | None:
         return self._reactions.get(reaction)
+
+    async def lock(self, reaction: int) -> ReactionRow | None:
+        """Transactions run one after another: there is nothing to lock."""
+        return await self.read(reaction)
 
     async def update(self, row: ReactionRow) -> None:
         old = self._reactions.get(row.id)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from windlass.domain.events import EventKind
 from windlass.domain.states import State
 from windlass.domain.statistics import StatisticsRow, Usage
-from windlass.ports.store_statistics import Looked, Taken
+from windlass.ports.store.records.statistics import Looked, Taken
 from windlass.store.memory.tables import Tables
 
 POSITION = "statistics_seq"
@@ -13,7 +13,7 @@ COMPLETED = State.COMPLETED.code
 
 
 class MemoryStatistics:
-    """`StatisticsTx` over the tables."""
+    """`StatisticsWrite` over the tables."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -59,7 +59,7 @@ class MemoryStatistics:
 
 
 class MemoryDeadlines:
-    """`DeadlinesTx` over the tables."""
+    """`DeadlinesWrite` over the tables."""
 
     def __init__(self, tables: Tables) -> None:
         self._deadlines = tables.deadlines

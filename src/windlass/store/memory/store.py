@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from windlass.domain.errors import StoreUnavailable
 from windlass.ports.clock import Clock
-from windlass.ports.store import News, Snapshot, Tx
+from windlass.ports.store import News, ReadTx, Snapshot, WriteTx
 from windlass.store.inline import drive
 from windlass.store.memory.access import MemoryAccess
 from windlass.store.memory.catalog import MemoryCatalog
@@ -101,10 +101,10 @@ class MemoryStore:
     def inline(self) -> bool:
         return True
 
-    async def transact(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+    async def transact(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:
         return self._run(work, keep=True)
 
-    async def read(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+    async def read(self, work: Callable[[ReadTx], Awaitable[T]]) -> T:
         return self._run(work, keep=False)
 
     async def snapshot(self) -> Snapshot:
@@ -135,7 +135,7 @@ class MemoryStore:
             if owner is self:
                 del self._data.subscribers[subscription]
 
-    def _run(self, work: Callable[[Tx], Awaitable[T]], keep: bool) -> T:
+    def _run(self, work: Callable[[WriteTx], Awaitable[T]], keep: bool) -> T:
         self._check_open()
         journal = self._data.tables.journal
         journal.begin()

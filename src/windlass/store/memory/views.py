@@ -25,7 +25,7 @@ from windlass.store.memory.tables import Tables
 
 
 class MemoryViews(Views):
-    """`ViewsTx` over the tables and the other roles."""
+    """`ViewsRead` over the tables and the other roles."""
 
     def __init__(
         self,

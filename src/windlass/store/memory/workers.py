@@ -8,7 +8,7 @@ from windlass.store.memory.tables import Tables
 
 
 class MemoryWorkers:
-    """`WorkersTx` over the tables. Unknown workers are passed over; lists ascend by id."""
+    """`WorkersWrite` over the tables. Unknown workers are passed over; lists ascend by id."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables

@@ -14,7 +14,7 @@ COMPLETED = State.COMPLETED.code
 
 
 class MemoryWorkflows:
-    """`WorkflowsTx` over the tables. Unknown workflows are passed over."""
+    """`WorkflowsWrite` over the tables. Unknown workflows are passed over."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -28,8 +28,12 @@ class MemoryWorkflows:
         for row in rows:
             self._workflows.insert(row.id, row)
 
-    async def lock(self, ids: Sequence[int]) -> dict[int, WorkflowRow]:
+    async def read(self, ids: Sequence[int]) -> dict[int, WorkflowRow]:
         return {row.id: row for row in self._known(ids)}
+
+    async def lock(self, ids: Sequence[int]) -> dict[int, WorkflowRow]:
+        """Transactions run one after another: there is nothing to lock."""
+        return await self.read(ids)
 
     async def bump(self, deltas: Mapping[int, Mapping[int, int]]) -> list[WorkflowRow]:
         changed = [_bumped(row, deltas[row.id]) for row in self._known(list(deltas))]

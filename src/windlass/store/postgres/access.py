@@ -5,7 +5,7 @@ from windlass.store.postgres.session import Rows, Session
 
 
 class PostgresAccess:
-    """`AccessTx` over one transaction."""
+    """`AccessWrite` over one transaction."""
 
     __slots__ = ("_session",)
 

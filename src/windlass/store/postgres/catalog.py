@@ -7,7 +7,7 @@ from windlass.store.postgres.session import Session
 
 
 class PostgresCatalog:
-    """`CatalogTx` over one transaction."""
+    """`CatalogWrite` over one transaction."""
 
     __slots__ = ("_session",)
 

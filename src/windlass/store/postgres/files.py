@@ -8,7 +8,7 @@ from windlass.store.postgres.session import Session
 
 
 class PostgresFiles:
-    """`FilesTx` over one transaction."""
+    """`FilesWrite` over one transaction."""
 
     __slots__ = ("_session",)
 

@@ -11,7 +11,7 @@ from windlass.store.postgres.session import Session
 
 
 class PostgresFlow:
-    """`FlowTx` over one transaction."""
+    """`FlowWrite` over one transaction."""
 
     __slots__ = ("_session",)
 

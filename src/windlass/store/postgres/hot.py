@@ -12,7 +12,7 @@ import asyncpg
 
 from windlass.domain.errors import StoreUnavailable
 from windlass.domain.records import Completion, Granted
-from windlass.ports.store_hot import (
+from windlass.ports.store.fast_path import (
     Arrival,
     HotRules,
     Limited,

@@ -10,7 +10,7 @@ from windlass.store.spans import as_key, spans_text
 
 
 class PostgresJobs:
-    """`JobsTx` over one transaction."""
+    """`JobsWrite` over one transaction."""
 
     __slots__ = ("_session",)
 

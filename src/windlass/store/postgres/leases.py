@@ -9,7 +9,7 @@ from windlass.store.postgres.session import Rows, Session
 
 
 class PostgresLeases:
-    """`LeasesTx` over one transaction."""
+    """`LeasesWrite` over one transaction."""
 
     __slots__ = ("_session",)
 
@@ -32,10 +32,16 @@ class PostgresLeases:
         return list(map(tuple, rows))
 
     async def lock(self, jobs: Sequence[int]) -> dict[int, Lease]:
+        return await self._leases("lock_leases", jobs)
+
+    async def read(self, jobs: Sequence[int]) -> dict[int, Lease]:
+        return await self._leases("read_leases", jobs)
+
+    async def _leases(self, query: str, jobs: Sequence[int]) -> dict[int, Lease]:
         if not jobs:
             return {}
         make = Lease._make
-        rows = await self._session.fetch("lock_leases", ascending(jobs))
+        rows = await self._session.fetch(query, ascending(jobs))
         return {row[0]: make(row) for row in rows}
 
     async def of_workers(self, workers: Sequence[int]) -> list[Lease]:

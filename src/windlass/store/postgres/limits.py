@@ -10,7 +10,7 @@ Name = tuple[str, str]
 
 
 class PostgresLimits:
-    """`LimitsTx` over one transaction."""
+    """`LimitsWrite` over one transaction."""
 
     __slots__ = ("_session",)
 
@@ -35,12 +35,15 @@ class PostgresLimits:
         return {name: known[name][0] for name in wanted}
 
     async def lock(self, ids: Sequence[int]) -> dict[int, LimitRow]:
-        return await self._lock("lock_limits", ids)
+        return await self._rows("lock_limits", ids)
+
+    async def read(self, ids: Sequence[int]) -> dict[int, LimitRow]:
+        return await self._rows("read_limits", ids)
 
     async def lock_free(self, ids: Sequence[int]) -> dict[int, LimitRow]:
-        return await self._lock("lock_free_limits", ids)
+        return await self._rows("lock_free_limits", ids)
 
-    async def _lock(self, query: str, ids: Sequence[int]) -> dict[int, LimitRow]:
+    async def _rows(self, query: str, ids: Sequence[int]) -> dict[int, LimitRow]:
         if not ids:
             return {}
         rows = await self._session.fetch(query, ascending(ids))

@@ -8,7 +8,7 @@ from windlass.store.postgres.session import Rows, Session
 
 
 class PostgresLog:
-    """`LogTx` over one transaction; `server` names this engine's shard of the counters."""
+    """`LogWrite` over one transaction; `server` names this engine's shard of the counters."""
 
     __slots__ = ("_server", "_session")
 

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 
 from windlass.domain.records import RateRow, Reservation
-from windlass.ports.store_placement import Load, Preemptible, RateKey
+from windlass.ports.store.fleet.placement import Load, Preemptible, RateKey
 from windlass.store.postgres.columns import ascending, integers
 from windlass.store.postgres.session import Session
 
 
 class PostgresPlacement:
-    """`PlacementTx` over one transaction."""
+    """`PlacementWrite` over one transaction."""
 
     __slots__ = ("_session",)
 

@@ -11,7 +11,7 @@ TICKET = "iiiiio"  # shape, rank, attempt, workflow, limit, excluded
 
 
 class PostgresPlaces:
-    """`PlacesTx` over one transaction."""
+    """`PlacesWrite` over one transaction."""
 
     __slots__ = ("_session",)
 
@@ -53,7 +53,13 @@ class PostgresPlaces:
     async def waiting(self, ids: Sequence[int]) -> dict[int, Wait]:
         if not ids:
             return {}
-        rows = waits_of(await self._session.fetch("waiting", ascending(ids)))
+        rows = waits_of(await self._session.fetch("lock_waits", ascending(ids)))
+        return {row.job: row for row in rows}
+
+    async def waits(self, ids: Sequence[int]) -> dict[int, Wait]:
+        if not ids:
+            return {}
+        rows = waits_of(await self._session.fetch("read_waits", ascending(ids)))
         return {row.job: row for row in rows}
 
     async def hold(self, ids: Sequence[int]) -> None:
@@ -91,6 +97,12 @@ class PostgresPlaces:
             return []
         columns = map(integers, zip(*probes, strict=True))
         return tickets_of(await self._session.fetch("peek", *columns))
+
+    async def ready(self, probes: Sequence[Probe]) -> list[Ticket]:
+        if not probes:
+            return []
+        columns = map(integers, zip(*probes, strict=True))
+        return tickets_of(await self._session.fetch("read_ready", *columns))
 
     async def park(self, tickets: Sequence[Ticket]) -> None:
         if tickets:

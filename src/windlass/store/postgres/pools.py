@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from windlass.domain.pools import CostRow, PoolRow, PoolWorkerRow
-from windlass.ports.store_pools import Load, Span, Spell, position_name
+from windlass.ports.store.fleet.pools import Load, Span, Spell, position_name
 from windlass.store.postgres.columns import ascending, integers
 from windlass.store.postgres.session import Session
 
 
 class PostgresPools:
-    """`PoolsTx` over one transaction."""
+    """`PoolsWrite` over one transaction."""
 
     __slots__ = ("_session",)
 

@@ -273,11 +273,17 @@ WITH locked AS MATERIALIZED (
 )
 SELECT * FROM freed ORDER BY job
 
--- name: waiting
+-- name: lock_waits
 -- Lock and read.
 SELECT job, unmet, manual, not_before, age_from, shape, rank, attempt, coalesce(workflow, 0),
        coalesce(limit_id, 0), excluded
 FROM waits WHERE job = ANY ($1::text::bigint[]) ORDER BY job FOR UPDATE
+
+-- name: read_waits
+-- Without locks, for reads.
+SELECT job, unmet, manual, not_before, age_from, shape, rank, attempt, coalesce(workflow, 0),
+       coalesce(limit_id, 0), excluded
+FROM waits WHERE job = ANY ($1::text::bigint[]) ORDER BY job
 
 -- name: take_waits
 -- The lock comes first and in order.
@@ -360,6 +366,18 @@ CROSS JOIN LATERAL (
     SELECT * FROM ready
     WHERE shape = p.shape AND (rank, job) >= (p.rank, p.job)
     ORDER BY rank, job LIMIT p.count FOR UPDATE SKIP LOCKED
+) AS r
+
+-- name: read_ready
+-- Without locks, for reads.
+SELECT r.shape, r.rank, r.job, r.attempt, coalesce(r.workflow, 0), coalesce(r.limit_id, 0),
+       r.excluded
+FROM unnest($1::text::integer[], $2::text::bigint[], $3::text::bigint[],
+            $4::text::integer[]) AS p (shape, rank, job, count)
+CROSS JOIN LATERAL (
+    SELECT * FROM ready
+    WHERE shape = p.shape AND (rank, job) >= (p.rank, p.job)
+    ORDER BY rank, job LIMIT p.count
 ) AS r
 
 -- name: park
@@ -460,6 +478,13 @@ SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at,
        deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
        coalesce(queue_limit, 0)
 FROM leases WHERE job = ANY ($1::text::bigint[]) ORDER BY job FOR UPDATE
+
+-- name: read_leases
+-- Without locks, for reads.
+SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
+       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
+       coalesce(queue_limit, 0)
+FROM leases WHERE job = ANY ($1::text::bigint[]) ORDER BY job
 
 -- name: leases_of_workers
 -- What a worker holds, in the order in which it was given.
@@ -617,6 +642,11 @@ FROM unnest($1::text::bigint[], $2::text[], $3::text[], $4::text::smallint[],
 -- Workflows are the last rows to be locked.
 SELECT id, namespace, name, state, run, flags, created_at, finished_at, counts
 FROM workflows WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR NO KEY UPDATE
+
+-- name: read_workflows
+-- Without locks, for reads.
+SELECT id, namespace, name, state, run, flags, created_at, finished_at, counts
+FROM workflows WHERE id = ANY ($1::text::bigint[]) ORDER BY id
 
 -- name: bump_workflows
 -- The lock comes first and in order. $2 holds $3 numbers for each workflow, one for each
@@ -779,6 +809,11 @@ UPDATE limits l SET max = k.max FROM locked k WHERE l.id = k.id AND l.max <> k.m
 -- After places, before workflows.
 SELECT id, namespace, key, max, leased FROM limits WHERE id = ANY ($1::text::bigint[])
 ORDER BY id FOR NO KEY UPDATE
+
+-- name: read_limits
+-- Without locks, for reads.
+SELECT id, namespace, key, max, leased FROM limits WHERE id = ANY ($1::text::bigint[])
+ORDER BY id
 
 -- name: lock_free_limits
 -- For a claim that holds limits behind these already: waiting here could end in a deadlock.
@@ -1325,16 +1360,9 @@ SELECT id, shape, coalesce(workflow, 0), state, flags, rank, base, adjustment, a
        coalesce(failure, 0), exit_code, message, reason, result, spec
 FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id
 
--- name: read_leases
--- As they are now, for those who do not decide by it.
-SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
-       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
-       coalesce(queue_limit, 0)
-FROM leases WHERE job = ANY ($1::text::bigint[]) ORDER BY job
-
 -- name: standings
 -- Blocked, planned and backing-off jobs; the other open ones are queued or leased.
-SELECT job, 1, not_before FROM waits WHERE job = ANY ($1::text::bigint[])
+SELECT job, {state.blocked}, not_before FROM waits WHERE job = ANY ($1::text::bigint[])
 UNION ALL
 SELECT job, state, at FROM due WHERE job = ANY ($1::text::bigint[])
 

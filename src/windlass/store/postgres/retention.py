@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from windlass.domain.baseline import BaselineRow
 from windlass.domain.records import JobRecord
-from windlass.ports.store_retention import Ended
+from windlass.ports.store.records.retention import Ended
 from windlass.store.ended import judge_rows
 from windlass.store.postgres.columns import ascending, integers
 from windlass.store.postgres.session import Session
@@ -12,7 +12,7 @@ from windlass.store.postgres.views import records_of
 
 
 class PostgresRetention:
-    """`RetentionTx` over one transaction."""
+    """`RetentionWrite` over one transaction."""
 
     __slots__ = ("_session",)
 

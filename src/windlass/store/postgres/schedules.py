@@ -9,7 +9,7 @@ _NEWEST = 2**62
 
 
 class PostgresTemplates:
-    """`TemplatesTx` over one transaction."""
+    """`TemplatesWrite` over one transaction."""
 
     __slots__ = ("_session",)
 
@@ -36,7 +36,7 @@ class PostgresTemplates:
 
 
 class PostgresSchedules:
-    """`SchedulesTx` over one transaction."""
+    """`SchedulesWrite` over one transaction."""
 
     __slots__ = ("_session",)
 
@@ -53,6 +53,10 @@ class PostgresSchedules:
 
     async def lock_name(self, namespace: str, name: str) -> ScheduleRow | None:
         rows = await self._session.fetch("lock_schedule_name", namespace, name)
+        return ScheduleRow._make(rows[0]) if rows else None
+
+    async def named(self, namespace: str, name: str) -> ScheduleRow | None:
+        rows = await self._session.fetch("read_schedule_name", namespace, name)
         return ScheduleRow._make(rows[0]) if rows else None
 
     async def update(self, row: ScheduleRow) -> None:
@@ -94,7 +98,7 @@ class PostgresSchedules:
 
 
 class PostgresReactions:
-    """`ReactionsTx` over one transaction."""
+    """`ReactionsWrite` over one transaction."""
 
     __slots__ = ("_session",)
 
@@ -111,6 +115,10 @@ class PostgresReactions:
 
     async def lock(self, reaction: int) -> ReactionRow | None:
         rows = await self._session.fetch("lock_reaction", reaction)
+        return ReactionRow._make(rows[0]) if rows else None
+
+    async def read(self, reaction: int) -> ReactionRow | None:
+        rows = await self._session.fetch("read_reaction", reaction)
         return ReactionRow._make(rows[0]) if rows else None
 
     async def update(self, row: ReactionRow) -> None:

@@ -52,6 +52,12 @@ SELECT id, namespace, name, cron, zone, overlap, catch_up, catch_up_limit, pause
        last_slot, body, created_at, created_by, updated_at
 FROM schedules WHERE namespace = $1 AND name = $2 FOR NO KEY UPDATE
 
+-- name: read_schedule_name
+-- Without locks, for reads.
+SELECT id, namespace, name, cron, zone, overlap, catch_up, catch_up_limit, paused, next_at,
+       last_slot, body, created_at, created_by, updated_at
+FROM schedules WHERE namespace = $1 AND name = $2
+
 -- name: update_schedule
 -- `lock_schedule` holds the row.
 UPDATE schedules SET cron = $2, zone = $3, overlap = $4, catch_up = $5, catch_up_limit = $6,
@@ -143,6 +149,12 @@ FROM reactions WHERE state = {reaction.pending} AND next_at <= $1 AND (kind = {r
 SELECT id, workflow, run, occasion, place, kind, state, tries, next_at, created_at, finished_at,
        outcome, result, message
 FROM reactions WHERE id = $1 FOR NO KEY UPDATE
+
+-- name: read_reaction
+-- Without locks, for reads.
+SELECT id, workflow, run, occasion, place, kind, state, tries, next_at, created_at, finished_at,
+       outcome, result, message
+FROM reactions WHERE id = $1
 
 -- name: update_reaction
 -- `lock_reaction` holds the row.

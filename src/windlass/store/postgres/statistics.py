@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from windlass.domain.statistics import StatisticsRow, Usage
-from windlass.ports.store_statistics import Looked, Taken
+from windlass.ports.store.records.statistics import Looked, Taken
 from windlass.store.postgres.columns import ascending, integers
 from windlass.store.postgres.session import Session
 
 
 class PostgresStatistics:
-    """`StatisticsTx` over one transaction."""
+    """`StatisticsWrite` over one transaction."""
 
     __slots__ = ("_session",)
 
@@ -49,7 +49,7 @@ class PostgresStatistics:
 
 
 class PostgresDeadlines:
-    """`DeadlinesTx` over one transaction."""
+    """`DeadlinesWrite` over one transaction."""
 
     __slots__ = ("_session",)
 

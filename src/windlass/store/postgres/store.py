@@ -7,7 +7,7 @@ import asyncpg
 
 from windlass.domain.errors import StoreUnavailable
 from windlass.domain.events import Event
-from windlass.ports.store import News, Snapshot, Tx
+from windlass.ports.store import News, ReadTx, Snapshot, WriteTx
 from windlass.store.postgres import migrate
 from windlass.store.postgres.failures import describe, is_unavailable
 from windlass.store.postgres.hot import PostgresHot
@@ -89,12 +89,12 @@ class PostgresStore:
         """How many statements were sent, each one a round trip; BEGIN and COMMIT count."""
         return self._transactions.statements
 
-    async def transact(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+    async def transact(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:
         if not self._checked:
             await self.check_schema()
         return await self._transactions.write(work)
 
-    async def read(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+    async def read(self, work: Callable[[ReadTx], Awaitable[T]]) -> T:
         if not self._checked:
             await self.check_schema()
         return await self._transactions.read(work)

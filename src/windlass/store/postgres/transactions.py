@@ -28,7 +28,7 @@ from windlass.store.postgres.schedules import (
     PostgresSchedules,
     PostgresTemplates,
 )
-from windlass.store.postgres.session import QUERIES, UNLOCKED, Rows, Session
+from windlass.store.postgres.session import Rows, Session
 from windlass.store.postgres.statistics import PostgresDeadlines, PostgresStatistics
 from windlass.store.postgres.views import PostgresViews
 from windlass.store.postgres.workers import PostgresWorkers
@@ -164,9 +164,8 @@ class Transactions:
 
     async def _begin(self, how: str) -> tuple[Session, int]:
         """Begin on a connection that works: idle ones may have broken unnoticed."""
-        queries = QUERIES if how == "begin" else UNLOCKED
         while True:
-            session = Session(await self._acquire(), queries)
+            session = Session(await self._acquire())
             try:
                 await session.execute(how)
                 return session, self.tell_time(await session.fetch_value("now"))

@@ -37,7 +37,7 @@ _SCANS = {
 
 
 class PostgresViews(Views):
-    """`ViewsTx` over one transaction."""
+    """`ViewsRead` over one transaction."""
 
     __slots__ = ("_files", "_session")
 

@@ -11,7 +11,7 @@ TEXTS = frozenset({"name", "static", "dynamic", "troubles", "reason"})
 
 
 class PostgresWorkers:
-    """`WorkersTx` over one transaction."""
+    """`WorkersWrite` over one transaction."""
 
     __slots__ = ("_session",)
 

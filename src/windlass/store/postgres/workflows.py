@@ -12,7 +12,7 @@ WIDTH = len(STATE_BY_CODE)
 
 
 class PostgresWorkflows:
-    """`WorkflowsTx` over one transaction."""
+    """`WorkflowsWrite` over one transaction."""
 
     __slots__ = ("_session",)
 
@@ -30,9 +30,15 @@ class PostgresWorkflows:
             await self._session.execute("insert_workflows", integers(ids), namespaces, names, *args)
 
     async def lock(self, ids: Sequence[int]) -> dict[int, WorkflowRow]:
+        return await self._rows("lock_workflows", ids)
+
+    async def read(self, ids: Sequence[int]) -> dict[int, WorkflowRow]:
+        return await self._rows("read_workflows", ids)
+
+    async def _rows(self, query: str, ids: Sequence[int]) -> dict[int, WorkflowRow]:
         if not ids:
             return {}
-        rows = workflows_of(await self._session.fetch("lock_workflows", ascending(ids)))
+        rows = workflows_of(await self._session.fetch(query, ascending(ids)))
         return {row.id: row for row in rows}
 
     async def bump(self, deltas: Mapping[int, Mapping[int, int]]) -> list[WorkflowRow]:

@@ -9,7 +9,7 @@ from windlass.store.sqlite.statements import QUERIES
 
 
 class SqliteAccess:
-    """`AccessTx` over one connection."""
+    """`AccessWrite` over one connection."""
 
     def __init__(self, connection: apsw.Connection, sequences: Sequences) -> None:
         self._connection = connection

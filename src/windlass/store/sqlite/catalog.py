@@ -11,7 +11,7 @@ from windlass.store.sqlite.statements import QUERIES
 
 
 class SqliteCatalog:
-    """`CatalogTx` over one connection."""
+    """`CatalogWrite` over one connection."""
 
     def __init__(self, connection: apsw.Connection, sequences: Sequences) -> None:
         self._execute = connection.execute

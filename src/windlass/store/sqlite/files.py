@@ -21,7 +21,7 @@ _DYNAMIC = BulkInsert(QUERIES["put_dynamic"])
 
 
 class SqliteFiles:
-    """`FilesTx` over one connection."""
+    """`FilesWrite` over one connection."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection

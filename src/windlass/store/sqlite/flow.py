@@ -43,7 +43,7 @@ SPARSE = 4  # a stretch of `ready` is walked if it may hold so many jobs for eac
 
 
 class SqliteFlow:
-    """`FlowTx` over one connection."""
+    """`FlowWrite` over one connection."""
 
     def __init__(self, connection: apsw.Connection, places: SqlitePlaces) -> None:
         self._connection = connection

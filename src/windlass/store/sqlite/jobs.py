@@ -21,7 +21,7 @@ _FACTS = QUERIES["job_facts"]
 
 
 class SqliteJobs:
-    """`JobsTx` over one connection."""
+    """`JobsWrite` over one connection."""
 
     def __init__(self, connection: apsw.Connection, sequences: Sequences) -> None:
         self._connection = connection

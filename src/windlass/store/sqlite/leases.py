@@ -22,7 +22,7 @@ _JOBS = QUERIES["granted_jobs"]
 
 
 class SqliteLeases:
-    """`LeasesTx` over one connection. Jobs without a lease are passed over."""
+    """`LeasesWrite` over one connection. Jobs without a lease are passed over."""
 
     def __init__(
         self, connection: apsw.Connection, sequences: Sequences, places: SqlitePlaces
@@ -63,11 +63,15 @@ class SqliteLeases:
             )
         ]
 
-    async def lock(self, jobs: Sequence[int]) -> dict[int, Lease]:
+    async def read(self, jobs: Sequence[int]) -> dict[int, Lease]:
         if not jobs:
             return {}
         rows = self._execute(_LEASES, (integers(sorted(jobs)),))
         return {row[0]: as_lease(row) for row in rows}
+
+    async def lock(self, jobs: Sequence[int]) -> dict[int, Lease]:
+        """Transactions run one after another: there is nothing to lock."""
+        return await self.read(jobs)
 
     async def of_workers(self, workers: Sequence[int]) -> list[Lease]:
         if not workers:

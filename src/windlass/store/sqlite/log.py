@@ -14,7 +14,7 @@ _APPEND = BulkInsert(QUERIES["insert_events"])
 
 
 class SqliteLog:
-    """`LogTx` over one connection; `server` names this engine's shard of the counters."""
+    """`LogWrite` over one connection; `server` names this engine's shard of the counters."""
 
     def __init__(self, connection: apsw.Connection, server: str) -> None:
         self._connection = connection

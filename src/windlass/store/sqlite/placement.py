@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import apsw
 
 from windlass.domain.records import RateRow, Reservation
-from windlass.ports.store_placement import Load, Preemptible, RateKey
+from windlass.ports.store.fleet.placement import Load, Preemptible, RateKey
 from windlass.store.sqlite.rows import (
     Row,
     as_load,
@@ -18,7 +18,7 @@ from windlass.store.sqlite.statements import QUERIES
 
 
 class SqlitePlacement:
-    """`PlacementTx` over one connection."""
+    """`PlacementWrite` over one connection."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._execute = connection.execute

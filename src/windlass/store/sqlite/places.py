@@ -35,7 +35,7 @@ ALIKE = 4  # jobs of a shape on average from which on their stretches are remove
 
 
 class SqlitePlaces:
-    """`PlacesTx` over one connection. What is taken comes back ascending by job."""
+    """`PlacesWrite` over one connection. What is taken comes back ascending by job."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -69,11 +69,15 @@ class SqlitePlaces:
         if met:
             self._execute(_MEET, (counted(met),))
 
-    async def waiting(self, ids: Sequence[int]) -> dict[int, Wait]:
+    async def waits(self, ids: Sequence[int]) -> dict[int, Wait]:
         if not ids:
             return {}
         rows = self._execute(QUERIES["waiting"], (integers(sorted(ids)),))
         return {row[0]: as_wait(row) for row in rows}
+
+    async def waiting(self, ids: Sequence[int]) -> dict[int, Wait]:
+        """Transactions run one after another: there is nothing to lock."""
+        return await self.waits(ids)
 
     async def hold(self, ids: Sequence[int]) -> None:
         """Transactions run one after another."""
@@ -113,6 +117,9 @@ class SqlitePlaces:
             self._peeked = list(map(as_ticket, execute(_PEEK, probe)))
             found += self._peeked
         return found
+
+    async def ready(self, probes: Sequence[Probe]) -> list[Ticket]:
+        return [as_ticket(row) for probe in probes for row in self._execute(_PEEK, probe)]
 
     async def park(self, tickets: Sequence[Ticket]) -> None:
         self.remove_ready(tickets)

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import apsw
 
 from windlass.domain.pools import CostRow, PoolRow, PoolWorkerRow
-from windlass.ports.store_pools import Load, Span, Spell, position_name
+from windlass.ports.store.fleet.pools import Load, Span, Spell, position_name
 from windlass.store.sqlite.rows import as_cost, as_pool, as_pool_worker, integers
 from windlass.store.sqlite.sequences import Sequences
 from windlass.store.sqlite.statements import QUERIES
 
 
 class SqlitePools:
-    """`PoolsTx` over one connection."""
+    """`PoolsWrite` over one connection."""
 
     def __init__(self, connection: apsw.Connection, sequences: Sequences) -> None:
         self._connection = connection

@@ -1098,7 +1098,8 @@ LEFT JOIN outcomes AS o ON o.job = j.id;
 
 -- name: standings
 -- Blocked, planned and backing-off jobs; the other open ones are queued or leased.
-SELECT w.job, 1, w.not_before FROM carray(?1) AS wanted CROSS JOIN waits AS w ON w.job = wanted.value
+SELECT w.job, {state.blocked}, w.not_before
+FROM carray(?1) AS wanted CROSS JOIN waits AS w ON w.job = wanted.value
 UNION ALL
 SELECT d.job, d.state, d.at FROM carray(?2) AS wanted CROSS JOIN due AS d ON d.job = wanted.value;
 

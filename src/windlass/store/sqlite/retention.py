@@ -6,7 +6,7 @@ import apsw
 
 from windlass.domain.baseline import BaselineKind, BaselineRow
 from windlass.domain.records import JobRecord
-from windlass.ports.store_retention import Ended
+from windlass.ports.store.records.retention import Ended
 from windlass.store.ended import judge_rows
 from windlass.store.sqlite.bulk import BulkInsert
 from windlass.store.sqlite.rows import Row, as_baseline, as_record, integers
@@ -28,7 +28,7 @@ _REMOVALS = (
 
 
 class SqliteRetention:
-    """`RetentionTx` over one connection."""
+    """`RetentionWrite` over one connection."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection

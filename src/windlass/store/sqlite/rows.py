@@ -35,7 +35,7 @@ from windlass.domain.records import (
 )
 from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.ports.store import Head, Stopped
-from windlass.ports.store_placement import Load, Preemptible
+from windlass.ports.store.fleet.placement import Load, Preemptible
 
 R = TypeVar("R", bound=tuple[object, ...])
 Row = tuple[Any, ...]

@@ -13,7 +13,7 @@ _NEWEST = 2**62
 
 
 class SqliteTemplates:
-    """`TemplatesTx` over one connection."""
+    """`TemplatesWrite` over one connection."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._execute = connection.execute
@@ -38,7 +38,7 @@ class SqliteTemplates:
 
 
 class SqliteSchedules:
-    """`SchedulesTx` over one connection."""
+    """`SchedulesWrite` over one connection."""
 
     def __init__(self, connection: apsw.Connection, sequences: Sequences) -> None:
         self._connection = connection
@@ -56,9 +56,13 @@ class SqliteSchedules:
         rows = self._execute(QUERIES["schedule"], (schedule,)).fetchall()
         return as_schedule(rows[0]) if rows else None
 
-    async def lock_name(self, namespace: str, name: str) -> ScheduleRow | None:
+    async def named(self, namespace: str, name: str) -> ScheduleRow | None:
         rows = self._execute(QUERIES["schedule_by_name"], (namespace, name)).fetchall()
         return as_schedule(rows[0]) if rows else None
+
+    async def lock_name(self, namespace: str, name: str) -> ScheduleRow | None:
+        """Transactions run one after another: there is nothing to lock."""
+        return await self.named(namespace, name)
 
     async def update(self, row: ScheduleRow) -> None:
         self._execute(QUERIES["update_schedule"], (row.id, *row[3:]))
@@ -107,7 +111,7 @@ class SqliteSchedules:
 
 
 class SqliteReactions:
-    """`ReactionsTx` over one connection."""
+    """`ReactionsWrite` over one connection."""
 
     def __init__(self, connection: apsw.Connection, sequences: Sequences) -> None:
         self._connection = connection
@@ -125,9 +129,13 @@ class SqliteReactions:
         rows = self._execute(QUERIES["due_reactions"], (now, int(webhooks), count))
         return list(map(as_reaction, rows))
 
-    async def lock(self, reaction: int) -> ReactionRow | None:
+    async def read(self, reaction: int) -> ReactionRow | None:
         rows = self._execute(QUERIES["reaction"], (reaction,)).fetchall()
         return as_reaction(rows[0]) if rows else None
+
+    async def lock(self, reaction: int) -> ReactionRow | None:
+        """Transactions run one after another: there is nothing to lock."""
+        return await self.read(reaction)
 
     async def update(self, row: ReactionRow) -> None:
         changed = (row.state, row.tries, row.next_at, row.finished_at, row.result, row.message)

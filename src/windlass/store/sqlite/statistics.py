@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import apsw
 
 from windlass.domain.statistics import StatisticsRow, Usage
-from windlass.ports.store_statistics import Looked, Taken
+from windlass.ports.store.records.statistics import Looked, Taken
 from windlass.store.sqlite.rows import integers
 from windlass.store.sqlite.statements import QUERIES
 
 
 class SqliteStatistics:
-    """`StatisticsTx` over one connection."""
+    """`StatisticsWrite` over one connection."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._execute = connection.execute
@@ -49,7 +49,7 @@ class SqliteStatistics:
 
 
 class SqliteDeadlines:
-    """`DeadlinesTx` over one connection."""
+    """`DeadlinesWrite` over one connection."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._execute = connection.execute

@@ -16,7 +16,7 @@ import apsw
 
 from windlass.domain.errors import StoreUnavailable
 from windlass.ports.clock import Clock
-from windlass.ports.store import News, Snapshot, Tx
+from windlass.ports.store import News, ReadTx, Snapshot, WriteTx
 from windlass.store.inline import drive
 from windlass.store.sqlite.channel import Hub, Link
 from windlass.store.sqlite.checkpoints import Checkpoints
@@ -154,7 +154,7 @@ class SqliteStore:
     def inline(self) -> bool:
         return True
 
-    async def transact(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+    async def transact(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:
         self._begin()
         self._write_tx.places.begin()
         committing = False
@@ -179,7 +179,7 @@ class SqliteStore:
             self._checkpoints.run()
         return result
 
-    async def read(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+    async def read(self, work: Callable[[ReadTx], Awaitable[T]]) -> T:
         tx = self._read_tx._replace(now=self._tell_time())
         return self._on_reader(lambda: drive(work(tx)))
 

@@ -25,7 +25,7 @@ from windlass.store.sqlite.workflows import SqliteWorkflows
 
 
 class SqliteTx(NamedTuple):
-    """`Tx`; the roles are made once for a connection, only `now` changes."""
+    """`WriteTx`; the roles are made once for a connection, only `now` changes."""
 
     now: int
     jobs: SqliteJobs

@@ -39,7 +39,7 @@ _SCANS = {
 
 
 class SqliteViews(Views):
-    """`ViewsTx` over one connection."""
+    """`ViewsRead` over one connection."""
 
     def __init__(self, connection: apsw.Connection, files: SqliteFiles) -> None:
         self._execute = connection.execute

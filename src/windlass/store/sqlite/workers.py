@@ -12,7 +12,7 @@ from windlass.store.sqlite.statements import QUERIES
 
 
 class SqliteWorkers:
-    """`WorkersTx` over one connection. Unknown workers are passed over; lists ascend by id."""
+    """`WorkersWrite` over one connection. Unknown workers are passed over; lists ascend by id."""
 
     def __init__(self, connection: apsw.Connection, sequences: Sequences) -> None:
         self._execute = connection.execute

@@ -24,7 +24,7 @@ _INTENTS = BulkInsert(QUERIES["insert_cascades"])
 
 
 class SqliteWorkflows:
-    """`WorkflowsTx` over one connection. Unknown workflows are passed over."""
+    """`WorkflowsWrite` over one connection. Unknown workflows are passed over."""
 
     def __init__(self, connection: apsw.Connection, sequences: Sequences) -> None:
         self._connection = connection
@@ -38,11 +38,15 @@ class SqliteWorkflows:
     async def insert(self, rows: Sequence[WorkflowRow]) -> None:
         _INSERT.run(self._connection, [(*row[:-1], counts_text(row.counts)) for row in rows])
 
-    async def lock(self, ids: Sequence[int]) -> dict[int, WorkflowRow]:
+    async def read(self, ids: Sequence[int]) -> dict[int, WorkflowRow]:
         if not ids:
             return {}
         rows = self._execute(QUERIES["workflows"], (integers(sorted(ids)),))
         return {row[0]: as_workflow(row) for row in rows}
+
+    async def lock(self, ids: Sequence[int]) -> dict[int, WorkflowRow]:
+        """Transactions run one after another: there is nothing to lock."""
+        return await self.read(ids)
 
     async def bump(self, deltas: Mapping[int, Mapping[int, int]]) -> list[WorkflowRow]:
         known = await self.lock(list(deltas))

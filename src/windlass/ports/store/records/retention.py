@@ -16,12 +16,8 @@ class Ended(NamedTuple):
     finished_at: int
 
 
-class RetentionTx(Protocol):
-    """Removal of old jobs, and of events behind a baseline."""
-
-    async def try_lock(self) -> bool:
-        """Whether nobody else removes anything until this transaction ends."""
-        ...
+class RetentionRead(Protocol):
+    """Reads: removal of old jobs, and of events behind a baseline."""
 
     async def ended(self, after: int, created_before: int, count: int) -> tuple[list[Ended], int]:
         """Ended jobs among the next `count` jobs behind id `after`, and where to go on.
@@ -29,6 +25,22 @@ class RetentionTx(Protocol):
         Ids rise with time, so the walk stops (0) at the first job that was created at
         `created_before` or later.
         """
+        ...
+
+    async def records(self, ids: Sequence[int]) -> list[JobRecord]:
+        """The whole rows of these jobs, ascending; unknown ids are absent."""
+        ...
+
+    async def baseline(self, kind: int, ids: Sequence[int]) -> list[BaselineRow]:
+        """The rows of this kind, ascending; unknown ids are absent."""
+        ...
+
+
+class RetentionWrite(RetentionRead, Protocol):
+    """Removal of old jobs, and of events behind a baseline."""
+
+    async def try_lock(self) -> bool:
+        """Whether nobody else removes anything until this transaction ends."""
         ...
 
     async def remove_jobs(self, ids: Sequence[int]) -> None:
@@ -40,14 +52,6 @@ class RetentionTx(Protocol):
 
     async def remove_workflows(self, ids: Sequence[int]) -> None:
         """Remove those of these workflows that have no job left, from the baseline too."""
-        ...
-
-    async def records(self, ids: Sequence[int]) -> list[JobRecord]:
-        """The whole rows of these jobs, ascending; unknown ids are absent."""
-        ...
-
-    async def baseline(self, kind: int, ids: Sequence[int]) -> list[BaselineRow]:
-        """The rows of this kind, ascending; unknown ids are absent."""
         ...
 
     async def put_baseline(self, rows: Sequence[BaselineRow]) -> None:

@@ -39,38 +39,11 @@ class Span(NamedTuple):
     job: int
 
 
-class PoolsTx(Protocol):
-    """Rows of `pools`, `pool_workers` and `pool_costs`."""
-
-    async def insert(self, row: PoolRow) -> int:
-        """Insert with a fresh id (the row's own `id` is ignored); 0 if the name is taken."""
-        ...
-
-    async def lock(self, pool: int) -> PoolRow | None: ...
-
-    async def lock_name(self, name: str) -> PoolRow | None: ...
-
-    async def update(self, row: PoolRow) -> None:
-        """Write every column but id, name, created_at and created_by."""
-        ...
-
-    async def remove(self, pool: int) -> None:
-        """Remove a pool, what is known of its workers, and how far it has accounted.
-
-        What it cost stays.
-        """
-        ...
+class PoolsRead(Protocol):
+    """Reads rows of `pools`, `pool_workers` and `pool_costs`."""
 
     async def all(self) -> list[PoolRow]:
         """Every pool by name, not locked."""
-        ...
-
-    async def add_workers(self, rows: Sequence[PoolWorkerRow]) -> list[PoolWorkerRow]:
-        """Add workers (their `id` is ignored); the rows with their ids."""
-        ...
-
-    async def update_workers(self, rows: Sequence[PoolWorkerRow]) -> None:
-        """Write every column but id, pool, requested_at, spot and token."""
         ...
 
     async def worker(self, number: int) -> PoolWorkerRow | None:
@@ -79,14 +52,6 @@ class PoolsTx(Protocol):
 
     async def living(self) -> list[PoolWorkerRow]:
         """Those of all pools that are not gone, ascending by id, not locked."""
-        ...
-
-    async def trim_gone(self, before: int, count: int) -> int:
-        """Remove at most so many that have been gone since before this time; how many."""
-        ...
-
-    async def charge(self, rows: Sequence[CostRow]) -> None:
-        """Add `ms` and `micros` to what stands for each pool, month, namespace and queue."""
         ...
 
     async def costs(self, month: int) -> list[CostRow]:
@@ -109,4 +74,43 @@ class PoolsTx(Protocol):
 
         Where the last one stands is told only if there are so many.
         """
+        ...
+
+
+class PoolsWrite(PoolsRead, Protocol):
+    """Reads and writes rows of `pools`, `pool_workers` and `pool_costs`."""
+
+    async def insert(self, row: PoolRow) -> int:
+        """Insert with a fresh id (the row's own `id` is ignored); 0 if the name is taken."""
+        ...
+
+    async def lock(self, pool: int) -> PoolRow | None: ...
+
+    async def lock_name(self, name: str) -> PoolRow | None: ...
+
+    async def update(self, row: PoolRow) -> None:
+        """Write every column but id, name, created_at and created_by."""
+        ...
+
+    async def remove(self, pool: int) -> None:
+        """Remove a pool, what is known of its workers, and how far it has accounted.
+
+        What it cost stays.
+        """
+        ...
+
+    async def add_workers(self, rows: Sequence[PoolWorkerRow]) -> list[PoolWorkerRow]:
+        """Add workers (their `id` is ignored); the rows with their ids."""
+        ...
+
+    async def update_workers(self, rows: Sequence[PoolWorkerRow]) -> None:
+        """Write every column but id, pool, requested_at, spot and token."""
+        ...
+
+    async def trim_gone(self, before: int, count: int) -> int:
+        """Remove at most so many that have been gone since before this time; how many."""
+        ...
+
+    async def charge(self, rows: Sequence[CostRow]) -> None:
+        """Add `ms` and `micros` to what stands for each pool, month, namespace and queue."""
         ...

@@ -21,21 +21,14 @@ class Looked(NamedTuple):
     taken: list[Taken]
 
 
-class StatisticsTx(Protocol):
-    """Rows of `statistics` and `usage`, and the completed attempts they are made of."""
+class StatisticsRead(Protocol):
+    """Reads rows of `statistics` and `usage`, and the completed attempts they are made of."""
 
     async def completed(self, after: int, before: int, count: int) -> Looked:
         """Look at up to `count` events behind number `after` that are not newer than `before`.
 
         Jobs that completed in them are told, in the order of the events, unless their rows
         have been removed since.
-        """
-        ...
-
-    async def move_on(self, frm: int, to: int) -> bool:
-        """Say that events up to `to` are accounted for; False if `frm` is not how far it was.
-
-        Whoever is told True is alone with it until the transaction ends.
         """
         ...
 
@@ -47,6 +40,19 @@ class StatisticsTx(Protocol):
         """Ascending by shape and measure."""
         ...
 
+    async def usage(self, jobs: Sequence[int]) -> dict[int, Usage]: ...
+
+
+class StatisticsWrite(StatisticsRead, Protocol):
+    """Reads and writes rows of `statistics` and `usage`, from completed attempts."""
+
+    async def move_on(self, frm: int, to: int) -> bool:
+        """Say that events up to `to` are accounted for; False if `frm` is not how far it was.
+
+        Whoever is told True is alone with it until the transaction ends.
+        """
+        ...
+
     async def put(self, rows: Sequence[StatisticsRow]) -> None:
         """Insert or replace, by shape and measure."""
         ...
@@ -55,18 +61,20 @@ class StatisticsTx(Protocol):
         """Insert or replace, by job: the newest attempt's counts."""
         ...
 
-    async def usage(self, jobs: Sequence[int]) -> dict[int, Usage]: ...
 
-
-class DeadlinesTx(Protocol):
-    """Rows of `deadlines`: jobs that have to start or to end before a time."""
-
-    async def add(self, rows: Sequence[tuple[int, int]]) -> None:
-        """(at, job); a job may have two."""
-        ...
+class DeadlinesRead(Protocol):
+    """Reads rows of `deadlines`: jobs that have to start or to end before a time."""
 
     async def passed(self, now: int, count: int) -> list[tuple[int, int]]:
         """(at, job) with `at <= now`, earliest first, not locked."""
+        ...
+
+
+class DeadlinesWrite(DeadlinesRead, Protocol):
+    """Reads and writes rows of `deadlines`: jobs that have to start or to end before a time."""
+
+    async def add(self, rows: Sequence[tuple[int, int]]) -> None:
+        """(at, job); a job may have two."""
         ...
 
     async def drop(self, rows: Sequence[tuple[int, int]]) -> None: ...

@@ -6,19 +6,23 @@ from typing import Protocol
 from windlass.domain.records import QueueRow, ShapeRow
 
 
-class CatalogTx(Protocol):
+class CatalogRead(Protocol):
+    """Reads: what engines cache: shapes, queues, settings."""
+
+    async def shapes_after(self, shape: int) -> list[ShapeRow]: ...
+
+    async def queues(self) -> list[QueueRow]: ...
+
+    async def meta(self) -> dict[str, int]: ...
+
+
+class CatalogWrite(CatalogRead, Protocol):
     """What engines cache: shapes, queues, settings."""
 
     async def intern_shapes(self, shapes: Mapping[str, bytes]) -> dict[str, int]:
         """Digest → body, answered as digest → id."""
         ...
 
-    async def shapes_after(self, shape: int) -> list[ShapeRow]: ...
-
-    async def queues(self) -> list[QueueRow]: ...
-
     async def put_queue(self, row: QueueRow) -> None: ...
-
-    async def meta(self) -> dict[str, int]: ...
 
     async def set_meta(self, name: str, value: int) -> None: ...

@@ -10,12 +10,8 @@ from typing import Protocol
 from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 
 
-class TemplatesTx(Protocol):
-    """Rows of `templates`: one for each version, which never changes."""
-
-    async def insert(self, row: TemplateRow) -> bool:
-        """Add a version; False if another transaction has just added one of this number."""
-        ...
+class TemplatesRead(Protocol):
+    """Reads rows of `templates`: one for each version, which never changes."""
 
     async def newest(self, namespace: str, name: str) -> TemplateRow | None:
         """The newest version, whether it was removed or not."""
@@ -27,13 +23,49 @@ class TemplatesTx(Protocol):
         """The newest version of each that was not removed, of one namespace or of all."""
         ...
 
+
+class TemplatesWrite(TemplatesRead, Protocol):
+    """Reads and writes rows of `templates`: one for each version, which never changes."""
+
+    async def insert(self, row: TemplateRow) -> bool:
+        """Add a version; False if another transaction has just added one of this number."""
+        ...
+
     async def remove(self, namespace: str, name: str, at: int) -> bool:
         """Mark every version as removed; whether there was one that was not."""
         ...
 
 
-class SchedulesTx(Protocol):
-    """Rows of `schedules` and `schedule_runs`."""
+class SchedulesRead(Protocol):
+    """Reads rows of `schedules` and `schedule_runs`."""
+
+    async def all(self, namespace: str | None) -> list[ScheduleRow]:
+        """Those of one namespace or of all, by namespace and name."""
+        ...
+
+    async def due(self, now: int, count: int) -> list[int]:
+        """Schedules that are not paused and whose `next_at` has come, not locked."""
+        ...
+
+    async def waiting(self, after: int, count: int) -> list[int]:
+        """The next schedules behind id `after` that have waiting runs, ascending."""
+        ...
+
+    async def open_runs(self, schedule: int, count: int) -> list[RunRow]:
+        """The runs of a schedule that wait, then those that were started, each ascending."""
+        ...
+
+    async def runs(self, schedule: int, below: int, count: int) -> list[RunRow]:
+        """The newest runs with an id below `below` (0: all), descending."""
+        ...
+
+    async def named(self, namespace: str, name: str) -> ScheduleRow | None:
+        """Returns the schedule of this name, not locked."""
+        ...
+
+
+class SchedulesWrite(SchedulesRead, Protocol):
+    """Reads and writes rows of `schedules` and `schedule_runs`."""
 
     async def insert(self, row: ScheduleRow) -> int:
         """Insert with a fresh id (the row's own `id` is ignored); 0 if the name is taken."""
@@ -51,14 +83,6 @@ class SchedulesTx(Protocol):
         """Remove a schedule and what is known of its runs."""
         ...
 
-    async def all(self, namespace: str | None) -> list[ScheduleRow]:
-        """Those of one namespace or of all, by namespace and name."""
-        ...
-
-    async def due(self, now: int, count: int) -> list[int]:
-        """Schedules that are not paused and whose `next_at` has come, not locked."""
-        ...
-
     async def add_runs(self, rows: Sequence[RunRow]) -> list[RunRow]:
         """Add runs (their `id` is ignored), but none for a slot that has one; the new ones."""
         ...
@@ -67,42 +91,38 @@ class SchedulesTx(Protocol):
         """Write state, workflow, changed_at and reason of these runs."""
         ...
 
-    async def waiting(self, after: int, count: int) -> list[int]:
-        """The next schedules behind id `after` that have waiting runs, ascending."""
-        ...
-
-    async def open_runs(self, schedule: int, count: int) -> list[RunRow]:
-        """The runs of a schedule that wait, then those that were started, each ascending."""
-        ...
-
-    async def runs(self, schedule: int, below: int, count: int) -> list[RunRow]:
-        """The newest runs with an id below `below` (0: all), descending."""
-        ...
-
     async def trim_runs(self, before: int, count: int) -> int:
         """Remove at most so many runs that ended before this time; how many."""
         ...
 
 
-class ReactionsTx(Protocol):
-    """Rows of `reactions`: intents that came with the end of a workflow, and their log."""
-
-    async def add(self, rows: Sequence[ReactionRow]) -> None:
-        """Add intents (their `id` is ignored), but none that is there already."""
-        ...
+class ReactionsRead(Protocol):
+    """Reads rows of `reactions`."""
 
     async def due(self, now: int, webhooks: bool, count: int) -> list[ReactionRow]:
         """Pending webhooks, or others, whose `next_at` has come, earliest first, not locked."""
+        ...
+
+    async def of_workflow(self, workflow: int) -> list[ReactionRow]:
+        """All of one workflow, ascending by id."""
+        ...
+
+    async def read(self, reaction: int) -> ReactionRow | None:
+        """Returns a reaction, not locked."""
+        ...
+
+
+class ReactionsWrite(ReactionsRead, Protocol):
+    """Reads and writes rows of `reactions`: what to do at the end of a workflow, and what was done."""
+
+    async def add(self, rows: Sequence[ReactionRow]) -> None:
+        """Add intents (their `id` is ignored), but none that is there already."""
         ...
 
     async def lock(self, reaction: int) -> ReactionRow | None: ...
 
     async def update(self, row: ReactionRow) -> None:
         """Write state, tries, next_at, finished_at, result and message."""
-        ...
-
-    async def of_workflow(self, workflow: int) -> list[ReactionRow]:
-        """All of one workflow, ascending by id."""
         ...
 
     async def trim(self, before: int, count: int) -> int:

@@ -6,17 +6,13 @@ from typing import Protocol
 from windlass.domain.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
 
 
-class FilesTx(Protocol):
-    """Rows of `logs`, `artifacts`, `names`, `progress` and `dynamic`.
+class FilesRead(Protocol):
+    """Reads rows of `logs`, `artifacts`, `names`, `progress` and `dynamic`.
 
     Nothing here takes locks: the engine holds the lease of the attempt it writes about.
     """
 
     async def log(self, job: int, attempt: int) -> LogRow | None: ...
-
-    async def put_log(self, row: LogRow) -> None:
-        """Write a log's row, new or changed."""
-        ...
 
     async def logs(self, jobs: Sequence[int]) -> dict[int, list[LogRow]]:
         """The logs of each job that has any, ascending by attempt."""
@@ -26,15 +22,9 @@ class FilesTx(Protocol):
         """Logs that have not ended, of jobs behind id `after`, ascending."""
         ...
 
-    async def add_artifacts(self, rows: Sequence[ArtifactRow]) -> None:
-        """A name that the attempt has used before is replaced."""
-        ...
-
     async def artifacts(self, jobs: Sequence[int]) -> dict[int, list[ArtifactRow]]:
         """Those of all attempts of each job, ascending by attempt and name."""
         ...
-
-    async def set_name(self, row: NameRow) -> None: ...
 
     async def names(self, namespace: str | None) -> list[NameRow]:
         """All names, or those of one namespace, ascending."""
@@ -48,14 +38,31 @@ class FilesTx(Protocol):
         """Those of these SHA-256 digests that an artifact or a name speaks of."""
         ...
 
+    async def progress(self, jobs: Sequence[int]) -> dict[int, Progress]: ...
+
+    async def dynamic(self, jobs: Sequence[int]) -> dict[int, Dynamic]: ...
+
+
+class FilesWrite(FilesRead, Protocol):
+    """Reads and writes rows of `logs`, `artifacts`, `names`, `progress` and `dynamic`.
+
+    Nothing here takes locks: the engine holds the lease of the attempt it writes about.
+    """
+
+    async def put_log(self, row: LogRow) -> None:
+        """Write a log's row, new or changed."""
+        ...
+
+    async def add_artifacts(self, rows: Sequence[ArtifactRow]) -> None:
+        """A name that the attempt has used before is replaced."""
+        ...
+
+    async def set_name(self, row: NameRow) -> None: ...
+
     async def put_progress(self, row: Progress) -> None:
         """Only a job's newest one is kept."""
         ...
 
-    async def progress(self, jobs: Sequence[int]) -> dict[int, Progress]: ...
-
     async def put_dynamic(self, rows: Sequence[Dynamic]) -> None:
         """Only those of a job's newest attempt are kept."""
         ...
-
-    async def dynamic(self, jobs: Sequence[int]) -> dict[int, Dynamic]: ...

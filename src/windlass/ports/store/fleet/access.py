@@ -5,17 +5,21 @@ from typing import Protocol
 from windlass.domain.access import Code, Token
 
 
-class AccessTx(Protocol):
-    """Rows of `tokens` and `codes`. Digests are unique."""
-
-    async def insert(self, row: Token) -> int:
-        """Insert with a fresh id (the row's own `id` is ignored) and answer it."""
-        ...
+class AccessRead(Protocol):
+    """Reads rows of `tokens` and `codes`. Digests are unique."""
 
     async def by_digest(self, digest: str) -> Token | None: ...
 
     async def all(self) -> list[Token]:
         """Every token, revoked ones too, ascending by id."""
+        ...
+
+
+class AccessWrite(AccessRead, Protocol):
+    """Reads and writes rows of `tokens` and `codes`. Digests are unique."""
+
+    async def insert(self, row: Token) -> int:
+        """Insert with a fresh id (the row's own `id` is ignored) and answer it."""
         ...
 
     async def revoke(self, token: int, at: int) -> bool:

@@ -7,7 +7,7 @@ from windlass.domain.events import Moves
 from windlass.domain.records import Completed, Completion, Freed, JobColumns, Waited
 
 
-class FlowTx(Protocol):
+class FlowWrite(Protocol):
     """The way of jobs with no ties, in bulk: what most of the work of a store is."""
 
     async def enter(self, jobs: Sequence[JobColumns]) -> None:
@@ -22,7 +22,7 @@ class FlowTx(Protocol):
         ...
 
     async def free(self, met: Mapping[int, int], now: int, young_from: int) -> Freed:
-        """Lower `unmet` as `PlacesTx.meet` does; what reaches 0 becomes ready at once.
+        """Lower `unmet` as `PlacesWrite.meet` does; what reaches 0 becomes ready at once.
 
         That is: if the job may start by now, has no limit, keeps no wait while it runs, and
         its age counts from `young_from` or later. The others that reach 0 are told as `meet`
@@ -59,5 +59,5 @@ class FlowTx(Protocol):
         ...
 
     async def log(self, moves: Moves) -> None:
-        """Append the events of `moves`, as `LogTx.append` would."""
+        """Append the events of `moves`, as `LogWrite.append` would."""
         ...

@@ -8,7 +8,7 @@ from windlass.domain.records import RateRow
 from windlass.domain.views import FleetRow, JobFilter, JobPage, JobView, WorkerView
 
 
-class ViewsTx(Protocol):
+class ViewsRead(Protocol):
     """Jobs and workers as people see them."""
 
     async def job(self, job: int) -> JobView | None: ...

@@ -26,8 +26,8 @@ class Preemptible(NamedTuple):
     told: int
 
 
-class PlacementTx(Protocol):
-    """What workers have in use, limits of queues on leases, rates, reservations, shares."""
+class PlacementRead(Protocol):
+    """Reads what workers have in use, reservations and shares."""
 
     async def loads(self, workers: Sequence[int]) -> list[Load]:
         """What these workers hold, by shape; ascending by worker and shape."""
@@ -40,6 +40,18 @@ class PlacementTx(Protocol):
     async def preemptible(self) -> list[Preemptible]:
         """Running leases of jobs with the flag `PREEMPTIBLE`, youngest first: a walk over all."""
         ...
+
+    async def reservations(self) -> list[Reservation]:
+        """All of them, ascending by worker: there are few."""
+        ...
+
+    async def namespace_weights(self) -> Mapping[str, int]:
+        """Those that were set, ascending by namespace."""
+        ...
+
+
+class PlacementWrite(PlacementRead, Protocol):
+    """What workers have in use, limits of queues on leases, rates, reservations, shares."""
 
     async def unbound(self, shapes: Sequence[int]) -> list[int]:
         """Lock leases of these shapes that count under no queue's limit; their jobs, ascending."""
@@ -57,20 +69,12 @@ class PlacementTx(Protocol):
         """Write rates that the caller has locked."""
         ...
 
-    async def reservations(self) -> list[Reservation]:
-        """All of them, ascending by worker: there are few."""
-        ...
-
     async def reserve(self, row: Reservation) -> bool:
         """Keep a worker for a job; False if the one or the other has a reservation."""
         ...
 
     async def release(self, workers: Sequence[int]) -> None:
         """These workers are kept for nobody any more."""
-        ...
-
-    async def namespace_weights(self) -> Mapping[str, int]:
-        """Those that were set, ascending by namespace."""
         ...
 
     async def set_namespace_weight(self, namespace: str, weight: int) -> None: ...

@@ -1,0 +1,34 @@
+"""The role that keeps the event log and the counters beside it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from windlass.domain.events import Event
+
+
+class LogRead(Protocol):
+    """Reads: the event log and the counters beside it."""
+
+    async def read(self, after: int, count: int) -> list[Event]: ...
+
+    async def newest(self) -> int:
+        """The number of the newest event, 0 before the first."""
+        ...
+
+    async def of_job(self, job: int) -> list[Event]: ...
+
+    async def counters(self) -> dict[str, int]:
+        """Every counter, summed over the shards."""
+        ...
+
+
+class LogWrite(LogRead, Protocol):
+    """The event log and the counters beside it."""
+
+    async def append(self, events: Sequence[Event]) -> None:
+        """Number and write these events, in order. The last statement of a transaction."""
+        ...
+
+    async def bump(self, deltas: Mapping[str, int]) -> None:
+        """Add to this engine's shard of the named counters."""
+        ...
