@@ -20,7 +20,7 @@ from windlass.engine import hot
 from windlass.engine.queues import QueueLimits
 from windlass.engine.submission import WorkflowSpec
 from windlass.ports.store.fast_path import HotRules, PlainSync, PlainSynced
-from windlass.store.postgres.hot import PostgresHot
+from windlass.store.postgres.fast_path import PostgresHot
 from windlass.wire.sync import Assignment, Finished, SyncReply
 
 STEPS = 150

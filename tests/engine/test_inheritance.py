@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.conformance.driver import KINDS
-from tests.conformance.moves import Dice
 from tests.engine.agent import Agent
 from tests.engine.conftest import Rigs
 from tests.engine.rig import HOUR, MINUTE, Rig
+from tests.store.conformance.driver import KINDS
+from tests.store.conformance.moves import Dice
 from windlass.domain.errors import Conflict, InvalidInput
 from windlass.domain.failure import FailureClass
 from windlass.domain.job import Concurrency

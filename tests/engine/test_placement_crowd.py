@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.driver import KINDS
 from tests.engine.agent import Agent
 from tests.engine.conftest import Rigs
 from tests.engine.rig import SECOND, Rig
+from tests.store.conformance.driver import KINDS
 from windlass.domain.failure import FailureClass
 from windlass.domain.job import Concurrency, JobSpec
 from windlass.domain.rates import Rate

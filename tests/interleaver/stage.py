@@ -18,9 +18,9 @@ from windlass.engine.hot import Done, HotPaths
 from windlass.engine.work import Work
 from windlass.ports.store import Head, WriteTx
 from windlass.ports.store.records.snapshot import Snapshot
-from windlass.store.postgres.hot import PostgresHot
+from windlass.store.postgres.connections import open_connection
+from windlass.store.postgres.fast_path import PostgresHot
 from windlass.store.postgres.news import Herald
-from windlass.store.postgres.pool import open_connection
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.postgres.transactions import Transactions
 

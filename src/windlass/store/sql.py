@@ -16,14 +16,20 @@ from windlass.store.codes import fill_in
 _NAME = re.compile(r"^-- name: ([a-z][a-z0-9_]*)$")
 
 
-def load_queries(package: str, *filenames: str) -> Mapping[str, str]:
-    """Returns the statements of files in `package`, by name."""
+def load_queries(package: str, *folders: str) -> Mapping[str, str]:
+    """Returns the statements of all `.sql` files of a store, by name.
+
+    Looks in `package` itself and in these sub-packages; `schema.sql` holds no named statements.
+    """
     queries: dict[str, str] = {}
-    for filename in filenames:
-        found = parse_queries(read_sql(package, filename), filename)
-        if twice := queries.keys() & found.keys():
-            raise ValueError(f"{filename}: expected new names, got {sorted(twice)} again")
-        queries |= found
+    for place in (package, *(f"{package}.{folder}" for folder in folders)):
+        for filename in sorted(entry.name for entry in files(place).iterdir()):
+            if not filename.endswith(".sql") or filename == "schema.sql":
+                continue
+            found = parse_queries(read_sql(place, filename), filename)
+            if twice := queries.keys() & found.keys():
+                raise ValueError(f"{filename}: expected new names, got {sorted(twice)} again")
+            queries |= found
     return MappingProxyType(queries)
 
 

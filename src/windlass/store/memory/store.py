@@ -11,25 +11,29 @@ from windlass.domain.errors import StoreUnavailable
 from windlass.ports.clock import Clock
 from windlass.ports.store import News, ReadTx, Snapshot, WriteTx
 from windlass.store.inline import drive
-from windlass.store.memory.access import MemoryAccess
-from windlass.store.memory.catalog import MemoryCatalog
-from windlass.store.memory.files import MemoryFiles
-from windlass.store.memory.flow import MemoryFlow
-from windlass.store.memory.jobs import MemoryJobs
-from windlass.store.memory.leases import MemoryLeases
-from windlass.store.memory.limits import MemoryLimits
-from windlass.store.memory.log import MemoryLog
-from windlass.store.memory.placement import MemoryPlacement
-from windlass.store.memory.places import MemoryPlaces
-from windlass.store.memory.pools import MemoryPools
-from windlass.store.memory.retention import MemoryRetention
-from windlass.store.memory.schedules import MemoryReactions, MemorySchedules, MemoryTemplates
-from windlass.store.memory.snapshot import take_snapshot
-from windlass.store.memory.statistics import MemoryDeadlines, MemoryStatistics
+from windlass.store.memory.core.flow import MemoryFlow
+from windlass.store.memory.core.jobs import MemoryJobs
+from windlass.store.memory.core.leases import MemoryLeases
+from windlass.store.memory.core.limits import MemoryLimits
+from windlass.store.memory.core.log import MemoryLog
+from windlass.store.memory.core.places import MemoryPlaces
+from windlass.store.memory.core.workflows import MemoryWorkflows
+from windlass.store.memory.fleet.access import MemoryAccess
+from windlass.store.memory.fleet.catalog import MemoryCatalog
+from windlass.store.memory.fleet.placement import MemoryPlacement
+from windlass.store.memory.fleet.pools import MemoryPools
+from windlass.store.memory.fleet.workers import MemoryWorkers
+from windlass.store.memory.records.files import MemoryFiles
+from windlass.store.memory.records.retention import MemoryRetention
+from windlass.store.memory.records.schedules import (
+    MemoryReactions,
+    MemorySchedules,
+    MemoryTemplates,
+)
+from windlass.store.memory.records.snapshot import take_snapshot
+from windlass.store.memory.records.statistics import MemoryDeadlines, MemoryStatistics
+from windlass.store.memory.records.views import MemoryViews
 from windlass.store.memory.tables import Tables
-from windlass.store.memory.views import MemoryViews
-from windlass.store.memory.workers import MemoryWorkers
-from windlass.store.memory.workflows import MemoryWorkflows
 
 T = TypeVar("T")
 

@@ -13,8 +13,8 @@ import msgspec
 
 from windlass.ports.loop_time import pass_time
 from windlass.ports.store import News
+from windlass.store.postgres.connections import open_connection
 from windlass.store.postgres.failures import is_unavailable
-from windlass.store.postgres.pool import open_connection
 
 CHANNEL = "windlass"
 INTERVAL_MS = 5

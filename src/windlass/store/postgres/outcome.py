@@ -12,8 +12,8 @@ from typing import Any
 import asyncpg
 
 from windlass.ports.loop_time import pass_time
+from windlass.store.postgres.connections import Link, open_connection
 from windlass.store.postgres.failures import is_unavailable
-from windlass.store.postgres.pool import Link, open_connection
 from windlass.store.postgres.session import QUERIES
 
 PAUSE_SECONDS = 0.05

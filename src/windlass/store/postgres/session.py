@@ -5,18 +5,10 @@ from typing import Any
 
 import asyncpg
 
-from windlass.store.postgres.pool import Link
+from windlass.store.postgres.connections import Link
 from windlass.store.sql import load_queries
 
-QUERIES = load_queries(
-    "windlass.store.postgres",
-    "queries.sql",
-    "schedules.sql",
-    "statistics.sql",
-    "explain.sql",
-    "placement.sql",
-    "pools.sql",
-)
+QUERIES = load_queries("windlass.store.postgres", "core", "fleet", "records")
 
 Rows = list[asyncpg.Record]
 

@@ -9,14 +9,14 @@ from windlass.domain.errors import StoreUnavailable
 from windlass.domain.events import Event
 from windlass.ports.store import News, ReadTx, Snapshot, WriteTx
 from windlass.store.postgres import migrate
+from windlass.store.postgres.connections import Pool, PoolCounts, PoolLimits, open_connection
+from windlass.store.postgres.core.log import events_of
 from windlass.store.postgres.failures import describe, is_unavailable
-from windlass.store.postgres.hot import PostgresHot
-from windlass.store.postgres.log import events_of
+from windlass.store.postgres.fast_path import PostgresHot
 from windlass.store.postgres.news import INTERVAL_MS, Herald, Listener
-from windlass.store.postgres.pool import Pool, PoolCounts, PoolLimits, open_connection
+from windlass.store.postgres.records.snapshot import take_snapshot
 from windlass.store.postgres.session import QUERIES
-from windlass.store.postgres.snapshot import take_snapshot
-from windlass.store.postgres.tail import Tail
+from windlass.store.postgres.settled_events import Tail
 from windlass.store.postgres.transactions import Transactions
 
 T = TypeVar("T")

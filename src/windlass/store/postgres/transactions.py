@@ -8,31 +8,31 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from windlass.domain.errors import StoreUnavailable
-from windlass.store.postgres.access import PostgresAccess
-from windlass.store.postgres.catalog import PostgresCatalog
+from windlass.store.postgres.connections import Link, Pool
+from windlass.store.postgres.core.flow import PostgresFlow
+from windlass.store.postgres.core.jobs import PostgresJobs
+from windlass.store.postgres.core.leases import PostgresLeases
+from windlass.store.postgres.core.limits import PostgresLimits
+from windlass.store.postgres.core.log import PostgresLog
+from windlass.store.postgres.core.places import PostgresPlaces
+from windlass.store.postgres.core.workflows import PostgresWorkflows
 from windlass.store.postgres.failures import RETRY, describe, is_lost, is_unavailable
-from windlass.store.postgres.files import PostgresFiles
-from windlass.store.postgres.flow import PostgresFlow
-from windlass.store.postgres.jobs import PostgresJobs
-from windlass.store.postgres.leases import PostgresLeases
-from windlass.store.postgres.limits import PostgresLimits
-from windlass.store.postgres.log import PostgresLog
+from windlass.store.postgres.fleet.access import PostgresAccess
+from windlass.store.postgres.fleet.catalog import PostgresCatalog
+from windlass.store.postgres.fleet.placement import PostgresPlacement
+from windlass.store.postgres.fleet.pools import PostgresPools
+from windlass.store.postgres.fleet.workers import PostgresWorkers
 from windlass.store.postgres.outcome import was_committed
-from windlass.store.postgres.placement import PostgresPlacement
-from windlass.store.postgres.places import PostgresPlaces
-from windlass.store.postgres.pool import Link, Pool
-from windlass.store.postgres.pools import PostgresPools
-from windlass.store.postgres.retention import PostgresRetention
-from windlass.store.postgres.schedules import (
+from windlass.store.postgres.records.files import PostgresFiles
+from windlass.store.postgres.records.retention import PostgresRetention
+from windlass.store.postgres.records.schedules import (
     PostgresReactions,
     PostgresSchedules,
     PostgresTemplates,
 )
+from windlass.store.postgres.records.statistics import PostgresDeadlines, PostgresStatistics
+from windlass.store.postgres.records.views import PostgresViews
 from windlass.store.postgres.session import Rows, Session
-from windlass.store.postgres.statistics import PostgresDeadlines, PostgresStatistics
-from windlass.store.postgres.views import PostgresViews
-from windlass.store.postgres.workers import PostgresWorkers
-from windlass.store.postgres.workflows import PostgresWorkflows
 
 T = TypeVar("T")
 

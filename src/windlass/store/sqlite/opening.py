@@ -10,7 +10,7 @@ from typing import Final
 from windlass.domain.errors import StoreUnavailable
 from windlass.ports.clock import Clock
 from windlass.store.sqlite.channel import ask_for_file
-from windlass.store.sqlite.guard import STAND_IN, holding
+from windlass.store.sqlite.file_lock import STAND_IN, holding
 from windlass.store.sqlite.store import SqliteStore
 
 GIVING_S: Final = 60.0  # for its running jobs to end or to be handed back

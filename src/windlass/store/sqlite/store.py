@@ -22,11 +22,11 @@ from windlass.store.sqlite.channel import Hub, Link
 from windlass.store.sqlite.checkpoints import Checkpoints
 from windlass.store.sqlite.connection import open_checkpointer, open_reader, open_writer
 from windlass.store.sqlite.faults import as_unavailable
-from windlass.store.sqlite.guard import SERVER, Guard, Holding, holding
+from windlass.store.sqlite.file_lock import SERVER, Guard, Holding, holding
 from windlass.store.sqlite.migrate import migrate
+from windlass.store.sqlite.records.snapshot import take_snapshot
 from windlass.store.sqlite.rows import Row
 from windlass.store.sqlite.sequences import Sequences
-from windlass.store.sqlite.snapshot import take_snapshot
 from windlass.store.sqlite.statements import QUERIES
 from windlass.store.sqlite.transaction import roles_over
 

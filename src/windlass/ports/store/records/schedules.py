@@ -113,7 +113,7 @@ class ReactionsRead(Protocol):
 
 
 class ReactionsWrite(ReactionsRead, Protocol):
-    """Reads and writes rows of `reactions`: what to do at the end of a workflow, and what was done."""
+    """Reads and writes rows of `reactions`: what the end of a workflow sets off."""
 
     async def add(self, rows: Sequence[ReactionRow]) -> None:
         """Add intents (their `id` is ignored), but none that is there already."""
