@@ -129,10 +129,8 @@ async def counted_postgres(
     statements: list[str] = []
     for method in ("fetch", "fetch_value", "execute"):
         _watch(method, statements, patch)
-    store = await PostgresStore.connect(dsn)
+    store = await PostgresStore.connect(dsn, fast_path=hot)
     await store.upgrade()
-    if not hot:
-        store._hot = None
     engine = Engine(store, Config(), RealChance())
     await engine.start()
     counted = Counted(engine, statements, lambda: 0)

@@ -19,7 +19,7 @@ from windlass.engine.work import Work
 from windlass.ports.store import Head, WriteTx
 from windlass.ports.store.records.snapshot import Snapshot
 from windlass.store.postgres.connections import open_connection
-from windlass.store.postgres.fast_path import PostgresHot
+from windlass.store.postgres.fast_path import PostgresFastPath
 from windlass.store.postgres.news import Herald
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.postgres.transactions import Transactions
@@ -240,7 +240,7 @@ class Stage:
         now = max(worker.last_seen for worker in self._saved.workers)
         hand.bounds.replace(self._heads, 0 if old else now)
         server, transactions = f"actor-{number}", self._transactions[number]
-        hot = PostgresHot(self._dsn, server, transactions, Herald(server, _tell_nobody))
+        hot = PostgresFastPath(self._dsn, server, transactions, Herald(server, _tell_nobody))
         return HotPaths(hot, CONFIG, hand.catalog, hand.bounds)
 
     async def perform(

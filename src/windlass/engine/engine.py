@@ -52,7 +52,7 @@ from windlass.engine.workflow_commands import WorkflowCommands
 from windlass.engine.working_off import WorkingOff
 from windlass.ports.clock import Chance
 from windlass.ports.store import News, ReadTx, Store, WriteTx
-from windlass.ports.store.fast_path import hot_of
+from windlass.ports.store.fast_path import fast_path_of
 from windlass.ports.tasks import TaskKind
 from windlass.wire.sync import SyncReply, SyncRequest
 
@@ -97,7 +97,7 @@ class Engine(JobCommands, WorkflowCommands, ExplainCommands, FleetCommands):
     def _make_lanes(self) -> None:
         lane = self._committer.lane
         tied = None if self.store.inline else 1
-        hot = hot_of(self.store)
+        hot = fast_path_of(self.store)
         paths = None if hot is None else HotPaths(hot, self.config, self._catalog, self._bounds)
         self._hot = paths
         self._plain = lane(Lane(submit, key=lambda s: s.key, size=bytes_of))

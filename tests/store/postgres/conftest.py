@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -16,9 +17,9 @@ def open_store(postgres_dsn: str) -> OpenStore:
 
     @asynccontextmanager
     async def opened(
-        server: str = "s1", dsn: str = postgres_dsn, **limits: int
+        server: str = "s1", dsn: str = postgres_dsn, **options: Any
     ) -> AsyncIterator[PostgresStore]:
-        store = await PostgresStore.connect(dsn, server, **limits)
+        store = await PostgresStore.connect(dsn, server, **options)
         try:
             await store.upgrade()
             await store.check_schema()

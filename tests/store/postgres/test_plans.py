@@ -313,9 +313,7 @@ def test_a_finish_does_not_walk_over_all_that_its_worker_holds(
         return read
 
     async def finish(hot: bool) -> int:
-        async with open_store(f"hot-{hot}", pool_open=1) as store:
-            if not hot:
-                store._hot = None
+        async with open_store(f"hot-{hot}", pool_open=1, fast_path=hot) as store:
             engine = Engine(store, Config(), RealChance())
             await engine.start()
             link = await store._pool.acquire()

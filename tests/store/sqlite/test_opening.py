@@ -27,7 +27,7 @@ def test_a_second_server_is_refused_and_told_by_whom(tmp_path: Path) -> None:
     first = open_store(path)
     error = refused(path)
     assert error.code == "store_locked"
-    assert f"expected to be the only server on {path}" in error.message
+    assert f"{path} is in use" in error.message
     assert f"process {os.getpid()} (" in error.message
     assert Path(sys.orig_argv[0]).name in error.message  # what the holder runs
     close(first)

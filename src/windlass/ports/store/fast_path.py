@@ -1,7 +1,7 @@
-"""Hot commands in one round trip: what a store may offer beside its transactions.
+"""Submit and sync in one round trip: what a store may offer beside its transactions.
 
-They know the common case only. Whatever is not that is answered with None, nothing is written,
-and the engine goes its ordinary way: the rules stay there, and a test proves both equal.
+The fast path handles the common case only. In any other case it writes nothing and answers None,
+and the engine runs its normal path: the rules stay there, and a test proves both equal.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,7 +52,7 @@ class PlainSubmitted(NamedTuple):
     told: bool
 
 
-class HotProbe(NamedTuple):
+class FastPathProbe(NamedTuple):
     """Where to look for jobs of a shape, and the counter of its queue's depth."""
 
     shape: int
@@ -70,7 +70,7 @@ class PlainClaim(NamedTuple):
     """
 
     want: int
-    probes: Sequence[HotProbe] = ()
+    probes: Sequence[FastPathProbe] = ()
     following: Place | None = None
     refreshed_at: int = 0
     state: int = 0
@@ -120,7 +120,7 @@ class PlainSynced(NamedTuple):
     freed: Sequence[int] = ()  # limits of queues under which completed jobs ran
 
 
-class HotRules(NamedTuple):
+class FastPathRules(NamedTuple):
     """Numbers that are the same in every call, in milliseconds."""
 
     beat_ms: int  # `last_seen` is written when it is so old
@@ -128,22 +128,22 @@ class HotRules(NamedTuple):
     refresh_ms: int  # and so long if they do not suffice
 
 
-class Hot(Protocol):
-    """The hot commands of one store."""
+class FastPath(Protocol):
+    """Runs the common case of submit and sync."""
 
     async def submit(self, asked: PlainSubmit) -> PlainSubmitted | None: ...
 
-    async def sync(self, asked: PlainSync, rules: HotRules) -> PlainSynced | None: ...
+    async def sync(self, asked: PlainSync, rules: FastPathRules) -> PlainSynced | None: ...
 
 
 @runtime_checkable
-class HotStore(Protocol):
-    """A store that offers them; None while it is told not to."""
+class FastPathStore(Protocol):
+    """A store that may offer a fast path."""
 
     @property
-    def hot(self) -> Hot | None: ...
+    def fast_path(self) -> FastPath | None: ...
 
 
-def hot_of(store: Store) -> Hot | None:
-    """The hot commands of a store, if it has any."""
-    return store.hot if isinstance(store, HotStore) else None
+def fast_path_of(store: Store) -> FastPath | None:
+    """Returns the fast path of a store, if it has one."""
+    return store.fast_path if isinstance(store, FastPathStore) else None

@@ -1,8 +1,8 @@
-"""Hot commands as functions of the database: one round trip, one implicit transaction.
+"""Runs the common case of submit and sync as functions of the database, in one round trip.
 
 Such a transaction has no number that is known before its answer. When the answer to a submit
-is lost, its session is ended and what it left behind tells; a sync is simply said again by the
-ordinary way, which is made for that.
+is lost, its session is ended, and the counters say whether it happened; a lost sync is repeated on
+the normal path, which allows for that.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from windlass.domain.errors import StoreUnavailable
 from windlass.domain.records import Completion, Granted
 from windlass.ports.store.fast_path import (
     Arrival,
-    HotRules,
+    FastPathRules,
     Limited,
     PlainSubmit,
     PlainSubmitted,
@@ -39,8 +39,8 @@ class NotCommonError(asyncpg.PostgresError):
     sqlstate = "WL001"
 
 
-class PostgresHot:
-    """Implements `Hot`."""
+class PostgresFastPath:
+    """Implements `FastPath`."""
 
     def __init__(self, dsn: str, server: str, transactions: Transactions, herald: Herald) -> None:
         self._dsn = dsn
@@ -75,7 +75,7 @@ class PostgresHot:
             return None
         return self._submitted(row[0], row[1], tells)
 
-    async def sync(self, asked: PlainSync, rules: HotRules) -> PlainSynced | None:
+    async def sync(self, asked: PlainSync, rules: FastPathRules) -> PlainSynced | None:
         gated = asked.limited is not None
 
         def args(link: Link, latest: int) -> Sequence[object]:
@@ -102,7 +102,7 @@ class PostgresHot:
 
 
 async def _say_again(_link: Link, _error: BaseException) -> None:
-    """A sync whose answer is lost goes the ordinary way, whether it happened or not."""
+    """Lets a sync whose answer is lost run on the normal path, whether it happened or not."""
 
 
 def _submit_args(asked: PlainSubmit) -> Sequence[object]:
@@ -130,7 +130,7 @@ def _news_args(arrivals: Sequence[Arrival], before: str, behind: str) -> Sequenc
     return (before, behind, *map(integers, (shapes, ranks, places, counts)))
 
 
-def _sync_args(asked: PlainSync, rules: HotRules) -> Sequence[object]:
+def _sync_args(asked: PlainSync, rules: FastPathRules) -> Sequence[object]:
     claim = asked.claim
     columns = zip(*claim.probes, strict=True) if claim.probes else ((),) * 5
     shapes, ranks, jobs, counts, depths = columns

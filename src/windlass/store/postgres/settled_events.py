@@ -14,7 +14,7 @@ Read = Callable[[int, int], Awaitable[list[Event]]]
 Writers = Callable[[], Awaitable[set[str]]]
 
 
-class Tail:
+class SettledEvents:
     """One tailer's knowledge of what is settled. One caller at a time."""
 
     def __init__(self, read: Read, writers: Writers) -> None:

@@ -12,11 +12,11 @@ from windlass.store.postgres import migrate
 from windlass.store.postgres.connections import Pool, PoolCounts, PoolLimits, open_connection
 from windlass.store.postgres.core.log import events_of
 from windlass.store.postgres.failures import describe, is_unavailable
-from windlass.store.postgres.fast_path import PostgresHot
+from windlass.store.postgres.fast_path import PostgresFastPath
 from windlass.store.postgres.news import INTERVAL_MS, Herald, Listener
 from windlass.store.postgres.records.snapshot import take_snapshot
 from windlass.store.postgres.session import QUERIES
-from windlass.store.postgres.settled_events import Tail
+from windlass.store.postgres.settled_events import SettledEvents
 from windlass.store.postgres.transactions import Transactions
 
 T = TypeVar("T")
@@ -33,9 +33,11 @@ class PostgresStore:
         self._pool = Pool(dsn, limits)
         self._transactions = Transactions(dsn, server, self._pool)
         self._herald = Herald(server, self._notify, notify_ms)
-        self._hot: PostgresHot | None = PostgresHot(dsn, server, self._transactions, self._herald)
+        self._fast_path: PostgresFastPath | None = PostgresFastPath(
+            dsn, server, self._transactions, self._herald
+        )
         self._listener = Listener(dsn, server)
-        self._tail = Tail(self._read_events, self._event_writers)
+        self._settled = SettledEvents(self._read_events, self._event_writers)
         self._checked = False
 
     @classmethod
@@ -49,15 +51,18 @@ class PostgresStore:
         lifetime_ms: int = 300_000,
         idle_ms: int = 60_000,
         notify_ms: int = INTERVAL_MS,
+        fast_path: bool = True,
     ) -> Self:
         """Connect as `server`, a name no other server on this database has.
 
         `pool_open` and `pool_idle` limit the connections, `lifetime_ms` and `idle_ms` how
         long one is kept; LISTEN uses one more. Other servers are told of news at most every
-        `notify_ms`. A database without the expected schema
-        takes `upgrade()` and refuses everything else.
+        `notify_ms`. Without `fast_path` every command takes the normal path. A database without
+        the expected schema accepts only `upgrade()`.
         """
         store = cls(dsn, server, PoolLimits(pool_open, pool_idle, lifetime_ms, idle_ms), notify_ms)
+        if not fast_path:
+            store._fast_path = None
         try:
             await store._listener.start()
         except Exception as error:
@@ -75,9 +80,9 @@ class PostgresStore:
         return False
 
     @property
-    def hot(self) -> PostgresHot | None:
-        """Hot commands in one round trip; tests set `_hot` to None to go without."""
-        return self._hot
+    def fast_path(self) -> PostgresFastPath | None:
+        """Submit and sync in one round trip; None if the store was opened without it."""
+        return self._fast_path
 
     @property
     def pool(self) -> PoolCounts:
@@ -106,7 +111,7 @@ class PostgresStore:
 
     async def read_settled(self, after: int, count: int) -> list[Event]:
         """Events behind `after` that nothing can come before any more. One caller at a time."""
-        return await self._tail.read(after, count)
+        return await self._settled.read(after, count)
 
     async def announce(self, news: News) -> None:
         self._herald.announce(news)

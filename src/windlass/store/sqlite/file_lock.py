@@ -1,8 +1,8 @@
-"""The lock that decides which process holds a database file: runs its loops and its jobs.
+"""Decides by a lock which process holds a database file, and so runs its loops and its jobs.
 
 It is a `flock` on a file of its own: SQLite's locks on the database are lost when any
-other descriptor of that file is closed in this process. Whoever holds it writes into it
-who it is and where the blobs are, for those that are refused or come as guests.
+other descriptor of that file is closed in this process. The holder writes into it who it is
+and where the blobs are, for those that are refused or come as guests.
 """
 
 import fcntl
@@ -20,15 +20,15 @@ PROGRAM_LIMIT = 120  # characters of a command line, in a message
 
 
 class Holding(NamedTuple):
-    """What the present holder of a file, or else the last one, said of itself."""
+    """Says who holds a file, or who held it last."""
 
     process: str = "unknown"
     kind: str = ""
     blobs: str = ""
 
 
-class Guard:
-    """Held from `__init__` to `release`, or until the process ends in any way."""
+class FileLock:
+    """Holds the lock from `__init__` to `release`, or until the process ends in any way."""
 
     def __init__(self, database: Path, kind: str = SERVER, blobs: str = "") -> None:
         self.path = _lock_of(database)
@@ -44,7 +44,7 @@ class Guard:
         self._blobs = blobs
 
     def release(self, to: str = "") -> None:
-        """Let go, `to` one of a kind that is about to come.
+        """Releases the lock, `to` a holder of this kind that is about to take it.
 
         The file stays: removing it would race with one who just opened it.
         """
@@ -57,7 +57,7 @@ class Guard:
 
 
 def holding(database: Path) -> Holding:
-    """What the lock's file says; it outlives its holder."""
+    """Returns what the lock's file says; it outlives its holder."""
     try:
         lines = _lock_of(database).read_text(errors="replace").split("\n")
     except OSError:
@@ -71,7 +71,7 @@ def _lock_of(database: Path) -> Path:
 
 
 def _program_of(process: str) -> str:
-    """What a process runs, in brackets, where it can be seen."""
+    """Returns what a process runs, in brackets, where it can be seen."""
     try:
         words = Path("/proc", process, "cmdline").read_bytes().split(b"\0")
     except OSError:
@@ -86,12 +86,11 @@ def _refusal(database: Path, holder: Holding) -> StoreUnavailable:
     embedded = holder.kind in (EMBEDDED, STAND_IN)
     who += f", an {holder.kind}" if embedded else ""
     remedy = (
-        "it has taken the file over, or had it first: close that client, or end its program, and "
-        "start the server again"
+        "close that client or stop its program, then start the server again"
         if embedded
-        else "stop that one, or use PostgreSQL to run several servers"
+        else "stop it first, or use PostgreSQL to run several servers"
     )
     return refusal(
         "store_locked",
-        f"expected to be the only server on {database}, got {lock} locked by {who}; {remedy}",
+        f"{database} is in use: {lock} is locked by {who}; {remedy}",
     )

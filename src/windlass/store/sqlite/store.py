@@ -22,7 +22,7 @@ from windlass.store.sqlite.channel import Hub, Link
 from windlass.store.sqlite.checkpoints import Checkpoints
 from windlass.store.sqlite.connection import open_checkpointer, open_reader, open_writer
 from windlass.store.sqlite.faults import as_unavailable
-from windlass.store.sqlite.file_lock import SERVER, Guard, Holding, holding
+from windlass.store.sqlite.file_lock import SERVER, FileLock, Holding, holding
 from windlass.store.sqlite.migrate import migrate
 from windlass.store.sqlite.records.snapshot import take_snapshot
 from windlass.store.sqlite.rows import Row
@@ -48,7 +48,7 @@ class SqliteStore:
     """`Store` over one file; `open` makes one."""
 
     def __init__(
-        self, path: Path, clock: Clock, server: str, writer: apsw.Connection, guard: Guard | None
+        self, path: Path, clock: Clock, server: str, writer: apsw.Connection, guard: FileLock | None
     ) -> None:
         self.path = path
         self._clock = clock
@@ -85,7 +85,7 @@ class SqliteStore:
         Windlass.
         """
         path = Path(path).absolute()
-        guard = Guard(path, SERVER, blobs) if exclusive else None
+        guard = FileLock(path, SERVER, blobs) if exclusive else None
         writer: apsw.Connection | None = None
         try:
             writer = open_writer(path, OPENING_MS)
@@ -131,7 +131,7 @@ class SqliteStore:
         `asked` is called when a server wants the file: then it is time to `step_down`.
         """
         try:
-            guard = Guard(self.path, kind, blobs)
+            guard = FileLock(self.path, kind, blobs)
         except StoreUnavailable:
             return False
         self._guard = guard
