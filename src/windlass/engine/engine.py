@@ -233,7 +233,7 @@ class Engine(JobCommands, WorkflowCommands, ExplainCommands, FleetCommands):
 
     async def wait_ended(self, job: int, timeout_ms: int) -> bool:
         """Wait until a job has ended; whether it has."""
-        return await self._endings.wait(job, timeout_ms)
+        return await self._endings.wait_job(job, timeout_ms)
 
     async def now(self) -> int:
         """The store's time."""
@@ -323,7 +323,7 @@ class Engine(JobCommands, WorkflowCommands, ExplainCommands, FleetCommands):
         if effects.opening:
             self._rates.set(effects.opening)
         self._poke(effects.pokes)
-        self._endings.tell(effects.ended)
+        self._endings.tell(effects.ended, effects.ended_workflows)
         self.counters.add(effects.counts)
         self._set_alarm(effects.due_at)
         if effects.cascades:
@@ -338,7 +338,7 @@ class Engine(JobCommands, WorkflowCommands, ExplainCommands, FleetCommands):
                 or effects.pokes
                 or effects.due_at
                 or effects.catalog
-                or (effects.ended and self.store.inline)
+                or (self.store.inline and (effects.ended or effects.ended_workflows))
             )
         ):
             self._spawn(self.store.announce(effects.news()))
@@ -364,7 +364,7 @@ class Engine(JobCommands, WorkflowCommands, ExplainCommands, FleetCommands):
         if news.catalog or unknown:
             self._spawn(self.refresh())
             self._endings.look_again()
-        self._endings.tell(news.ended)
+        self._endings.tell(news.ended, news.ended_workflows)
         for shape, rank, job, count in () if unknown else news.arrivals:
             self._bounds.lower(shape, rank, job)
             self.wakeups.arrive(shape, count)

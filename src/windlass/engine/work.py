@@ -281,7 +281,7 @@ class Work:
             data={"workflow": workflow, "from": int(before), "to": int(after)},
         )
         if after in ENDED:
-            self.effects.ended.append(-workflow)
+            self.effects.ended_workflows.append(workflow)
         return after
 
 

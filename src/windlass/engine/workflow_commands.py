@@ -101,7 +101,7 @@ class WorkflowCommands(ABC):
 
     async def wait_workflow_ended(self, workflow: int, timeout_ms: int) -> bool:
         """Wait until a workflow has ended; whether it has."""
-        return await self._endings.wait(-workflow, timeout_ms)
+        return await self._endings.wait_workflow(workflow, timeout_ms)
 
     async def workflow_details(self, workflow: int) -> Details:
         """What a workflow was submitted with."""

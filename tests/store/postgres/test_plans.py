@@ -117,7 +117,7 @@ HOT = {
     "unpark": {"parked_pkey"},
     "parked_limits": {"parked_pkey"},
     "meet": {"waits_pkey"},
-    "waiting": {"waits_pkey"},
+    "lock_waits": {"waits_pkey"},
     "take_waits": {"waits_pkey"},
     "take_due": {"due_pkey"},
     "pull_due": {"due_at", "due_pkey"},
