@@ -124,7 +124,7 @@ async def counted_postgres(
 ) -> AsyncIterator[Counted]:
     """Statements are names, each one a round trip; rows are not counted.
 
-    Without `hot` every command goes the ordinary way.
+    Without `hot` every command takes the normal path.
     """
     statements: list[str] = []
     for method in ("fetch", "fetch_value", "execute"):

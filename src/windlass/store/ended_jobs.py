@@ -20,7 +20,7 @@ class Passed(NamedTuple):
 def judge_rows(
     rows: Sequence[Iterable[int]], created_before: int, count: int
 ) -> tuple[list[Ended], int]:
-    """The ended ones up to the first that is too young, and where to go on (0: nowhere)."""
+    """Returns the ended ones up to the first that is too young, and where to go on (0: nowhere)."""
     ended: list[Ended] = []
     last = 0
     for row in map(Passed._make, rows):

@@ -30,7 +30,7 @@ class Source(Enum):
     LEASES = "leases"
     WAITS = "waits"
     DUE = "due"
-    BAD = "bad"  # ended otherwise than completed
+    BAD = "bad"  # ended without completing
     WORKFLOW = "workflow"
 
 
@@ -63,7 +63,7 @@ _shape_decoder = msgspec.json.Decoder(Shape)
 
 
 def states_of(wanted: JobFilter) -> frozenset[int]:
-    """The wanted states; none means any."""
+    """Returns the wanted states; none means any."""
     states = frozenset(wanted.states)
     if wanted.dead:
         # A filter for dead jobs in another state finds nothing; 0 is no job's state.

@@ -112,7 +112,7 @@ class Views(ABC):
 
     @abstractmethod
     async def _ready_before(self, shapes: Sequence[int], rank: int, job: int, most: int) -> int:
-        """The same, where each of the shapes may count up to `most`."""
+        """Returns the same, where each of the shapes may count up to `most`."""
 
     @abstractmethod
     async def holders(self, limit: int, most: int) -> list[int]: ...
@@ -126,7 +126,7 @@ class Views(ABC):
     # What a list is driven from
 
     async def _sources(self, wanted: JobFilter) -> tuple[Source, ...] | list[int]:
-        """The places that hold all wanted jobs, or their ids where those are few."""
+        """Returns the places that hold all wanted jobs, or their ids where those are few."""
         if wanted.workflow:
             return (Source.WORKFLOW,)
         states = states_of(wanted)
@@ -147,18 +147,18 @@ class Views(ABC):
     async def _next(
         self, sources: tuple[Source, ...] | list[int], wanted: JobFilter, below: int
     ) -> list[Candidate]:
-        """The next candidates below an id, descending."""
+        """Returns the next candidates below an id, descending."""
         if isinstance(sources, list):
             return await self._light([job for job in sources if job < below][:CHUNK])
         found = [await self._scan(source, below, CHUNK, wanted.workflow) for source in sources]
         if len(found) == 1:
             return found[0]
         merged = merge(*found, key=lambda row: row.job, reverse=True)
-        # A blocked job that runs on stands in two of them.
+        # A blocked job that still runs is in two of them.
         return list({row.job: row for row in merged}.values())[:CHUNK]
 
     async def _shapes_of(self, wanted: JobFilter) -> frozenset[int] | None:
-        """The shapes that the filter allows, None for all."""
+        """Returns the shapes that the filter allows, None for all."""
         if wanted.namespaces is None and wanted.queue is None and wanted.task is None:
             return None
         return frozenset(row.id for row in await self._shapes() if allows(wanted, row.body))
@@ -184,7 +184,7 @@ class Views(ABC):
     # Bringing rows together
 
     async def _views(self, ids: Sequence[int]) -> list[JobView]:
-        """These jobs in this order."""
+        """Returns these jobs in this order."""
         if not ids:
             return []
         records = await self._records(ids)
@@ -208,15 +208,15 @@ class Views(ABC):
 
     @abstractmethod
     async def _scan(self, source: Source, below: int, count: int, workflow: int) -> list[Candidate]:
-        """The next jobs of a source below an id, descending."""
+        """Returns the next jobs of a source below an id, descending."""
 
     @abstractmethod
     async def _light(self, ids: Sequence[int]) -> list[Candidate]:
-        """These jobs, descending."""
+        """Returns these jobs, descending."""
 
     @abstractmethod
     async def _few_queued(self, most: int) -> list[int] | None:
-        """The queued jobs in any order; None if there may be more than `most`."""
+        """Returns the queued jobs in any order; None if there may be more than `most`."""
 
     @abstractmethod
     async def _jobs_of_key(self, namespaces: Sequence[str], key: str) -> list[int]: ...
@@ -235,7 +235,7 @@ class Views(ABC):
 
     @abstractmethod
     async def _standings(self, ids: Sequence[int]) -> Iterable[Standing]:
-        """Where those of these jobs stand that are in `waits` or `due`."""
+        """Returns where those of these jobs stand that are in `waits` or `due`."""
 
     @abstractmethod
     async def _worker_names(self, ids: Sequence[int]) -> Mapping[int, str]: ...

@@ -34,7 +34,7 @@ class Store(Protocol):
 
     @property
     def inline(self) -> bool:
-        """Whether transactions run to their end without suspending, one after another."""
+        """Returns whether transactions run to their end without suspending, one after another."""
         ...
 
     async def transact(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:
@@ -53,11 +53,11 @@ class Store(Protocol):
     async def snapshot(self) -> Snapshot: ...
 
     async def announce(self, news: News) -> None:
-        """Tell the other engines on this store, after a commit. May be lost."""
+        """Tells the other engines on this store, after a commit. May be lost."""
         ...
 
     def subscribe(self, hear: Callable[[News], None]) -> Callable[[], None]:
-        """Call `hear` for other engines' news; answers how to stop."""
+        """Calls `hear` for other engines' news; answers how to stop."""
         ...
 
     async def close(self) -> None: ...

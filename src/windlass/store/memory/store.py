@@ -75,7 +75,7 @@ class Shared:
         self._now = 0
 
     def tell_time(self) -> int:
-        """The clock's time, but never earlier than it was told before."""
+        """Returns the clock's time, but never earlier than it was told before."""
         self._now = max(self._now, self._clock.now_ms())
         return self._now
 
@@ -94,7 +94,7 @@ class MemoryStore:
         self._tx = _transaction(self._data.tables, server)
 
     def attach(self, server: str) -> "MemoryStore":
-        """A handle on the same data with counters, subscribers and an end of its own."""
+        """Returns a handle on the same data with counters, subscribers and an end of its own."""
         return MemoryStore(self._clock, server, shared=True, data=self._data)
 
     @property
@@ -130,7 +130,7 @@ class MemoryStore:
         return stop
 
     async def close(self) -> None:
-        """End this handle; the data stays for the others, and for those that attach later."""
+        """Ends this handle; the data stays for the others, and for those that attach later."""
         if not self._is_open:
             return
         self._is_open = False
@@ -158,7 +158,7 @@ class MemoryStore:
 
 
 def _transaction(tables: Tables, server: str) -> MemoryTx:
-    """The roles over these tables, for transactions that set `now` when they begin."""
+    """Returns the roles over these tables, for transactions that set `now` when they begin."""
     jobs, places = MemoryJobs(tables), MemoryPlaces(tables)
     leases, log = MemoryLeases(tables), MemoryLog(tables, server)
     files = MemoryFiles(tables)

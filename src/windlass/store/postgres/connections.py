@@ -65,7 +65,7 @@ class Link:
 
 
 async def open_connection(dsn: str) -> "asyncpg.Connection[Any]":
-    """Connect with the settings that all statements of the store count on."""
+    """Connects with the settings that all statements of the store count on."""
     return await asyncpg.connect(
         dsn,
         timeout=CONNECT_SECONDS,
@@ -97,7 +97,7 @@ class Pool:
         return PoolCounts(opened, len(self._idle), opened - len(self._idle), self._waits)
 
     async def acquire(self) -> Link:
-        """An open connection for the caller alone, who must `release` or `discard` it."""
+        """Returns an open connection for the caller alone, who must `release` or `discard` it."""
         while True:
             if self._closed:
                 raise asyncpg.InterfaceError("the pool is closed")
@@ -110,7 +110,7 @@ class Pool:
                 return link
 
     def release(self, link: Link) -> None:
-        """Give a connection back that is outside any transaction."""
+        """Gives a connection back that is outside any transaction."""
         link.used = True
         if self._closed or link.connection.is_closed() or self._is_old(link):
             self._retire(link)
@@ -127,7 +127,7 @@ class Pool:
         self._free(link)
 
     async def close(self) -> None:
-        """Close what is idle now and what is in use when it comes back."""
+        """Closes what is idle now and what is in use when it comes back."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -157,7 +157,7 @@ class Pool:
         return Link(connection, slot, self._loop.time())
 
     async def _wait(self) -> Link | None:
-        """A connection another caller gave back, or None when one may be opened instead."""
+        """Returns a connection another caller gave back, or None when one may be opened instead."""
         self._waits += 1
         waiter: asyncio.Future[Link | None] = self._loop.create_future()
         self._waiters.append(waiter)
@@ -183,7 +183,7 @@ class Pool:
         return False
 
     def _retire(self, link: Link) -> None:
-        """Close a connection politely, without making anyone wait for it."""
+        """Closes a connection politely, without making anyone wait for it."""
         if not link.connection.is_closed():
             task = self._loop.create_task(_close(link.connection))
             self._closing.add(task)
@@ -198,7 +198,7 @@ class Pool:
         return self._loop.time() - link.born >= self._limits.lifetime_ms / 1000
 
     def _set_timer(self) -> None:
-        """Look again when the first idle connection has been idle, or alive, long enough."""
+        """Looks again when the first idle connection has been idle, or alive, long enough."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -61,7 +61,7 @@ class PostgresFastPath:
             return (self._server, link.slot, call, latest, *_submit_args(asked), *news)
 
         async def resolve(link: Link, error: BaseException) -> Sequence[Any] | None:
-            """What the lost answer was; None: it never happened."""
+            """Returns what the lost answer was; None: it never happened."""
             found = await jobs_of_call(self._dsn, link, self._server, call, self._newest)
             if found is None:
                 raise StoreUnavailable(describe(error), outcome_unknown=True) from error
@@ -92,7 +92,7 @@ class PostgresFastPath:
         return _synced(self._transactions.tell_time(row[0]), asked.worker, row)
 
     def _number(self, link: Link) -> int:
-        """A number this connection's part of the counters has not had before."""
+        """Returns a number this connection's part of the counters has not had before."""
         self._calls = (self._calls + 1) % CALLS
         return link.started_us * CALLS + self._calls
 
@@ -161,7 +161,7 @@ def _limit_args(limited: Sequence[Limited]) -> Sequence[object]:
 
 
 def _done_args(done: Sequence[Completion]) -> Sequence[object]:
-    """Ascending by job, in the one order in which all lock."""
+    """Returns them ascending by job, in the one order in which all lock."""
     if not done:
         return ("{}", "{}", "{}", (), 0, None, None)
     jobs, attempts, _, _, codes, results = zip(*sorted(done, key=_job), strict=True)
@@ -169,7 +169,7 @@ def _done_args(done: Sequence[Completion]) -> Sequence[object]:
 
 
 def _synced(now: int, worker: int, row: Sequence[Any]) -> PlainSynced:
-    """What `sync_plain` answered; its arrays are NULL where there is nothing."""
+    """Returns what `sync_plain` answered; its arrays are NULL where there is nothing."""
     _, asked, looked, jobs, attempts, leases, timeouts, idles, specs, *rest = row
     cursor_ranks, cursor_jobs, *left = rest[:5]
     shapes, freed = rest[5:] or (None, None)

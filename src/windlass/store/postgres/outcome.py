@@ -21,7 +21,7 @@ GIVE_UP_SECONDS = 10.0
 
 
 async def was_committed(dsn: str, transaction_id: str, process: int) -> bool | None:
-    """Whether it was; None if nobody could tell in time."""
+    """Returns whether it was; None if nobody could tell in time."""
     loop = asyncio.get_running_loop()
     give_up_at = loop.time() + GIVE_UP_SECONDS
     while True:

@@ -341,7 +341,7 @@ CREATE TABLE baseline (
     PRIMARY KEY (kind, id)
 );
 
--- Jobs that ended otherwise than completed, of which there are few. An index on the state in
+-- Jobs that ended without completing, of which there are few. An index on the state in
 -- `jobs` would make every end of a job a costly update.
 CREATE TABLE bad_ends (
     job bigint PRIMARY KEY,

@@ -1,7 +1,7 @@
 """Read the event log as it grows, without missing what becomes visible late.
 
 Numbers are drawn before COMMIT, so an event may appear below one that is already there.
-Whoever draws numbers holds a shared lock until the transaction has ended. So a gap is
+A transaction that draws numbers holds a shared lock until it has ended. So a gap is
 passed only when everyone who held that lock after the gap was seen is gone: whatever can
 still fill it has filled it by then.
 """
@@ -34,7 +34,7 @@ class SettledEvents:
         return self._prefix(after, await self._read(after, count))
 
     def _prefix(self, after: int, events: list[Event]) -> list[Event]:
-        """The events that follow each other without a gap that may be filled."""
+        """Returns the events that follow each other without a gap that may be filled."""
         expected = max(after, self._settled) + 1
         for place, event in enumerate(events):
             if event.seq > expected:
@@ -43,7 +43,7 @@ class SettledEvents:
         return events
 
     async def _gap_is_final(self, highest: int) -> bool:
-        """Whether all who may have filled the gaps below `highest` are gone."""
+        """Returns whether all who may have filled the gaps below `highest` are gone."""
         now = await self._find_writers()
         if self._writers is None:
             self._bound, self._writers = highest, now

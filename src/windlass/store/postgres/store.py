@@ -53,7 +53,7 @@ class PostgresStore:
         notify_ms: int = INTERVAL_MS,
         fast_path: bool = True,
     ) -> Self:
-        """Connect as `server`, a name no other server on this database has.
+        """Connects as `server`, a name no other server on this database has.
 
         `pool_open` and `pool_idle` limit the connections, `lifetime_ms` and `idle_ms` how
         long one is kept; LISTEN uses one more. Other servers are told of news at most every
@@ -91,7 +91,7 @@ class PostgresStore:
 
     @property
     def statements(self) -> int:
-        """How many statements were sent, each one a round trip; BEGIN and COMMIT count."""
+        """Returns how many statements were sent, each one a round trip; BEGIN and COMMIT count."""
         return self._transactions.statements
 
     async def transact(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:
@@ -150,7 +150,7 @@ class PostgresStore:
         await self._on_own_connection(set_time)
 
     async def close(self) -> None:
-        """Send what is left to tell, then close every connection."""
+        """Sends what is left to tell, then close every connection."""
         await self._herald.close()
         await self._listener.close()
         await self._pool.close()

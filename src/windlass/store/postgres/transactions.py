@@ -77,7 +77,7 @@ class Transactions:
         self.statements = 0
 
     async def write(self, work: Callable[[PostgresTx], Awaitable[T]]) -> T:
-        """Run `work` and commit; again after a serialization failure or a deadlock."""
+        """Runs `work` and commit; again after a serialization failure or a deadlock."""
         for _ in range(TRIES - 1):
             try:
                 return await self._write_once(work)
@@ -89,11 +89,11 @@ class Transactions:
             raise StoreUnavailable(describe(error), outcome_unknown=False) from error
 
     async def read(self, work: Callable[[PostgresTx], Awaitable[T]]) -> T:
-        """Run `work` on one snapshot."""
+        """Runs `work` on one snapshot."""
         return await self.read_rows(lambda session, now: work(self._roles(session, now)))
 
     async def read_rows(self, work: Callable[[Session, int], Awaitable[T]]) -> T:
-        """The same, for what needs statements instead of roles."""
+        """Returns the same, for what needs statements instead of roles."""
         session, now = await self._begin("begin_read")
         result = await self._work(session, work(session, now))
         try:
@@ -105,7 +105,7 @@ class Transactions:
         return result
 
     async def fetch(self, name: str, *args: object) -> Rows:
-        """Run one statement in a transaction of its own."""
+        """Runs one statement in a transaction of its own."""
         session = Session(await self._acquire())
         rows = await self._work(session, session.fetch(name, *args))
         self._give_back(session)
@@ -117,7 +117,7 @@ class Transactions:
         args: Callable[[Link, int], Sequence[object]],
         resolve: Callable[[Link, BaseException], Awaitable[Sequence[Any] | None]],
     ) -> Sequence[Any] | None:
-        """Run one statement that commits by itself and answers one row.
+        """Runs one statement that commits by itself and answers one row.
 
         `args` gets the connection and the time so far. If the answer is lost, `resolve` says
         what it was, before another connection may take this one's place.
@@ -139,7 +139,7 @@ class Transactions:
         return tuple(rows[0])
 
     async def _open_known(self) -> Session:
-        """A connection that works, and of which it is known when its session began."""
+        """Returns a connection that works, and of which it is known when its session began."""
         while True:
             session = Session(await self._acquire())
             if session.link.started_us:
@@ -163,7 +163,7 @@ class Transactions:
         return result
 
     async def _begin(self, how: str) -> tuple[Session, int]:
-        """Begin on a connection that works: idle ones may have broken unnoticed."""
+        """Begins on a connection that works: idle ones may have broken unnoticed."""
         while True:
             session = Session(await self._acquire())
             try:
@@ -260,7 +260,7 @@ class Transactions:
 
 
 def _raise(error: BaseException) -> NoReturn:
-    """Raise what callers know: `StoreUnavailable` where the database did not do its part."""
+    """Raises what callers know: `StoreUnavailable` where the database did not do its part."""
     if is_unavailable(error):
         raise StoreUnavailable(describe(error), outcome_unknown=False) from error
     raise error

@@ -152,10 +152,10 @@ def unpack(packed: bytes) -> tuple[int, ...]:
 
 
 def counted(counts: Mapping[int, int]) -> Any:
-    """An array of jobs, ascending, each with a number in its lowest `COUNT_BITS`."""
+    """Returns an array of jobs, ascending, each with a number in its lowest `COUNT_BITS`."""
     return integers([job << COUNT_BITS | number for job, number in sorted(counts.items())])
 
 
 def integers(values: Iterable[int]) -> Any:  # apsw does not export the binding's type
-    """An array for `carray(?)`, which must not be empty."""
+    """Returns an array for `carray(?)`, which must not be empty."""
     return apsw.carray(array("q", values))

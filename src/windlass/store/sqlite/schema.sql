@@ -358,7 +358,7 @@ CREATE INDEX artifacts_sha256 ON artifacts (sha256);
 
 CREATE INDEX names_sha256 ON names (sha256);
 
--- Jobs that ended otherwise than completed, of which there are few.
+-- Jobs that ended without completing, of which there are few.
 CREATE INDEX outcomes_bad ON outcomes (job, state) WHERE state > {state.completed};
 
 CREATE INDEX jobs_workflow ON jobs (workflow) WHERE workflow > 0;

@@ -55,7 +55,7 @@ class SqliteTx(NamedTuple):
 
 
 def roles_over(connection: apsw.Connection, sequences: Sequences, server: str) -> SqliteTx:
-    """All roles over one connection."""
+    """Returns all roles over one connection."""
     files = SqliteFiles(connection)
     places = SqlitePlaces(connection)
     return SqliteTx(

@@ -11,18 +11,18 @@ class FlowWrite(Protocol):
     """The way of jobs with no ties, in bulk: what most of the work of a store is."""
 
     async def enter(self, jobs: Sequence[JobColumns]) -> None:
-        """Insert jobs that are ready at once, into `jobs` and `ready`; ids ascend."""
+        """Inserts jobs that are ready at once, into `jobs` and `ready`; ids ascend."""
         ...
 
     async def block(self, jobs: Sequence[JobColumns], unmet: Sequence[int]) -> None:
-        """Let jobs that this transaction has inserted wait for so many others each; ids ascend.
+        """Lets jobs that this transaction has inserted wait for so many others each; ids ascend.
 
         They wait for nothing else: no manual condition, no time.
         """
         ...
 
     async def free(self, met: Mapping[int, int], now: int, young_from: int) -> Freed:
-        """Lower `unmet` as `PlacesWrite.meet` does; what reaches 0 becomes ready at once.
+        """Lowers `unmet` as `PlacesWrite.meet` does; what reaches 0 becomes ready at once.
 
         That is: if the job may start by now, has no limit, keeps no wait while it runs, and
         its age counts from `young_from` or later. The others that reach 0 are told as `meet`
@@ -31,7 +31,7 @@ class FlowWrite(Protocol):
         ...
 
     async def complete(self, now: int, done: Sequence[Completion]) -> list[int]:
-        """Complete those of these attempts on which nothing else hangs.
+        """Completes those of these attempts whose jobs have no dependents, limits or workflow.
 
         That is: the lease is running and the worker's, and the job has no workflow,
         limit, dependents or kept wait. Their rows in `jobs` are locked, ascending, leases removed
@@ -41,7 +41,7 @@ class FlowWrite(Protocol):
         ...
 
     async def complete_tied(self, now: int, done: Sequence[Completion]) -> list[Completed]:
-        """Complete all of these attempts, also of jobs with a workflow or dependents; ascending.
+        """Completes all of these attempts, also of jobs with a workflow or dependents; ascending.
 
         If only one of them has a limit or keeps a wait, or its lease is not the worker's or
         not running, nothing happens. Nobody is told: that is the caller's.
@@ -51,7 +51,7 @@ class FlowWrite(Protocol):
     async def end_waiting(
         self, jobs: Sequence[int], state: int, now: int, reason: str, *, queued: bool
     ) -> list[Waited]:
-        """End those of these jobs that stand in `waits`, or if `queued` in `ready`; ascending.
+        """Ends those of these jobs that stand in `waits`, or if `queued` in `ready`; ascending.
 
         The caller has locked them. A job that runs while it keeps a wait is left alone, as
         are those that stand elsewhere. Nobody is told: that is the caller's.
@@ -59,5 +59,5 @@ class FlowWrite(Protocol):
         ...
 
     async def log(self, moves: Moves) -> None:
-        """Append the events of `moves`, as `LogWrite.append` would."""
+        """Appends the events of `moves`, as `LogWrite.append` would."""
         ...

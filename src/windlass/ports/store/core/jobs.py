@@ -14,25 +14,25 @@ from windlass.domain.records import (
 
 
 class JobsRead(Protocol):
-    """Reads rows of `jobs`, and what hangs on them: attempts, dependents, keys."""
+    """Reads rows of `jobs`, their attempts, dependents and keys."""
 
     async def read(self, ids: Sequence[int]) -> dict[int, JobFacts]:
-        """Read these rows without locking them."""
+        """Reads these rows without locking them."""
         ...
 
     async def specs(self, ids: Sequence[int]) -> dict[int, bytes]: ...
 
     async def attempts(self, ids: Sequence[int]) -> dict[int, list[Attempt]]:
-        """The recorded attempts of each job, ascending by number."""
+        """Returns the recorded attempts of each job, ascending by number."""
         ...
 
     async def dependents(self, ids: Sequence[int], chunk: int) -> dict[int, tuple[int, ...]]:
-        """The edges in chunk number `chunk` of each job that has one."""
+        """Returns the edges in chunk number `chunk` of each job that has one."""
         ...
 
 
 class JobsWrite(JobsRead, Protocol):
-    """Reads and writes rows of `jobs`, and what hangs on them: attempts, dependents, keys."""
+    """Reads and writes rows of `jobs`, their attempts, dependents and keys."""
 
     async def allocate(self, count: int) -> Sequence[int]:
         """`count` rising ids that were never given before."""
@@ -41,15 +41,15 @@ class JobsWrite(JobsRead, Protocol):
     async def insert(self, rows: Sequence[JobColumns]) -> None: ...
 
     async def lock(self, ids: Sequence[int]) -> dict[int, JobFacts]:
-        """Lock these rows against every other writer, ascending; unknown ids are absent."""
+        """Locks these rows against every other writer, ascending; unknown ids are absent."""
         ...
 
     async def hold(self, ids: Sequence[int]) -> None:
-        """Lock these rows as `lock` does, and tell nothing."""
+        """Locks these rows as `lock` does and returns nothing."""
         ...
 
     async def share(self, ids: Sequence[int]) -> dict[int, JobFacts]:
-        """Lock these rows against writers only, ascending; unknown ids are absent."""
+        """Locks these rows against writers only, ascending; unknown ids are absent."""
         ...
 
     async def note_tries(self, rows: Sequence[JobTry]) -> None: ...
@@ -61,13 +61,13 @@ class JobsWrite(JobsRead, Protocol):
     async def set_priority(
         self, job: int, adjustment: int, age_from: int, rank: int, flags: int
     ) -> None:
-        """Where the job stands in the order; an ended job keeps its flags."""
+        """Sets where the job comes in the order; an ended job keeps its flags."""
         ...
 
     async def set_superseded(self, old: int, new: int) -> None: ...
 
     async def add_dependents(self, edges: Mapping[int, Sequence[int]]) -> None:
-        """Append edges (dependent × 2 + any) to each job's list, 1,000 to a chunk."""
+        """Appends edges (dependent × 2 + any) to each job's list, 1,000 to a chunk."""
         ...
 
     async def start_dependents(self, edges: Mapping[int, Sequence[int]]) -> None:
@@ -75,7 +75,7 @@ class JobsWrite(JobsRead, Protocol):
         ...
 
     async def claim_keys(self, rows: Sequence[KeyRow]) -> dict[tuple[str, str], KeyRow]:
-        """Insert keys that are new; answer what now stands for each (namespace, key)."""
+        """Inserts keys that are new; returns what now stands for each (namespace, key)."""
         ...
 
     async def point_key(self, namespace: str, key: str, job: int) -> None: ...

@@ -25,23 +25,23 @@ class LeasesRead(Protocol):
     """Reads rows of `leases`: the attempts in force."""
 
     async def of_workers(self, workers: Sequence[int]) -> list[Lease]:
-        """All leases of these workers, ascending by lease number, not locked."""
+        """Returns all leases of these workers, ascending by lease number, not locked."""
         ...
 
     async def count(self, workers: Sequence[int]) -> dict[int, int]:
-        """How many leases each of these workers holds; those without any are absent."""
+        """Returns how many leases each of these workers holds; those without any are absent."""
         ...
 
     async def stopped(self, workers: Sequence[int]) -> list[Stopped]:
-        """Leases of these workers that they are told to stop."""
+        """Returns leases of these workers that they are told to stop."""
         ...
 
     async def overdue(self, now: int, count: int) -> list[Lease]:
-        """Assigned and running leases with `deadline_at <= now`, not locked."""
+        """Returns assigned and running leases with `deadline_at <= now`, not locked."""
         ...
 
     async def orphans(self, count: int) -> list[Lease]:
-        """Leases whose worker is unknown or has a newer incarnation, not locked."""
+        """Returns leases whose worker is unknown or has a newer incarnation, not locked."""
         ...
 
     async def read(self, jobs: Sequence[int]) -> dict[int, Lease]:
@@ -55,7 +55,7 @@ class LeasesWrite(LeasesRead, Protocol):
     async def grant(
         self, grants: Sequence[Grant], state: int, now: int, slack_ms: int
     ) -> list[Granted]:
-        """Turn ready jobs, locked by `peek`, into leases in `state`.
+        """Turns ready jobs, locked by `peek`, into leases in `state`.
 
         `started_at` is `now` when the state is running, else 0. `deadline_at` is, when
         running, now + the smaller of the job's two timeouts that are not 0 + `slack_ms`
@@ -64,7 +64,7 @@ class LeasesWrite(LeasesRead, Protocol):
         ...
 
     async def lock(self, jobs: Sequence[int]) -> dict[int, Lease]:
-        """Lock and read the leases of these jobs, ascending by job."""
+        """Locks and reads the leases of these jobs, ascending by job."""
         ...
 
     async def start(self, rows: Sequence[tuple[int, int, int]]) -> None:
@@ -72,7 +72,7 @@ class LeasesWrite(LeasesRead, Protocol):
         ...
 
     async def mark(self, jobs: Sequence[int], state: int, reason: str) -> None:
-        """Tell these leases' workers to stop: state canceling or timed_out."""
+        """Tells these leases' workers to stop: state canceling or timed_out."""
         ...
 
     async def touch(self, rows: Sequence[tuple[int, int, int]]) -> None:

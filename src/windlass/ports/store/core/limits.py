@@ -12,7 +12,7 @@ class LimitsRead(Protocol):
     """Reads rows of `limits`: concurrency keys."""
 
     async def parked(self) -> list[int]:
-        """The limits under which jobs are parked."""
+        """Returns the limits under which jobs are parked."""
         ...
 
     async def read(self, ids: Sequence[int]) -> dict[int, LimitRow]:
@@ -30,9 +30,9 @@ class LimitsWrite(LimitsRead, Protocol):
     async def lock(self, ids: Sequence[int]) -> dict[int, LimitRow]: ...
 
     async def lock_free(self, ids: Sequence[int]) -> dict[int, LimitRow]:
-        """The same without waiting: limits another transaction holds are absent."""
+        """Returns the same without waiting: limits another transaction holds are absent."""
         ...
 
     async def bump(self, deltas: Mapping[int, int]) -> None:
-        """Add to `leased` of these limits, which the caller has locked."""
+        """Adds to `leased` of these limits, which the caller has locked."""
         ...

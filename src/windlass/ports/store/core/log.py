@@ -12,13 +12,13 @@ class LogRead(Protocol):
     async def read(self, after: int, count: int) -> list[Event]: ...
 
     async def newest(self) -> int:
-        """The number of the newest event, 0 before the first."""
+        """Returns the number of the newest event, 0 before the first."""
         ...
 
     async def of_job(self, job: int) -> list[Event]: ...
 
     async def counters(self) -> dict[str, int]:
-        """Every counter, summed over the shards."""
+        """Returns every counter, summed over the shards."""
         ...
 
 
@@ -26,9 +26,9 @@ class LogWrite(LogRead, Protocol):
     """The event log and the counters beside it."""
 
     async def append(self, events: Sequence[Event]) -> None:
-        """Number and write these events, in order. The last statement of a transaction."""
+        """Numbers and writes these events, in order. The last statement of a transaction."""
         ...
 
     async def bump(self, deltas: Mapping[str, int]) -> None:
-        """Add to this engine's shard of the named counters."""
+        """Adds to this engine's shard of the named counters."""
         ...

@@ -32,15 +32,15 @@ class PlacesRead(Protocol):
     """Reads: the places where open jobs wait: waits, due, parked, ready."""
 
     async def next_due(self) -> int:
-        """The earliest `at` in `due`, or 0 if it is empty."""
+        """Returns the earliest `at` in `due`, or 0 if it is empty."""
         ...
 
     async def heads(self) -> list[Head]:
-        """The best ready job of every shape that has one."""
+        """Returns the best ready job of every shape that has one."""
         ...
 
     async def count_ready(self, limit: int, shape: int) -> int:
-        """How many jobs of this limit and shape stand in `ready`."""
+        """Returns how many jobs of this limit and shape stand in `ready`."""
         ...
 
     async def waits(self, ids: Sequence[int]) -> dict[int, Wait]:
@@ -64,7 +64,7 @@ class PlacesWrite(PlacesRead, Protocol):
     async def add_parked(self, tickets: Sequence[Ticket]) -> None: ...
 
     async def meet(self, met: Mapping[int, int], manual: bool = False) -> list[Wait]:
-        """Lower `unmet` of each waiting job by the given number, ascending by job.
+        """Lowers `unmet` of each waiting job by the given number, ascending by job.
 
         Those that reach 0 are removed and returned, ascending by job; with `manual` the
         manual condition is the one met. Jobs that do not wait are passed over.
@@ -72,11 +72,11 @@ class PlacesWrite(PlacesRead, Protocol):
         ...
 
     async def waiting(self, ids: Sequence[int]) -> dict[int, Wait]:
-        """Lock and read these jobs' rows in `waits`."""
+        """Locks and reads these jobs' rows in `waits`."""
         ...
 
     async def hold(self, ids: Sequence[int]) -> None:
-        """Lock these jobs' rows in `waits`, ascending, and tell nothing."""
+        """Locks these jobs' rows in `waits`, ascending, and returns nothing."""
         ...
 
     async def take_waits(self, ids: Sequence[int]) -> list[Wait]: ...
@@ -84,33 +84,33 @@ class PlacesWrite(PlacesRead, Protocol):
     async def take_due(self, ids: Sequence[int]) -> list[Due]: ...
 
     async def take_parked(self, facts: Sequence[JobFacts]) -> list[Ticket]:
-        """Remove these jobs from `parked`, where they stand by limit, shape and rank."""
+        """Removes these jobs from `parked`, where they stand by limit, shape and rank."""
         ...
 
     async def take_ready(self, facts: Sequence[JobFacts]) -> list[Ticket]:
-        """Remove these jobs from `ready`, where they stand by shape and rank."""
+        """Removes these jobs from `ready`, where they stand by shape and rank."""
         ...
 
     async def pull_due(self, now: int, count: int) -> list[Due]:
-        """Remove and return up to `count` entries with `at <= now`, earliest first.
+        """Removes and returns up to `count` entries with `at <= now`, earliest first.
 
         Entries another transaction is moving are passed over.
         """
         ...
 
     async def peek(self, probes: Sequence[Probe]) -> list[Ticket]:
-        """Ready jobs of each probe, locked; ascending by (rank, job) within a shape.
+        """Returns ready jobs of each probe, locked; ascending by (rank, job) within a shape.
 
         Jobs another transaction holds are passed over.
         """
         ...
 
     async def park(self, tickets: Sequence[Ticket]) -> None:
-        """Move jobs that `peek` has locked from `ready` to `parked`."""
+        """Moves jobs that `peek` has locked from `ready` to `parked`."""
         ...
 
     async def best_parked(self, limit: int, count: int) -> list[Ticket]:
-        """Lock and read the best `count` parked jobs of each shape under this limit.
+        """Locks and reads the best `count` parked jobs of each shape under this limit.
 
         Rows another transaction holds are passed over: waiting for one here, with the
         limit locked, could end in a deadlock.
@@ -122,5 +122,5 @@ class PlacesWrite(PlacesRead, Protocol):
         ...
 
     async def unpark(self, tickets: Sequence[Ticket]) -> None:
-        """Remove exactly these rows from `parked`."""
+        """Removes exactly these rows from `parked`."""
         ...

@@ -18,27 +18,27 @@ class WorkflowsRead(Protocol):
     async def about(self, ids: Sequence[int]) -> dict[int, WorkflowAbout]: ...
 
     async def jobs_of(self, workflow: int, after: int, count: int) -> list[JobFacts]:
-        """The next jobs of a workflow behind the id `after`, ascending, not locked."""
+        """Returns the next jobs of a workflow behind the id `after`, ascending, not locked."""
         ...
 
     async def open_jobs(self, workflow: int, after: int, count: int) -> list[int]:
-        """The same for those that have not ended; their ids only."""
+        """Returns the same for those that have not ended; their ids only."""
         ...
 
     async def outside(self, workflow: int, jobs: Sequence[int]) -> list[int]:
-        """Those of these jobs that belong to no or another workflow, ascending."""
+        """Returns those of these jobs that belong to no or another workflow, ascending."""
         ...
 
     async def unfinished(self, after: int, count: int) -> list[WorkflowRow]:
-        """The next workflows behind `after` that have not ended, ascending, not locked."""
+        """Returns the next workflows behind `after` that have not ended, ascending, not locked."""
         ...
 
     async def newest(self, below: int, count: int) -> list[WorkflowRow]:
-        """The newest workflows with an id below `below`, descending, not locked."""
+        """Returns the newest workflows with an id below `below`, descending, not locked."""
         ...
 
     async def recount(self, workflow: int) -> tuple[int, ...]:
-        """What `counts` should be, by a walk over all jobs and places of the workflow."""
+        """Returns what `counts` should be, by a walk over all jobs and places of the workflow."""
         ...
 
     async def read(self, ids: Sequence[int]) -> dict[int, WorkflowRow]:
@@ -56,7 +56,7 @@ class WorkflowsWrite(WorkflowsRead, Protocol):
     async def lock(self, ids: Sequence[int]) -> dict[int, WorkflowRow]: ...
 
     async def bump(self, deltas: Mapping[int, Mapping[int, int]]) -> list[WorkflowRow]:
-        """Add to the counts (workflow → state code → delta), ascending; the new rows."""
+        """Adds to the counts (workflow → state code → delta), ascending; returns the new rows."""
         ...
 
     async def set_state(self, rows: Sequence[tuple[int, int, int, int]]) -> None:
@@ -64,23 +64,23 @@ class WorkflowsWrite(WorkflowsRead, Protocol):
         ...
 
     async def add_cascades(self, rows: Sequence[Cascade]) -> None:
-        """Record intents (their `id` is ignored)."""
+        """Records intents (their `id` is ignored)."""
         ...
 
     async def pull_cascade(self) -> Cascade | None:
-        """Lock and read the oldest intent no other transaction works on."""
+        """Locks and reads the oldest intent no other transaction works on."""
         ...
 
     async def advance_cascade(self, cascade: int, cursor: int | None) -> None:
-        """Move the intent's cursor, or remove it when `cursor` is None."""
+        """Moves the intent's cursor, or removes it when `cursor` is None."""
         ...
 
     async def describe(self, row: WorkflowAbout) -> None:
-        """Insert what a workflow was submitted with."""
+        """Inserts what a workflow was submitted with."""
         ...
 
     async def set_reason(self, workflow: int, reason: str) -> None: ...
 
     async def claim_key(self, namespace: str, key: str, workflow: int, instead_of: int = 0) -> int:
-        """Let a key name this workflow, if it is new or names `instead_of`; whom it names now."""
+        """Lets a key name this workflow, if it is new or names `instead_of`; whom it names now."""
         ...

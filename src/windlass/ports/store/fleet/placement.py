@@ -30,11 +30,11 @@ class PlacementRead(Protocol):
     """Reads what workers have in use, reservations and shares."""
 
     async def loads(self, workers: Sequence[int]) -> list[Load]:
-        """What these workers hold, by shape; ascending by worker and shape."""
+        """Returns what these workers hold, by shape; ascending by worker and shape."""
         ...
 
     async def running(self) -> dict[int, int]:
-        """Leases of the whole fleet, by shape: a walk over all of them."""
+        """Returns leases of the whole fleet, by shape: a walk over all of them."""
         ...
 
     async def preemptible(self) -> list[Preemptible]:
@@ -42,11 +42,11 @@ class PlacementRead(Protocol):
         ...
 
     async def reservations(self) -> list[Reservation]:
-        """All of them, ascending by worker: there are few."""
+        """Returns all of them, ascending by worker: there are few."""
         ...
 
     async def namespace_weights(self) -> Mapping[str, int]:
-        """Those that were set, ascending by namespace."""
+        """Returns those that were set, ascending by namespace."""
         ...
 
 
@@ -54,7 +54,7 @@ class PlacementWrite(PlacementRead, Protocol):
     """What workers have in use, limits of queues on leases, rates, reservations, shares."""
 
     async def unbound(self, shapes: Sequence[int]) -> list[int]:
-        """Lock leases of these shapes that count under no queue's limit; their jobs, ascending."""
+        """Locks leases of these shapes that count under no queue's limit; their jobs, ascending."""
         ...
 
     async def bind(self, jobs: Sequence[int], limit: int) -> None:
@@ -62,15 +62,15 @@ class PlacementWrite(PlacementRead, Protocol):
         ...
 
     async def lock_rates(self, keys: Sequence[RateKey], wait: bool) -> dict[RateKey, RateRow]:
-        """Lock these rates in order, new ones without a start; unless `wait`, only free ones."""
+        """Locks these rates in order, new ones without a start; unless `wait`, only free ones."""
         ...
 
     async def put_rates(self, rows: Sequence[RateRow]) -> None:
-        """Write rates that the caller has locked."""
+        """Writes rates that the caller has locked."""
         ...
 
     async def reserve(self, row: Reservation) -> bool:
-        """Keep a worker for a job; False if the one or the other has a reservation."""
+        """Keeps a worker for a job; False if the one or the other has a reservation."""
         ...
 
     async def release(self, workers: Sequence[int]) -> None:

@@ -43,19 +43,19 @@ class PoolsRead(Protocol):
     """Reads rows of `pools`, `pool_workers` and `pool_costs`."""
 
     async def all(self) -> list[PoolRow]:
-        """Every pool by name, not locked."""
+        """Returns every pool by name, not locked."""
         ...
 
     async def worker(self, number: int) -> PoolWorkerRow | None:
-        """One of them by its id, not locked."""
+        """Returns one of them by its id, not locked."""
         ...
 
     async def living(self) -> list[PoolWorkerRow]:
-        """Those of all pools that are not gone, ascending by id, not locked."""
+        """Returns those of all pools that are not gone, ascending by id, not locked."""
         ...
 
     async def costs(self, month: int) -> list[CostRow]:
-        """What a month has cost so far, by pool, namespace and queue."""
+        """Returns what a month has cost so far, by pool, namespace and queue."""
         ...
 
     async def load(self, most: int) -> Load:
@@ -63,7 +63,7 @@ class PoolsRead(Protocol):
         ...
 
     async def spells(self, after: int, workers: Sequence[int]) -> list[Spell]:
-        """What attempts on these workers took that ended in events behind number `after`.
+        """Returns what attempts on these workers took that ended in events behind number `after`.
 
         Ascending; those whose jobs have been removed since are left out.
         """
@@ -81,7 +81,7 @@ class PoolsWrite(PoolsRead, Protocol):
     """Reads and writes rows of `pools`, `pool_workers` and `pool_costs`."""
 
     async def insert(self, row: PoolRow) -> int:
-        """Insert with a fresh id (the row's own `id` is ignored); 0 if the name is taken."""
+        """Inserts with a fresh id (the row's own `id` is ignored); 0 if the name is taken."""
         ...
 
     async def lock(self, pool: int) -> PoolRow | None: ...
@@ -89,28 +89,28 @@ class PoolsWrite(PoolsRead, Protocol):
     async def lock_name(self, name: str) -> PoolRow | None: ...
 
     async def update(self, row: PoolRow) -> None:
-        """Write every column but id, name, created_at and created_by."""
+        """Writes every column but id, name, created_at and created_by."""
         ...
 
     async def remove(self, pool: int) -> None:
-        """Remove a pool, what is known of its workers, and how far it has accounted.
+        """Removes a pool, what is known of its workers, and how far it has accounted.
 
         What it cost stays.
         """
         ...
 
     async def add_workers(self, rows: Sequence[PoolWorkerRow]) -> list[PoolWorkerRow]:
-        """Add workers (their `id` is ignored); the rows with their ids."""
+        """Adds workers (their `id` is ignored); the rows with their ids."""
         ...
 
     async def update_workers(self, rows: Sequence[PoolWorkerRow]) -> None:
-        """Write every column but id, pool, requested_at, spot and token."""
+        """Writes every column but id, pool, requested_at, spot and token."""
         ...
 
     async def trim_gone(self, before: int, count: int) -> int:
-        """Remove at most so many that have been gone since before this time; how many."""
+        """Removes at most so many that have been gone since before this time; returns how many."""
         ...
 
     async def charge(self, rows: Sequence[CostRow]) -> None:
-        """Add `ms` and `micros` to what stands for each pool, month, namespace and queue."""
+        """Adds `ms` and `micros` to what stands for each pool, month, namespace and queue."""
         ...

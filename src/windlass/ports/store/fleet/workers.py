@@ -15,11 +15,11 @@ class WorkersRead(Protocol):
     async def all(self) -> list[Worker]: ...
 
     async def past(self, since: int) -> list[PastMetadata]:
-        """What workers reported until `since` or later, ascending by worker and digest."""
+        """Returns what workers reported until `since` or later, ascending by worker and digest."""
         ...
 
     async def silent_since(self, cutoff: int, statuses: Sequence[int]) -> list[Worker]:
-        """Workers in one of `statuses` last seen before `cutoff`, not locked."""
+        """Returns workers in one of `statuses` last seen before `cutoff`, not locked."""
         ...
 
 
@@ -27,20 +27,20 @@ class WorkersWrite(WorkersRead, Protocol):
     """Reads and writes rows of `workers`."""
 
     async def lock(self, ids: Sequence[int]) -> dict[int, Worker]:
-        """Lock and read, ascending; unknown ids are absent."""
+        """Locks and reads, ascending; unknown ids are absent."""
         ...
 
     async def lock_name(self, name: str) -> Worker | None: ...
 
     async def insert(self, row: Worker) -> int:
-        """Insert with a fresh id (the row's own `id` is ignored) and answer it.
+        """Inserts with a fresh id (the row's own `id` is ignored) and returns its id.
 
         0 if another transaction has just inserted a worker of this name.
         """
         ...
 
     async def update(self, rows: Sequence[Worker]) -> None:
-        """Write every column of these rows."""
+        """Writes every column of these rows."""
         ...
 
     async def beat(self, rows: Sequence[tuple[int, int, int, int]]) -> None:
@@ -50,7 +50,7 @@ class WorkersWrite(WorkersRead, Protocol):
     async def remove(self, worker: int) -> None: ...
 
     async def note_past(self, row: PastMetadata, since: int) -> None:
-        """Keep what a worker reported until now; of each worker the newest `KEPT_METADATA`.
+        """Keeps what a worker reported until now; of each worker the newest `KEPT_METADATA`.
 
         What it reported until before `since` is forgotten.
         """

@@ -15,7 +15,7 @@ class FilesRead(Protocol):
     async def log(self, job: int, attempt: int) -> LogRow | None: ...
 
     async def logs(self, jobs: Sequence[int]) -> dict[int, list[LogRow]]:
-        """The logs of each job that has any, ascending by attempt."""
+        """Returns the logs of each job that has any, ascending by attempt."""
         ...
 
     async def streaming(self, after: int, count: int) -> list[LogRow]:
@@ -23,19 +23,19 @@ class FilesRead(Protocol):
         ...
 
     async def artifacts(self, jobs: Sequence[int]) -> dict[int, list[ArtifactRow]]:
-        """Those of all attempts of each job, ascending by attempt and name."""
+        """Returns those of all attempts of each job, ascending by attempt and name."""
         ...
 
     async def names(self, namespace: str | None) -> list[NameRow]:
-        """All names, or those of one namespace, ascending."""
+        """Returns all names, or those of one namespace, ascending."""
         ...
 
     async def lookup(self, namespace: str, names: Sequence[str]) -> dict[str, NameRow]:
-        """What stands for these names; those not set are absent."""
+        """Returns what stands for these names; those not set are absent."""
         ...
 
     async def referenced(self, digests: Sequence[str]) -> set[str]:
-        """Those of these SHA-256 digests that an artifact or a name speaks of."""
+        """Returns those of these SHA-256 digests that an artifact or a name refers to."""
         ...
 
     async def progress(self, jobs: Sequence[int]) -> dict[int, Progress]: ...
@@ -50,7 +50,7 @@ class FilesWrite(FilesRead, Protocol):
     """
 
     async def put_log(self, row: LogRow) -> None:
-        """Write a log's row, new or changed."""
+        """Writes a log's row, new or changed."""
         ...
 
     async def add_artifacts(self, rows: Sequence[ArtifactRow]) -> None:

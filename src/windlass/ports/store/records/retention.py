@@ -28,11 +28,11 @@ class RetentionRead(Protocol):
         ...
 
     async def records(self, ids: Sequence[int]) -> list[JobRecord]:
-        """The whole rows of these jobs, ascending; unknown ids are absent."""
+        """Returns the whole rows of these jobs, ascending; unknown ids are absent."""
         ...
 
     async def baseline(self, kind: int, ids: Sequence[int]) -> list[BaselineRow]:
-        """The rows of this kind, ascending; unknown ids are absent."""
+        """Returns the rows of this kind, ascending; unknown ids are absent."""
         ...
 
 
@@ -40,26 +40,26 @@ class RetentionWrite(RetentionRead, Protocol):
     """Removal of old jobs, and of events behind a baseline."""
 
     async def try_lock(self) -> bool:
-        """Whether nobody else removes anything until this transaction ends."""
+        """Returns whether nobody else removes anything until this transaction ends."""
         ...
 
     async def remove_jobs(self, ids: Sequence[int]) -> None:
-        """Remove every row of these jobs, which the caller has locked.
+        """Removes every row of these jobs, which the caller has locked.
 
         What the log and its baseline know of them stays, until both are trimmed.
         """
         ...
 
     async def remove_workflows(self, ids: Sequence[int]) -> None:
-        """Remove those of these workflows that have no job left, from the baseline too."""
+        """Removes those of these workflows that have no job left, from the baseline too."""
         ...
 
     async def put_baseline(self, rows: Sequence[BaselineRow]) -> None:
-        """Write rows, new or changed."""
+        """Writes rows, new or changed."""
         ...
 
     async def drop_baseline(self, kind: int, ids: Sequence[int]) -> None: ...
 
     async def trim_events(self, up_to: int) -> int:
-        """Remove the events numbered up to here, but never the newest; how many."""
+        """Removes the events numbered up to here, but never the newest; returns how many."""
         ...

@@ -14,13 +14,13 @@ class TemplatesRead(Protocol):
     """Reads rows of `templates`: one for each version, which never changes."""
 
     async def newest(self, namespace: str, name: str) -> TemplateRow | None:
-        """The newest version, whether it was removed or not."""
+        """Returns the newest version, whether it was removed or not."""
         ...
 
     async def version(self, namespace: str, name: str, version: int) -> TemplateRow | None: ...
 
     async def all(self, namespace: str | None) -> list[TemplateRow]:
-        """The newest version of each that was not removed, of one namespace or of all."""
+        """Returns the newest version of each that was not removed, of one namespace or of all."""
         ...
 
 
@@ -28,11 +28,11 @@ class TemplatesWrite(TemplatesRead, Protocol):
     """Reads and writes rows of `templates`: one for each version, which never changes."""
 
     async def insert(self, row: TemplateRow) -> bool:
-        """Add a version; False if another transaction has just added one of this number."""
+        """Adds a version; False if another transaction has just added one of this number."""
         ...
 
     async def remove(self, namespace: str, name: str, at: int) -> bool:
-        """Mark every version as removed; whether there was one that was not."""
+        """Marks every version as removed; returns whether there was one that was not."""
         ...
 
 
@@ -40,15 +40,15 @@ class SchedulesRead(Protocol):
     """Reads rows of `schedules` and `schedule_runs`."""
 
     async def all(self, namespace: str | None) -> list[ScheduleRow]:
-        """Those of one namespace or of all, by namespace and name."""
+        """Returns those of one namespace or of all, by namespace and name."""
         ...
 
     async def due(self, now: int, count: int) -> list[int]:
-        """Schedules that are not paused and whose `next_at` has come, not locked."""
+        """Returns schedules that are not paused and whose `next_at` has come, not locked."""
         ...
 
     async def waiting(self, after: int, count: int) -> list[int]:
-        """The next schedules behind id `after` that have waiting runs, ascending."""
+        """Returns the next schedules behind id `after` that have waiting runs, ascending."""
         ...
 
     async def open_runs(self, schedule: int, count: int) -> list[RunRow]:
@@ -56,7 +56,7 @@ class SchedulesRead(Protocol):
         ...
 
     async def runs(self, schedule: int, below: int, count: int) -> list[RunRow]:
-        """The newest runs with an id below `below` (0: all), descending."""
+        """Returns the newest runs with an id below `below` (0: all), descending."""
         ...
 
     async def named(self, namespace: str, name: str) -> ScheduleRow | None:
@@ -68,7 +68,7 @@ class SchedulesWrite(SchedulesRead, Protocol):
     """Reads and writes rows of `schedules` and `schedule_runs`."""
 
     async def insert(self, row: ScheduleRow) -> int:
-        """Insert with a fresh id (the row's own `id` is ignored); 0 if the name is taken."""
+        """Inserts with a fresh id (the row's own `id` is ignored); 0 if the name is taken."""
         ...
 
     async def lock(self, schedule: int) -> ScheduleRow | None: ...
@@ -76,23 +76,23 @@ class SchedulesWrite(SchedulesRead, Protocol):
     async def lock_name(self, namespace: str, name: str) -> ScheduleRow | None: ...
 
     async def update(self, row: ScheduleRow) -> None:
-        """Write every column but id, namespace and name."""
+        """Writes every column but id, namespace and name."""
         ...
 
     async def remove(self, schedule: int) -> None:
-        """Remove a schedule and what is known of its runs."""
+        """Removes a schedule and what is known of its runs."""
         ...
 
     async def add_runs(self, rows: Sequence[RunRow]) -> list[RunRow]:
-        """Add runs (their `id` is ignored), but none for a slot that has one; the new ones."""
+        """Adds runs (their `id` is ignored), but none for a slot that has one; the new ones."""
         ...
 
     async def update_runs(self, rows: Sequence[RunRow]) -> None:
-        """Write state, workflow, changed_at and reason of these runs."""
+        """Writes state, workflow, changed_at and reason of these runs."""
         ...
 
     async def trim_runs(self, before: int, count: int) -> int:
-        """Remove at most so many runs that ended before this time; how many."""
+        """Removes at most so many runs that ended before this time; returns how many."""
         ...
 
 
@@ -104,7 +104,7 @@ class ReactionsRead(Protocol):
         ...
 
     async def of_workflow(self, workflow: int) -> list[ReactionRow]:
-        """All of one workflow, ascending by id."""
+        """Returns all of one workflow, ascending by id."""
         ...
 
     async def read(self, reaction: int) -> ReactionRow | None:
@@ -116,15 +116,15 @@ class ReactionsWrite(ReactionsRead, Protocol):
     """Reads and writes rows of `reactions`: what the end of a workflow sets off."""
 
     async def add(self, rows: Sequence[ReactionRow]) -> None:
-        """Add intents (their `id` is ignored), but none that is there already."""
+        """Adds intents (their `id` is ignored), but none that is there already."""
         ...
 
     async def lock(self, reaction: int) -> ReactionRow | None: ...
 
     async def update(self, row: ReactionRow) -> None:
-        """Write state, tries, next_at, finished_at, result and message."""
+        """Writes state, tries, next_at, finished_at, result and message."""
         ...
 
     async def trim(self, before: int, count: int) -> int:
-        """Remove at most so many that were done or given up before this time; how many."""
+        """Removes at most so many that were done or given up before this time; returns how many."""
         ...

@@ -25,7 +25,7 @@ class StatisticsRead(Protocol):
     """Reads rows of `statistics` and `usage`, and the completed attempts they are made of."""
 
     async def completed(self, after: int, before: int, count: int) -> Looked:
-        """Look at up to `count` events behind number `after` that are not newer than `before`.
+        """Looks at up to `count` events behind number `after` that are not newer than `before`.
 
         Jobs that completed in them are told, in the order of the events, unless their rows
         have been removed since.
@@ -33,11 +33,11 @@ class StatisticsRead(Protocol):
         ...
 
     async def position(self) -> int:
-        """How far events are accounted for."""
+        """Returns how far events are accounted for."""
         ...
 
     async def of_shapes(self, shapes: Sequence[int]) -> list[StatisticsRow]:
-        """Ascending by shape and measure."""
+        """Returns them ascending by shape and measure."""
         ...
 
     async def usage(self, jobs: Sequence[int]) -> dict[int, Usage]: ...
@@ -47,18 +47,19 @@ class StatisticsWrite(StatisticsRead, Protocol):
     """Reads and writes rows of `statistics` and `usage`, from completed attempts."""
 
     async def move_on(self, frm: int, to: int) -> bool:
-        """Say that events up to `to` are accounted for; False if `frm` is not how far it was.
+        """Records that events up to `to` are counted.
 
-        Whoever is told True is alone with it until the transaction ends.
+        Returns False if another server has advanced it past `frm`. True means that this
+        transaction holds it until it ends.
         """
         ...
 
     async def put(self, rows: Sequence[StatisticsRow]) -> None:
-        """Insert or replace, by shape and measure."""
+        """Inserts or replace, by shape and measure."""
         ...
 
     async def put_usage(self, row: Usage) -> None:
-        """Insert or replace, by job: the newest attempt's counts."""
+        """Inserts or replace, by job: the newest attempt's counts."""
         ...
 
 

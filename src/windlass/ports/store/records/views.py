@@ -14,7 +14,7 @@ class ViewsRead(Protocol):
     async def job(self, job: int) -> JobView | None: ...
 
     async def jobs(self, wanted: JobFilter, cursor: int, limit: int) -> JobPage:
-        """Jobs with an id below `cursor` (0: all), newest first.
+        """Returns jobs with an id below `cursor` (0: all), newest first.
 
         Each call looks at a bounded number of rows, however many there are, so a page
         may be short and still have a `next`.
@@ -22,15 +22,15 @@ class ViewsRead(Protocol):
         ...
 
     async def workers_with_counts(self) -> list[WorkerView]:
-        """Every worker, ascending by id."""
+        """Returns every worker, ascending by id."""
         ...
 
     async def queue_depths(self) -> dict[str, int]:
-        """How many jobs are queued in each queue."""
+        """Returns how many jobs are queued in each queue."""
         ...
 
     async def fleet(self) -> Sequence[FleetRow]:
-        """Every worker, ascending by name, as `explain` looks at it."""
+        """Returns every worker, ascending by name, as `explain` looks at it."""
         ...
 
     async def ready_before(self, shapes: Sequence[int], rank: int, job: int, most: int) -> int:
@@ -38,13 +38,13 @@ class ViewsRead(Protocol):
         ...
 
     async def holders(self, limit: int, most: int) -> list[int]:
-        """The first jobs, ascending, that hold a slot of this limit."""
+        """Returns the first jobs, ascending, that hold a slot of this limit."""
         ...
 
     async def rate(self, namespace: str, key: str) -> RateRow | None:
-        """The newest starts under a rate, if there were any."""
+        """Returns the newest starts under a rate, if there were any."""
         ...
 
     async def fleet_events(self, after: int, until: int, most: int) -> list[Event]:
-        """The first events about workers and queues in (after, until], ascending."""
+        """Returns the first events about workers and queues in (after, until], ascending."""
         ...

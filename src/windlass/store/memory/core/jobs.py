@@ -1,4 +1,4 @@
-"""Rows of `jobs`, and what hangs on them: attempts, dependents, keys."""
+"""Keeps rows of `jobs`, their attempts, dependents and keys."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -117,7 +117,7 @@ class MemoryJobs:
             self._jobs.put(job, record._replace(facts=change(record.facts)))
 
     def _append_edges(self, job: int, edges: tuple[int, ...]) -> None:
-        """Fill the last chunk of the job's list before beginning another."""
+        """Fills the last chunk of the job's list before beginning another."""
         chunks = self._tables.dependents.between((job,), (job + 1,))
         last = chunks[-1] if chunks else Dependents(job, 0, ())
         edges = last.edges + edges
@@ -128,7 +128,7 @@ class MemoryJobs:
 
 
 def new_record(row: NewJob) -> JobRecord:
-    """The row of a job that was just submitted."""
+    """Returns the row of a job that was just submitted."""
     facts = JobFacts(
         id=row.id,
         shape=row.shape,
@@ -157,7 +157,7 @@ def new_record(row: NewJob) -> JobRecord:
 
 
 def tried(row: JobTry, facts: JobFacts) -> JobFacts:
-    """What decisions need to know of a job after an attempt that did not end it."""
+    """Returns what decisions need to know of a job after an attempt that did not end it."""
     return facts._replace(
         attempt=row.attempt,
         failed=row.failed,
@@ -168,7 +168,7 @@ def tried(row: JobTry, facts: JobFacts) -> JobFacts:
 
 
 def ended_record(record: JobRecord, end: JobEnd) -> JobRecord:
-    """The row of a job that reached a terminal state."""
+    """Returns the row of a job that reached a terminal state."""
     facts = record.facts._replace(
         state=end.state,
         flags=end.flags,

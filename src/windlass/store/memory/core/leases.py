@@ -22,7 +22,7 @@ class MemoryLeases:
     async def grant(
         self, grants: Sequence[Grant], state: int, now: int, slack_ms: int
     ) -> list[Granted]:
-        """Leases are numbered, and answered, in the order of `grants`."""
+        """Returns leases are numbered, and answered, in the order of `grants`."""
         return [self._grant(grant, state, now, slack_ms) for grant in grants]
 
     async def read(self, jobs: Sequence[int]) -> dict[int, Lease]:
@@ -50,7 +50,7 @@ class MemoryLeases:
         ]
 
     async def overdue(self, now: int, count: int) -> list[Lease]:
-        """The earliest deadline first, equal ones by job; a deadline of 0 never comes."""
+        """Returns the earliest deadline first, equal ones by job; a deadline of 0 never comes."""
         late = [
             row
             for row in self._leases
@@ -59,7 +59,7 @@ class MemoryLeases:
         return sorted(late, key=lambda row: (row.deadline_at, row.job))[:count]
 
     async def orphans(self, count: int) -> list[Lease]:
-        """Ascending by job."""
+        """Returns them ascending by job."""
         return sorted(row for row in self._leases if self._is_orphan(row))[:count]
 
     async def start(self, rows: Sequence[tuple[int, int, int]]) -> None:
@@ -134,7 +134,7 @@ def new_lease(
 
 
 def first_deadline(job: JobFacts, state: int, now: int, slack_ms: int) -> int:
-    """When a new lease is overdue, or 0 if it may run for ever."""
+    """Returns when a new lease is overdue, or 0 if it may run for ever."""
     if state != RUNNING:
         return now + slack_ms
     limits = [limit for limit in (job.idle_ms, job.timeout_ms) if limit]

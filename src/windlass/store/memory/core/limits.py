@@ -30,7 +30,7 @@ class MemoryLimits:
         return await self.lock(ids)
 
     async def parked(self) -> list[int]:
-        """Ascending."""
+        """Returns them ascending."""
         return [limit for (limit,) in self._tables.parked.prefixes(1)]
 
     async def bump(self, deltas: Mapping[int, int]) -> None:

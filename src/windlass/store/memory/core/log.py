@@ -37,7 +37,7 @@ class MemoryLog:
 
 
 def sum_counters(tables: Tables) -> dict[str, int]:
-    """Every counter, summed over the shards, in the order of their names."""
+    """Returns every counter, summed over the shards, in the order of their names."""
     sums: dict[str, int] = {}
     for name, value in sorted(tables.counters):
         sums[name] = sums.get(name, 0) + value

@@ -93,7 +93,7 @@ class MemoryPlaces:
         return await self.ready(probes)
 
     async def ready(self, probes: Sequence[Probe]) -> list[Ticket]:
-        """Each probe is answered by itself: two that overlap find the same job twice."""
+        """Returns each probe is answered by itself: two that overlap find the same job twice."""
         found: list[Ticket] = []
         for probe in probes:
             low = (probe.shape, probe.rank, probe.job)
@@ -128,13 +128,13 @@ class MemoryPlaces:
 
 
 def add_ready(tables: Tables, ticket: Ticket) -> None:
-    """Put a job into `ready`, and count it under its limit."""
+    """Puts a job into `ready`, and count it under its limit."""
     tables.ready.insert((ticket.shape, ticket.rank, ticket.job), ticket)
     _count(tables, ticket, 1)
 
 
 def take_ready(tables: Tables, place: Order) -> Ticket | None:
-    """Remove the job at (shape, rank, job) from `ready`, if it stands there."""
+    """Removes the job at (shape, rank, job) from `ready`, if it stands there."""
     ticket = tables.ready.pop(place)
     if ticket is not None:
         _count(tables, ticket, -1)
@@ -142,7 +142,7 @@ def take_ready(tables: Tables, place: Order) -> Ticket | None:
 
 
 def pick_ready(tables: Tables, ticket: Ticket) -> None:
-    """Remove a job that `peek` has found and locked, so that it must be there."""
+    """Removes a job that `peek` has found and locked, so that it must be there."""
     if take_ready(tables, (ticket.shape, ticket.rank, ticket.job)) is None:
         raise LookupError(f"expected a ready job, got {ticket}")
 

@@ -129,7 +129,7 @@ class MemoryWorkflows:
         return tuple(counts)
 
     def _place(self, facts: JobFacts) -> int:
-        """The state of an open job, by where it stands; blocked if it stands nowhere."""
+        """Returns the state of an open job, by where it stands; blocked if it stands nowhere."""
         tables = self._tables
         lease, due = tables.leases.get(facts.id), tables.due.get(facts.id)
         if lease is not None:

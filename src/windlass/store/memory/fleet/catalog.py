@@ -17,11 +17,11 @@ class MemoryCatalog:
         return {digest: self._intern(digest, body) for digest, body in shapes.items()}
 
     async def shapes_after(self, shape: int) -> list[ShapeRow]:
-        """Ascending by id."""
+        """Returns them ascending by id."""
         return self._tables.shapes.between((shape + 1,), None)
 
     async def queues(self) -> list[QueueRow]:
-        """Ascending by name."""
+        """Returns them ascending by name."""
         return sorted(self._tables.queues)
 
     async def put_queue(self, row: QueueRow) -> None:

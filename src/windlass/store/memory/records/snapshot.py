@@ -6,7 +6,7 @@ from windlass.store.memory.tables import Tables
 
 
 def take_snapshot(tables: Tables) -> Snapshot:
-    """Each table ascending by its key; places in the order they are served in."""
+    """Returns each table ascending by its key; places in the order they are served in."""
     return Snapshot(
         jobs=tuple(sorted(tables.jobs, key=lambda row: row.facts.id)),
         waits=tuple(sorted(tables.waits, key=lambda row: row.job)),

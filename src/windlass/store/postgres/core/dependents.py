@@ -13,7 +13,7 @@ CHUNK = 1_000
 
 
 async def append(session: Session, edges: Mapping[int, Sequence[int]]) -> None:
-    """Append to each list: one statement where no list is there yet, which is the rule."""
+    """Appends to each list: one statement where no list is there yet, which is the rule."""
     jobs = sorted(job for job, more in edges.items() if more)
     if not jobs:
         return
@@ -38,7 +38,7 @@ async def append(session: Session, edges: Mapping[int, Sequence[int]]) -> None:
 async def _continue(
     session: Session, jobs: Sequence[int], edges: Mapping[int, Sequence[int]]
 ) -> list[tuple[int, int, str]]:
-    """Lock lists that are there and divide what comes behind their last chunks."""
+    """Locks lists that are there and divide what comes behind their last chunks."""
     await session.fetch("lock_dependents", integers(jobs))
     ends = await session.fetch("dependents_ends", integers(jobs))
     return [chunk for job, last, length in ends for chunk in _split(job, last, length, edges[job])]
@@ -47,7 +47,7 @@ async def _continue(
 def _split(
     job: int, chunk: int, length: int, edges: Sequence[int]
 ) -> Iterator[tuple[int, int, str]]:
-    """Fill chunk number `chunk`, which holds `length` edges, and then further ones."""
+    """Fills chunk number `chunk`, which holds `length` edges, and then further ones."""
     start = 0
     while start < len(edges):
         end = start + CHUNK - length

@@ -1,4 +1,4 @@
-"""Rows of `jobs`, and what hangs on them: attempts, keys. Edges are in dependents.py."""
+"""Keeps rows of `jobs`, their attempts and keys. Edges are in dependents.py."""
 
 from collections.abc import Mapping, Sequence
 
@@ -109,6 +109,6 @@ class PostgresJobs:
 
 
 def facts_by_id(rows: Rows) -> dict[int, JobFacts]:
-    """What decisions need, by job."""
+    """Returns what decisions need, by job."""
     make = JobFacts._make
     return {row[0]: make(row) for row in rows}

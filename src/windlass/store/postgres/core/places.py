@@ -132,7 +132,7 @@ class PostgresPlaces:
 
 
 def ticket_columns(tickets: Sequence[Ticket]) -> tuple[Sequence[int], list[Sequence[object]]]:
-    """The jobs, and the columns that `TICKET` names."""
+    """Returns the jobs, and the columns that `TICKET` names."""
     shapes, ranks, jobs, *others = zip(*tickets, strict=True)
     return jobs, [shapes, ranks, *others]
 

@@ -1,7 +1,7 @@
 -- Pools, their workers and costs.
 
 -- name: insert_pool
--- A name is taken once; two servers may try at the same moment. No number is drawn in vain.
+-- A name is taken once; two servers may try at the same moment. No number is wasted.
 INSERT INTO pools (id, name, state, failures, next_at, started_at, message, learned, body,
                    created_at, created_by, updated_at)
 SELECT nextval('pool_ids'), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11

@@ -20,7 +20,7 @@ SELECT id, shape, coalesce(workflow, 0), created_at, state, coalesce(finished_at
 FROM jobs WHERE id > $1 ORDER BY id LIMIT $2
 
 -- name: remove_jobs
--- `lock_jobs` holds these rows, so nothing new can hang on them.
+-- `lock_jobs` holds these rows, so nothing can come to depend on them.
 WITH gone AS MATERIALIZED (
     SELECT unnest($1::text::bigint[]) AS job
 ), attempts_gone AS (

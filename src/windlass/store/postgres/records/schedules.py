@@ -134,5 +134,5 @@ class PostgresReactions:
 
 
 def _count(status: str) -> int:
-    """How many rows a statement removed, as its status tells."""
+    """Returns how many rows a statement removed, as its status tells."""
     return int(status.rpartition(" ")[2])

@@ -28,7 +28,7 @@ UPDATE templates SET removed_at = $3 WHERE namespace = $1 AND name = $2 AND remo
 RETURNING version
 
 -- name: insert_schedule
--- A name is taken once; two servers may try at the same moment. No number is drawn in vain.
+-- A name is taken once; two servers may try at the same moment. No number is wasted.
 INSERT INTO schedules (id, namespace, name, cron, zone, overlap, catch_up, catch_up_limit, paused,
                        next_at, last_slot, body, created_at, created_by, updated_at)
 SELECT nextval('schedule_ids'), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14
@@ -79,7 +79,7 @@ SELECT id FROM schedules WHERE paused = 0 AND next_at > 0 AND next_at <= $1
 ORDER BY next_at, id LIMIT $2
 
 -- name: insert_run
--- The unique index refuses a second run of a slot, whoever else is about to add it.
+-- The unique index refuses a second run of a slot, also when another server is about to add it.
 INSERT INTO schedule_runs (id, schedule, slot, state, workflow, created_at, changed_at, reason,
                            actor)
 SELECT nextval('run_ids'), $1, $2, $3, $4, $5, $6, $7, $8

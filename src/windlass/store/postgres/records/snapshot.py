@@ -34,7 +34,7 @@ FACTS = len(JobFacts._fields)
 
 
 async def take_snapshot(session: Session) -> Snapshot:
-    """Read every table; `session` stands in one snapshot of the database."""
+    """Reads every table; `session` has one snapshot of the database."""
     fetch = session.fetch
     return Snapshot(
         jobs=tuple(

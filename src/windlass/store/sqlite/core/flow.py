@@ -68,7 +68,7 @@ class SqliteFlow:
             self._execute(_WAITS_FROM_JOBS, (integers(waiting),))
 
     async def free(self, met: Mapping[int, int], now: int, young_from: int) -> Freed:
-        """What is freed is not lowered first: it is looked for by what it will be."""
+        """Returns what is freed is not lowered first: it is looked for by what it will be."""
         if not met:
             return Freed([], [])
         found: list[Row] = self._execute(_FREE, (counted(met), now, young_from)).fetchall()
@@ -113,10 +113,10 @@ class SqliteFlow:
         return ended
 
     def _plain(self, jobs: list[int]) -> list[Row]:
-        """Leases of these jobs, ascending, on which nothing else hangs."""
+        """Returns leases of those of these jobs that have no dependents, ascending."""
         wanted = integers(jobs)
         found: list[Row] = self._execute(_PLAIN_BETWEEN, (wanted, jobs[0], jobs[-1])).fetchall()
-        if len(found) < len(jobs):  # perhaps something hangs on one of them, or on one between
+        if len(found) < len(jobs):  # one of them, or one between, may have dependents
             found = self._execute(_PLAIN_LEASES, (wanted,)).fetchall()
         return found
 
@@ -161,7 +161,7 @@ class SqliteFlow:
         return sorted(ended) if blocked and ready else ended
 
     def _end_ready(self, jobs: list[int]) -> list[int]:
-        """Remove those of these jobs that stand in `ready`: stretches of a shape at once."""
+        """Removes those of these jobs that stand in `ready`: stretches of a shape at once."""
         places: dict[int, list[Row]] = {}
         for place in self._execute(_PLACES, (integers(jobs),)):
             places.setdefault(place[0], []).append(place)

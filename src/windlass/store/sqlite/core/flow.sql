@@ -45,7 +45,7 @@ SELECT
 FROM carray(?) AS wanted CROSS JOIN jobs AS j ON j.id = wanted.value >> 18;
 
 -- name: plain_leases
--- Running attempts of jobs on which nothing else hangs, with what their end copies.
+-- Running attempts of jobs without dependents, with what their end copies.
 SELECT
     l.job, l.attempt, l.worker, l.incarnation, l.assigned_at, l.started_at, j.flags, j.failed,
     j.lost
@@ -68,7 +68,7 @@ WHERE l.state = {state.running} AND l.limit_id = 0 AND l.queue_limit = 0
     AND NOT EXISTS (SELECT 1 FROM waits AS w WHERE w.job = l.job);
 
 -- name: plain_leases_between
--- The same for a stretch of jobs, if nothing hangs on any job from ?2 to ?3: asked once, not
+-- The same for a stretch of jobs, if no job from ?2 to ?3 has dependents: asked once, not
 -- for each.
 SELECT
     l.job, l.attempt, l.worker, l.incarnation, l.assigned_at, l.started_at, j.flags, j.failed,

@@ -27,7 +27,7 @@ UNLEASED = frozenset({State.BLOCKED.code, State.QUEUED.code, State.RETRYING.code
 
 
 def events_of_job(connection: apsw.Connection, job: int) -> list[Event]:
-    """All events of `job`, in order."""
+    """Returns all events of `job`, in order."""
     found = {event.seq: event for event in _events(connection, "rare_events_of_job", (job,))}
     times = _times(connection, job)
     for span in _spans(connection, times):
@@ -41,7 +41,7 @@ def events_of_job(connection: apsw.Connection, job: int) -> list[Event]:
 
 
 def is_whole(events: Iterable[Event], standing: frozenset[int], trimmed: bool = False) -> bool:
-    """Whether the transitions lead from a new job to one of the states in `standing`.
+    """Returns whether the transitions lead from a new job to one of the states in `standing`.
 
     With `trimmed` the first ones may be missing, or all of them.
     """
@@ -54,7 +54,7 @@ def is_whole(events: Iterable[Event], standing: frozenset[int], trimmed: bool = 
 
 
 def _standing(connection: apsw.Connection, job: int) -> frozenset[int]:
-    """The states the job may be in now, so far as its outcome and its lease tell."""
+    """Returns the states the job may be in now, so far as its outcome and its lease tell."""
     rows: list[Row] = connection.execute(QUERIES["job_standing"], (job,)).fetchall()
     if not rows:
         return frozenset()
@@ -68,13 +68,13 @@ def _times(connection: apsw.Connection, job: int) -> list[int]:
 
 
 def _is_trimmed(connection: apsw.Connection, created_at: int) -> bool:
-    """Whether events as old as this may have been removed."""
+    """Returns whether events as old as this may have been removed."""
     rows: list[Row] = connection.execute(QUERIES["oldest_event"]).fetchall()
     return bool(rows) and rows[0][0] > 1 and created_at <= rows[0][1]
 
 
 def _spans(connection: apsw.Connection, times: Sequence[int]) -> list[tuple[int, int]]:
-    """The numbers of the first and last event at each time, by halving the log."""
+    """Returns the numbers of the first and last event at each time, by halving the log."""
     newest: list[Row] = connection.execute(QUERIES["newest_event_seq"]).fetchall()
     log = range(1, newest[0][0] + 1)
 

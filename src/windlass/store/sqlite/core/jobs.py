@@ -1,4 +1,4 @@
-"""Rows of `jobs` and `outcomes`, and what hangs on them: attempts, dependents, keys."""
+"""Keeps rows of `jobs` and `outcomes`, their attempts, dependents and keys."""
 
 from collections.abc import Mapping, Sequence
 
@@ -110,7 +110,7 @@ class SqliteJobs:
         self._execute(QUERIES["point_key"], (namespace, key, job))
 
     def _filled_chunks(self, job: int, more: Sequence[int]) -> list[tuple[int, int, bytes]]:
-        """The job's last chunk filled up, and those that follow it."""
+        """Returns the job's last chunk filled up, and those that follow it."""
         last = self._execute(QUERIES["last_dependents"], (job,)).fetchone()
         number, edges = (last[0], unpack(last[1])) if last else (0, ())
         edges += tuple(more)
@@ -118,7 +118,7 @@ class SqliteJobs:
 
 
 def _chunks(job: int, first: int, edges: Sequence[int]) -> list[tuple[int, int, bytes]]:
-    """The rows of these edges, from chunk number `first` on."""
+    """Returns the rows of these edges, from chunk number `first` on."""
     return [
         (job, first + start // CHUNK, pack(edges[start : start + CHUNK]))
         for start in range(0, len(edges), CHUNK)

@@ -11,7 +11,7 @@ INSERT INTO jobs (
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: job_facts
--- The columns of JobFacts; what an end changed stands in `outcomes`.
+-- The columns of JobFacts; what an end changed is in `outcomes`.
 SELECT
     j.id, j.shape, j.workflow, ifnull(o.state, 0), ifnull(o.flags, j.flags), j.rank, j.base,
     j.adjustment, j.age_from, j.created_at, j.limit_id, j.timeout_ms, j.idle_ms,
@@ -74,7 +74,7 @@ SELECT d.job, d.edges
 FROM carray(?1) AS wanted CROSS JOIN dependents AS d ON d.job = wanted.value AND d.chunk = ?2;
 
 -- name: claim_key
--- Whoever was first keeps the key; who that was is read back.
+-- The first keeps the key; who that was is read back.
 INSERT INTO keys (namespace, key, job, digest, spans) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT DO NOTHING;
 

@@ -36,7 +36,7 @@ class SqliteLeases:
     async def grant(
         self, grants: Sequence[Grant], state: int, now: int, slack_ms: int
     ) -> list[Granted]:
-        """Leases are numbered, and answered, in the order of `grants`."""
+        """Returns leases are numbered, and answered, in the order of `grants`."""
         if not grants:
             return []
         tickets = [grant[0] for grant in grants]
@@ -93,11 +93,11 @@ class SqliteLeases:
         return list(map(as_stopped, self._execute(QUERIES["stopped"], (wanted,))))
 
     async def overdue(self, now: int, count: int) -> list[Lease]:
-        """The earliest deadline first, equal ones by job."""
+        """Returns the earliest deadline first, equal ones by job."""
         return list(map(as_lease, self._execute(QUERIES["overdue"], (now, count))))
 
     async def orphans(self, count: int) -> list[Lease]:
-        """Ascending by job."""
+        """Returns them ascending by job."""
         return list(map(as_lease, self._execute(QUERIES["orphans"], (count,))))
 
     async def start(self, rows: Sequence[tuple[int, int, int]]) -> None:
@@ -126,7 +126,7 @@ def _lease_rows(
     now: int,
     slack_ms: int,
 ) -> list[Row]:
-    """Rows for `insert_leases`; `activity_at` stays 0 until the first `touch`."""
+    """Returns rows for `insert_leases`; `activity_at` stays 0 until the first `touch`."""
     running = state == RUNNING
     started_at = now if running else 0
     overdue_at = now + slack_ms

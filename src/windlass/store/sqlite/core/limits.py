@@ -38,7 +38,7 @@ class SqliteLimits:
         return await self.lock(ids)
 
     async def parked(self) -> list[int]:
-        """Ascending."""
+        """Returns them ascending."""
         rows: list[Row] = self._execute(QUERIES["parked_limits"]).fetchall()
         return [limit for (limit,) in rows]
 

@@ -65,7 +65,7 @@ class SqlitePlaces:
         return self._taken_waits("free_waits", met)
 
     def lower(self, met: Mapping[int, int]) -> None:
-        """Lower `unmet` of these jobs; those that reach 0 stay where they are."""
+        """Lowers `unmet` of these jobs; those that reach 0 stay where they are."""
         if met:
             self._execute(_MEET, (counted(met),))
 
@@ -110,7 +110,7 @@ class SqlitePlaces:
         return int(rows[0][0])
 
     async def peek(self, probes: Sequence[Probe]) -> list[Ticket]:
-        """Each probe is answered by itself: two that overlap find the same job twice."""
+        """Returns each probe is answered by itself: two that overlap find the same job twice."""
         execute = self._execute
         found: list[Ticket] = []
         for probe in probes:
@@ -130,7 +130,7 @@ class SqlitePlaces:
         self._peeked = []
 
     def remove_ready(self, tickets: Sequence[Ticket]) -> None:
-        """Remove jobs that were peeked from `ready`; all of them must stand there."""
+        """Removes jobs that were peeked from `ready`; all of them must stand there."""
         if tickets and tickets == self._peeked[: len(tickets)]:
             # The first of what was just peeked: nothing else stands between them.
             shape, *first = tickets[0][:3]

@@ -22,11 +22,11 @@ class SqliteCatalog:
         return {digest: self._intern(digest, body) for digest, body in shapes.items()}
 
     async def shapes_after(self, shape: int) -> list[ShapeRow]:
-        """Ascending by id."""
+        """Returns them ascending by id."""
         return list(map(as_shape, self._execute(QUERIES["shapes_after"], (shape,))))
 
     async def queues(self) -> list[QueueRow]:
-        """Ascending by name."""
+        """Returns them ascending by name."""
         return list(map(as_queue, self._execute(QUERIES["queues"])))
 
     async def put_queue(self, row: QueueRow) -> None:

@@ -56,7 +56,7 @@ DELETE FROM keys WHERE job IN carray(?);
 DELETE FROM logs WHERE job IN carray(?);
 
 -- name: remove_artifacts
--- Blobs that nothing else speaks of become orphans.
+-- Blobs that nothing else refers to become orphans.
 DELETE FROM artifacts WHERE job IN carray(?);
 
 -- name: remove_progress

@@ -88,7 +88,7 @@ INSERT INTO schedule_runs (
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: run_of_slot
--- By the unique index: no number is drawn in vain.
+-- By the unique index: no number is wasted.
 SELECT id FROM schedule_runs WHERE schedule = ? AND slot = ? AND slot > 0;
 
 -- name: update_run
@@ -125,7 +125,7 @@ INSERT INTO reactions (
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: same_reaction
--- By the unique key: no number is drawn in vain.
+-- By the unique key: no number is wasted.
 SELECT id FROM reactions WHERE workflow = ? AND run = ? AND occasion = ? AND place = ?;
 
 -- name: due_reactions

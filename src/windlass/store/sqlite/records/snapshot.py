@@ -49,7 +49,7 @@ R = TypeVar("R")
 
 
 def take_snapshot(connection: apsw.Connection) -> Snapshot:
-    """Read every table; the caller holds a transaction, so that they belong together."""
+    """Reads every table; the caller holds a transaction, so that they belong together."""
 
     def whole(query: str, make: Callable[[Row], R]) -> tuple[R, ...]:
         return tuple(map(make, connection.execute(QUERIES[query])))

@@ -131,5 +131,5 @@ class SqliteViews(Views):
         return list(map(as_event, rows))
 
     def _by_ids(self, query: str, ids: Sequence[int]) -> list[Any]:
-        """Rows in the order of the ids, of which there may be none."""
+        """Returns rows in the order of the ids, of which there may be none."""
         return self._execute(QUERIES[query], (integers(ids),)).fetchall() if ids else []
