@@ -43,7 +43,7 @@ def test_a_full_disk_is_told_and_recovers_by_itself(tmp_path: Path) -> None:
     store = open_store(tmp_path / "windlass.db")
     pages = store._writer.pragma("page_count")
     store._writer.pragma("max_page_count", pages + 10)
-    assert "is full, make room" in unavailable(store, "disk_full").message
+    assert "is full; free some space" in unavailable(store, "disk_full").message
     assert read(store, lambda tx: tx.catalog.shapes_after(0)) == []
     store._writer.pragma("max_page_count", 1_000_000)
     assert list(transact(store, lambda tx: tx.jobs.allocate(1))) == [1]
