@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.driver import KINDS
 from tests.engine.bases import MemoryBase, PostgresBase, SqliteBase, migrate
 from tests.engine.rig import Base, Rig
+from tests.store.conformance.driver import KINDS
 from tests.support.running import run
 from windlass.engine.verify import verify
 

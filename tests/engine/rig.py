@@ -7,8 +7,8 @@ import asyncio
 from collections.abc import Coroutine, Generator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from tests.conformance.driver import START_MS
 from tests.engine.agent import Agent
+from tests.store.conformance.driver import START_MS
 from windlass.domain.config import Config
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.states import STATE_BY_CODE

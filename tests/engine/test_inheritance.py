@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.conformance.driver import KINDS
-from tests.conformance.moves import Dice
 from tests.engine.agent import Agent
 from tests.engine.conftest import Rigs
 from tests.engine.rig import HOUR, MINUTE, Rig
+from tests.store.conformance.driver import KINDS
+from tests.store.conformance.moves import Dice
 from windlass.domain.job.job import Concurrency
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.rank import level, queue_weight, rank

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 import pytest
 
-from tests.conformance.driver import SettableClock
 from tests.fuzzing.github_server import PROJECT, GitHubServer, github_server
 from tests.fuzzing.repository import Repository
+from tests.store.conformance.driver import SettableClock
 from windlass.domain.values.errors import (
     Conflict,
     InvalidInput,

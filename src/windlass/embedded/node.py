@@ -20,7 +20,7 @@ from windlass.clock import RealClock
 from windlass.domain.config import Config
 from windlass.domain.values.errors import Conflict, InvalidInput, WindlassError
 from windlass.executors.temporary import TemporaryFolder
-from windlass.store.sqlite.guard import EMBEDDED, SERVER, STAND_IN
+from windlass.store.sqlite.file_lock import EMBEDDED, SERVER, STAND_IN
 from windlass.store.sqlite.store import SqliteStore
 from windlass.wiring import Works, make_private, make_works, open_store, own_agent, standing_by
 from windlass.worker.agent import Agent

@@ -18,7 +18,7 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.engine.engine import Engine
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.clock import Secrets
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 TOKEN_PREFIX = "wl_"
 CODE_PREFIX = "enrol_"
@@ -150,7 +150,7 @@ class Access:
         return await self._engine.run(step)
 
     async def _look_up(self, digest: str, now: int) -> _Seen | None:
-        async def read(tx: Tx) -> Token | None:
+        async def read(tx: ReadTx) -> Token | None:
             return await tx.access.by_digest(digest)
 
         token = await self._engine.store.read(read)

@@ -51,8 +51,8 @@ from windlass.engine.transaction.unit_of_work import DEPTH, Work
 from windlass.engine.workflows.cascade_runner import WorkingOff
 from windlass.engine.workflows.cascades import advance
 from windlass.ports.clock import Chance
-from windlass.ports.store import News, Store, Tx
-from windlass.ports.store_hot import hot_of
+from windlass.ports.store import News, ReadTx, Store, WriteTx
+from windlass.ports.store.fast_path import fast_path_of
 from windlass.ports.tasks import TaskKind
 from windlass.wire.sync import SyncReply, SyncRequest
 
@@ -97,7 +97,7 @@ class Engine(JobCommands, WorkflowCommands, ExplainCommands, FleetCommands):
     def _make_lanes(self) -> None:
         lane = self._committer.lane
         tied = None if self.store.inline else 1
-        hot = hot_of(self.store)
+        hot = fast_path_of(self.store)
         paths = None if hot is None else HotPaths(hot, self.config, self._catalog, self._bounds)
         self._hot = paths
         self._plain = lane(Lane(submit, key=lambda s: s.key, size=bytes_of))
@@ -233,7 +233,7 @@ class Engine(JobCommands, WorkflowCommands, ExplainCommands, FleetCommands):
 
     async def wait_ended(self, job: int, timeout_ms: int) -> bool:
         """Wait until a job has ended; whether it has."""
-        return await self._endings.wait(job, timeout_ms)
+        return await self._endings.wait_job(job, timeout_ms)
 
     async def now(self) -> int:
         """The store's time."""
@@ -292,7 +292,7 @@ class Engine(JobCommands, WorkflowCommands, ExplainCommands, FleetCommands):
 
     # After commits
 
-    def _begin(self, tx: Tx) -> Work:
+    def _begin(self, tx: WriteTx) -> Work:
         return Work(tx, self.config, self._catalog, self._chance, self.store.inline)
 
     def _committed(self, work: Work) -> None:
@@ -323,7 +323,7 @@ class Engine(JobCommands, WorkflowCommands, ExplainCommands, FleetCommands):
         if effects.opening:
             self._rates.set(effects.opening)
         self._poke(effects.pokes)
-        self._endings.tell(effects.ended)
+        self._endings.tell(effects.ended, effects.ended_workflows)
         self.counters.add(effects.counts)
         self._set_alarm(effects.due_at)
         if effects.cascades:
@@ -338,7 +338,7 @@ class Engine(JobCommands, WorkflowCommands, ExplainCommands, FleetCommands):
                 or effects.pokes
                 or effects.due_at
                 or effects.catalog
-                or (effects.ended and self.store.inline)
+                or (self.store.inline and (effects.ended or effects.ended_workflows))
             )
         ):
             self._spawn(self.store.announce(effects.news()))
@@ -364,7 +364,7 @@ class Engine(JobCommands, WorkflowCommands, ExplainCommands, FleetCommands):
         if news.catalog or unknown:
             self._spawn(self.refresh())
             self._endings.look_again()
-        self._endings.tell(news.ended)
+        self._endings.tell(news.ended, news.ended_workflows)
         for shape, rank, job, count in () if unknown else news.arrivals:
             self._bounds.lower(shape, rank, job)
             self.wakeups.arrive(shape, count)
@@ -447,7 +447,7 @@ async def _run_steps(work: Work, steps: Sequence[Step[Any]]) -> list[Any]:
     return [await step(work) for step in steps]
 
 
-async def _now(tx: Tx) -> int:
+async def _now(tx: ReadTx) -> int:
     return tx.now
 
 

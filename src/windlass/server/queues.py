@@ -39,7 +39,7 @@ class QueueRoutes(Controller):
         depths = (await services.engine.metrics()).queue_depth
         known = {row.name: row for row in rows}
         counted = [row.limit for row in rows if row.max_running]
-        limits = await services.engine.store.read(lambda tx: tx.limits.lock(counted))
+        limits = await services.engine.store.read(lambda tx: tx.limits.read(counted))
         return QueueList(
             [
                 _info(known.get(name, QueueRow(name, queue_weight(name), 0)), limits, depth)

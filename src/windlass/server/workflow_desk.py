@@ -12,7 +12,7 @@ from windlass.domain.rows.records import WorkflowAbout, WorkflowRow
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.times import format_moment
 from windlass.engine.engine import Engine
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 from windlass.wire.reactions import conceal
 from windlass.wire.workflows import Workflow, WorkflowList
 
@@ -51,8 +51,8 @@ class WorkflowDesk:
     async def workflow(self, workflow: int, who: Identity) -> Workflow:
         """One workflow."""
 
-        async def read(tx: Tx) -> Workflow | None:
-            row = (await tx.workflows.lock([workflow])).get(workflow)
+        async def read(tx: ReadTx) -> Workflow | None:
+            row = (await tx.workflows.read([workflow])).get(workflow)
             if row is None or not who.sees(row.namespace):
                 return None
             return show_workflow(row, (await tx.workflows.about([workflow])).get(workflow))
@@ -65,7 +65,7 @@ class WorkflowDesk:
     async def workflows(self, wanted: WorkflowFilter, after: int, limit: int) -> WorkflowList:
         """A page of workflows, newest first; each call looks at a bounded number of rows."""
 
-        async def read(tx: Tx) -> WorkflowList:
+        async def read(tx: ReadTx) -> WorkflowList:
             found: list[Workflow] = []
             below = after or FIRST
             for _ in range(SCAN // CHUNK):
@@ -81,7 +81,9 @@ class WorkflowDesk:
         return await self._engine.store.read(read)
 
 
-async def _matching(tx: Tx, rows: Sequence[WorkflowRow], wanted: WorkflowFilter) -> list[Workflow]:
+async def _matching(
+    tx: ReadTx, rows: Sequence[WorkflowRow], wanted: WorkflowFilter
+) -> list[Workflow]:
     rows = [row for row in rows if _may_match(row, wanted)]
     about = await tx.workflows.about([row.id for row in rows])
     shown = [show_workflow(row, about.get(row.id)) for row in rows]

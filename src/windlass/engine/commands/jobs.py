@@ -19,7 +19,7 @@ from windlass.engine.transaction.arguments import check_id, check_text, check_wh
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.workflows.retry import retry_one
-from windlass.ports.store import Store, Tx
+from windlass.ports.store import ReadTx, Store
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ class JobCommands(ABC):
     async def standing(self, job: int) -> Standing:
         """Where a job stands in the order."""
 
-        async def read(tx: Tx) -> Standing:
+        async def read(tx: ReadTx) -> Standing:
             facts = (await tx.jobs.read([job])).get(job)
             if facts is None:
                 raise NotFound("job", job)
@@ -66,7 +66,7 @@ class JobCommands(ABC):
         interval = self._catalog.interval_ms
         return levels_gained(rank(facts.age_from, total, interval), facts.rank, interval)
 
-    async def outlooks(self, tx: Tx, views: Sequence[JobView]) -> dict[int, Outlook]:
+    async def outlooks(self, tx: ReadTx, views: Sequence[JobView]) -> dict[int, Outlook]:
         """What is expected of these jobs, within a read."""
         facts = [view.record.facts for view in views]
         await self._catalog.know(tx, [fact.shape for fact in facts])

@@ -19,7 +19,7 @@ from windlass.engine.workflows.child_jobs import as_children, submit_children
 from windlass.engine.workflows.retry import Retried, plan_repetition, retry_failed
 from windlass.engine.workflows.stop import Stopped, cancel_workflow
 from windlass.ports.gateway import Holder
-from windlass.ports.store import Store, Tx
+from windlass.ports.store import ReadTx, Store
 
 T = TypeVar("T")
 
@@ -51,7 +51,7 @@ class WorkflowCommands(ABC):
         check_text("actor", actor)
         done = await self.run(lambda work: cancel_workflow(work, workflow, reason, actor))
         await self.settled()
-        row = (await self.store.read(lambda tx: tx.workflows.lock([workflow]))).get(workflow)
+        row = (await self.store.read(lambda tx: tx.workflows.read([workflow]))).get(workflow)
         return done if row is None else done._replace(state=WorkflowState(row.state).name.lower())
 
     async def retry_workflow(
@@ -101,7 +101,7 @@ class WorkflowCommands(ABC):
 
     async def wait_workflow_ended(self, workflow: int, timeout_ms: int) -> bool:
         """Wait until a workflow has ended; whether it has."""
-        return await self._endings.wait(-workflow, timeout_ms)
+        return await self._endings.wait_workflow(workflow, timeout_ms)
 
     async def workflow_details(self, workflow: int) -> Details:
         """What a workflow was submitted with."""
@@ -126,7 +126,7 @@ class WorkflowCommands(ABC):
         return Submitted(tuple(ids), (False,) * len(ids), found.workflow)
 
 
-async def _first_jobs(tx: Tx, workflow: int) -> list[int]:
+async def _first_jobs(tx: ReadTx, workflow: int) -> list[int]:
     """The jobs of a workflow that superseded no other, ascending: in the order of writing."""
     found: list[int] = []
     page: list[JobFacts] = []

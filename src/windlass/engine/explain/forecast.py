@@ -11,7 +11,7 @@ from windlass.domain.rows.statistics import Summary
 from windlass.domain.rows.views import JobView
 from windlass.engine.history.statistics import summaries
 from windlass.engine.transaction.catalog import Catalog, Profile
-from windlass.ports.store import Head, Tx
+from windlass.ports.store import Head, ReadTx
 
 BLOCKED: Final = State.BLOCKED.code
 COUNTED: Final = 10_001  # jobs ahead beyond it make no forecast better
@@ -52,7 +52,7 @@ class Crowd:
         self._read_at = -LASTS_MS
         self._workers: list[Taking] = []
 
-    async def workers(self, tx: Tx, catalog: Catalog) -> list[Taking]:
+    async def workers(self, tx: ReadTx, catalog: Catalog) -> list[Taking]:
         """Those that take jobs, as they are or were a moment ago."""
         if not len(self._workers) > MANY or not 0 <= tx.now - self._read_at < LASTS_MS:
             rows = [row for row in await tx.views.fleet() if may_claim(row[2])]
@@ -65,7 +65,7 @@ class Crowd:
 class Forecaster:
     """Forecasts in one snapshot; what all of them need is read once."""
 
-    def __init__(self, tx: Tx, catalog: Catalog, crowd: Crowd | None = None) -> None:
+    def __init__(self, tx: ReadTx, catalog: Catalog, crowd: Crowd | None = None) -> None:
         self._tx = tx
         self._catalog = catalog
         self._crowd = crowd or Crowd()
@@ -133,7 +133,11 @@ class Forecaster:
 
 
 async def line_before(
-    tx: Tx, catalog: Catalog, facts: JobFacts, heads: Iterable[Head], profiles: Iterable[Profile]
+    tx: ReadTx,
+    catalog: Catalog,
+    facts: JobFacts,
+    heads: Iterable[Head],
+    profiles: Iterable[Profile],
 ) -> list[tuple[int, int]]:
     """(shape, how many ready jobs of it) before a job, where one of its workers takes them."""
     distinct = list({profile.digest: profile for profile in profiles}.values())[:PROFILES]

@@ -15,14 +15,14 @@ from windlass.domain.values.times import format_moment
 from windlass.engine.explain.fleet import Fleet
 from windlass.engine.explain.pools import pools_for
 from windlass.engine.fleet.capability import read_templates
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 MANY: Final = 1_000  # workers whose past is not looked through
 
 _spec = msgspec.json.Decoder(JobSpec).decode
 
 
-async def deadlines_and_holds(tx: Tx, view: JobView, fleet: Fleet) -> list[str]:
+async def deadlines_and_holds(tx: ReadTx, view: JobView, fleet: Fleet) -> list[str]:
     """Until when it must have started or ended, and who is kept for it."""
     spec = _spec(view.record.spec)
     ends = ((spec.start_before, "is canceled unless it starts"),
@@ -39,7 +39,7 @@ async def deadlines_and_holds(tx: Tx, view: JobView, fleet: Fleet) -> list[str]:
     return notes
 
 
-async def rejection(tx: Tx, config: Config, view: JobView, shape: Shape, fleet: Fleet) -> str:
+async def rejection(tx: ReadTx, config: Config, view: JobView, shape: Shape, fleet: Fleet) -> str:
     """What becomes of a job that none of the workers as they are now can run."""
     own = _spec(view.record.spec).capability_grace_ms
     grace = config.capability_grace_ms if own is None else own

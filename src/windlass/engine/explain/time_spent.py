@@ -36,7 +36,7 @@ from windlass.engine.explain.limits_past import Limits, full_times
 from windlass.engine.jobs.supersede import newest_of
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.verify.past import WorkerPast, tell_worker
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 FLEET_EVENTS: Final = 100_000  # about workers and queues, that are read at most
 FIRST: Final = -(2**62)
@@ -48,7 +48,9 @@ _spec = msgspec.json.Decoder(JobSpec).decode
 Held = dict[Cause, list[Interval]]
 
 
-async def time_spent(tx: Tx, catalog: Catalog, job: int, sees: Callable[[str], bool]) -> TimeSpent:
+async def time_spent(
+    tx: ReadTx, catalog: Catalog, job: int, sees: Callable[[str], bool]
+) -> TimeSpent:
     """The time of one job by cause."""
     view = await tx.views.job(job)
     if view is None:
@@ -64,7 +66,7 @@ async def time_spent(tx: Tx, catalog: Catalog, job: int, sees: Callable[[str], b
 class _Account:
     """What one account reads, and what it could not."""
 
-    def __init__(self, tx: Tx, catalog: Catalog, view: JobView, shape: Shape) -> None:
+    def __init__(self, tx: ReadTx, catalog: Catalog, view: JobView, shape: Shape) -> None:
         self._tx = tx
         self._catalog = catalog
         self._view = view

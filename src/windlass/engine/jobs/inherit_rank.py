@@ -1,8 +1,8 @@
 """Keeping ranks right when what waits for a job changes.
 
 A job's rank is the best among its own and those of the open jobs that wait for it. A
-submission is ranked in one pass as it is written (`priority_inheritance.py` of the domain). What
-changes later, an adjustment, an end of what waited, a successor, is passed on as an intent: those
+submission is ranked in one pass as it is written (`domain/job/priority_inheritance.py`). What changes
+later, an adjustment, an end of what waited, a successor, is passed on as an intent: those
 that the changed job waits for are looked at again, and so on upward. Intents survive a
 crash, and each looks at what is there then, so the last one leaves everything right.
 """
@@ -29,7 +29,7 @@ def pass_on(work: Work, jobs: Sequence[int]) -> None:
     """Have those that these jobs wait for, or waited for, looked at again."""
     for start in range(0, len(jobs), CHUNK):
         some = msgspec.json.encode(list(jobs[start : start + CHUNK])).decode()
-        work.cascades.append(Cascade(0, 0, CascadeKind.INHERIT, 0, some))
+        work.cascades.append(Cascade(0, None, None, CascadeKind.INHERIT, 0, some))
 
 
 def pass_on_ended(work: Work, ended: Iterable[tuple[int, int]]) -> None:

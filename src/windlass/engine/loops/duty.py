@@ -15,7 +15,7 @@ from windlass.engine.engine import Engine
 from windlass.engine.loops.ticker import Loop, Ticker
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.clock import Clock
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 SIGN: Final = "served_at"
 SIGN_MS: Final = 2_000  # how often a server gives its sign
@@ -115,6 +115,6 @@ async def _give_sign(work: Work) -> int:
     return work.now
 
 
-async def _age_of_sign(tx: Tx) -> int:
+async def _age_of_sign(tx: ReadTx) -> int:
     sign = (await tx.catalog.meta()).get(SIGN)
     return -1 if sign is None else max(0, tx.now - sign)

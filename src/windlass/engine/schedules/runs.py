@@ -28,7 +28,7 @@ from windlass.engine.schedules.planning import Order, Planned, Planner, submit_p
 from windlass.engine.schedules.templates import find_template, order_of
 from windlass.engine.submit.submission import Duplicate
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 OPEN_LIMIT: Final = 1_000  # runs of one schedule that are looked at together
 TIDIED: Final = 20  # those that nothing waits for, of which the ends are noted at a slot
@@ -135,7 +135,7 @@ class Runs:
         _say(work, row, done, f"started workflow {submitted.workflow}", "started")
         return Advanced(run.id, submitted.workflow)
 
-    async def plan(self, tx: Tx, row: ScheduleRow, slot: int) -> Planned:
+    async def plan(self, tx: ReadTx, row: ScheduleRow, slot: int) -> Planned:
         """What a run of this schedule submits."""
         starts = starts_of(row.body)
         order = Order(

@@ -23,11 +23,11 @@ from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Catalog, Profile
 from windlass.engine.transaction.effects import Effects, Raise, WorkerLoad
 from windlass.engine.transaction.unit_of_work import depth_of
-from windlass.ports.store_hot import (
+from windlass.ports.store.fast_path import (
     Arrival,
-    Hot,
-    HotProbe,
-    HotRules,
+    FastPath,
+    FastPathProbe,
+    FastPathRules,
     Limited,
     PlainClaim,
     PlainKey,
@@ -92,12 +92,14 @@ class _Plan(NamedTuple):
 class HotPaths:
     """The hot commands of one engine."""
 
-    def __init__(self, hot: Hot, config: Config, catalog: Catalog, bounds: Bounds) -> None:
+    def __init__(self, hot: FastPath, config: Config, catalog: Catalog, bounds: Bounds) -> None:
         self._hot = hot
         self._config = config
         self._catalog = catalog
         self._bounds = bounds
-        self._rules = HotRules(config.heartbeat_interval_ms // 3, config.bound_ttl_ms, REFRESH_MS)
+        self._rules = FastPathRules(
+            config.heartbeat_interval_ms // 3, config.bound_ttl_ms, REFRESH_MS
+        )
         self._shyness = _Shyness()
         self._described: dict[tuple[str, str], bytes] = {}
         self._poked: set[int] = set()
@@ -210,7 +212,7 @@ class HotPaths:
             room_for, limited = opening
         most = most_of_each(len(candidates), want)
         probes = [
-            HotProbe(
+            FastPathProbe(
                 shape, rank, job, min(most, room_for.get(shape, most)),
                 depth_of(catalog.queue_of(shape)),
             )

@@ -39,6 +39,7 @@ class Effects:
         self.raises: list[Raise] = []
         self.pokes: list[int] = []
         self.ended: list[int] = []
+        self.ended_workflows: list[int] = []
         self.due_at = 0
         self.cascades = False
         self.catalog = False
@@ -91,4 +92,5 @@ class Effects:
             due_at=self.due_at,
             catalog=self.catalog,
             ended=tuple(self.ended),
+            ended_workflows=tuple(self.ended_workflows),
         )

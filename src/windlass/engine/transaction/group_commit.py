@@ -18,7 +18,7 @@ from windlass.domain.config import Config
 from windlass.domain.values.errors import Overloaded, StoreUnavailable, WindlassError
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.loop_time import pass_time
-from windlass.ports.store import Store, Tx
+from windlass.ports.store import Store, WriteTx
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -89,7 +89,7 @@ class Committer:
         self,
         store: Store,
         config: Config,
-        begin: Callable[[Tx], Work],
+        begin: Callable[[WriteTx], Work],
         committed: Callable[[Work], None],
         failed: Callable[[], None],
     ) -> None:
@@ -191,7 +191,7 @@ class Committer:
     async def _transact(self, batch: list[Waiting]) -> list[Any]:
         last: list[Work] = []
 
-        async def run(tx: Tx) -> list[Any]:
+        async def run(tx: WriteTx) -> list[Any]:
             work = self._begin(tx)
             last[:] = [work]
             answers: list[Any] = []
@@ -205,7 +205,7 @@ class Committer:
         self._committed(last[0])
         return answers
 
-    async def _outlast(self, run: Callable[[Tx], Awaitable[list[Any]]]) -> list[Any]:
+    async def _outlast(self, run: Callable[[WriteTx], Awaitable[list[Any]]]) -> list[Any]:
         """Transact as soon as no other process does."""
         loop = asyncio.get_running_loop()
         patience = loop.time() + BUSY_LIMIT_S
