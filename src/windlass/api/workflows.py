@@ -13,7 +13,7 @@ from windlass.domain.values.errors import NotFound, UnknownName
 from windlass.domain.values.suggest import did_you_mean
 from windlass.domain.values.times import format_moment
 from windlass.engine.engine import Engine
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 from windlass.wire.reactions import conceal
 from windlass.wire.workflows import CanceledWorkflow, RetriedWorkflow, Workflow, WorkflowList
 
@@ -53,8 +53,8 @@ class Workflows:
     async def workflow(self, workflow: int, who: Identity) -> Workflow:
         """Returns one workflow."""
 
-        async def read(tx: Tx) -> Workflow | None:
-            row = (await tx.workflows.lock([workflow])).get(workflow)
+        async def read(tx: ReadTx) -> Workflow | None:
+            row = (await tx.workflows.read([workflow])).get(workflow)
             if row is None or not who.sees(row.namespace):
                 return None
             return show_workflow(row, (await tx.workflows.about([workflow])).get(workflow))
@@ -67,7 +67,7 @@ class Workflows:
     async def workflows(self, wanted: WorkflowFilter, after: int, limit: int) -> WorkflowList:
         """Returns a page of workflows, newest first; one call reads a bounded number of rows."""
 
-        async def read(tx: Tx) -> WorkflowList:
+        async def read(tx: ReadTx) -> WorkflowList:
             found: list[Workflow] = []
             below = after or FIRST
             for _ in range(SCAN // CHUNK):
@@ -101,7 +101,9 @@ class Workflows:
         return RetriedWorkflow(done.workflow, done.applied)
 
 
-async def _matching(tx: Tx, rows: Sequence[WorkflowRow], wanted: WorkflowFilter) -> list[Workflow]:
+async def _matching(
+    tx: ReadTx, rows: Sequence[WorkflowRow], wanted: WorkflowFilter
+) -> list[Workflow]:
     rows = [row for row in rows if _may_match(row, wanted)]
     about = await tx.workflows.about([row.id for row in rows])
     shown = [show_workflow(row, about.get(row.id)) for row in rows]

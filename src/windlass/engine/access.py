@@ -19,7 +19,7 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.engine.engine import Engine
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.clock import Secrets
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 TOKEN_PREFIX = "wl_"
 CODE_PREFIX = "enrol_"
@@ -165,7 +165,7 @@ class Access:
         return await self._engine.run(step)
 
     async def _look_up(self, digest: str, now: int) -> _CachedToken | None:
-        async def read(tx: Tx) -> tuple[Token | None, str]:
+        async def read(tx: ReadTx) -> tuple[Token | None, str]:
             token = await tx.access.by_digest(digest)
             return token, "" if token is None else await _shut_out(tx, token.worker)
 
@@ -183,11 +183,11 @@ class Access:
         return seen
 
 
-async def _shut_out(tx: Tx, worker: int) -> str:
+async def _shut_out(tx: ReadTx, worker: int) -> str:
     """Returns why a worker's token is worthless, or nothing."""
     if not worker:
         return ""
-    row = (await tx.workers.lock([worker])).get(worker)
+    row = (await tx.workers.read([worker])).get(worker)
     if row is None:
         return REMOVED
     return WorkerStatus(row.status).name.lower() if row.status in SHUT_OUT else ""

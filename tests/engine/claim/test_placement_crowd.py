@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.driver import KINDS
 from tests.engine.support.agent import Agent
 from tests.engine.support.rig import SECOND, Rig
 from tests.engine.support.rigs import Rigs
+from tests.store.conformance.driver import KINDS
 from windlass.domain.job.job import Concurrency, JobSpec
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.matching.rates import Rate

@@ -3,7 +3,7 @@
 from tests.support.running import run
 from tests.support.running_server import job, running_server
 from windlass.domain.rows.statistics import Measure, as_row, gather
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 
 MINUTE = 60_000
 
@@ -19,7 +19,7 @@ def test_a_waiting_job_tells_when_and_what_would_be_better() -> None:
             engine = server.services.engine
             shape = (await engine.store.read(lambda tx: tx.jobs.read([first])))[first].shape
 
-            async def teach(tx: Tx) -> None:
+            async def teach(tx: WriteTx) -> None:
                 runs = as_row(shape, Measure.RUN_MS, gather([10 * MINUTE] * 8))
                 memory = as_row(shape, Measure.PEAK_MEMORY, gather([300 * 2**20] * 8))
                 await tx.statistics.put([runs, memory])

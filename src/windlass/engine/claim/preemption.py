@@ -17,7 +17,7 @@ from windlass.domain.rows.records import Worker
 from windlass.engine.claim.reservations import rooms_of
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Head
-from windlass.ports.store_placement import Preemptible
+from windlass.ports.store.fleet.placement import Preemptible
 
 RUNNING = State.RUNNING.code
 MOST = 20  # told in one round

@@ -13,10 +13,10 @@ from windlass.domain.pools.pools import (
     shown_duration,
 )
 from windlass.domain.pools.templates import decode_pool, template_of
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 
-async def pools_for(tx: Tx, shape: Shape) -> str | None:
+async def pools_for(tx: ReadTx, shape: Shape) -> str | None:
     """Returns what the pools that could run it are doing; None if there is no such pool."""
     living = await tx.pools.living()
     notes: list[str] = []

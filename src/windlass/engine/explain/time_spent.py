@@ -36,7 +36,7 @@ from windlass.engine.explain.limits_past import Limits, full_times
 from windlass.engine.jobs.supersede import newest_of
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.verify.past import WorkerPast, apply_worker_event
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 FLEET_EVENTS: Final = 100_000  # the most events about workers and queues that we read
 FIRST: Final = -(2**62)
@@ -48,7 +48,9 @@ _spec = msgspec.json.Decoder(JobSpec).decode
 Held = dict[Cause, list[Interval]]
 
 
-async def time_spent(tx: Tx, catalog: Catalog, job: int, sees: Callable[[str], bool]) -> TimeSpent:
+async def time_spent(
+    tx: ReadTx, catalog: Catalog, job: int, sees: Callable[[str], bool]
+) -> TimeSpent:
     """Returns the time of one job by cause."""
     view = await tx.views.job(job)
     if view is None:
@@ -64,7 +66,7 @@ async def time_spent(tx: Tx, catalog: Catalog, job: int, sees: Callable[[str], b
 class _TimeAccount:
     """Reads the events of one job, and notes what it could not read."""
 
-    def __init__(self, tx: Tx, catalog: Catalog, view: JobView, shape: Shape) -> None:
+    def __init__(self, tx: ReadTx, catalog: Catalog, view: JobView, shape: Shape) -> None:
         self._tx = tx
         self._catalog = catalog
         self._view = view

@@ -21,7 +21,7 @@ from windlass.engine.verify.findings import Findings
 from windlass.engine.verify.known import SnapshotIndex
 from windlass.engine.verify.replay import Replay
 from windlass.ports.store import Snapshot
-from windlass.ports.store_retention import Ended
+from windlass.ports.store.records.retention import Ended
 
 COMPLETED: Final = State.COMPLETED.code
 JOB: Final = int(EventKind.JOB)
@@ -79,7 +79,7 @@ class _Cutoffs:
 async def _needed(work: Work, jobs: Sequence[int]) -> set[int]:
     """Returns the jobs that open jobs depend on, a cascade refers to, or a name points to."""
     tx = work.tx
-    needed = {row.job for row in await tx.workflows.cascades_of(jobs)}
+    needed = {row.known_job for row in await tx.workflows.cascades_of(jobs)}
     needed |= {row.job for row in await tx.files.names(None)}
     chunk = 0
     while found := await tx.jobs.dependents(jobs, chunk):

@@ -19,7 +19,7 @@ from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.jobs.dependents import hold_waits
 from windlass.engine.jobs.locate import Withdrawn, withdraw
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 ASSIGNED = State.ASSIGNED.code
 RUNNING = State.RUNNING.code
@@ -79,7 +79,7 @@ async def note_deadlines(work: Work, rows: Sequence[tuple[int, int]]) -> None:
         work.effects.fall_due(min(at for at, _ in rows))
 
 
-async def next_deadline(tx: Tx) -> int | None:
+async def next_deadline(tx: ReadTx) -> int | None:
     """Returns the earliest deadline."""
     first = await tx.deadlines.passed(2**62, 1)
     return first[0][0] if first else None

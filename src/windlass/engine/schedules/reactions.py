@@ -29,7 +29,7 @@ from windlass.engine.schedules.templates import find_template, plan_request_of
 from windlass.engine.submit.submission import Duplicate
 from windlass.engine.transaction.reaction_intents import reactions_for
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 from windlass.ports.webhooks import Courier, Delivered, Delivery
 from windlass.wire.reactions import Reaction
 
@@ -167,9 +167,9 @@ class Reactions:
         await self._engine.run(step)
 
 
-async def _pending(tx: Tx, reaction: int) -> _Task | None:
+async def _pending(tx: ReadTx, reaction: int) -> _Task | None:
     """Returns an intent that is not done yet; None if it is done or there is nothing to do."""
-    row = await tx.reactions.lock(reaction)
+    row = await tx.reactions.read(reaction)
     if row is None or row.state != ReactionState.PENDING:
         return None
     found = await tx.workflows.newest(row.workflow + 1, 1)

@@ -28,7 +28,7 @@ from windlass.engine.schedules.planning import PlannedWorkflow, Planner, PlanReq
 from windlass.engine.schedules.templates import find_template, plan_request_of
 from windlass.engine.submit.submission import Duplicate
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 OPEN_LIMIT: Final = 1_000  # runs of one schedule that are handled together
 TIDIED: Final = 20  # runs without others waiting for them, whose ends are noted at a slot
@@ -135,7 +135,7 @@ class Runs:
         _say(work, row, done, f"started workflow {submitted.workflow}", "started")
         return Advanced(run.id, submitted.workflow)
 
-    async def plan(self, tx: Tx, row: ScheduleRow, slot: int) -> PlannedWorkflow:
+    async def plan(self, tx: ReadTx, row: ScheduleRow, slot: int) -> PlannedWorkflow:
         """Returns what a run of this schedule submits."""
         starts = starts_of(row.body)
         order = PlanRequest(

@@ -52,13 +52,13 @@ async def cancel_workflow(work: Work, workflow: int, reason: str, actor: str | N
     work.cancel_workflow(workflow, reason, actor)
     await work.tx.workflows.set_reason(workflow, reason)
     body = msgspec.json.encode(StopReason(reason, actor)).decode()
-    work.cascades.append(Cascade(0, -workflow, CascadeKind.CANCEL, 0, body))
+    work.cascades.append(Cascade.of_workflow(workflow, CascadeKind.CANCEL, body))
     return Stopped(workflow, "canceling", True)
 
 
 async def stop_chunk(work: Work, cascade: Cascade) -> int | None:
     """Stops the next jobs; returns where the following chunk begins, None at the end."""
-    workflow, why = -cascade.job, _why(cascade.reason or "")
+    workflow, why = cascade.known_workflow, _why(cascade.reason or "")
     jobs = await work.tx.workflows.open_jobs(workflow, cascade.cursor, CHUNK)
     if jobs:
         await _stop(work, workflow, jobs, why)
