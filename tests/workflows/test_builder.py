@@ -26,7 +26,7 @@ def test_a_workflow_is_submitted_when_its_block_ends(tmp_path: Path) -> None:
                 _ = one.id
             assert client.jobs() == []
         ended = wf.complete(timeout=60)
-        assert (ended.id, ended.state, ended.name, ended.jobs) == (wf.id, "complete", "sums", 3)
+        assert (ended.id, ended.state, ended.name, ended.jobs) == (wf.id, "completed", "sums", 3)
         assert (ended.priority, ended.labels) == (3, {"kind": "test"})
         assert (one.result(60), last.result(60)) == (3, 42)
         assert two.info().state == "failed"
@@ -34,7 +34,7 @@ def test_a_workflow_is_submitted_when_its_block_ends(tmp_path: Path) -> None:
         assert (shown.name, shown.after, shown.max_retries) == ("double", [one.id, two.id], 1)
         assert isinstance(wf, windlass.Workflow)
         assert {job.name for job in wf.jobs()} == {"add", "fail", "double"}
-        assert client.workflow(wf.id).info().state == "complete"
+        assert client.workflow(wf.id).info().state == "completed"
 
 
 def test_nothing_is_submitted_if_the_block_raises(tmp_path: Path) -> None:
@@ -107,4 +107,4 @@ def test_an_empty_workflow_completes_at_once(tmp_path: Path) -> None:
     with windlass.Client.embedded(tmp_path / "jobs.db", workers=0) as client:
         with client.workflow("nothing") as wf:
             pass
-        assert wf.wait(timeout=60).state == "complete"
+        assert wf.wait(timeout=60).state == "completed"

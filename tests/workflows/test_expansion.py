@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from windlass.wire.jobs import JobRequest, NewWorkflow
-from windlass.workflows import expand, expand_file
+from windlass.workflows.expansion import expand, expand_file
 from windlass.workflows.nodes import Misdescribed
 from windlass.workflows.reading import read_text
 

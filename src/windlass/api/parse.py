@@ -78,7 +78,8 @@ _WORDS = {
 def in_words_of_wire(error: InvalidInput) -> InvalidInput:
     """Returns the same error with the field named as clients name it."""
     before, dot, last = error.field.rpartition(".")
-    return InvalidInput(before + dot + _WORDS.get(last, last), error.expected, error.got)
+    name = before + dot + _WORDS.get(last, last)
+    return InvalidInput(name, error.expected, error.got, error.hint)
 
 
 def workflow_spec(request: NewWorkflow | None, who: Identity) -> WorkflowSpec | None:

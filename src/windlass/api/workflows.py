@@ -9,7 +9,8 @@ from windlass.domain.access.roles import Identity
 from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.lifecycle.workflow_state import FAIL_FAST, Details, WorkflowState
 from windlass.domain.rows.records import WorkflowAbout, WorkflowRow
-from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.errors import NotFound, UnknownName
+from windlass.domain.values.suggest import did_you_mean
 from windlass.domain.values.times import format_moment
 from windlass.engine.engine import Engine
 from windlass.ports.store import Tx
@@ -38,7 +39,8 @@ def parse_states(names: Sequence[str]) -> tuple[int, ...]:
     known = {state.name.lower(): int(state) for state in WorkflowState}
     for name in names:
         if name not in known:
-            raise InvalidInput("state", f"one of {', '.join(known)}", name)
+            hint = did_you_mean(name, known)
+            raise UnknownName("state", name, f"one of {', '.join(known)}", hint)
     return tuple(known[name] for name in names)
 
 

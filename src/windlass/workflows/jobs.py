@@ -60,7 +60,9 @@ def check_job(request: JobRequest, node: Node, field: str) -> None:
     except InvalidInput as error:
         inner = error.field.removeprefix("job").lstrip(".")
         where = f"{field}.{_shown(inner)}" if inner else field
-        raise Misdescribed(place_in(node, inner), where, error.expected, error.got) from None
+        raise Misdescribed(
+            place_in(node, inner), where, error.expected, error.got, error.hint
+        ) from None
 
 
 def check_job_name(name: str, node: Node, field: str) -> None:

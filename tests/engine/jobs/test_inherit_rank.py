@@ -19,7 +19,7 @@ from windlass.domain.lifecycle.rank import level, queue_weight, rank
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.records import JobFacts
 from windlass.domain.values.errors import Conflict, InvalidInput
-from windlass.ports.store import Snapshot
+from windlass.ports.snapshot import Snapshot
 
 QUEUES = ("default", "batch", "live")
 STEPS = 25

@@ -22,7 +22,8 @@ from windlass.engine.loops.scheduling import SchedulingLoop
 from windlass.engine.loops.watchdog import WatchdogLoop
 from windlass.engine.submit.submission import Submitted, WorkflowSpec
 from windlass.ports.clock import Chance
-from windlass.ports.store import Snapshot, Store
+from windlass.ports.snapshot import Snapshot
+from windlass.ports.store import Store
 
 T = TypeVar("T")
 

@@ -107,7 +107,7 @@ def test_secrets_of_webhooks_are_shown_nowhere() -> None:
         ({"body": {**BODY, "jobs": {"a": {"run": ["x"], "after": ["b"]}}}}, "jobs.a.after"),
         ({"body": {**BODY, "jobs": {"${{ parameters.tag }}": {"run": ["x"], "retries": -1}}}},
          "jobs.value-of-tag.retries"),
-        ({"body": {**BODY, "what": 1}}, "a field of the workflow"),
+        ({"body": {**BODY, "what": 1}}, "the workflow"),
         ({"body": {**BODY, "namespace": "other"}}, "namespace"),
         ({"body": {**BODY, "on_end": [{}]}}, "on_end[0]"),
     ],

@@ -78,8 +78,8 @@ def test_lists_are_filtered_and_paged() -> None:
                 return [shown["id"] for shown in reply.json()["workflows"]]
 
             assert await listed() == [three, two, one]
-            assert await listed(state="complete") == [one]
-            assert await listed(state=["queued", "complete"]) == [three, two, one]
+            assert await listed(state="completed") == [one]
+            assert await listed(state=["queued", "completed"]) == [three, two, one]
             assert await listed(name="nightly") == [two]
             assert await listed(key="k") == [two]
             assert await listed(label=["a=1", "b=2"]) == [three]
@@ -117,7 +117,7 @@ def test_a_wait_ends_with_the_workflow() -> None:
             assert early["state"] == "queued"
             waiting = asyncio.ensure_future(server.admin.get(path, params={"timeout": 30}))
             await _run_all(await server.worker())
-            assert (await waiting).json()["state"] == "complete"
+            assert (await waiting).json()["state"] == "completed"
 
     run(scenario())
 
@@ -200,7 +200,7 @@ def test_a_handle_shows_waits_cancels_and_retries() -> None:
                     await handle.complete(30)
                 await handle.retry()
                 await _run_all(worker)
-                assert (await handle.complete(30)).state == "complete"
+                assert (await handle.complete(30)).state == "completed"
                 anew = await handle.retry(failed=False)
                 assert await anew.cancel("not needed")
                 assert (await anew.wait(30)).state == "canceled"

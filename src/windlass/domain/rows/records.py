@@ -196,7 +196,7 @@ class Lease(NamedTuple):
 
 
 class Worker(NamedTuple):
-    """One enrolled worker; `status` is a code of `domain.workers.WorkerStatus`."""
+    """One enrolled worker; `status` is a code of `WorkerStatus`."""
 
     id: int
     name: str
@@ -310,7 +310,7 @@ class WorkflowAbout(NamedTuple):
     base: int  # the priority of jobs that set none
     key: str | None
     reason: str | None  # why it was canceled
-    body: bytes  # the rest, JSON of `domain.workflow.Details`
+    body: bytes  # the rest, JSON of `Details` in `domain/lifecycle/workflow_state.py`
 
 
 class Waited(NamedTuple):

@@ -106,7 +106,7 @@ def is_ended(row: LogRow) -> bool:
 
 
 def extend_log(before: LogRow, offset: int, size: int) -> Apply:
-    """Adds a written segment to the log's row, if that is still as it was `before`."""
+    """Returns an update that adds a segment to the log's row, if that is still `before`."""
 
     async def apply(work: Work, holder: Holder, lease: Lease | None) -> tuple[LogRow, LogRow]:
         await may_log(work.tx, holder, lease)
@@ -121,7 +121,7 @@ def extend_log(before: LogRow, offset: int, size: int) -> Apply:
 
 
 def finish_log(size: int, state: LogState, peak_memory: int = 0) -> Apply:
-    """Marks a log as complete, or its rest as lost."""
+    """Returns an update that marks a log as complete, or its rest as lost."""
 
     async def apply(work: Work, holder: Holder, lease: Lease | None) -> None:
         await may_log(work.tx, holder, lease)

@@ -24,11 +24,11 @@ class EndWaiters:
         self._workflows = _Waiters(store, _has_workflow_ended)
 
     async def wait_job(self, job: int, timeout_ms: int) -> bool:
-        """Waits until a job has ended; returns False if time is up."""
+        """Waits until a job has ended or time is up; returns True if it has ended."""
         return await self._jobs.wait(job, timeout_ms)
 
     async def wait_workflow(self, workflow: int, timeout_ms: int) -> bool:
-        """Waits until a workflow has ended; returns False if time is up."""
+        """Waits until a workflow has ended or time is up; returns True if it has ended."""
         return await self._workflows.wait(workflow, timeout_ms)
 
     def wake(self, jobs: Iterable[int], workflows: Iterable[int]) -> None:

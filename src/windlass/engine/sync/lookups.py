@@ -1,6 +1,6 @@
 """Resolves names in arguments: `{"$lookup": NAME}` becomes an artifact at assignment.
 
-`@JOB/ARTIFACT` is an artifact of a job that this one waits for (`upstream.py`). We store the
+`@JOB/ARTIFACT` is an artifact of a job that this one waits for (`upstream_files.py`). We store the
 result with the attempt, so that a lost answer is sent again unchanged, while a retry resolves
 again. A job with an unknown name is rejected by a separate transaction, after the one that made
 the lease, because jobs are locked before leases.
@@ -132,5 +132,5 @@ def _artifact(row: NameRow) -> dict[str, object]:
 
 
 def _give_up(work: Work, job: int, attempt: int, missing: Sequence[str]) -> None:
-    why = f"expected an artifact under the name {', '.join(missing)}, nothing has that name"
+    why = f"no artifact has the name {', '.join(missing)}"
     work.effects.unresolved.append((job, attempt, why))
