@@ -199,8 +199,8 @@ CREATE TABLE cascades (
     kind smallint NOT NULL,
     reason text
 );
-CREATE INDEX cascades_job ON cascades (job) WHERE job IS NOT NULL;
-CREATE INDEX cascades_workflow ON cascades (workflow) WHERE workflow IS NOT NULL;
+CREATE INDEX cascades_job ON cascades (job);
+CREATE INDEX cascades_workflow ON cascades (workflow);
 
 CREATE TABLE limits (
     id bigint PRIMARY KEY,
