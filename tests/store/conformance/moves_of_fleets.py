@@ -80,6 +80,8 @@ def ask_workers(dice: Dice, held: Snapshot) -> Move:
         [
             Move("workers", "lock", (dice.some(WORKERS),)),
             Move("workers", "lock_name", (dice.one("012"),)),
+            Move("workers", "read", (dice.some(WORKERS),)),
+            Move("workers", "read_name", (dice.one("012"),)),
             Move("workers", "all", ()),
             Move("workers", "silent_since", (dice.one(TIMES), dice.some([1, 2, 3, 4]))),
             Move("workers", "remove", (dice.one(WORKERS),)),

@@ -48,6 +48,7 @@ NOTHING: list[tuple[str, str, tuple[Any, ...], Any]] = [
     ("leases", "allow", ([],), None),
     ("leases", "drop", ([],), None),
     ("workers", "lock", ([],), {}),
+    ("workers", "read", ([],), {}),
     ("workers", "update", ([],), None),
     ("workers", "beat", ([],), None),
     ("workers", "silent_since", (10**15, []), []),
