@@ -8,15 +8,15 @@ if TYPE_CHECKING:
     from windlass.client.blocking import Workflow
     from windlass.client.handles import JobFailed
     from windlass.client.workflows import WorkflowFailed
+    from windlass.domain.job.job import JobSpec
     from windlass.front import AsyncClient, Client
     from windlass.tasks import current, task
-    from windlass.wire.jobs import JobRequest
 
 __all__ = [
     "AsyncClient",
     "Client",
     "JobFailed",
-    "JobRequest",
+    "JobSpec",
     "Workflow",
     "WorkflowFailed",
     "current",
@@ -31,7 +31,7 @@ _PLACES = {
     "AsyncClient": "windlass.front",
     "Client": "windlass.front",
     "JobFailed": "windlass.client.handles",
-    "JobRequest": "windlass.wire.jobs",
+    "JobSpec": "windlass.domain.job.job",
     "Workflow": "windlass.client.blocking",
     "WorkflowFailed": "windlass.client.workflows",
     "current": "windlass.tasks",

@@ -7,7 +7,9 @@ import msgspec
 from tests.engine.agent import Agent
 from tests.engine.moves import METADATA, WORKERS, Advance, Command, Loop, Move, Report, Submit, Sync
 from tests.engine.rig import Rig
-from windlass.domain.job.job import Concurrency, JobSpec
+from tests.support.specs import spec_of
+from windlass.domain.job.forms import Concurrency
+from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.workflow_state import is_failing
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.events import Event
@@ -91,7 +93,7 @@ class Player:
         if chosen.get("concurrency"):
             key, most = chosen["concurrency"]
             chosen["concurrency"] = Concurrency(key=key, max=most)
-        return JobSpec(**chosen)
+        return spec_of(**chosen)
 
     def _job(self, position: int) -> int:
         return self._jobs[position % len(self._jobs)] if self._jobs else 1

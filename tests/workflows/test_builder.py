@@ -13,7 +13,7 @@ from windlass.client.service import HttpService
 from windlass.client.transport import Transport
 from windlass.domain.values.errors import Conflict, InvalidInput
 
-SLEEP = windlass.JobRequest(task="shell", args={"argv": ["sleep", "1000"]}, name="sleep")
+SLEEP = windlass.JobSpec(task="shell", args={"argv": ["sleep", "1000"]}, name="sleep")
 
 
 def test_a_workflow_is_submitted_when_its_block_ends(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from windlass.cli.bulk import ANY, Selection, choose, edit_many
 from windlass.cli.connection import HERE, Connection
 from windlass.cli.inside_job import add_children, agent_of
 from windlass.cli.job_array import array_of
-from windlass.cli.job_options import PLAIN, JobOptions, Many
+from windlass.cli.job_options import PLAIN, JobOptions, Many, named_by_flags
 from windlass.cli.job_view import expected, print_job
 from windlass.cli.output import (
     FAILED,
@@ -62,14 +62,14 @@ def submit(
         add_children(agent, children, request.key, json)
         return
     if count is not None:
-        with at.client() as client:
+        with named_by_flags(), at.client() as client:
             many = client.submit_many(array_of(request, count))
             if json:
                 print_json([one.info() for one in many])
             else:
                 say("\n".join(str(one.id) for one in many))
         return
-    with at.client() as client:
+    with named_by_flags(), at.client() as client:
         submitted = client.submit(request)
         if json:
             print_json(submitted.info())
@@ -86,7 +86,7 @@ def run(*command: str, job: JobOptions = PLAIN, at: Connection = HERE) -> None:
         The program and its arguments, after `--`.
     """
     request = job.request(command)
-    with at.client() as client:
+    with named_by_flags(), at.client() as client:
         submitted = client.submit(request)
         try:
             _copy(submitted.logs(follow=True))

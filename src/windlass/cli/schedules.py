@@ -10,8 +10,8 @@ from windlass.cli.connection import HERE, Connection
 from windlass.cli.output import Flag, Json, console, print_change, print_json, print_table, say
 from windlass.cli.workflow_files import Params, parameters_of
 from windlass.cli.workflows import Priority, start
+from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput
-from windlass.wire.jobs import JobRequest
 from windlass.wire.schedules import (
     Schedule,
     ScheduleList,
@@ -281,12 +281,12 @@ def remove_schedule(
     print_change(at.call("DELETE", path, Changed, namespace=namespace), json)
 
 
-def _jobs(text: str | None) -> list[JobRequest]:
+def _jobs(text: str | None) -> list[JobSpec]:
     if text is None:
         return []
     try:
         content: Any = Path(text[1:]).read_bytes() if text.startswith("@") else text
-        return msgspec.json.decode(content, type=list[JobRequest])
+        return msgspec.json.decode(content, type=list[JobSpec])
     except OSError as error:
         raise InvalidInput("jobs", f"a readable file ({error.strerror})", text[1:]) from None
     except msgspec.MsgspecError as error:

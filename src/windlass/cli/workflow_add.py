@@ -6,8 +6,9 @@ from windlass.cli.connection import HERE, Connection
 from windlass.cli.inside_job import add_children, agent_of
 from windlass.cli.output import Flag, Json, print_json, say
 from windlass.cli.workflow_files import File, Params, in_words_of_file, parameters_of
+from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput
-from windlass.wire.jobs import JobRequest, SubmitReply
+from windlass.wire.jobs import SubmitReply
 from windlass.workflows.expansion import expand_file
 
 
@@ -57,7 +58,7 @@ def add(
 
 
 def _add_from_outside(
-    jobs: list[JobRequest], to: int | None, key: str | None, reopen: bool, at: Connection
+    jobs: list[JobSpec], to: int | None, key: str | None, reopen: bool, at: Connection
 ) -> SubmitReply:
     if to is None:
         raise InvalidInput("--to", "the id of a workflow, outside of jobs", "nothing")
@@ -66,7 +67,7 @@ def _add_from_outside(
         return client.run(workflow.add(jobs, key=key, reopen=reopen))
 
 
-def _with_base(job: JobRequest, priority: int | str | None) -> JobRequest:
+def _with_base(job: JobSpec, priority: int | str | None) -> JobSpec:
     if job.priority is not None or priority is None:
         return job
     return msgspec.structs.replace(job, priority=priority)

@@ -1,5 +1,6 @@
 """Commands about workflows."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -316,7 +317,7 @@ def _print_plan(plan: SubmitRequest, json: bool) -> None:
     say(f"{len(plan.jobs)} jobs; nothing was submitted")
 
 
-def _names(references: list[int | str]) -> str:
+def _names(references: Sequence[int | str]) -> str:
     shown = ", ".join(map(str, references[:3]))
     return f"{shown} and {len(references) - 3} more" if len(references) > 3 else shown
 

@@ -16,7 +16,7 @@ from windlass.embedded.node import Node
 from windlass.embedded.planning import EmbeddedPlanning
 from windlass.engine.files.follow_log import follow_growing
 from windlass.server.bulk import edit_many
-from windlass.server.parse import in_words_of_wire, job_filter, job_spec, workflow_spec
+from windlass.server.parse import job_filter, job_spec, workflow_spec
 from windlass.server.planning_desk import PlanningDesk
 from windlass.server.services import Desk
 from windlass.server.workflow_desk import WorkflowDesk
@@ -57,12 +57,9 @@ class EngineService:
         works = await self._works()
         who = self._who
         specs = [job_spec(job, who, f"jobs[{n}]") for n, job in enumerate(request.jobs)]
-        try:
-            done = await works.engine.submit(
-                specs, workflow_spec(request.workflow, who), request.key, request.reopen
-            )
-        except InvalidInput as error:
-            raise in_words_of_wire(error) from None
+        done = await works.engine.submit(
+            specs, workflow_spec(request.workflow, who), request.key, request.reopen
+        )
         return SubmitReply(list(done.ids), list(done.applied), done.workflow or None)
 
     async def job(self, job: int) -> Job:

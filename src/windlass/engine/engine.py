@@ -11,7 +11,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from windlass.domain.config import Config, validate
-from windlass.domain.job.job import Door, JobSpec, Prepared, check_name
+from windlass.domain.job.job import JobSpec, check_name
+from windlass.domain.job.validation import ValidatedJob, Validator
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.attempts.activity import Activity, note_activity
@@ -77,7 +78,7 @@ class Engine(JobCommands, WorkflowCommands, ExplainCommands, FleetCommands):
         self.counters = Counters()
         self.heard: dict[int, int] = {}  # worker → when this engine last heard it
         self._chance = chance
-        self._door = Door(config, tasks)
+        self._validator = Validator(config, tasks)
         self._catalog = Catalog(config)
         self._crowd = Crowd()
         self._bounds = Bounds(store.shared)
@@ -158,7 +159,7 @@ class Engine(JobCommands, WorkflowCommands, ExplainCommands, FleetCommands):
     async def _submit(
         self, jobs: Sequence[JobSpec], workflow: WorkflowSpec | None, key: str | None, reopen: bool
     ) -> Submitted:
-        checked = self.prepare(jobs)
+        checked = self.validate_jobs(jobs)
         submission = Submission(checked, workflow, key, reopen)
         at_once = self.config.capability_grace_ms == 0
         if not is_plain(submission):
@@ -178,23 +179,23 @@ class Engine(JobCommands, WorkflowCommands, ExplainCommands, FleetCommands):
         except Duplicate as found:
             return await self._answer_duplicate(found, submission.jobs)
 
-    def _wake_early(self, jobs: Sequence[Prepared]) -> None:
+    def _wake_early(self, jobs: Sequence[ValidatedJob]) -> None:
         """Let waiting syncs join the very transaction that brings jobs for them.
 
         It saves a commit between submit and start. The syncs are called after the jobs,
         so they stand behind them in the same batch, or in a later one.
         """
-        shape = self._catalog.ids.get(jobs[0].mould.digest)
+        shape = self._catalog.ids.get(jobs[0].template.digest)
         if shape in self._catalog.shapes and not self._catalog.paused(shape):
             woken = self.wakeups.arrive(shape, len(jobs))
             self._early[shape] = self._early.get(shape, 0) + woken
 
-    def prepare(self, jobs: Sequence[JobSpec]) -> list[Prepared]:
+    def validate_jobs(self, jobs: Sequence[JobSpec]) -> list[ValidatedJob]:
         try:
-            return self._door.prepare_all(jobs)
+            return self._validator.validate_all(jobs)
         except InvalidInput:
             # Only now is it worth giving each its name.
-            return [self._door.prepare(job, f"jobs[{n}]") for n, job in enumerate(jobs)]
+            return [self._validator.validate(job, f"jobs[{n}]") for n, job in enumerate(jobs)]
 
     async def sync(
         self, worker: int, request: SyncRequest, woken: Callable[[], None] | None = None

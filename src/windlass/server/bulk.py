@@ -1,11 +1,10 @@
 """Routes about many jobs at once."""
 
-import msgspec
 from litestar import Controller, post
 from litestar.params import JSONBody
 
 from windlass.domain.access.roles import Identity, Role
-from windlass.domain.job.job import JobSpec
+from windlass.domain.job.job import decode_spec
 from windlass.domain.rows.views import JobFilter, JobView
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.bulk import Allow, Bulk, Part, states_for
@@ -15,8 +14,6 @@ from windlass.server.jobs import Ask
 from windlass.server.parse import job_filter
 from windlass.server.services import UseServices
 from windlass.wire.bulk import BulkReply, BulkRequest, RefusedJob, Where
-
-_spec = msgspec.json.Decoder(JobSpec).decode
 
 OWN = "a submitter may only lower the priority of its own jobs"
 
@@ -87,7 +84,7 @@ def _allow(who: Identity, adjustment: int) -> Allow:
         if who.may(Role.OPERATOR):
             return None
         raises = adjustment > view.record.facts.adjustment
-        own = _spec(view.record.spec).submitted_by == who.name
+        own = decode_spec(view.record.spec).submitted_by == who.name
         return None if own and not raises else OWN
 
     return allow

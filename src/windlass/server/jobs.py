@@ -6,10 +6,10 @@ from litestar import Controller, Request, get, post
 from litestar.params import FromQuery, JSONBody, Parameter, QueryParameter
 
 from windlass.domain.access.roles import Role
-from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.errors import NotFound
 from windlass.server.errors import Forbidden
 from windlass.server.guard import identity_of
-from windlass.server.parse import in_words_of_wire, job_filter, job_spec, workflow_spec
+from windlass.server.parse import job_filter, job_spec, workflow_spec
 from windlass.server.render import show_event
 from windlass.server.services import PAGE_LIMIT, UseDesk, UseServices
 from windlass.wire.jobs import (
@@ -47,12 +47,9 @@ class JobRoutes(Controller):
         specs = [job_spec(job, who, f"jobs[{n}]") for n, job in enumerate(data.jobs)]
         await desk.check_visible([job.parent for job in data.jobs if job.parent], who)
         await desk.check_workflows([job.workflow for job in data.jobs if job.workflow], who)
-        try:
-            done = await services.engine.submit(
-                specs, workflow_spec(data.workflow, who), data.key, data.reopen
-            )
-        except InvalidInput as error:
-            raise in_words_of_wire(error) from None
+        done = await services.engine.submit(
+            specs, workflow_spec(data.workflow, who), data.key, data.reopen
+        )
         return SubmitReply(list(done.ids), list(done.applied), done.workflow or None)
 
     @get("/", opt={"role": Role.VIEWER})

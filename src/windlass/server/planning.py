@@ -9,8 +9,8 @@ from windlass.domain.access.roles import Identity, Role
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.schedules.planning import Order, Planned
-from windlass.server.parse import in_words_of_wire, job_spec, workflow_spec
-from windlass.wire.jobs import JobRequest, NewWorkflow
+from windlass.server.parse import job_spec, workflow_spec
+from windlass.wire.jobs import NewWorkflow
 from windlass.wire.reactions import parse_reactions
 from windlass.workflows.checking import check
 from windlass.workflows.expansion import expand
@@ -58,7 +58,7 @@ class WirePlanner:
         workflow = workflow_spec(_finished(new, order), who)
         if workflow is None:
             raise InvalidInput("workflow", "given", "nothing")
-        return Planned(workflow, _specs(jobs, who))
+        return Planned(workflow, [job_spec(job, who, f"jobs[{n}]") for n, job in enumerate(jobs)])
 
 
 def _finished(new: NewWorkflow, order: Order) -> NewWorkflow:
@@ -71,16 +71,9 @@ def _finished(new: NewWorkflow, order: Order) -> NewWorkflow:
     return msgspec.structs.replace(new, labels={**new.labels, **order.labels}, **changes)
 
 
-def _specs(jobs: list[JobRequest], who: Identity) -> list[JobSpec]:
+def _job(value: Mapping[str, Any], field: str) -> JobSpec:
     try:
-        return [job_spec(job, who, f"jobs[{n}]") for n, job in enumerate(jobs)]
-    except InvalidInput as error:
-        raise in_words_of_wire(error) from None
-
-
-def _job(value: Mapping[str, Any], field: str) -> JobRequest:
-    try:
-        return msgspec.convert(value, JobRequest)
+        return msgspec.convert(value, JobSpec)
     except msgspec.ValidationError as error:
         raise InvalidInput(field, "a job", str(error)) from None
 

@@ -1,12 +1,11 @@
 """Templates and schedules for one asker, by routes or by an embedded client."""
 
 from windlass.domain.access.roles import Identity
-from windlass.domain.values.errors import InvalidInput
 from windlass.engine.schedules.planning import Order
 from windlass.engine.schedules.reactions import Reactions
 from windlass.engine.schedules.schedules import Schedules
 from windlass.engine.schedules.templates import Templates
-from windlass.server.parse import in_words_of_wire, namespace_of
+from windlass.server.parse import namespace_of
 from windlass.server.show_schedules import (
     reference,
     show_reaction,
@@ -44,10 +43,7 @@ class PlanningDesk:
         self, name: str, request: TemplateRequest, namespace: str | None = None
     ) -> TemplatePut:
         place = self._in(namespace)
-        try:
-            done = await self._templates.put(place, name, request.body, self._who.name)
-        except InvalidInput as error:
-            raise in_words_of_wire(error) from None
+        done = await self._templates.put(place, name, request.body, self._who.name)
         return TemplatePut(name=name, namespace=place, version=done.version, applied=done.applied)
 
     async def templates(self, namespace: str | None = None) -> list[Template]:
@@ -69,12 +65,9 @@ class PlanningDesk:
             priority=request.priority,
             key=request.key,
         )
-        try:
-            done = await self._templates.start(
-                reference(name, request.version), order, request.submission_key
-            )
-        except InvalidInput as error:
-            raise in_words_of_wire(error) from None
+        done = await self._templates.start(
+            reference(name, request.version), order, request.submission_key
+        )
         return StartReply(
             workflow=done.workflow,
             template=done.template,
@@ -89,10 +82,7 @@ class PlanningDesk:
         self, name: str, request: ScheduleRequest, namespace: str | None = None
     ) -> SchedulePut:
         wanted = wanted_of(name, self._in(namespace), request)
-        try:
-            row, applied = await self._schedules.put(wanted, self._who.name)
-        except InvalidInput as error:
-            raise in_words_of_wire(error) from None
+        row, applied = await self._schedules.put(wanted, self._who.name)
         return SchedulePut(applied=applied, schedule=show_schedule(row))
 
     async def schedules(self, namespace: str | None = None) -> list[Schedule]:

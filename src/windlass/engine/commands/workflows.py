@@ -7,7 +7,8 @@ from typing import TypeVar
 import msgspec
 
 from windlass.domain.job.dependency_graph import order_by_dependencies
-from windlass.domain.job.job import JobSpec, Prepared
+from windlass.domain.job.job import DEFAULT_NAMESPACE, JobSpec, decode_spec
+from windlass.domain.job.validation import ValidatedJob
 from windlass.domain.lifecycle.workflow_state import Details, WorkflowState
 from windlass.domain.rows.records import JobFacts
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
@@ -37,7 +38,7 @@ class WorkflowCommands(ABC):
     async def settled(self) -> None: ...
 
     @abstractmethod
-    def prepare(self, jobs: Sequence[JobSpec]) -> list[Prepared]: ...
+    def validate_jobs(self, jobs: Sequence[JobSpec]) -> list[ValidatedJob]: ...
 
     @abstractmethod
     async def _submit_checked(self, submission: Submission) -> Submitted: ...
@@ -72,7 +73,7 @@ class WorkflowCommands(ABC):
         if not_before is not None:
             raise InvalidInput("not_before", "unset for a workflow from scratch", not_before)
         plan = await self.store.read(lambda tx: plan_repetition(tx, workflow, actor))
-        jobs = self.prepare(plan.jobs)
+        jobs = self.validate_jobs(plan.jobs)
         made = await self._submit_checked(Submission(jobs, plan.workflow, origins=plan.origins))
         return Retried(made.workflow, all(made.applied))
 
@@ -88,7 +89,7 @@ class WorkflowCommands(ABC):
         if parent is None:
             raise NotFound("job", holder.job)
         namespace = await self.namespace_of(holder.job)
-        checked = self.prepare(as_children(jobs, parent, namespace))
+        checked = self.validate_jobs(as_children(jobs, parent, namespace))
         done = await self.run(lambda work: submit_children(work, holder, checked, key))
         return done._replace(workflow=parent.workflow)
 
@@ -97,7 +98,7 @@ class WorkflowCommands(ABC):
         body = (await self.store.read(lambda tx: tx.jobs.specs([job]))).get(job)
         if body is None:
             raise NotFound("job", job)
-        return msgspec.json.decode(body, type=JobSpec).namespace
+        return decode_spec(body).namespace or DEFAULT_NAMESPACE
 
     async def wait_workflow_ended(self, workflow: int, timeout_ms: int) -> bool:
         """Wait until a workflow has ended; whether it has."""
@@ -110,7 +111,7 @@ class WorkflowCommands(ABC):
             raise NotFound("workflow", workflow)
         return msgspec.json.decode(about.body, type=Details)
 
-    async def _answer_duplicate(self, found: Duplicate, jobs: Sequence[Prepared]) -> Submitted:
+    async def _answer_duplicate(self, found: Duplicate, jobs: Sequence[ValidatedJob]) -> Submitted:
         """The workflow that is there, and the jobs that it was submitted with."""
         first = await self.store.read(lambda tx: _first_jobs(tx, found.workflow))
         if len(first) < len(jobs):

@@ -3,16 +3,12 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-import msgspec
-
-from windlass.domain.job.job import JobSpec
+from windlass.domain.job.job import decode_spec
 from windlass.domain.rows.records import KEPT_WHILE_RUNNING, JobFacts, Wait
 from windlass.engine.jobs.supersede import newest_of
 from windlass.ports.store import Tx
 
 DEPTH: Final = 50  # jobs that are followed one behind another
-
-_spec = msgspec.json.Decoder(JobSpec).decode
 
 
 class Blocked(NamedTuple):
@@ -28,7 +24,7 @@ async def what_blocks(tx: Tx, job: int) -> Blocked:
     body = (await tx.jobs.specs([job])).get(job)
     if body is None:
         return Blocked((), False)
-    spec = _spec(body)
+    spec = decode_spec(body)
     named = [ref for ref in (*spec.after, *spec.after_any) if isinstance(ref, int)]
     newest = await newest_of(tx, named)
     needs = {fact.id: fact for fact in newest.values() if not fact.state}

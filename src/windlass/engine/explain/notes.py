@@ -3,11 +3,9 @@ and its rejection if nobody can run it."""
 
 from typing import Final
 
-import msgspec
-
 from windlass.domain.config import Config
-from windlass.domain.job.capability import MISMATCH, REMEMBERED_MS
-from windlass.domain.job.job import NEVER, JobSpec
+from windlass.domain.job.capability import MISMATCH, REMEMBERED_MS, grace_ms
+from windlass.domain.job.job import decode_spec
 from windlass.domain.matching.shapes import Shape, can_run
 from windlass.domain.rows.views import JobView
 from windlass.domain.values.quantities import format_duration
@@ -19,14 +17,12 @@ from windlass.ports.store import Tx
 
 MANY: Final = 1_000  # workers whose past is not looked through
 
-_spec = msgspec.json.Decoder(JobSpec).decode
-
 
 async def deadlines_and_holds(tx: Tx, view: JobView, fleet: Fleet) -> list[str]:
     """Until when it must have started or ended, and who is kept for it."""
-    spec = _spec(view.record.spec)
-    ends = ((spec.start_before, "is canceled unless it starts"),
-            (spec.finish_before, "fails unless it ends"))  # fmt: skip
+    spec = decode_spec(view.record.spec)
+    ends = ((spec.start_before_ms, "is canceled unless it starts"),
+            (spec.finish_before_ms, "fails unless it ends"))  # fmt: skip
     notes = []
     for at, what in ends:
         if at:
@@ -41,12 +37,12 @@ async def deadlines_and_holds(tx: Tx, view: JobView, fleet: Fleet) -> list[str]:
 
 async def rejection(tx: Tx, config: Config, view: JobView, shape: Shape, fleet: Fleet) -> str:
     """What becomes of a job that none of the workers as they are now can run."""
-    own = _spec(view.record.spec).capability_grace_ms
-    grace = config.capability_grace_ms if own is None else own
+    own = decode_spec(view.record.spec).capability_grace
+    grace = grace_ms(own, config.capability_grace_ms)
     pools = await pools_for(tx, shape)
     if pools is not None:
         return f"{pools}: it is not rejected"
-    if grace is None or grace == NEVER or not (len(fleet) or await read_templates(tx)):
+    if grace is None or not (len(fleet) or await read_templates(tx)):
         return "it is not rejected, however long it waits"
     becomes = f"after {format_duration(grace)} it is rejected, reason {MISMATCH}"
     if len(fleet) > MANY:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from windlass.domain.job.job import LENDS, JobSpec
+from windlass.domain.job.job import LENDS, decode_spec
 from windlass.domain.lifecycle.rank import level, rank
 from windlass.domain.rows.records import Cascade, CascadeKind, Due, JobFacts
 from windlass.engine.jobs.locate import Found, withdraw
@@ -21,7 +21,6 @@ CHUNK = 1_000  # dependents in one row
 MOST = 500  # jobs that a step looks at
 _OFFSET = 1 << 20  # above what a job may wait for
 
-_spec = msgspec.json.Decoder(JobSpec).decode
 _ids = msgspec.json.Decoder(list[int]).decode
 
 
@@ -61,7 +60,7 @@ async def _waited_for(work: Work, job: int) -> list[int]:
     body = (await work.tx.jobs.specs([job])).get(job)
     if body is None:
         return []
-    spec = _spec(body)
+    spec = decode_spec(body)
     named = {ref for ref in (*spec.after, *spec.after_any) if isinstance(ref, int)}
     found: set[int] = set()
     while named:

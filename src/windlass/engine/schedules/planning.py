@@ -56,7 +56,7 @@ class Planner(Protocol):
 async def submit_planned(work: Work, engine: Engine, planned: Planned) -> Submitted:
     """Submit in the transaction of `work`, so that what else is written goes with it."""
     check_workflow(planned.workflow, engine.config.payload_limit)
-    submission = Submission(engine.prepare(planned.jobs), planned.workflow)
+    submission = Submission(engine.validate_jobs(planned.jobs), planned.workflow)
     (answer,) = await submit(work, [submission])
     if isinstance(answer, WindlassError):
         raise answer

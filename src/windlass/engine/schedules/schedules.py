@@ -135,7 +135,7 @@ class Schedules:
     async def _try_plan(self, tx: Tx, row: ScheduleRow) -> None:
         """Refuse what could not be started, as far as that can be known now."""
         planned = await self.runs.plan(tx, row, 0)
-        self._engine.prepare(planned.jobs)
+        self._engine.validate_jobs(planned.jobs)
         order_by_dependencies([*planned.jobs])
 
 
