@@ -44,9 +44,9 @@ CASES = [
         "name: w\nparameters: {x: {}}\njobs:\n" + f"  a: {{{RUN}}}\n  ${{{{ parameters.x }}}}: "
         f"{{{RUN}}}\n", 5, ("same name twice", "got a"), {"x": "a"}),
     Bad("an unknown field", HEAD + f"  a:\n    {RUN}\n    retrys: 3\n", 5,
-        ("jobs.a", "retries", "got retrys")),
+        ("unknown key retrys in jobs.a", "did you mean retries?")),
     Bad("an unknown field of the workflow", f"name: w\nfailfast: true\njobs: {{a: {{{RUN}}}}}\n",
-        2, ("fail_fast", "got failfast")),
+        2, ("unknown key failfast in the workflow", "did you mean fail_fast?")),
     Bad("no name", "jobs: {}\n", 1, ("name to be given",)),
     Bad("no jobs", "name: w\n", 1, ("jobs to be given",)),
     Bad("a job that does nothing", HEAD + "  a:\n    timeout: 5\n", 4,

@@ -50,7 +50,7 @@ def _parameter(option: JobOption) -> tuple[str, Any, Any]:
         kind = list[str] | None
     parameter = Parameter(
         name=option.flag,
-        help=option.help,
+        help=f"{option.help} {option.note}".rstrip(),
         consume_multiple=False,
         allow_leading_hyphen=option.form is PRIORITY,
         show_default=None if isinstance(option.default, str) else False,

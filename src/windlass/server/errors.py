@@ -8,6 +8,8 @@ import structlog
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 
+from windlass.domain.job.job import KEYWORDS
+from windlass.domain.suggest import did_you_mean
 from windlass.domain.values.errors import (
     Conflict,
     InvalidInput,
@@ -29,6 +31,7 @@ _STATUS: Final[dict[type[WindlassError], int]] = {
 
 PATH_SHOWN: Final = 200  # characters of what was asked for, in a message
 _EXPECTED: Final = re.compile(r"Expected (?P<expected>.*?)(, got (?P<got>.*))?")
+_UNKNOWN: Final = re.compile(r"unknown field `(\w+)`")
 
 log = structlog.get_logger("windlass.server")
 
@@ -122,7 +125,9 @@ def _misfit(error: ValidationException) -> dict[str, Any]:
     message = str(first.get("message", error.detail))
     if message == "'data'":
         return InvalidInput(field, "JSON", "nothing").describe()["error"]  # type: ignore[return-value]
-    body = {"code": "invalid_input", "message": f"{field}: {message}", "field": field}
+    unknown = _UNKNOWN.search(message)
+    hint = did_you_mean(unknown[1], KEYWORDS) if unknown else ""
+    body = {"code": "invalid_input", "message": f"{field}: {message}{hint}", "field": field}
     said = _EXPECTED.fullmatch(message.replace("`", ""))
     if said is not None:
         body |= {name: text for name, text in said.groupdict().items() if text is not None}

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from windlass.workflows.nodes import Misdescribed, Node
+from windlass.workflows.nodes import Node, UnknownKey
 from windlass.workflows.schema import Schema, resolve
 
 _KINDS: Final = {
@@ -66,9 +66,7 @@ def _check_entries(node: Node, schema: Schema, definitions: Mapping[str, Any], f
         if name in known:
             check(child, known[name], definitions, f"{field}.{name}" if field else name)
         elif others is False:
-            expected = f"one of the fields {suggest(name, known, most=40)}"
-            where = field or "a field of the workflow"
-            raise Misdescribed(node.place_of(name), where, expected, name)
+            raise UnknownKey(node.place_of(name), field or "the workflow", name, known)
         elif isinstance(others, Mapping):
             check(child, others, definitions, f"{field}.{name}" if field else name)
     for name in schema.get("required", ()):

@@ -7,6 +7,7 @@ program, or from a template) has no lines; its errors name the field alone.
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
+from windlass.domain.suggest import did_you_mean
 from windlass.domain.values.errors import InvalidInput
 
 MARK: Final = "${{"  # begins what is substituted
@@ -39,6 +40,19 @@ class Misdescribed(InvalidInput):
     def details(self) -> dict[str, object]:
         where = {"file": self.place.file, "line": self.place.line} if self.place.line else {}
         return {**super().details(), **where}
+
+
+class UnknownKey(Misdescribed):
+    """A key that a mapping of a description does not have."""
+
+    def __init__(self, place: Place, field: str, name: str, known: Iterable[str]) -> None:
+        keys = sorted(known)
+        super().__init__(place, field, f"one of {', '.join(keys)}", name)
+        self._said = f"unknown key {name} in {field}{did_you_mean(name, keys)}"
+
+    @property
+    def message(self) -> str:
+        return f"{self.place}{self._said}"
 
 
 class Node:

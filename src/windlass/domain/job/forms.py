@@ -18,6 +18,7 @@ Duration = float | str  # seconds, or text such as "15m"
 Scalar = str | int | float | bool  # a value in a workflow file that counts as its text
 
 NEVER: Final = "never"
+REPEATABLE: Final = "Repeatable."
 LONGEST_MS: Final = 366 * 86_400_000 * 100  # a century: what is longer is a mistake
 _DATE: Final = re.compile(r"\d{4}-")
 
@@ -52,6 +53,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
     varies: bool = False
     repeats: bool = False  # the flag may be given several times
     in_file: Any = None  # the type in workflow files, where it differs
+    note: str = ""  # how it is written as a flag
 
 
 def seconds(value: object, field: str) -> float:
@@ -201,34 +203,38 @@ TEXT: Final = Form(name="text", canonical=_same, read=lambda texts, _f, _n: text
 PRIORITY: Final = Form(
     name="high, medium, low or a number", canonical=_same, read=lambda texts, _f, _n: texts[0]
 )
-JSON: Final = Form(name="JSON", canonical=_same, read=lambda texts, _f, _n: texts[0])
+JSON: Final = Form(
+    name="JSON", canonical=_same, read=lambda texts, _f, _n: texts[0],
+    note="JSON, or @FILE to read it from a file.",
+)  # fmt: skip
 NUMBER: Final = Form(
     name="number", canonical=_same, read=lambda texts, f, _n: _read_number(texts[0], f)
 )
 SWITCH: Final = Form(name="true or false", canonical=_same, read=lambda texts, _f, _n: bool(texts))
 TEXTS: Final = Form(
     name="list", canonical=_tuple, read=lambda texts, _f, _n: tuple(texts), repeats=True,
+    note=REPEATABLE,
 )  # fmt: skip
 CLAUSES: Final = Form(
     name="list", canonical=_tuple, read=lambda texts, _f, _n: tuple(texts), repeats=True,
-    in_file=str | list[str],
+    in_file=str | list[str], note=REPEATABLE,
 )  # fmt: skip
 REFERENCES: Final = Form(
-    name="list of ids and names", canonical=_tuple, repeats=True,
+    name="list of ids and names", canonical=_tuple, repeats=True, note="An id; repeatable.",
     read=lambda texts, f, _n: tuple(_read_id(text, f) for text in texts),
     in_file=int | str | list[int | str],
 )  # fmt: skip
 AMOUNTS: Final = Form(
     name="mapping", canonical=_mapping, read=lambda texts, f, _n: _read_pairs(_split(texts), f),
-    repeats=True,
+    repeats=True, note="NAME=AMOUNT, several comma-separated; repeatable.",
 )  # fmt: skip
 LABELS: Final = Form(
     name="mapping", canonical=_mapping, read=lambda texts, f, _n: _read_pairs(texts, f),
-    repeats=True, in_file=dict[str, Scalar],
+    repeats=True, in_file=dict[str, Scalar], note="NAME=VALUE; repeatable.",
 )  # fmt: skip
 DURATION: Final = Form(
     name="duration", canonical=_duration, read=lambda texts, f, _n: _duration(texts[0], f),
-    varies=True,
+    varies=True, note="90, 90s, 15m, 6h.",
 )  # fmt: skip
 GRACE: Final = Form(
     name="duration or never", canonical=_grace, read=lambda texts, f, _n: _grace(texts[0], f),
@@ -236,13 +242,14 @@ GRACE: Final = Form(
 )  # fmt: skip
 MOMENT: Final = Form(
     name="time", canonical=_moment, read=lambda texts, f, now: _read_moment(texts[0], f, now),
-    varies=True,
+    varies=True, note="A time such as 2030-01-02T03:04:05Z, or a duration from now.",
 )  # fmt: skip
 RATE: Final = Form(
     name="key, max and per", canonical=_rate, read=lambda texts, f, _n: _read_rate(texts[0], f),
-    varies=True,
+    varies=True, note="KEY=MAX/TIME, such as api=10/1m.",
 )  # fmt: skip
 CONCURRENCY: Final = Form(
     name="key and max", canonical=_concurrency,
     read=lambda texts, f, _n: _read_concurrency(texts[0], f), varies=True,
+    note="KEY or KEY=MAX.",
 )  # fmt: skip

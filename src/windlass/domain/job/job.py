@@ -56,6 +56,7 @@ class _Declared(msgspec.Struct, frozen=True):
     flag: str | None
     in_files: bool
     bounds: tuple[int, int] | None
+    note: str
 
 
 def _option(
@@ -65,9 +66,13 @@ def _option(
     *,
     file: bool = True,
     bounds: tuple[int, int] | None = None,
+    note: str = "",
 ) -> Any:
-    """Declares an option: its help text, form, flag, bounds, and whether files have it."""
-    declared = _Declared(form, flag, file, bounds)
+    """Declares an option: its help text, form, flag, bounds, and whether files have it.
+
+    `note` is what the help of the flag adds, by default how its form is written there.
+    """
+    declared = _Declared(form, flag, file, bounds, note or form.note)
     return msgspec.Meta(description=text, extra={"declared": declared})
 
 
@@ -87,12 +92,12 @@ class JobSpec(
 
     task: Annotated[
         str,
-        _option("The task to run, with its arguments in --args, instead of a command.", TEXT,
-                "--task"),
+        _option("The task to run.", TEXT, "--task",
+                note="With --args, instead of a command."),
     ]  # fmt: skip
     args: Annotated[
         Any,
-        _option("The task's arguments as JSON, or @FILE to read them from a file.", JSON, "--args"),
+        _option("The arguments of the task.", JSON, "--args"),
     ] = None
     target: Annotated[
         str | None,
@@ -108,21 +113,21 @@ class JobSpec(
     ] = None  # fmt: skip
     requires: Annotated[
         tuple[str, ...],
-        _option("What the worker must offer, such as 'memory>=4GiB'. Repeatable.", CLAUSES,
+        _option("What the worker must offer, such as 'memory>=4GiB'.", CLAUSES,
                 "--requires"),
     ] = ()  # fmt: skip
     resources: Annotated[
         dict[str, int | str] | None,
-        _option("What the job uses, such as cpus=2; several are comma-separated. Repeatable.",
+        _option("What the job uses, such as cpus=2.",
                 AMOUNTS, "--resources"),
     ] = None  # fmt: skip
     secrets: Annotated[
         tuple[str, ...],
-        _option("The name of a worker secret that the job needs. Repeatable.", TEXTS, "--secret"),
+        _option("The names of worker secrets that the job needs.", TEXTS, "--secret"),
     ] = ()
     after: Annotated[
         tuple[int | str, ...],
-        _option("The id of a job that must complete first. Repeatable.", REFERENCES, "--after"),
+        _option("The jobs that must complete first, by id or name.", REFERENCES, "--after"),
     ] = ()
     after_any: Annotated[
         tuple[int | str, ...],
@@ -139,9 +144,9 @@ class JobSpec(
         _option("The id of an unfinished workflow to join.", NUMBER, "--workflow", file=False,
                 bounds=IDS),
     ] = None  # fmt: skip
-    timeout: Annotated[
-        Duration | None, _option("How long it may run: 90, 90s, 15m, 6h.", DURATION, "--timeout")
-    ] = None
+    timeout: Annotated[Duration | None, _option("How long it may run.", DURATION, "--timeout")] = (
+        None
+    )
     idle_timeout: Annotated[
         Duration | None,
         _option("How long it may run without log output or progress.", DURATION),
@@ -151,17 +156,17 @@ class JobSpec(
     ] = None
     not_before: Annotated[
         str | None,
-        _option("The earliest start: a time such as 2030-01-02T03:04:05Z, or a duration from now.",
+        _option("The earliest time it may start.",
                 MOMENT, "--not-before"),
     ] = None  # fmt: skip
     start_before: Annotated[
         str | None,
-        _option("Cancel it if it has not started by then; a time or a duration from now.",
+        _option("Cancel it if it has not started by then.",
                 MOMENT, "--start-before"),
     ] = None  # fmt: skip
     finish_before: Annotated[
         str | None,
-        _option("Fail it if it has not ended by then; a time or a duration from now.",
+        _option("Fail it if it has not ended by then.",
                 MOMENT, "--finish-before"),
     ] = None  # fmt: skip
     capability_grace: Annotated[
@@ -172,7 +177,7 @@ class JobSpec(
     prefers: Annotated[
         tuple[str, ...],
         _option("What the worker should have if possible, such as 'cache:repo==linux'. Never "
-                "delays the job. Repeatable.", CLAUSES, "--prefers"),
+                "delays the job.", CLAUSES, "--prefers"),
     ] = ()  # fmt: skip
     apart: Annotated[
         str | None,
@@ -181,12 +186,12 @@ class JobSpec(
     ] = None  # fmt: skip
     concurrency: Annotated[
         Concurrency | None,
-        _option("KEY or KEY=MAX: how many jobs with this key run at the same time; 1 without MAX.",
+        _option("How many jobs with this key run at the same time; 1 unless given.",
                 CONCURRENCY, "--concurrency"),
     ] = None  # fmt: skip
     rate: Annotated[
         RateLimit | None,
-        _option("KEY=MAX/TIME, such as api=10/1m: how many jobs with this key start in that time.",
+        _option("How many jobs with this key start in any stretch of that time.",
                 RATE, "--rate"),
     ] = None  # fmt: skip
     preemptible: Annotated[
@@ -207,7 +212,7 @@ class JobSpec(
         _option("Submitting the same key again returns the same job.", TEXT, "--key", file=False),
     ] = None
     labels: Annotated[
-        dict[str, str] | None, _option("name=value, to find it by. Repeatable.", LABELS, "--label")
+        dict[str, str] | None, _option("Names and values to find it by.", LABELS, "--label")
     ] = None
     name: Annotated[str | None, _option("A name to show for it.", TEXT, "--name", file=False)] = (
         None
@@ -262,6 +267,7 @@ class JobOption(msgspec.Struct, frozen=True):
     in_files: bool
     bounds: tuple[int, int] | None  # of a number
     required: bool
+    note: str  # what the help of the flag adds
 
 
 def _options() -> dict[str, JobOption]:
@@ -272,7 +278,7 @@ def _options() -> dict[str, JobOption]:
         default = None if field.required else field.default
         found[field.name] = JobOption(
             field.name, kind, default, meta.description, declared.form, declared.flag,
-            declared.in_files, declared.bounds, field.required,
+            declared.in_files, declared.bounds, field.required, declared.note,
         )  # fmt: skip
     return found
 

@@ -25,6 +25,7 @@ from windlass.domain.rows.records import (
     Wait,
 )
 from windlass.domain.values.errors import Conflict, NotFound, WindlassError
+from windlass.domain.values.times import format_moment
 from windlass.engine.jobs.deadlines import deadlines_of, note_deadlines, without_passed
 from windlass.engine.jobs.enqueue import make_ready, plan_for
 from windlass.engine.jobs.inherit_rank import pass_on, refresh
@@ -65,7 +66,8 @@ async def retry_many(
     bodies = await work.tx.jobs.specs(sorted(known))
     specs = {job: decode_spec(body) for job, body in bodies.items()}
     if not_before is not None:
-        specs = {j: msgspec.structs.replace(s, not_before=not_before) for j, s in specs.items()}
+        at = format_moment(not_before)
+        specs = {j: msgspec.structs.replace(s, not_before=at) for j, s in specs.items()}
     named = await _newest(work, [ref for spec in specs.values() for ref in _ids(spec)])
     locked = await work.tx.jobs.lock(sorted({*known, *named.values()}))
     await work.catalog.know(work.tx, (locked[job].shape for job in known))
