@@ -7,6 +7,8 @@ SHELL := /bin/bash
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed-for
+DEMO_VENV := .venv-demo
+DEMO_STAMP := $(DEMO_VENV)/.installed-for
 CODE := $(wildcard src tests benchmarks examples)
 # One PostgreSQL for each process, so a big machine gets no more than four.
 PARALLEL := --numprocesses=logical --maxprocesses=4 --dist=loadgroup
@@ -16,6 +18,9 @@ PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check
 # its folder is made anew. The stamp therefore remembers the folder it was made for.
 ifneq ($(file <$(STAMP)),$(CURDIR))
 .PHONY: $(STAMP)
+endif
+ifneq ($(file <$(DEMO_STAMP)),$(CURDIR))
+.PHONY: $(DEMO_STAMP)
 endif
 
 # The first interpreter that really starts, is new enough and can make an environment.
@@ -67,6 +72,10 @@ format: $(STAMP) ## rewrite the code in the one format, and fix what ruff can fi
 test: $(STAMP) ## run all tests (ARGS='-k name' selects)
 	$(PY) -m pytest $(PARALLEL) $(ARGS)
 
+.PHONY: test-fast
+test-fast: $(STAMP) ## run the tests that need no PostgreSQL, no server and no other process
+	$(PY) -m pytest $(PARALLEL) --fast $(ARGS)
+
 .PHONY: docs-reference
 docs-reference: $(STAMP) ## write docs/reference anew from the options and commands
 	$(PY) -m windlass.cli.reference docs/reference
@@ -76,8 +85,22 @@ system-packages: ## install from Debian what has no wheel (GStreamer, Redis, cla
 	@python3 tests/support/debian.py
 
 .PHONY: demo
-demo: $(STAMP) ## start everything on this machine, run real work, kill a worker, check the result
-	$(PY) -m examples.demo
+demo: $(DEMO_STAMP) ## start everything on this machine, run real work, kill a worker, check the result
+	$(DEMO_VENV)/bin/python -m examples.demo
+
+# The demo needs Windlass and ffmpeg, not the tools of its developers.
+$(DEMO_STAMP): pyproject.toml requirements-dev.lock
+	@set -euo pipefail; $(FIND_PYTHON); \
+	echo "demo: creating $(DEMO_VENV) with $$("$$python" --version)"; \
+	"$$python" -m venv --clear $(DEMO_VENV); \
+	echo "demo: installing Windlass and ffmpeg, about 30 packages"; \
+	$(DEMO_VENV)/bin/python -m pip install --disable-pip-version-check --no-compile \
+	  --constraint requirements-dev.lock --editable '.[demo]' \
+	  | sed -un -e 's/^  Installing build dependencies: started/demo:   preparing the build/p' \
+	    -e 's/^Collecting \([^ ]*\).*/demo:   fetching \1/p' \
+	    -e 's/^Installing collected.*/demo:   unpacking/p'; \
+	echo "demo: ready"; \
+	printf '%s' "$(CURDIR)" > $(DEMO_STAMP)
 
 .PHONY: demo-fuzz
 demo-fuzz: $(STAMP) ## find a bug in a small C++ solver, name the commit that brought it, see it closed
@@ -115,5 +138,5 @@ lock: ## write requirements-dev.lock anew from what pyproject.toml allows today
 
 .PHONY: clean
 clean: ## remove .venv and everything that was made by the other targets
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(DEMO_VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find $(CODE) -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -41,7 +41,7 @@ class BenchWorker:
     @classmethod
     async def enrol(cls, engine: Engine, name: str = "w", **metadata: object) -> "BenchWorker":
         enrolment = Enrolment(name=name, slots=MOST_SLOTS, metadata=metadata, takeover=True)
-        enrolled = await engine.enrol(enrolment)
+        enrolled = await engine.workers.enrol(enrolment)
         return cls(engine, enrolled.worker, enrolled.incarnation)
 
     async def sync(self, want: int) -> int:

@@ -14,8 +14,11 @@ from types import ModuleType
 from typing import Any
 
 MODULES = (
-    "engine.claims", "engine.committer", "engine.engine", "engine.reports", "engine.search",
-    "engine.submit", "engine.sync", "engine.work", "domain.claim", "domain.job",
+    "engine.claim.claims", "engine.claim.search", "engine.transaction.group_commit",
+    "engine.transaction.unit_of_work", "engine.engine", "engine.after_commit",
+    "engine.commands.submit", "engine.commands.sync", "engine.attempts.reports",
+    "engine.submit.write_jobs", "engine.sync.sync", "domain.matching.claim_planning",
+    "domain.job.job",
     "store.sqlite.bulk", "store.sqlite.checkpoints", "store.sqlite.flow", "store.sqlite.leases",
     "store.sqlite.log", "store.sqlite.places", "store.sqlite.store", "store.sqlite.workers",
 )  # fmt: skip

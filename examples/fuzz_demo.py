@@ -1,8 +1,8 @@
-"""`make demo-fuzz`: commit fuzzing from an empty bucket to a named commit, in minutes.
+"""`make demo-fuzz`: commit fuzzing from an empty bucket to the guilty commit, in minutes.
 
-It makes a repository of a small C++ solver with a history in which one commit breaks it,
-starts a real S3 server, and runs every role as a person would: by its command. Then it mends
-the solver and shows how the finding is closed. Nothing is left behind.
+It creates a repository of a small C++ solver in whose history one commit introduces a bug,
+starts a real S3 server, and runs the command of every role. Then it fixes the bug and shows
+how the finding is closed. It leaves nothing behind.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from typing import Any
 from rich.console import Console
 from rich.markdown import Markdown
 
-from examples.fuzz_repository import BUG, MENDED, commit, make_repository
+from examples.fuzz_repository import BUG, FIXED, commit, make_repository
 from tests.support.s3 import S3Server, start_s3
 
 DESCRIPTION = """\
@@ -43,7 +43,7 @@ console = Console(soft_wrap=True)
 
 
 class Demo:
-    """A folder with the solver's file, and commands run in it against a bucket."""
+    """A folder with the solver file, and commands that run in it on a bucket."""
 
     def __init__(self, folder: Path, server: S3Server) -> None:
         self.folder = folder
@@ -58,13 +58,13 @@ class Demo:
         }
 
     def part(self, title: str, text: str) -> None:
-        """Say what comes next, and what for."""
+        """Prints the title and the explanation of the next part."""
         self._parts += 1
         console.print(f"\n{self._parts}. {title}", style="bold", highlight=False)
         console.print(text, highlight=False)
 
     def windlass(self, *words: str, show: bool = True) -> str:
-        """Run a command and show what it says; a command that fails ends the demo."""
+        """Runs a command and shows its output; a command that fails ends the demo."""
         if show:
             console.print(f"$ windlass fuzz {' '.join(words)}", style="cyan", highlight=False)
         done = subprocess.run(
@@ -75,26 +75,26 @@ class Demo:
         if show:
             console.print(done.stdout.rstrip(), markup=False, highlight=False)
         if done.returncode != 0:
-            raise SystemExit(f"windlass fuzz {' '.join(words)} ended with {done.returncode}")
+            raise SystemExit(f"windlass fuzz {' '.join(words)} exited with {done.returncode}")
         return done.stdout
 
     def ask(self, *words: str) -> Any:
-        """What a command says to programs, unseen."""
+        """Returns the JSON output of a command without showing it."""
         return json.loads(self.windlass(*words, "--json", show=False))
 
 
 def build_everything(demo: Demo) -> None:
-    """A builder for each commit of the queue."""
+    """Runs a builder for each commit in the queue."""
     while "built in" in demo.windlass("builder", "tinysolve"):
         continue
 
 
-def tell_history(demo: Demo, commits: dict[str, str]) -> None:
-    """The commits that there are; nobody says which of them is the bad one."""
+def show_history(demo: Demo, commits: dict[str, str]) -> None:
+    """Lists the commits without saying which of them is bad."""
     demo.part(
         "A solver with a history",
         "tinysolve is a small solver in C++ (examples/tinysolver). Its repository has six\n"
-        "commits, one of which brings a bug. tinysolve.yaml says how to build and run it:\n",
+        "commits, one of which introduces a bug. tinysolve.yaml says how to build and run it:\n",
     )
     console.print(DESCRIPTION, style="dim", markup=False, highlight=False)
     for message, name in commits.items():
@@ -102,37 +102,38 @@ def tell_history(demo: Demo, commits: dict[str, str]) -> None:
 
 
 def prepare(demo: Demo) -> None:
-    """From new commits to builds in the bucket and a map of what tests reach."""
+    """Goes from new commits to builds in the bucket and a coverage map."""
     demo.part(
-        "The manager looks for new commits",
-        "It queues those that touch C++, oldest first. In earnest cron starts it every 15 minutes.",
+        "The manager finds new commits",
+        "It queues those that touch C++, oldest first. In production, cron starts it every 15\n"
+        "minutes.",
     )
     demo.windlass("manager", "tinysolve")
     demo.part(
-        "Builders build them",
+        "The builder builds them",
         "Each run takes one commit, makes a production and a coverage build, and uploads both.",
     )
     build_everything(demo)
     demo.part(
-        "The manager schedules what is built",
-        "Fuzzers take the least fuzzed commit of this schedule, among equals the oldest.",
+        "The manager schedules built commits",
+        "Fuzzers take the least fuzzed commit in this schedule, the oldest of equals.",
     )
     demo.windlass("manager", "tinysolve")
     demo.part(
-        "The coverage mapper",
+        "The coverage map",
         "It runs the tests one by one, so that each commit is fuzzed from the tests that reach\n"
         "the functions it changed.",
     )
     demo.windlass("coverage", "tinysolve")
 
 
-def hunt(demo: Demo, budget: str) -> dict[str, Any]:
-    """Fuzz what the schedule says, commit after commit, until something is found."""
+def fuzz_until_bug(demo: Demo, budget: str) -> dict[str, Any]:
+    """Fuzzes one scheduled commit after another until a bug is found."""
     rounds = str(MOST_ROUNDS)
     demo.part(
         "Fuzzing",
-        f"Commit after commit, {budget} each (in earnest six hours), until something breaks.\n"
-        "Before a real run, --dry-run tells what it would do, and why:",
+        f"One commit after another, {budget} each (in production six hours), until something\n"
+        "breaks. Before a real run, --dry-run shows what it would do, and why:",
     )
     demo.windlass("fuzzer", "tinysolve", "--budget", budget, "--dry-run")
     demo.windlass("run", "tinysolve", "--rounds", rounds, "--budget", budget, "--until-bug")
@@ -144,63 +145,63 @@ def hunt(demo: Demo, budget: str) -> dict[str, Any]:
 
 
 def show(demo: Demo, finding: dict[str, Any], guilty: str) -> None:
-    """The report; fails loudly unless the right commit is named."""
+    """Shows the report; fails unless it names the right commit."""
     demo.part(
         "The report",
-        "The input was run again five times, made as small as possible, and given to older builds\n"
-        "until the commit was known that brought the bug.",
+        "The fuzzer ran the input five more times, made it as small as possible, and ran it with\n"
+        "older builds until it knew which commit introduced the bug.",
     )
     page = demo.windlass("findings", "show", "tinysolve", finding["key"], show=False)
     console.print(f"$ windlass fuzz findings show tinysolve {finding['key']}", style="cyan")
     console.print(Markdown(page))
     if finding["introduced_by"] != guilty:
-        raise SystemExit(f"expected {guilty} to be named, got {finding['introduced_by']}")
+        raise SystemExit(f"the report should name {guilty}, not {finding['introduced_by']}")
     console.print(f"the commit that broke it: {finding['introduced_subject']}", style="bold green")
-    demo.part("Everything at a glance", "The state of the pipeline, as it stands in the bucket:")
+    demo.part("Status", "The state of the whole pipeline in the bucket:")
     demo.windlass("status", "tinysolve")
 
 
-def mend(demo: Demo, key: str) -> None:
-    """Commit a fix, build it, and see the finding closed."""
-    fixed = commit(demo.folder / "repository", MENDED)
+def fix(demo: Demo, key: str) -> None:
+    """Commits a fix, builds it, and checks that the finding is closed."""
+    fixed = commit(demo.folder / "repository", FIXED)
     demo.part(
-        "The bug is mended",
-        f"Somebody commits a fix, {fixed[:12]} {MENDED.message}.\nOnce it is built, open findings "
-        "are run with it, and what is gone is closed.",
+        "The fix",
+        f"Someone commits a fix, {fixed[:12]} {FIXED.message}.\nOnce it is built, open findings "
+        "are run with it, and those that are fixed are closed.",
     )
     demo.windlass("manager", "tinysolve")
     build_everything(demo)
-    gone = demo.windlass("findings", "recheck", "tinysolve", fixed)
+    rechecked = demo.windlass("findings", "recheck", "tinysolve", fixed)
     listed = demo.windlass("findings", "tinysolve", "--all")
-    if f"gone: {key}" not in gone or f"{key}  closed" not in listed:
-        raise SystemExit(f"expected {key} to be closed by {fixed}")
+    if f"fixed: {key}" not in rechecked or f"{key}  closed" not in listed:
+        raise SystemExit(f"{fixed} should have closed {key}")
 
 
 def run(budget: str) -> None:
-    """The whole demo."""
+    """Runs the whole demo."""
     if shutil.which("g++") is None:
-        raise SystemExit("expected a C++ compiler (g++) on the PATH, found none; install one")
+        raise SystemExit("there is no C++ compiler (g++) on the PATH; install one")
     with tempfile.TemporaryDirectory(prefix="windlass-fuzz-") as name:
         folder = Path(name)
         commits = make_repository(folder / "repository")
         server = start_s3()
         try:
             demo = Demo(folder, server)
-            tell_history(demo, commits)
+            show_history(demo, commits)
             prepare(demo)
-            finding = hunt(demo, budget)
+            finding = fuzz_until_bug(demo, budget)
             show(demo, finding, commits[BUG])
-            mend(demo, finding["key"])
+            fix(demo, finding["key"])
         finally:
             server.stop()
-    console.print("\ndone: found, dated, reported, mended, closed", style="bold green")
-    console.print("the same for a solver of yours: docs/guides/fuzzing.md", highlight=False)
+    console.print("\ndone: found, bisected, reported, fixed, closed", style="bold green")
+    console.print("to fuzz your own solver: docs/guides/fuzzing.md", highlight=False)
 
 
 def main() -> None:
-    """Run the demo."""
-    parser = argparse.ArgumentParser(description="Commit fuzzing, from nothing to a named commit.")
-    parser.add_argument("--budget", default="10s", help="for each commit, such as 10s")
+    """Runs the demo from the command line."""
+    parser = argparse.ArgumentParser(description="Commit fuzzing from start to guilty commit.")
+    parser.add_argument("--budget", default="10s", help="time for each commit, such as 10s")
     run(parser.parse_args().budget)
 
 

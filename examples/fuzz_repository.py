@@ -1,7 +1,7 @@
-"""The repository that `make demo-fuzz` fuzzes: tinysolve, with a history in which it breaks.
+"""The repository that `make demo-fuzz` fuzzes: tinysolve, with a history that contains a bug.
 
-The sources of the first commit lie in `examples/tinysolver`. Every later commit is a few
-replacements in them, so that each can be read here as what it is.
+The sources of the first commit are in `examples/tinysolver`. Each later commit is a few
+replacements in them, which are listed here.
 """
 
 import os
@@ -119,7 +119,7 @@ HISTORY: Final = (
         ),
     ),
 )
-MENDED: Final = Step(
+FIXED: Final = Step(
     FIX,
     {},
     (
@@ -133,14 +133,14 @@ MENDED: Final = Step(
 
 
 def make_repository(folder: Path) -> dict[str, str]:
-    """Make the repository with its history; the commits by their messages, oldest first."""
+    """Creates the repository; returns the commits by their messages, oldest first."""
     shutil.copytree(SOURCES, folder)
     _git(folder, "init", "--quiet", "--initial-branch=main")
     return {step.message: commit(folder, step) for step in HISTORY}
 
 
 def commit(folder: Path, step: Step) -> str:
-    """Take one step; the name of its commit."""
+    """Makes one commit and returns its hash."""
     for name, text in step.files.items():
         (folder / name).write_text(text)
     for name, old, new in step.edits:

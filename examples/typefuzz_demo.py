@@ -1,8 +1,8 @@
-"""`make demo-typefuzz`: real z3 against real cvc5, with formulas that typefuzz makes.
+"""`make demo-typefuzz`: compares z3 with cvc5 on formulas that typefuzz makes.
 
-Nothing is built: both solvers come from their wheels. Whatever they disagree about, or crash
-on, is reproduced, made small and printed. Mostly they agree; so that one sees what would
-happen otherwise, a z3 that gives wrong answers is compared in the end.
+It builds nothing: both solvers come from their wheels. Formulas on which they disagree or
+crash are reproduced, minimised and printed. Usually they agree; to show what happens if not,
+the demo ends with a z3 that gives wrong answers.
 """
 
 import argparse
@@ -46,7 +46,7 @@ SEEDS = {
 (check-sat)
 """,
 }
-# It says the opposite wherever strings are measured.
+# Gives the opposite answer if the formula contains the length of a string.
 LIAR = """\
 #!/bin/sh
 answer=$({z3} "$1")
@@ -61,7 +61,7 @@ console = Console(soft_wrap=True)
 
 
 class Bench:
-    """A folder with seeds, and campaigns over them."""
+    """A folder with seeds, and campaigns on them."""
 
     def __init__(self, folder: Path, solvers: list[str], seeds: list[str]) -> None:
         names = ("scratch", "corpus", "crashes", "seeds")
@@ -77,42 +77,48 @@ class Bench:
         self.engine = make_engine("typefuzz", target)
 
     async def fuzz(self, budget_ms: int, until_bug: bool = False) -> Statistics:
-        """Fuzz on all cores, and show every disagreement in its smallest form."""
+        """Fuzzes on all cores, and shows every disagreement in its smallest form."""
         seeds = sorted(self.places["seeds"].iterdir())
         cores = len(os.sched_getaffinity(0))
         campaign = Campaign(
-            seeds, self.places["corpus"], self.places["crashes"], budget_ms, cores, until_bug, told
+            seeds,
+            self.places["corpus"],
+            self.places["crashes"],
+            budget_ms,
+            cores,
+            until_bug,
+            notify,
         )
         statistics = await self.engine.fuzz(campaign)
         shown: set[str] = set()
         for path in sorted(self.places["crashes"].iterdir()):
-            verdict = await self.engine.judge(path)
+            verdict = await self.engine.classify(path)
             if verdict.kind == "bug" and verdict.title not in shown:
                 shown.add(verdict.title)
                 await self._show(path.read_bytes(), verdict)
         return statistics
 
     async def _show(self, before: bytes, verdict: Verdict) -> None:
-        async def shows(data: bytes) -> bool:
+        async def still_fails(data: bytes) -> bool:
             candidate = self.places["scratch"] / "candidate.smt2"
             candidate.write_bytes(data)
-            return (await self.engine.judge(candidate)).title == verdict.title
+            return (await self.engine.classify(candidate)).title == verdict.title
 
-        small = await minimise(before, shows, tries=200)
-        sizes = f"{len(before)} bytes, {len(small)} when made small"
+        small = await minimise(before, still_fails, tries=200)
+        sizes = f"{len(before)} bytes, minimised to {len(small)}"
         console.print(f"{verdict.title} ({sizes}):", style="red", markup=False, highlight=False)
         console.print(small.decode().strip(), markup=False, highlight=False)
 
 
-def told(count: Statistics) -> None:
-    """How far it is."""
+def notify(count: Statistics) -> None:
+    """Prints the progress."""
     if count.executions:
-        line = f"  {count.executions} calls of solvers, {count.bugs} suspects"
+        line = f"  {count.executions} solver calls, {count.bugs} suspects"
         console.print(line, style="dim", highlight=False)
 
 
 def introduce() -> None:
-    """Who is compared, and with what."""
+    """Prints which solvers are compared, and how."""
     names = [f"{name} {version(package)}" for name, package in PACKAGES.items()]
     console.print(f"\n1. {' against '.join(names)}", style="bold", highlight=False)
     console.print(
@@ -124,7 +130,7 @@ def introduce() -> None:
 
 
 async def play(folder: Path, budget_ms: int) -> Statistics:
-    """Both parts; what the first one did."""
+    """Runs both parts; returns the statistics of the first."""
     introduce()
     statistics = await Bench(folder / "real", ["{z3}", "{cvc5}"], list(SEEDS)).fuzz(budget_ms)
     verdict = "they agreed each time" if not statistics.bugs else "see above"
@@ -142,21 +148,21 @@ async def play(folder: Path, budget_ms: int) -> Statistics:
         LIAR_BUDGET_MS, until_bug=True
     )
     if not caught.bugs:
-        raise SystemExit("expected the lie to be noticed, but it was not")
+        raise SystemExit("the wrong answer was not noticed")
     return statistics
 
 
 def run(budget: str) -> Statistics:
-    """The whole demo."""
+    """Runs the whole demo."""
     with tempfile.TemporaryDirectory(prefix="windlass-typefuzz-") as name:
         statistics = asyncio.run(play(Path(name), parse_duration_ms(budget, "budget")))
-    console.print("\ndone: compared, and a planted lie was caught", style="bold green")
-    console.print("for a solver of yours: docs/guides/fuzzing-findings.md", highlight=False)
+    console.print("\ndone: compared, and caught a planted wrong answer", style="bold green")
+    console.print("to fuzz your own solver: docs/guides/fuzzing-findings.md", highlight=False)
     return statistics
 
 
 def main() -> None:
-    """Run the demo."""
+    """Runs the demo from the command line."""
     parser = argparse.ArgumentParser(description="typefuzz on z3 and cvc5.")
     parser.add_argument("--budget", default="60s", help="such as 60s")
     run(parser.parse_args().budget)

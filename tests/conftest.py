@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -50,6 +51,38 @@ def s3_server() -> Iterator[S3Server]:
         pytest.skip(str(missing))
     yield server
     server.stop()
+
+
+# What `--fast` runs: rules on memory and SQLite, in this process alone.
+FAST_FOLDERS = ("api", "blobs", "domain", "engine", "simulator", "store", "workflows")
+SLOW_FIXTURES = frozenset({"postgres_dsn", "postgres_server", "s3_server"})
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--fast",
+        action="store_true",
+        help="only tests that need no PostgreSQL, no S3, no server and no other process",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what `--fast` does not run."""
+    if not config.getoption("--fast"):
+        return
+    left_out = [item for item in items if not _is_fast(item)]
+    items[:] = [item for item in items if _is_fast(item)]
+    config.hook.pytest_deselected(items=left_out)
+
+
+def _is_fast(item: pytest.Item) -> bool:
+    folder = item.path.relative_to(Path(__file__).parent).parts[0]
+    if folder not in FAST_FOLDERS or item.get_closest_marker("slow") is not None:
+        return False
+    if SLOW_FIXTURES & set(getattr(item, "fixturenames", ())):
+        return False
+    call = getattr(item, "callspec", None)
+    return call is None or "postgres" not in call.params.values()
 
 
 def in_ci() -> bool:

@@ -64,14 +64,14 @@ class BesideStore:
 
     async def _drain(self, jobs: Sequence[JobSpec]) -> tuple[Lap, Lap]:
         before = await self._completed()
-        await self._engine.pause(QUEUE)
+        await self._engine.queues.pause(QUEUE)
         watch = Watch()
         for first in range(0, len(jobs), CHUNK):
             await self._engine.submit(jobs[first : first + CHUNK])
         submitted = watch.lap(len(jobs))
         expect_waiting(await self._watching.fetchval(READY), len(jobs))
         watch = Watch()
-        await self._engine.resume(QUEUE)
+        await self._engine.queues.resume(QUEUE)
         await self._until_drained()
         drained = watch.lap(len(jobs))
         done = await self._completed() - before

@@ -125,7 +125,7 @@ class Stage:
         worker = await drive.BenchWorker.enrol(engine, "w", **offers)
         if limited:
             limits = QueueLimits(max_running=CPUS + IN_USE, max_per_worker=CPUS)
-            await engine.set_queue_limits("default", limits)
+            await engine.queues.set_limits("default", limits)
         stage = cls(engine, worker, limited)
         stage.first_ms = (await stage._claim(1))[0] * 1000
         await engine.refresh()

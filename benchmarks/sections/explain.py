@@ -69,7 +69,7 @@ async def measure(kind: str, store: str, workers: int, rounds: int) -> list[Row]
         await engine.submit(drive.specs(1_000))
         jobs = (await engine.submit(list(ASKED.values()))).ids
         (plain,) = (await engine.submit(drive.specs(1))).ids
-        await engine.cancel([plain])
+        await engine.jobs.cancel([plain])
         ask = Asking(kind, server.admin, plain, rounds)
         return [
             row
@@ -128,7 +128,7 @@ async def _ask(client: httpx.AsyncClient, path: str) -> Lap:
 async def _enrol(engine: Engine, workers: int) -> None:
     for start in range(0, workers, AT_ONCE):
         some = range(start, min(workers, start + AT_ONCE))
-        await asyncio.gather(*(engine.enrol(_worker(number)) for number in some))
+        await asyncio.gather(*(engine.workers.enrol(_worker(number)) for number in some))
 
 
 def _worker(number: int) -> Enrolment:

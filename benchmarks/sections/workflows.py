@@ -150,7 +150,7 @@ async def cancel(engine: Engine, jobs: Sequence[JobSpec]) -> Lap:
     """Cancel a workflow of these jobs; their submit is not timed."""
     made = await engine.submit(jobs, WorkflowSpec(name="bench"))
     watch = Watch()
-    done = await engine.cancel_workflow(made.workflow)
+    done = await engine.workflows.cancel(made.workflow)
     lap = watch.lap(len(jobs))
     if done.state != "canceled":
         raise RuntimeError(f"expected the workflow to be canceled, it is {done.state}")
@@ -163,7 +163,7 @@ async def abort(engine: Engine, jobs: int) -> Lap:
     rest = [JobSpec(task=drive.TASK, args={"n": n}, after=("first",)) for n in range(jobs)]
     made = await engine.submit([first, *rest], WorkflowSpec(name="bench"))
     watch = Watch()
-    await engine.cancel([made.ids[0]])
+    await engine.jobs.cancel([made.ids[0]])
     return watch.lap(jobs)
 
 

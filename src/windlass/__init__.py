@@ -1,7 +1,11 @@
-"""Windlass: a job scheduler for fleets of workers."""
+"""Windlass: a job scheduler for fleets of workers.
+
+Programs import only what `__all__` lists; everything else may change. Each name is imported
+when it is first used: the processes of jobs need `task` and `current` alone and start faster
+without the client.
+"""
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,6 +15,8 @@ if TYPE_CHECKING:
     from windlass.domain.job.job import JobSpec
     from windlass.front import AsyncClient, Client
     from windlass.tasks import current, task
+
+    __version__: str
 
 __all__ = [
     "AsyncClient",
@@ -23,11 +29,7 @@ __all__ = [
     "task",
 ]
 
-__version__ = version("windlass")
-
-# Found when they are asked for: the processes of jobs need `task` and `current` alone, and
-# start in a fraction of the time without the client behind the others.
-_PLACES = {
+_MODULES = {
     "AsyncClient": "windlass.front",
     "Client": "windlass.front",
     "JobFailed": "windlass.client.handles",
@@ -40,7 +42,18 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> Any:
-    place = _PLACES.get(name)
-    if place is None:
+    if name == "__version__":
+        # Reading the metadata takes longer than importing the rest of this package.
+        from importlib.metadata import version
+
+        value: Any = version("windlass")
+    elif name in _MODULES:
+        value = getattr(import_module(_MODULES[name]), name)
+    else:
         raise AttributeError(f"module 'windlass' has no attribute {name!r}")
-    return getattr(import_module(place), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})

@@ -1,24 +1,20 @@
-"""`windlass.Client` and `windlass.AsyncClient`: with a server, or embedded in a program."""
+"""`windlass.Client` and `windlass.AsyncClient`: connected to a server, or embedded.
 
-import logging
-import os
-import sys
+The engine and its stores are imported only by `embedded()`: a client of a server needs none
+of them, and starts in a fraction of the time.
+"""
+
 from pathlib import Path
-from typing import Self
-
-import structlog
+from typing import TYPE_CHECKING, Self
 
 from windlass.client import client
-from windlass.domain.config import Config
-from windlass.domain.values.errors import Conflict
-from windlass.embedded.node import Node, NodeOptions
-from windlass.embedded.service import EngineService
-from windlass.embedded.thread import LoopThread
-from windlass.tasks import importing
+
+if TYPE_CHECKING:
+    from windlass.domain.config import Config
 
 
 class AsyncClient(client.AsyncClient):
-    """A scheduler, seen from a program with an event loop."""
+    """A scheduler, for programs with an event loop."""
 
     @classmethod
     def embedded(
@@ -28,29 +24,16 @@ class AsyncClient(client.AsyncClient):
         workers: int | None = None,
         blobs: str | None = None,
         drain: float = 10.0,
-        config: Config | None = None,
+        config: "Config | None" = None,
     ) -> Self:
-        """A client with the engine in this process, and no server; see `Client.embedded`."""
-        name = importing()
-        if name is not None:
-            raise Conflict(
-                "opened_by_import",
-                f"importing {name} to run one of its functions opened an embedded client: put "
-                'what the program does below `if __name__ == "__main__":`',
-            )
-        _be_quiet()
-        options = NodeOptions(
-            store=str(store),
-            blobs=blobs,
-            workers=(os.cpu_count() or 1) if workers is None else workers,
-            drain_ms=int(drain * 1000),
-            config=config or Config(),
-        )
-        return cls(service=EngineService(Node(options)))
+        """Returns a client with the engine in this process; see `Client.embedded`."""
+        from windlass.embedded.opening import embedded_service
+
+        return cls(service=embedded_service(store, workers, blobs, drain, config))
 
 
 class Client(client.Client):
-    """A scheduler, seen from a program without an event loop."""
+    """A scheduler, for programs without an event loop."""
 
     @classmethod
     def embedded(
@@ -60,19 +43,21 @@ class Client(client.Client):
         workers: int | None = None,
         blobs: str | None = None,
         drain: float = 10.0,
-        config: Config | None = None,
+        config: "Config | None" = None,
     ) -> Self:
-        """A client with the engine in this process, and no server.
+        """Returns a client with the engine in this process, and no server.
 
-        `store` is a file, made if it is not there; further processes may open it too: one of
-        them runs the jobs, and if that one ends another takes over. It may also be the
-        address of a PostgreSQL database, with that of its `blobs`.
-        `workers` is how many jobs this process runs at once; default: one for each
-        processor; 0: it only submits and reads. `drain` is how many seconds running jobs
-        get when the client is closed; then they are handed back. Functions are imported in
+        `store` is a file, created if it does not exist. Several processes may open it: one of
+        them runs the jobs, and when it ends another takes over. It may also be the address of
+        a PostgreSQL database, together with that of its `blobs`.
+        `workers` is how many jobs this process runs at once; default: one per processor;
+        0: it only submits and reads. `drain` is how many seconds running jobs get when the
+        client is closed; then they go back to the queue. Functions are imported in
         processes of their own, so a program opens its client below
         `if __name__ == "__main__":`.
         """
+        from windlass.embedded.thread import LoopThread
+
         thread = LoopThread()
         try:
             made = AsyncClient.embedded(
@@ -83,12 +68,3 @@ class Client(client.Client):
             thread.close()
             raise
         return cls(client=made, runner=thread)
-
-
-def _be_quiet() -> None:
-    """A guest in somebody's program warns, and says no more, unless that set structlog up."""
-    if not structlog.is_configured():
-        structlog.configure(
-            wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
-            logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        )

@@ -1,7 +1,7 @@
 """Functions as tasks: `@windlass.task` marks one, `windlass.current()` is the job inside it.
 
-Only marked functions run on workers, found there by their import path: nothing of a
-function travels but its name.
+Workers run only marked functions, which they find by import path: nothing but the
+function's name travels.
 """
 
 import inspect
@@ -84,7 +84,7 @@ def _place(function: Callable[..., Any]) -> tuple[str, str]:
 
 
 def named_functions() -> dict[str, Callable[..., Any]]:
-    """The functions this process knows that are tasks of their own, by name."""
+    """Returns the named tasks that this process knows."""
     return dict(_NAMED)
 
 
@@ -95,7 +95,7 @@ def options_of(function: object) -> JobSpec | None:
 
 
 def path_of(function: Callable[..., Any]) -> str:
-    """Where workers find a function: `package.module:qualname`."""
+    """Returns the import path of a function: `package.module:qualname`."""
     module = getattr(function, "__module__", None)
     name = getattr(function, "__qualname__", None)
     if module == "__main__":
@@ -111,7 +111,7 @@ _signature: Final = lru_cache(maxsize=1_000)(inspect.signature)
 
 
 def _name_of_main() -> str | None:
-    """What the program's own module is called when another process imports it."""
+    """Returns the name under which another process can import the main module."""
     main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
     if spec is not None:
@@ -135,11 +135,11 @@ def request(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> JobSp
 
 
 class Canceled(BaseException):
-    """Raised inside a job that is to stop. Let it pass; clean up in `finally`."""
+    """Raised inside a job that must stop. Let it propagate; clean up in `finally`."""
 
 
 class Channel(Protocol):
-    """How a job's process speaks of the job."""
+    """How a job's process talks to its agent."""
 
     def progress(self, seq: int, value: object) -> None: ...
 
@@ -153,7 +153,7 @@ class Channel(Protocol):
 
 
 class Told(Protocol):
-    """What the server said to a request: JSON, which is an error if it was `refused`."""
+    """The server's answer to a request: JSON, which is an error if it was `refused`."""
 
     @property
     def body(self) -> bytes: ...
@@ -163,7 +163,7 @@ class Told(Protocol):
 
 
 class Current(msgspec.Struct, frozen=True):
-    """The job a function runs for."""
+    """The job that a function runs for."""
 
     job: int
     attempt: int
@@ -173,30 +173,30 @@ class Current(msgspec.Struct, frozen=True):
     secrets: Mapping[str, str] = {}
 
     def progress(self, value: object) -> None:
-        """Show how far the job is: a number from 0 to 1, or any JSON value up to 4 KiB."""
+        """Reports progress: a number from 0 to 1, or any JSON value up to 4 KiB."""
         self.channel.progress(self.seq, value)
 
     def log(self, text: str) -> None:
-        """Write a line to the job's log, whichever thread this is called from."""
+        """Writes a line to the job's log, from any thread."""
         self.channel.log(self.seq, text if text.endswith("\n") else text + "\n")
 
     def secret(self, name: str) -> str:
-        """A secret that the job declared; it is masked in the log and in results."""
+        """Returns a secret that the job declared; it is masked in the log and in results."""
         if name not in self.secrets:
             declared = ", ".join(sorted(self.secrets)) or "none"
             raise InvalidInput("secret", f"one that the job declares ({declared})", name)
         return self.secrets[name]
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> int:
-        """Add a call of a marked function to this job's workflow; the new job's id."""
+        """Adds a call of a marked function to this job's workflow and returns the new job's id."""
         (job,) = self.submit_many([request(function, *args, **kwargs)])
         return job
 
     def submit_many(self, jobs: Sequence[JobSpec], key: str | None = None) -> list[int]:
-        """Add jobs to this job's workflow, all or none of them; their ids.
+        """Adds jobs to this job's workflow, all or none, and returns their ids.
 
-        With a `key` that was used in this workflow before, be it by an earlier attempt, it
-        answers with the jobs that are there. Jobs without a priority take that of this job;
+        With a `key` that this workflow has seen, for example from an earlier attempt, it returns
+        the existing jobs. Jobs without a priority take that of this job;
         “+1” and “-1” raise and lower it.
         """
         return _children(self.channel.ask(self.seq, _asked(jobs, key)))
@@ -207,11 +207,11 @@ class Current(msgspec.Struct, frozen=True):
 
     @property
     def canceled(self) -> bool:
-        """Whether the job is to stop: canceled, or out of time."""
+        """Returns whether the job must stop: canceled, or out of time."""
         return self.channel.canceled(self.seq)
 
     def check_canceled(self) -> None:
-        """Raise `Canceled` if the job is to stop."""
+        """Raises `Canceled` if the job must stop."""
         if self.canceled:
             raise Canceled
 
@@ -230,7 +230,7 @@ def _children(told: Told) -> list[int]:
 
 
 class _Process:
-    """The one job of a process that runs one at a time: its threads see it too."""
+    """The job of a process that runs one at a time; its threads see it too."""
 
     job: Current | None = None
     importing: str | None = None
@@ -240,7 +240,7 @@ _CURRENT: Final[ContextVar[Current | None]] = ContextVar("windlass_job", default
 
 
 def current() -> Current:
-    """The job this function runs for."""
+    """Returns the job this function runs for."""
     job = find_current()
     if job is None:
         raise Conflict("no_job", "windlass.current() was called outside of a job")
@@ -248,12 +248,12 @@ def current() -> Current:
 
 
 def find_current() -> Current | None:
-    """The job this code runs for; None outside of jobs."""
+    """Returns the job this code runs for, or None outside jobs."""
     return _CURRENT.get() or _Process.job
 
 
 def enter(job: Current | None, *, alone: bool) -> None:
-    """Begin (or, with None, end) a job: `alone` in its process, else in its context."""
+    """Enters a job (None leaves it): `alone` in its process, else in its context."""
     if alone:
         _Process.job = job
     else:
@@ -261,10 +261,10 @@ def enter(job: Current | None, *, alone: bool) -> None:
 
 
 def importing() -> str | None:
-    """The module that this process imports for the sake of a job's function just now."""
+    """Returns the module that this process is importing for a job's function."""
     return _Process.importing
 
 
 def begin_import(name: str | None) -> None:
-    """Say which module that is; None when it is done."""
+    """Sets the module being imported; None when the import is done."""
     _Process.importing = name

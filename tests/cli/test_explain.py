@@ -27,9 +27,9 @@ def test_the_time_of_a_job_is_told_by_cause(up: Program) -> None:
 
 def test_what_is_not_there_is_named_and_exits_with_4(up: Program) -> None:
     for words, said in (
-        (("explain", "99999999"), "expected an existing job, got job 99999999"),
-        (("explain", "nobody"), "expected an existing worker, got worker nobody"),
-        (("time", "99999999"), "expected an existing job, got job 99999999"),
+        (("explain", "99999999"), "job 99999999 does not exist"),
+        (("explain", "nobody"), "worker nobody does not exist"),
+        (("time", "99999999"), "job 99999999 does not exist"),
     ):
         done = up(*words)
         assert (done.returncode, done.stdout) == (4, "")

@@ -101,7 +101,7 @@ def test_what_is_wrong_is_said(fleet: Program, tmp_path: Path) -> None:
     impossible.write_text("name: p\nmin_workers: 3\nmax_workers: 1\n")
     useless.write_text("pools: 3\n")
     for words, code, said in (
-        (("show", "nobody"), 4, "expected an existing pool, got pool nobody"),
+        (("show", "nobody"), 4, "pool nobody does not exist"),
         (("plan", "--what-if", "luck=1"), 2, "workers=N or target=DURATION"),
         (("apply", "/does/not/exist"), 2, "a readable file (No such file or directory)"),
         (("apply", str(impossible)), 2, "min_workers to be at most max_workers (1)"),

@@ -51,7 +51,7 @@ class Counted:
         self._held: tuple[Finished, ...] = ()
 
     async def enrol(self) -> None:
-        enrolled = await self.engine.enrol(Enrolment(name="w", slots=SLOTS))
+        enrolled = await self.engine.workers.enrol(Enrolment(name="w", slots=SLOTS))
         await self.engine.settled()  # what a start leaves to do is not counted
         self._worker, self._incarnation = enrolled.worker, enrolled.incarnation
 

@@ -61,7 +61,7 @@ def test_a_blocking_function_does_not_hold_up_the_agent(tmp_path: Path) -> None:
             blocked = await submit(rig, "block_in_c")
             assert await rig.files.log_line(blocked) == ["blocking"]
             assert (await rig.ended(await submit(rig, "add", 1))).result == b"1"
-            await rig.engine.cancel([blocked])
+            await rig.engine.jobs.cancel([blocked])
             assert state_of(await rig.ended(blocked)) == "canceled"
 
     play(tmp_path, scene)

@@ -14,7 +14,7 @@ from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.records import KEPT_WHILE_RUNNING, Lease, Ticket, Worker
 from windlass.domain.values.errors import WindlassError
-from windlass.engine.attempts.reports import Report, apply_reports
+from windlass.engine.attempts.reports import AttemptReport, apply_reports
 from windlass.engine.fleet import queues, workers
 from windlass.engine.jobs import unblock
 from windlass.engine.sync.sync import SyncCall, sync
@@ -207,7 +207,7 @@ async def _report_all(work: Work, leases: Iterable[Lease]) -> None:
             lease.worker, "", lease.incarnation, 0, 1, 0, 0, 1, "{}", "{}", None, None, 0
         )
         outcome = outcomes.get(lease.state, "completed")
-        reports.append(Report(holder, Finished(lease.job, lease.attempt, outcome)))
+        reports.append(AttemptReport(holder, Finished(lease.job, lease.attempt, outcome)))
     await apply_reports(work, {}, reports, {})
 
 

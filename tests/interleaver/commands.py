@@ -308,4 +308,4 @@ def orphans(world: World) -> Step[Any]:
 
 
 def hear(world: World) -> Step[Any]:
-    return _alone(upkeep.hear)
+    return _alone(upkeep.note_server_alive)

@@ -11,7 +11,7 @@ from tests.interleaver.scheduler import Scheduler, StuckError
 from tests.interleaver.schedules import Schedule
 from windlass.domain.config import Config
 from windlass.domain.values.errors import WindlassError
-from windlass.engine.sync.fast_path import Done, HotPaths
+from windlass.engine.sync.fast_path import FastPath, FastResult
 from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.effects import Effects
@@ -27,7 +27,7 @@ from windlass.store.postgres.transactions import Transactions
 T = TypeVar("T")
 Step = Callable[[Work, Bounds], Awaitable[T]]
 
-Answers = Done[Any] | None
+Answers = FastResult[Any] | None
 
 ACTORS = 3
 LONGEST_S = 60
@@ -138,12 +138,12 @@ class HotStep(NamedTuple):
     `old`: the actor remembers where jobs are, and cannot be sure of it any more.
     """
 
-    hot: Callable[[HotPaths], Awaitable[Answers]]
+    hot: Callable[[FastPath], Awaitable[Answers]]
     ordinary: Step[Any]
     read: Callable[[Any], object] = lambda answer: answer
     old: bool = False
 
-    async def play(self, hand: Hand, paths: HotPaths) -> object:
+    async def play(self, hand: Hand, paths: FastPath) -> object:
         """Its answer, whichever way it took."""
         done = await self.hot(paths)
         if done is None:
@@ -233,7 +233,7 @@ class Stage:
         for transactions in (self.store._transactions, *self._transactions):
             transactions.forget_time()
 
-    def _paths(self, number: int, hand: Hand, old: bool) -> HotPaths:
+    def _paths(self, number: int, hand: Hand, old: bool) -> FastPath:
         """An actor that knows the workers, and where jobs stood when the run began."""
         for worker in self._saved.workers:
             hand.catalog.remember(worker)
@@ -241,7 +241,7 @@ class Stage:
         hand.bounds.replace(self._heads, 0 if old else now)
         server, transactions = f"actor-{number}", self._transactions[number]
         hot = PostgresHot(self._dsn, server, transactions, Herald(server, _tell_nobody))
-        return HotPaths(hot, CONFIG, hand.catalog, hand.bounds)
+        return FastPath(hot, CONFIG, hand.catalog, hand.bounds)
 
     async def perform(
         self, steps: Sequence[Step[Any] | HotStep], schedule: Schedule

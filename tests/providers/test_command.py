@@ -89,9 +89,9 @@ def test_without_a_list_nobody_can_tell(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"launch": ["/does/not/exist"]}, "/does/not/exist cannot be run: No such file"),
+        ({"launch": ["/does/not/exist"]}, "cannot run /does/not/exist: No such file"),
         ({"launch": ["sh", "-c", "echo no quota >&2; exit 3"]}, "sh ended with 3: no quota"),
-        ({"launch": ["true"]}, "true was to print the machine's name, got nothing"),
+        ({"launch": ["true"]}, "true must print the machine's name, got nothing"),
     ],
 )
 def test_what_goes_wrong_is_told(tmp_path: Path, options: dict[str, object], words: str) -> None:
@@ -100,7 +100,7 @@ def test_what_goes_wrong_is_told(tmp_path: Path, options: dict[str, object], wor
 
 
 def test_a_list_of_something_else_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ProviderFault, match="was to print TOKEN NAME, got 'a b c'"):
+    with pytest.raises(ProviderFault, match="must print TOKEN NAME, got 'a b c'"):
         asyncio.run(provider(tmp_path, list=["echo", "a b c"]).find(OWNER))
 
 

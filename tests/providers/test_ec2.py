@@ -158,7 +158,7 @@ def test_missing_credentials_are_named(
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
-    with pytest.raises(ProviderFault, match="expected AWS credentials in the environment"):
+    with pytest.raises(ProviderFault, match="no AWS credentials found in the environment"):
         asyncio.run(provider(server).find(OWNER))
 
 

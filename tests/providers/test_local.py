@@ -129,7 +129,7 @@ def test_what_an_ended_worker_left_is_removed(place: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_a_fault(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ProviderFault, match="a worker cannot be started in"):
+    with pytest.raises(ProviderFault, match="cannot start a worker in"):
         asyncio.run(provider(tmp_path / "file").launch(order()))
 
 

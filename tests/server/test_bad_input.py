@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 
 from tests.support.running import run
-from tests.support.running_server import error_of, running_server
+from tests.support.running_server import JSON, error_of, running_server
 
 DEEP: Final = 50_000
 
@@ -80,7 +80,7 @@ def test_no_body_breaks_a_route(route: str) -> None:
         async with running_server() as server:
             method, path = route.split()
             for name, body in BODIES.items():
-                reply = await server.admin.request(method, path, content=body)
+                reply = await server.admin.request(method, path, content=body, headers=JSON)
                 assert reply.status_code < 500, (name, reply.text)
                 if route == ROUTES[0] or reply.status_code >= 400:
                     assert reply.status_code >= 400, (name, reply.text)
@@ -93,7 +93,8 @@ def test_a_body_over_the_limit_is_refused_with_the_limit() -> None:
     async def scenario() -> None:
         async with running_server() as server:
             limit = server.services.engine.config.batch_bytes * 8
-            reply = await server.admin.post("/api/v1/jobs", content=b" " * (limit + 1))
+            blank = b" " * (limit + 1)
+            reply = await server.admin.post("/api/v1/jobs", content=blank, headers=JSON)
             assert reply.status_code == 413
             error = error_of(reply)
             assert (error["code"], error["field"]) == ("too_large", "body")

@@ -5,11 +5,10 @@ import asyncio
 import pytest
 
 from tests.support.running import run
-from tests.support.running_server import RunningServer, error_of, job, running_server
+from tests.support.running_server import JSON, RAW, RunningServer, error_of, job, running_server
 from windlass.client.gateway import HttpGateway
-from windlass.client.transport import Transport
+from windlass.client.transport import ServerError, Transport
 from windlass.domain.access.roles import Role
-from windlass.domain.values.errors import NotFound
 from windlass.wire.sync import Finished, SyncRequest
 from windlass.wire.workers import EnrolRequest
 
@@ -113,10 +112,15 @@ def test_a_worker_syncs_only_for_itself() -> None:
             assert (await server.admin.post(path, json=body)).status_code == 403
             assert (await (await server.http(None)).post(path, json=body)).status_code == 401
             mine = await server.http(two.token)
-            for content in (b"", b"{", b"[]", b'{"incarnation": "x", "seq": 1}', b"[" * 50_000):
-                reply = await mine.post(path, content=content)
-                assert reply.status_code == 422, content[:20]
-                assert error_of(reply)["field"] == "body"
+            for content, field in (
+                (b"", "body"),
+                (b"{", "body"),
+                (b"[]", "body"),
+                (b'{"incarnation": "x", "seq": 1}', "incarnation"),
+                (b"[" * 50_000, "body"),
+            ):
+                reply = await mine.post(path, content=content, headers=JSON)
+                assert (reply.status_code, error_of(reply)["field"]) == (400, field), content[:20]
 
     run(scenario())
 
@@ -127,7 +131,7 @@ def test_a_worker_cannot_write_for_another() -> None:
             one, two = await server.worker("w1"), await server.worker("w2")
             client = await server.http(one.token)
             path = f"{two.path(1)}/log?incarnation=1&offset=0"
-            assert (await client.post(path, content=b"x")).status_code == 403
+            assert (await client.post(path, content=b"x", headers=RAW)).status_code == 403
 
     run(scenario())
 
@@ -152,8 +156,9 @@ def test_operators_manage_workers() -> None:
             assert (await operator.post("/api/v1/workers/999/drain")).status_code == 404
             assert (await operator.delete(base)).json() == {"applied": True}
             assert (await operator.get(base)).status_code == 404
-            with pytest.raises(NotFound):
+            with pytest.raises(ServerError) as refused:
                 await worker.sync()
+            assert refused.value.status == 401  # its token went with it
 
     run(scenario())
 

@@ -82,7 +82,7 @@ class ChaosWorker:
 
     async def _enrol(self) -> None:
         """The processes of an older incarnation are gone: this one has none but itself."""
-        self._enrolled = await self._engine.enrol(self._enrolment)
+        self._enrolled = await self._engine.workers.enrol(self._enrolment)
         self._enrolment = msgspec.structs.replace(self._enrolment, takeover=True)
         self._seq = self._received = 0
         self._finished = ()

@@ -57,7 +57,7 @@ class MemoryFiles:
         assert hashlib.sha256(data).hexdigest() == sha256
         self.artifacts[holder.job, name] = data
 
-    async def get_artifact(self, job: int, name: str, path: Path) -> None:
+    async def get_artifact(self, holder: Holder, job: int, name: str, path: Path) -> None:
         data = self.artifacts.get((job, name))
         if data is None:
             raise NotFound("artifact", name)

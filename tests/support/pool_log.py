@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from windlass.domain.lifecycle.states import ACTIVE
 from windlass.domain.rows.events import Event, EventKind
-from windlass.wiring import open_store
+from windlass.wiring.stores import open_store
 
 HOLDING = frozenset(state.code for state in ACTIVE)
 

@@ -15,7 +15,11 @@ from windlass.server.serve import Listen, Serving, address_of, bind
 from windlass.server.services import Services
 from windlass.wire.sync import SyncReply, SyncRequest
 from windlass.wire.workers import EnrolReply, EnrolRequest
-from windlass.wiring import ServerOptions, running_services
+from windlass.wiring.server import running_services
+from windlass.wiring.works import ServerOptions
+
+JSON = {"Content-Type": "application/json"}
+RAW = {"Content-Type": "application/octet-stream"}
 
 
 class FakeWorker:
@@ -109,7 +113,7 @@ async def running_server(
             await server.admin.aclose()
             server.admin = await server.role(Role.ADMIN)
             yield server
-        services.engine.wakeups.wake_all()
+        services.engine.waiting_syncs.wake_all()
         await serving.stop()
 
 

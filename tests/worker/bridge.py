@@ -145,7 +145,7 @@ class BridgeGateway:
     ) -> None:
         raise NotImplementedError
 
-    async def get_artifact(self, job: int, name: str, path: Path) -> None:
+    async def get_artifact(self, holder: Holder, job: int, name: str, path: Path) -> None:
         raise NotImplementedError
 
     async def close(self) -> None:

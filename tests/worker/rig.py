@@ -82,7 +82,7 @@ class Rig:
 
     async def ended(self, job: int) -> JobRecord:
         """The job, once it has ended."""
-        assert await self.engine.wait_ended(job, LONGEST_TEST_S * 1000)
+        assert await self.engine.jobs.wait_ended(job, LONGEST_TEST_S * 1000)
         return await self.record(job)
 
     async def record(self, job: int) -> JobRecord:
@@ -100,7 +100,7 @@ class Rig:
         return found.get(job, [])
 
     async def enrol(self, name: str, **more: Any) -> Enrolled:
-        return await self.engine.enrol(Enrolment(name=name, **more))
+        return await self.engine.workers.enrol(Enrolment(name=name, **more))
 
     # Agents
 

@@ -15,7 +15,8 @@ from tests.embedded import functions
 from tests.support.running import run
 from tests.support.waiting import until
 from windlass.engine.verify import verify
-from windlass.wiring import ServerOptions, Works, running_beside, upgrade_store
+from windlass.wiring.stores import upgrade_store
+from windlass.wiring.works import ServerOptions, Works, running_beside
 
 PATIENCE_S = 90
 
@@ -102,7 +103,7 @@ def test_the_loops_are_the_servers_while_there_is_one(dsn: str, tmp_path: Path) 
 
 async def loops_are(works: Works, here: bool) -> None:
     async def look() -> bool:
-        return works.duty.taken is here
+        return works.loops.running is here
 
     await until(f"the loops run here: {here}", look, PATIENCE_S)
 

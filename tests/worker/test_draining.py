@@ -66,9 +66,9 @@ def test_a_server_that_drains_a_worker_gives_it_nothing_more(tmp_path: Path) -> 
     async def scene(rig: Rig) -> None:
         async with rig.agent() as agent:
             assert state_of(await rig.ended(await rig.submit("true"))) == "completed"
-            await rig.engine.set_worker_status(agent.worker, WorkerStatus.DRAINING)
+            await rig.engine.workers.set_status(agent.worker, WorkerStatus.DRAINING)
             job = await rig.submit("true")
-            await rig.engine.set_worker_status(agent.worker, WorkerStatus.ONLINE)
+            await rig.engine.workers.set_status(agent.worker, WorkerStatus.ONLINE)
             assert state_of(await rig.ended(job)) == "completed"
 
     play(tmp_path, scene)

@@ -82,7 +82,7 @@ def test_a_daemon_lives_while_its_job_does_and_ends_with_its_cancel(tmp_path: Pa
             # The keeper looks around when another job ends, and leaves this one's alone.
             await rig.ended(await rig.submit("true"))
             assert daemon.alive
-            await rig.engine.cancel([job], "enough")
+            await rig.engine.jobs.cancel([job], "enough")
             await daemon.gone()
 
     play(tmp_path, scene)
@@ -114,7 +114,7 @@ def test_in_a_box_a_daemon_of_any_kind_ends_with_its_job(
                 daemon = await daemon_of(rig, job)
                 assert state_of(await rig.ended(await rig.submit("true"))) == "completed"
                 assert daemon.alive
-                await rig.engine.cancel([job], "enough")
+                await rig.engine.jobs.cancel([job], "enough")
             await rig.ended(job)
             await gone(await pid_of(rig, job))
             failed = await rig.ended(await rig.submit("/no/such/program"))

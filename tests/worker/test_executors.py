@@ -125,7 +125,7 @@ def test_one_that_does_not_listen_is_cut_off(tmp_path: Path) -> None:
         async with rig.agent(executors={"own": executor}):
             job = await rig.submit(task="own", args=None)
             await executor.began.wait()
-            await rig.engine.cancel([job])
+            await rig.engine.jobs.cancel([job])
             assert state_of(await rig.ended(job)) == "canceled"
 
     play(tmp_path, scene, SHORT)

@@ -8,10 +8,10 @@ from typing import Any
 import aiohttp
 
 from tests.worker.rig import Rig, play
+from windlass.api.children import Children
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.workflow_state import Details
 from windlass.engine.submit.submission import WorkflowSpec
-from windlass.server.children import Children
 from windlass.worker.direct import DirectGateway
 from windlass.worker.job_socket import PATH_LIMIT
 
@@ -52,7 +52,7 @@ def test_any_program_adds_jobs_while_its_attempt_runs(tmp_path: Path) -> None:
             assert again == (201, {**done, "applied": [False]})
             child = await rig.record(done["ids"][0])
             assert child.facts.workflow == workflow
-            await rig.engine.cancel([job])
+            await rig.engine.jobs.cancel([job])
             await rig.ended(job)
             status, refused = await ask(socket, token)
             assert (status, refused["error"]["code"]) == (401, "unauthorized")

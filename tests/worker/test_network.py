@@ -84,13 +84,13 @@ def test_a_task_the_worker_does_not_run_is_declined_and_the_next_job_runs(tmp_pa
     async def scene(rig: Rig) -> None:
         # The operator allows what the worker cannot do.
         async with rig.agent() as agent:
-            await rig.engine.set_static_metadata(
+            await rig.engine.workers.set_metadata(
                 agent.worker, {"tasks_allowlist": ["shell", "odd"]}
             )
             odd = await rig.submit("true", task="odd", name="odd")
             job = await rig.submit("true")
             assert state_of(await rig.ended(job)) == "completed"
-            await rig.engine.cancel([odd])
+            await rig.engine.jobs.cancel([odd])
             record = await rig.ended(odd)
             assert state_of(record) == "canceled"
             assert record.facts.excluded
@@ -103,7 +103,7 @@ def test_a_removed_worker_enrols_anew(tmp_path: Path) -> None:
         async with rig.agent() as agent:
             first = agent.worker
             assert state_of(await rig.ended(await rig.submit("true"))) == "completed"
-            await rig.engine.remove_worker(first)
+            await rig.engine.workers.remove(first)
             await rig.engine.refresh()
             job = await rig.submit("true")
             assert state_of(await rig.ended(job)) == "completed"

@@ -20,7 +20,7 @@ def test_a_canceled_group_is_killed_though_it_ignores_sigterm(tmp_path: Path) ->
             job = await rig.submit("sh", "-c", STUBBORN)
             pids = [int(line) for line in await rig.files.log_line(job, lines=2)]
             witnesses = [Witness(pid) for pid in pids]
-            await rig.engine.cancel([job])
+            await rig.engine.jobs.cancel([job])
             assert state_of(await rig.ended(job)) == "canceled"
             for witness in witnesses:
                 await witness.gone()
@@ -34,7 +34,7 @@ def test_a_job_may_use_its_grace_to_tidy_up(tmp_path: Path) -> None:
             script = "trap 'echo bye; exit 0' TERM; sleep 1000 & echo ready; wait"
             job = await rig.submit("sh", "-c", script)
             await rig.files.log_line(job)
-            await rig.engine.cancel([job])
+            await rig.engine.jobs.cancel([job])
             assert state_of(await rig.ended(job)) == "canceled"
             assert await rig.files.log_end(job) == b"ready\nbye\n"
 
@@ -49,7 +49,7 @@ def test_a_process_that_left_its_group_ends_with_its_job(tmp_path: Path) -> None
             job = await rig.submit("sh", "-c", "setsid sh -c 'echo $$; exec sleep 1000' & wait $!")
             (pid,) = await rig.files.log_line(job)
             witness = Witness(int(pid))
-            await rig.engine.cancel([job])
+            await rig.engine.jobs.cancel([job])
             await rig.ended(job)
             await witness.gone()
             assert (await rig.record(other)).facts.state == 0

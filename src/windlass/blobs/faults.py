@@ -1,15 +1,15 @@
-"""What failures of a disk or a bucket mean to those who asked."""
+"""Translates failures of a disk or a bucket into Windlass errors."""
 
 import errno
 from typing import Final
 
 from windlass.domain.values.errors import StoreUnavailable, WindlassError
 
-METADATA: Final = "169.254.169.254"  # where the library asks for keys when it was given none
+METADATA: Final = "169.254.169.254"  # asked for credentials if there are none
 
 
 def from_disk(error: OSError, where: str) -> StoreUnavailable:
-    """A full disk has a code of its own: there is something an operator can do."""
+    """Returns the error for a disk failure; a full disk has its own code."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     message = f"the disk that holds {where} is full, make room on it" if full else ""
     unavailable = StoreUnavailable(message or f"cannot use {where}: {error}", outcome_unknown=False)
@@ -19,7 +19,7 @@ def from_disk(error: OSError, where: str) -> StoreUnavailable:
 
 
 def from_bucket(error: Exception, where: str) -> WindlassError:
-    """One line of what the client library said; whether it acted is not known."""
+    """Returns the error for a bucket failure; the operation may or may not have taken effect."""
     text = " ".join(str(error).split("\n\n")[0].split())
     if METADATA in text:
         text = (

@@ -1,4 +1,4 @@
-"""What a key may look like, so that none leads out of the place it belongs to."""
+"""Checks blob keys, so that none leads out of its directory or prefix."""
 
 import re
 from typing import Final
@@ -10,7 +10,7 @@ _SEGMENT = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*\Z")
 
 
 def check_key(key: str, field: str = "key") -> str:
-    """The key itself, if it is one."""
+    """Returns the key if it is valid."""
     if len(key) > LONGEST or not all(map(_SEGMENT.match, key.split("/"))):
         expected = f"names of letters, digits, - and _ divided by /, at most {LONGEST} characters"
         raise InvalidInput(field, expected, key)
@@ -18,6 +18,6 @@ def check_key(key: str, field: str = "key") -> str:
 
 
 def check_prefix(prefix: str) -> str:
-    """A folder; its last slash may be there or not."""
+    """Returns a folder prefix without its trailing slash."""
     folder = prefix.removesuffix("/")
     return check_key(folder, "prefix") if folder else ""

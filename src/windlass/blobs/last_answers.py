@@ -1,4 +1,4 @@
-"""The end of a program that has used the client of S3, whose threads must not outlast it.
+"""Lets a program that used the S3 client exit cleanly.
 
 Traced with obstore 0.12.1 and CPython 3.11 (gdb, SIGABRT in four of ten short programs): the
 client answers from a thread of its own through `loop.call_soon_threadsafe`, which wakes the
@@ -20,7 +20,7 @@ PAUSE_S: Final = 0.001
 
 
 def await_at_exit() -> None:
-    """Before the interpreter is taken down, wait for answers that are being given."""
+    """Waits, before the interpreter shuts down, for threads that are delivering an answer."""
     atexit.unregister(_wait)
     atexit.register(_wait)
 
@@ -32,5 +32,5 @@ def _wait() -> None:
 
 
 def _strangers() -> set[int]:
-    """Threads that run Python just now and were not started by it."""
+    """Returns the threads that run Python right now and were not started by it."""
     return set(sys._current_frames()) - {thread.ident or 0 for thread in threading.enumerate()}

@@ -1,9 +1,9 @@
-"""Objects in a directory: what a put has answered for survives a power cut.
+"""Objects in a directory: an object whose put has returned survives a power cut.
 
 An object is written to a file of its own under `tmp/`, flushed to the disk, and renamed
-to its place, so nobody ever sees half of one. What a crash leaves in `tmp/` is listed
+to its place, so a reader never sees half of one. What a crash leaves in `tmp/` is listed
 like any other object, for retention to remove. Files are read and written in threads of
-the event loop's executor: a slow disk holds up nobody else.
+the event loop's executor, so a slow disk does not block the loop.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ TEMPORARY: Final = "tmp"
 
 
 class LocalBlobs:
-    """`Blobs` below one directory, which only its owner can enter."""
+    """Keeps blobs in one directory that only its owner can enter."""
 
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root).absolute()
@@ -93,16 +93,16 @@ class LocalBlobs:
                     yield inner
 
     async def presign(self, method: Literal["GET", "PUT"], key: str, ttl_ms: int) -> str | None:
-        """A directory has no address; files go through the server."""
+        """Returns None: a directory has no URL, so files go through the server."""
         del method, ttl_ms
         check_key(key)
         return None
 
     async def close(self) -> None:
-        """Nothing is kept open."""
+        """Does nothing: no file stays open."""
 
     async def _run(self, work: Callable[[], T], reading: str = "") -> T:
-        """Work off the loop; `reading` is the key of an object that may not exist."""
+        """Runs blocking work in a thread; `reading` is the key of an object that may not exist."""
         try:
             return await asyncio.get_running_loop().run_in_executor(None, work)
         except OSError as error:
@@ -117,7 +117,7 @@ class LocalBlobs:
         return self.root / key
 
     def _open(self) -> IO[bytes]:
-        """A new file of mode 0600."""
+        """Creates a temporary file of mode 0600."""
         return tempfile.NamedTemporaryFile(dir=self.root / TEMPORARY, delete=False)
 
     def _write(self, target: Path, data: bytes) -> None:
@@ -130,7 +130,7 @@ class LocalBlobs:
             raise
 
     def _place(self, file: IO[bytes], target: Path) -> None:
-        """Flush the file, give it its name, and make both last."""
+        """Flushes the file, renames it to its place, and flushes the directory."""
         file.flush()
         os.fsync(file.fileno())
         file.close()
@@ -158,7 +158,7 @@ class LocalBlobs:
 
 
 async def _blocks(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The same bytes in pieces worth a trip to the disk."""
+    """Yields the same bytes in chunks large enough to write."""
     parts: list[bytes] = []
     waiting = 0
     async for chunk in chunks:
@@ -171,7 +171,7 @@ async def _blocks(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 def _scan(root: Path, folder: str, after: str) -> list[tuple[str, BlobInfo | None]]:
-    """The files and folders in a folder, in the order of keys; folders have no info."""
+    """Returns the files and folders in a folder, ordered by key; folders have no info."""
     try:
         entries = list(os.scandir(root / folder))
     except (FileNotFoundError, NotADirectoryError):
@@ -189,7 +189,7 @@ def _scan(root: Path, folder: str, after: str) -> list[tuple[str, BlobInfo | Non
 
 
 def _describe(key: str, entry: "os.DirEntry[str]") -> BlobInfo | None:
-    """None if it is gone already."""
+    """Returns None if the file no longer exists."""
     try:
         facts = entry.stat(follow_symlinks=False)
     except FileNotFoundError:
@@ -198,7 +198,7 @@ def _describe(key: str, entry: "os.DirEntry[str]") -> BlobInfo | None:
 
 
 def _make_folders(folder: Path) -> list[Path]:
-    """Make a folder and those above it; answer the new ones."""
+    """Creates a folder and its parents; returns the new ones."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     for path in reversed(missing):
         path.mkdir(mode=0o700, exist_ok=True)
@@ -206,7 +206,7 @@ def _make_folders(folder: Path) -> list[Path]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the names in a folder last."""
+    """Flushes the directory entry to disk."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except FileNotFoundError:

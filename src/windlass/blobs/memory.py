@@ -12,7 +12,7 @@ NEVER_OLD: Final = 2**62
 
 
 class MemoryBlobs:
-    """`Blobs` in a dictionary. Without a clock every object counts as new for ever."""
+    """Keeps blobs in a dictionary. Without a clock, objects never count as old."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock
@@ -55,10 +55,10 @@ class MemoryBlobs:
                 yield BlobInfo(key, len(data), modified_ms)
 
     async def presign(self, method: Literal["GET", "PUT"], key: str, ttl_ms: int) -> str | None:
-        """There is no address to memory."""
+        """Returns None: memory has no URL."""
         del method, ttl_ms
         check_key(key)
         return None
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Does nothing."""

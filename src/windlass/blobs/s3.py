@@ -1,4 +1,4 @@
-"""Objects in a bucket: S3 and what speaks like it."""
+"""Objects in an S3 bucket, or a compatible service."""
 
 import os
 from collections.abc import AsyncIterator, Sequence
@@ -22,10 +22,10 @@ DELETE_AT_ONCE: Final = 1_000
 
 
 class S3Blobs:
-    """`Blobs` in one bucket, below a prefix of it.
+    """Keeps blobs in one bucket, under a prefix.
 
-    Whatever `options` leaves out (keys, region, endpoint) is taken from the environment
-    variables that other programs use for S3.
+    Options that are not given (keys, region, endpoint) come from the usual environment
+    variables for S3.
     """
 
     def __init__(self, bucket: str, prefix: str = "", **options: Any) -> None:
@@ -49,7 +49,7 @@ class S3Blobs:
             raise from_bucket(error, self._where) from error
 
     async def put_stream(self, key: str, chunks: AsyncIterator[bytes]) -> int:
-        """In parts, so that memory holds a few of them at most; one that fails is given up."""
+        """Uploads in parts, so that memory holds only a few; a failed upload is aborted."""
         size = 0
 
         async def counted() -> AsyncIterator[bytes]:
@@ -118,7 +118,7 @@ class S3Blobs:
             raise from_bucket(error, self._where) from error
 
     async def presign(self, method: Literal["GET", "PUT"], key: str, ttl_ms: int) -> str | None:
-        """An address that allows this one access for a while, without any key."""
+        """Returns a URL that allows this one access for a limited time."""
         ttl = timedelta(milliseconds=ttl_ms)
         try:
             return await obstore.sign_async(self._store, method, check_key(key), ttl)
@@ -126,10 +126,10 @@ class S3Blobs:
             raise from_bucket(error, self._where) from error
 
     async def close(self) -> None:
-        """Connections end with the object."""
+        """Does nothing: connections close with the object."""
 
 
 def endpoint_of_environment() -> str:
-    """Where the server is, unless it is that of the bucket's region."""
+    """Returns the endpoint from the environment; empty means AWS."""
     names = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
     return next((os.environ[name] for name in names if os.environ.get(name)), "")

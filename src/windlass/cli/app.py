@@ -67,7 +67,7 @@ app.command(
     help="Apply, look at, plan and delete pools of workers.",
 )
 app.command(
-    "windlass.cli.fuzz:fuzz",
+    "windlass.cli.fuzz.commands:fuzz",
     name="fuzz",
     group=JOBS,
     help="Fuzz the commits of a solver: find, build, fuzz, report.",

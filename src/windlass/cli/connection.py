@@ -52,13 +52,13 @@ class Connection:
         ),
     ] = None
 
-    def found(self) -> Found:
-        """The server's address and the token for it."""
-        return find_server(self.server, None, self.data)
+    def found(self, token: str | None = None) -> Found:
+        """The server's address and the token for it, unless it is given."""
+        return find_server(self.server, token, self.data)
 
-    def transport(self) -> Transport:
+    def transport(self, token: str | None = None) -> Transport:
         """A connection that trusts whom it should."""
-        found = self.found()
+        found = self.found(token)
         return Transport(found.server, found.token, trust=trust_for(found.server, self.tls_ca))
 
     def client(self) -> Client:

@@ -9,7 +9,7 @@ from windlass.cli.output import Json, print_change, print_json, print_table
 from windlass.domain.values.errors import InvalidInput
 from windlass.wire.workers import (
     Changed,
-    NamespaceList,
+    NamespaceWeights,
     QueueInfo,
     QueueLimitsRequest,
     QueueList,
@@ -86,7 +86,7 @@ def limit(
 @namespaces.default
 def list_namespaces(*, at: Connection = HERE, json: Json = False) -> None:
     """List namespaces whose weight was set; that of all others is 1."""
-    found = at.call("GET", "/api/v1/namespaces/weights", NamespaceList).namespaces
+    found = at.call("GET", "/api/v1/namespaces/weights", NamespaceWeights).namespaces
     if json:
         print_json(found)
         return

@@ -16,7 +16,7 @@ from windlass.cli.app import app
 from windlass.cli.configuration import CONFIG_VARIABLE, OPTIONS
 from windlass.cli.connection import CONNECTION
 from windlass.cli.core import CORE
-from windlass.cli.fuzz_app import PLACE
+from windlass.cli.fuzz.app import LOCATION
 from windlass.cli.output import EXIT_CODES
 from windlass.domain.job.job import OPTIONS as JOB_OPTIONS
 from windlass.domain.job.job import JobOption
@@ -137,12 +137,12 @@ def _section(path: str, command: App) -> Iterator[str]:
     own = [a for a in arguments if not _is_in(a, CORE)]
     yield f"\n## {path}\n\n{said}\n\n"
     connects = any(_is_in(a, CONNECTION) for a in own)
-    rows = [_row(a) for a in own if not (_is_in(a, CONNECTION) or _is_in(a, PLACE))]
+    rows = [_row(a) for a in own if not (_is_in(a, CONNECTION) or _is_in(a, LOCATION))]
     if rows:
         yield "| argument | meaning |\n|---|---|\n" + "\n".join(rows) + "\n"
     if connects:
         yield "\nAnd `--server URL`, `--data DIR`, `--tls-ca FILE`.\n"
-    if any(_is_in(a, PLACE) for a in own):
+    if any(_is_in(a, LOCATION) for a in own):
         yield "\nAnd `--bucket URL`, `--work DIR`: where a pipeline keeps its state and works.\n"
     if len(own) < len(arguments):
         yield "\nAnd every option of the [core](configuration.md).\n"

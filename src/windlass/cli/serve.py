@@ -12,12 +12,12 @@ from pathlib import Path
 import uvloop
 from msgspec.structs import replace
 
-from windlass.cli.concealed import conceal
+from windlass.cli.concealed import CODE, KEEPS_NO_TOKEN, TOKEN, conceal, take_secrets
 from windlass.cli.configuration import OPTIONS
 from windlass.cli.connection import HERE, Connection, explain_distrust
 from windlass.cli.core import NO_FLAGS, ConfigFile, CoreFlags, given, settings_of
 from windlass.cli.output import console
-from windlass.cli.worker_options import NOTHING, Code, Imports, Offers
+from windlass.cli.worker_options import NOTHING, Code, Imports, Many, Offers
 from windlass.client.settings import (
     DEFAULT_PORT,
     announce,
@@ -30,16 +30,12 @@ from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.server.app import create_app
 from windlass.server.serve import Listen, Serving, address_of, bind, is_loopback, parse_listen
 from windlass.wire.system import Health
-from windlass.wiring import (
-    ServerOptions,
-    direct_agent,
-    ensure_admin_token,
-    http_agent,
-    make_private,
-    running_beside,
-    running_services,
-)
+from windlass.wiring.agents import direct_agent, http_agent
+from windlass.wiring.server import ensure_admin_token, running_services
+from windlass.wiring.stores import make_private
+from windlass.wiring.works import ServerOptions, running_beside
 from windlass.worker.options import WorkerOptions
+from windlass.worker.processes import become_private
 
 
 def server(
@@ -50,6 +46,7 @@ def server(
     data: Path | None = None,
     tls_cert: Path | None = None,
     tls_key: Path | None = None,
+    allowed_host: Many = None,
     modules: Imports = None,
     config: ConfigFile = None,
     core: CoreFlags = NO_FLAGS,
@@ -70,9 +67,12 @@ def server(
         A certificate (PEM, with its chain) to serve https with; needs --tls-key.
     tls_key
         The key (PEM) of --tls-cert.
+    allowed_host
+        A name under which a proxy reaches a server on loopback. May be given several times.
     modules
         A module whose tasks it knows, to refuse wrong arguments. May be given several times.
     """
+    become_private()
     settings = settings_of(core, config)
     host, port = parse_listen(listen)
     _check_certificate(tls_cert, tls_key)
@@ -80,7 +80,7 @@ def server(
     directory = data_directory(data)
     imports = tuple(modules or ())
     options = ServerOptions(store, blobs, settings.config, imports, data=directory)
-    uvloop.run(_serve(directory, options, where))
+    uvloop.run(_serve(directory, options, where, tuple(allowed_host or ())))
 
 
 def _check_certificate(certificate: Path | None, key: Path | None) -> None:
@@ -103,7 +103,9 @@ def _check_certificate(certificate: Path | None, key: Path | None) -> None:
         raise InvalidInput("tls_cert", expected, f"something else in {certificate}") from None
 
 
-async def _serve(directory: Path, options: ServerOptions, listen: Listen) -> None:
+async def _serve(
+    directory: Path, options: ServerOptions, listen: Listen, names: tuple[str, ...]
+) -> None:
     stop = stop_on_signals()
     bound = bind(listen)
     address = address_of(listen, bound)
@@ -118,11 +120,12 @@ async def _serve(directory: Path, options: ServerOptions, listen: Listen) -> Non
                 "a loopback address until there is a token (start on 127.0.0.1 once)",
                 listen.host,
             )
-        serving = Serving(create_app(services), listen, bound)
+        hosts = names if is_loopback(listen.host) else None
+        serving = Serving(create_app(services, hosts), listen, bound)
         with announced(directory, local_address(address)):
             console.print(f"windlass server at {address}", style="bold green")
             sys.stdout.flush()
-            await serving.until_stopped(stop, services.engine.wakeups.wake_all)
+            await serving.until_stopped(stop, services.engine.waiting_syncs.wake_all)
 
 
 def prepare_data(directory: Path) -> None:
@@ -189,14 +192,19 @@ def worker(
     named = name or os.uname().nodename
     check_name("name", named)
     place = state or data_directory(at.data) / "workers" / named
-    options = offers.options(named, place, code)
     if store is None:
         _refuse_core(config, core)
-        uvloop.run(_work(at, options))
     elif blobs is None:
         raise InvalidInput("blobs", "given together with --store", "nothing")
+    held = take_secrets()
+    address = None if store is None else conceal(store)
+    become_private()
+    options = offers.options(named, place, code or held.get(CODE), {**os.environ, **held})
+    options = replace(options, keeps_token=KEEPS_NO_TOKEN not in held)
+    if address is None or blobs is None:
+        uvloop.run(_work(at, options, held.get(TOKEN)))
     else:
-        uvloop.run(_work_beside(conceal(store), blobs, options, config, core))
+        uvloop.run(_work_beside(address, blobs, options, config, core))
 
 
 def _refuse_core(config: Path | None, core: CoreFlags) -> None:
@@ -207,8 +215,8 @@ def _refuse_core(config: Path | None, core: CoreFlags) -> None:
         raise InvalidInput(flags[0], expected, "no --store")
 
 
-async def _work(at: Connection, options: WorkerOptions) -> None:
-    transport = at.transport()
+async def _work(at: Connection, options: WorkerOptions, token: str | None) -> None:
+    transport = at.transport(token)
     try:
         await _check_trust(transport)
         agent = http_agent(transport, options)

@@ -7,17 +7,30 @@ from pathlib import Path
 
 import uvloop
 
+from windlass.cli.concealed import (
+    CODE,
+    HELD,
+    KEEPS_NO_TOKEN,
+    TOKEN,
+    hold,
+    secrets_of,
+    without_secrets,
+)
 from windlass.cli.core import NO_FLAGS, ConfigFile, CoreFlags, settings_of
 from windlass.cli.output import console
 from windlass.cli.serve import announced, prepare_data, stop_on_signals
 from windlass.cli.worker_options import IMPORT_VARIABLE, Imports
 from windlass.client.settings import DEFAULT_PORT, data_directory
 from windlass.clock import RealClock
+from windlass.engine.access import Access
 from windlass.providers.local import end_workers
 from windlass.server.app import create_app
 from windlass.server.serve import Listen, Serving, address_of, bind
-from windlass.wiring import POOLS, ServerOptions, ensure_admin_token, running_services
+from windlass.wiring.server import POOLS, ensure_admin_token, running_services
+from windlass.wiring.works import ServerOptions
+from windlass.worker.processes import become_private
 
+CODE_MS = 600_000  # how long a worker may take to enrol
 RESTART_MS = 1_000
 SLACK_MS = 5_000
 
@@ -50,6 +63,7 @@ def up(
     modules
         A module whose tasks the workers run. May be given several times.
     """
+    become_private()
     settings = settings_of(core, config)
     directory = data_directory(data)
     prepare_data(directory)
@@ -73,12 +87,14 @@ async def _up(
     bound = bind(listen)
     address = address_of(listen, bound)
     async with running_services(options._replace(address=address)) as services:
-        token = await ensure_admin_token(services, directory / "admin-token")
+        await ensure_admin_token(services, directory / "admin-token")
         serving = Serving(create_app(services), listen, bound)
         serving.start()
         with announced(directory, address):
             keepers = [
-                asyncio.create_task(_keep_worker(stop, directory, address, token, n, slots))
+                asyncio.create_task(
+                    _keep_worker(stop, directory, address, services.access, n, slots)
+                )
                 for n in range(workers)
             ]
             console.print(f"windlass is up at {address}", style="bold green")
@@ -88,9 +104,9 @@ async def _up(
             await stop.wait()
         await asyncio.gather(*keepers)
         # Nobody is left on this machine for whom they could work, and none is to follow.
-        await services.leave_pools_alone()
+        await services.stop_pools()
         await end_workers(directory / POOLS, RealClock(), options.config.drain_limit_ms + SLACK_MS)
-        services.engine.wakeups.wake_all()
+        services.engine.waiting_syncs.wake_all()
         await serving.stop()
 
 
@@ -101,13 +117,17 @@ def _counted(workers: int, slots: int) -> str:
 
 
 async def _keep_worker(
-    stop: asyncio.Event, directory: Path, address: str, token: str, number: int, slots: int
+    stop: asyncio.Event, directory: Path, address: str, access: Access, number: int, slots: int
 ) -> None:
-    """Run one worker process until the end; one that dies is started again."""
+    """Run one worker process until the end; one that dies is started again.
+
+    Each start gets a new code for one enrolment: the worker never has a token of the server's.
+    """
     clock = RealClock()
     stopping = asyncio.create_task(stop.wait())
     while not stop.is_set():
-        process = await _start_worker(directory, address, token, number, slots)
+        code, _ = await access.create_code(CODE_MS, "windlass up")
+        process = await _start_worker(directory, address, code, number, slots)
         ended = asyncio.create_task(process.wait())
         await asyncio.wait({ended, stopping}, return_when=asyncio.FIRST_COMPLETED)
         if not ended.done():
@@ -120,12 +140,17 @@ async def _keep_worker(
 
 
 async def _start_worker(
-    directory: Path, address: str, token: str, number: int, slots: int
+    directory: Path, address: str, code: str, number: int, slots: int
 ) -> asyncio.subprocess.Process:
-    environment = {**os.environ, "WINDLASS_TOKEN": token}
-    return await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "windlass", "worker", "--server", address,
-        "--name", f"{os.uname().nodename}-{number + 1}", "--slots", str(slots),
-        "--state", str(directory / "workers" / str(number + 1)),
-        env=environment, start_new_session=True,
-    )  # fmt: skip
+    given = {name: value for name, value in secrets_of(os.environ).items() if name != TOKEN}
+    held = hold({**given, CODE: code, KEEPS_NO_TOKEN: "1"})
+    try:
+        return await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "windlass", "worker", "--server", address,
+            "--name", f"{os.uname().nodename}-{number + 1}", "--slots", str(slots),
+            "--state", str(directory / "workers" / str(number + 1)),
+            env={**without_secrets(os.environ), HELD: str(held)}, pass_fds=[held],
+            start_new_session=True,
+        )  # fmt: skip
+    finally:
+        os.close(held)

@@ -16,8 +16,9 @@ from windlass.domain.config import Config
 from windlass.domain.values.errors import InvalidInput, Unreachable
 from windlass.domain.values.quantities import format_size
 from windlass.domain.values.times import format_moment
+from windlass.store.sqlite.backup import back_up
 from windlass.wire.system import Verified
-from windlass.wiring import back_up, begin_epoch_of, upgrade_store, verify_store
+from windlass.wiring.stores import begin_epoch_of, upgrade_store, verify_store
 
 VERIFY_SECONDS = 600
 

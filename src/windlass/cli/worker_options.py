@@ -1,6 +1,7 @@
 """What a worker offers to jobs, as its command says it."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
@@ -52,7 +53,9 @@ class Offers:
     secrets: Path | None = None
     cgroup: str = "auto"
 
-    def options(self, name: str, state: Path, code: str | None) -> WorkerOptions:
+    def options(
+        self, name: str, state: Path, code: str | None, environ: Mapping[str, str]
+    ) -> WorkerOptions:
         """The worker's options; raises `InvalidInput`."""
         if self.slots is not None and self.slots < 1:
             raise InvalidInput("slots", "at least 1", self.slots)
@@ -71,7 +74,7 @@ class Offers:
             metadata=told,
             code=code,
             imports=tuple(self.modules or ()),
-            secrets=load_secrets(os.environ, self.secret or (), self.secrets),
+            secrets=load_secrets(environ, self.secret or (), self.secrets),
             cgroup=self.cgroup,
         )
 

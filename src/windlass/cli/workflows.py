@@ -15,8 +15,7 @@ from windlass.cli.workflow_files import File, Params, in_words_of_file, paramete
 from windlass.cli.workflow_watch import all_jobs, follow, progress_of, remark_on
 from windlass.domain.values.errors import InvalidInput
 from windlass.wire.jobs import SubmitRequest
-from windlass.wire.reactions import ReactionList
-from windlass.wire.schedules import StartRequest
+from windlass.wire.schedules import ReactionList, StartRequest
 from windlass.wire.workflows import (
     CanceledWorkflow,
     CancelWorkflow,

@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Literal
 
-import httpx
+import aiohttp
+from yarl import URL
 
-from windlass.client.transport import ServerError, Transport
+from windlass.client.transport import CONNECT_SECONDS, ServerError, Transport
 from windlass.domain.values.errors import Unreachable
 from windlass.ports.gateway import Holder
 from windlass.wire.files import LogEnd, LogNext, MediaDuration, RunLimit, Upload
@@ -16,6 +17,8 @@ from windlass.wire.workers import Changed, EnrolReply, EnrolRequest, LeaveReques
 
 CHUNK = 1024 * 1024
 MARGIN_SECONDS = 10.0
+# A large file may take any time; a bucket that accepts no connection fails at once.
+_UPLOAD_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
 
 
 class HttpGateway:
@@ -101,9 +104,11 @@ class HttpGateway:
         await _put_direct(upload, path, size)
         await self._transport.call("PUT", f"{route}/uploaded", Changed, query=facts)
 
-    async def get_artifact(self, job: int, name: str, path: Path) -> None:
+    async def get_artifact(self, holder: Holder, job: int, name: str, path: Path) -> None:
+        route = f"{_attempt(holder)}/inputs/{job}/{name}"
+        query = {"incarnation": holder.incarnation}
         with path.open("wb") as file:
-            async for chunk in self._transport.stream(f"/api/v1/jobs/{job}/artifacts/{name}"):
+            async for chunk in self._transport.stream(route, query):
                 file.write(chunk)
 
     async def submit(self, holder: Holder, request: SubmitRequest) -> SubmitReply:
@@ -130,12 +135,22 @@ async def _read(path: Path) -> AsyncIterator[bytes]:
 
 
 async def _put_direct(upload: Upload, path: Path, size: int) -> None:
-    """Straight to the bucket, with the one permission this address carries."""
+    """Uploads a file straight to the bucket, with the one permission that the URL carries."""
     headers = {**upload.headers, "Content-Length": str(size)}
     try:
-        async with httpx.AsyncClient(timeout=None) as http:
-            response = await http.put(str(upload.url), content=_read(path), headers=headers)
-    except httpx.TransportError as error:
+        async with (
+            aiohttp.ClientSession(trust_env=True, timeout=_UPLOAD_TIMEOUT) as session,
+            session.put(
+                # Quoting it again would break its signature.
+                URL(str(upload.url), encoded=True),
+                data=_read(path),
+                headers=headers,
+                skip_auto_headers=("Content-Type",),
+                allow_redirects=False,
+            ) as response,
+        ):
+            status = response.status
+    except (aiohttp.ClientError, TimeoutError) as error:
         raise Unreachable(f"the artifact store did not answer: {error}") from error
-    if response.status_code >= 400:
-        raise Unreachable(f"the artifact store answered {response.status_code}")
+    if status >= 300:
+        raise Unreachable(f"the artifact store answered {status}")

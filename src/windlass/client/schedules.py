@@ -7,8 +7,9 @@ import msgspec
 
 from windlass.client.transport import Transport
 from windlass.domain.values.errors import InvalidInput
-from windlass.wire.reactions import ReactionInfo, ReactionList
 from windlass.wire.schedules import (
+    ReactionInfo,
+    ReactionList,
     Schedule,
     ScheduleList,
     SchedulePut,

@@ -1,6 +1,6 @@
-"""HTTP as the client and the agents use it: typed messages in and out, errors as our own.
+"""Calls a server over HTTP: sends and returns typed messages, raises Windlass errors.
 
-aiohttp carries it: a call costs a quarter of the CPU it costs with httpx.
+It uses aiohttp, which costs a quarter of the CPU of httpx (decisions/005).
 """
 
 import io
@@ -34,14 +34,14 @@ CONNECTIONS = 100
 # Shorter than a server's patience with an idle connection, so that it is never closed
 # under a request that has just been sent.
 IDLE_SECONDS = 30.0
-SAFE = "/%!$&'()*+,;=:@~"  # what a path keeps as it is
-WARNED_OF = 2**20  # bytes of a body from which aiohttp would rather have a file
+SAFE = "/%!$&'()*+,;=:@~"  # characters that a path keeps unquoted
+WARNED_OF = 2**20  # bytes; aiohttp warns about larger bodies that are not files
 
 _encode = msgspec.json.Encoder().encode
 
 
 class ServerError(WindlassError):
-    """The server answered with an error that has no type of its own here."""
+    """An error answer that has no type of its own."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(status, code, message)
@@ -54,17 +54,17 @@ class ServerError(WindlassError):
 
 
 class Answer(NamedTuple):
-    """What came back."""
+    """A status and a body."""
 
     status: int
     content: bytes
 
 
 class Transport:
-    """A server, or several over one store, with one token.
+    """One server, or several over one store, with one token.
 
-    Several addresses are parted by commas. One that does not answer is left for the next.
-    With a `socket` of this machine, that is the way to them.
+    `server` is one address or several, comma-separated; if one does not answer, the next is
+    tried. With `socket`, all calls go through that Unix socket.
     """
 
     def __init__(
@@ -83,12 +83,12 @@ class Transport:
         for one in self._servers:
             if not _is_address(one):
                 raise InvalidInput("server", "an address such as http://host:7420", one)
-        # Found once: aiohttp would look in two threads for every call.
+        # Looked up once: aiohttp would use two threads for every call.
         self._proxies = {one: None if socket else _proxy_for(one) for one in self._servers}
 
     @property
     def server(self) -> str:
-        """The address that is asked next."""
+        """Returns the address that the next call uses."""
         return self._servers[0]
 
     async def call(
@@ -101,7 +101,7 @@ class Transport:
         query: Mapping[str, Any] | None = None,
         timeout: float | None = None,
     ) -> T:
-        """Send a message and decode the answer; errors of the server are raised."""
+        """Sends a message, returns the decoded answer, raises errors that the server reports."""
         content = None if body is None else _encode(body)
         content = await self._send(method, path, content, query, "application/json", timeout)
         return msgspec.json.decode(content, type=answer)
@@ -109,7 +109,7 @@ class Transport:
     async def send_bytes(
         self, method: str, path: str, data: Any, *, query: Mapping[str, Any] | None = None
     ) -> bytes:
-        """Send raw bytes, or a stream of them."""
+        """Sends raw bytes, or a stream of them."""
         return await self._send(method, path, data, query, "application/octet-stream")
 
     async def call_bytes(
@@ -121,7 +121,7 @@ class Transport:
         *,
         query: Mapping[str, Any] | None = None,
     ) -> T:
-        """Send raw bytes and decode the answer."""
+        """Sends raw bytes and returns the decoded answer."""
         return msgspec.json.decode(
             await self.send_bytes(method, path, data, query=query), type=answer
         )
@@ -129,7 +129,7 @@ class Transport:
     async def stream(
         self, path: str, query: Mapping[str, Any] | None = None
     ) -> AsyncIterator[bytes]:
-        """The bytes of an answer, as they come."""
+        """Yields the bytes of an answer as they arrive."""
         limit = aiohttp.ClientTimeout(sock_connect=CONNECT_SECONDS)
         try:
             async with self._session.get(
@@ -146,13 +146,13 @@ class Transport:
             raise unreachable from error
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Closes the connections."""
         if self._opened is not None:
             await self._opened.close()
 
     @property
     def _session(self) -> aiohttp.ClientSession:
-        """Opened by the first call, for it belongs to the loop that runs then."""
+        """The session, opened by the first call: it belongs to the loop that runs then."""
         if self._opened is None:
             self._opened = aiohttp.ClientSession(
                 connector=self._connector(), cookie_jar=aiohttp.DummyCookieJar()
@@ -193,7 +193,7 @@ class Transport:
             except (aiohttp.ClientError, TimeoutError) as error:
                 unreachable = self._unreachable(error)
                 self._turn_to_next()
-                # Only what nobody heard may be said to another: the rest may have been done.
+                # Only a request that no server received may go to another one.
                 if unreachable.sent or not tries_left:
                     raise unreachable from error
         if answer.status >= 400:
@@ -211,16 +211,16 @@ class Transport:
     def _unreachable(self, error: Exception) -> Unreachable:
         why = _why(error)
         sent = not isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
-        said = f"no server at {self.server}: {why}; start one with `windlass up`"
-        return Unreachable(said, sent)
+        message = f"no server at {self.server}: {why}; start one with `windlass up`"
+        return Unreachable(message, sent)
 
     def _turn_to_next(self) -> None:
-        """From now on ask at the next address."""
+        """Uses the next address from now on."""
         self._servers.append(self._servers.pop(0))
 
 
 def _why(error: Exception) -> str:
-    """What kept a server from being reached, in as few words as there are."""
+    """Says briefly why a server could not be reached."""
     if isinstance(error, aiohttp.ClientConnectorError):
         met = error.os_error
         if met.errno is not None and not isinstance(met, socket.gaierror):
@@ -230,7 +230,7 @@ def _why(error: Exception) -> str:
 
 
 def _proxy_for(server: str) -> str | None:
-    """What the environment names as the way to this address (HTTP_PROXY, NO_PROXY…)."""
+    """Returns the proxy that the environment sets for this address (HTTP_PROXY, NO_PROXY…)."""
     parts = urlsplit(server)
     if parts.hostname is None or proxy_bypass(parts.hostname):
         return None
@@ -246,14 +246,14 @@ def _is_address(server: str) -> bool:
 
 
 def _text(value: Any) -> Any:
-    """A value as it stands in a query: true and false are those of JSON."""
+    """Writes a value for a query string, with booleans as `true` and `false`."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return [_text(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def error_of(response: Answer) -> WindlassError:
-    """Our own error from the body of an answer."""
+    """Returns the error that an answer reports."""
     try:
         body = msgspec.json.decode(response.content)["error"]
         code, message = str(body["code"]), str(body["message"])
@@ -277,5 +277,5 @@ def error_of(response: Answer) -> WindlassError:
 
 
 def _as_file(content: bytes) -> bytes | io.BytesIO:
-    """Large bytes as a file, for aiohttp warns of them; small ones are cheaper as they are."""
+    """Wraps large bodies in a file, since aiohttp warns about large bytes."""
     return io.BytesIO(content) if len(content) > WARNED_OF else content

@@ -1,7 +1,7 @@
-"""Sending webhooks: to public addresses only, without redirects, within a time limit.
+"""Sends webhooks: to public addresses only, without redirects, within a time limit.
 
-The names of receivers are resolved here, every address is judged, and the connection goes
-to one of those that were judged: a name that points elsewhere a moment later gains nothing.
+It resolves the receiver's name, checks every address, and connects to one of the checked
+addresses. A name that resolves to another address a moment later gains nothing.
 """
 
 import socket
@@ -23,11 +23,11 @@ REFUSED: Final = "the address is not a public one (webhook_networks allows other
 
 
 class _Refused(OSError):
-    """No address of the receiver may be reached."""
+    """The receiver has an address that webhooks must not reach."""
 
 
-class _JudgingResolver(AbstractResolver):
-    """Answers with addresses that may be reached, and with no others."""
+class _CheckingResolver(AbstractResolver):
+    """Returns only public or allowed addresses; refuses a name that has any other."""
 
     def __init__(self, allowed: Sequence[Network]) -> None:
         self._allowed = allowed
@@ -38,7 +38,7 @@ class _JudgingResolver(AbstractResolver):
     ) -> list[ResolveResult]:
         found = await self._resolver.resolve(host, port, family)
         good = [one for one in found if may_reach(one["host"], self._allowed)]
-        # One that points inside and outside is up to something.
+        # A name with public and private addresses is an attack or a mistake.
         if len(good) < len(found) or not found:
             raise _Refused(REFUSED)
         return good
@@ -57,9 +57,9 @@ class HttpCourier:
         self._opened: aiohttp.ClientSession | None = None
 
     async def deliver(self, delivery: Delivery) -> Delivered:
-        """Send one webhook; what went wrong is part of the answer."""
+        """Sends one webhook; failures are reported in the result, not raised."""
         host = URL(delivery.url, encoded=True).host or ""
-        # Addresses that are written out are not resolved, so they are judged here.
+        # The resolver does not see numeric addresses, so they are checked here.
         if is_numeric(host) and not may_reach(host, self._allowed):
             return Delivered(False, 0, REFUSED, final=True)
         try:
@@ -95,10 +95,10 @@ class HttpCourier:
 
     @property
     def _session(self) -> aiohttp.ClientSession:
-        """Opened by the first webhook. No proxy of the environment: it would resolve names."""
+        """Opened by the first webhook; without proxies, which would resolve names themselves."""
         if self._opened is None:
             connector = aiohttp.TCPConnector(
-                resolver=_JudgingResolver(self._allowed), use_dns_cache=False, force_close=True
+                resolver=_CheckingResolver(self._allowed), use_dns_cache=False, force_close=True
             )
             self._opened = aiohttp.ClientSession(
                 connector=connector,

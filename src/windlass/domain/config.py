@@ -168,12 +168,12 @@ class Config(Struct, frozen=True, kw_only=True):
 
 
 def describe_options() -> list[Option]:
-    """Every option with its unit, default and meaning, in the order of the type."""
+    """Returns every option with its unit, default and meaning, in the order of the type."""
     return describe_fields(Config)
 
 
 def assemble(values: Mapping[str, object]) -> Config:
-    """A configuration with these values, by the names of `describe_options`; else defaults."""
+    """Returns a configuration with these values, by the names of `describe_options`."""
     top: dict[str, Any] = {}
     nested: dict[str, dict[str, Any]] = {}
     for path, value in values.items():
@@ -186,7 +186,7 @@ def assemble(values: Mapping[str, object]) -> Config:
 
 
 def validate(config: Config) -> None:
-    """Raise `InvalidInput` for the first value that cannot work."""
+    """Raises `InvalidInput` for the first value that cannot work."""
     check_fields(config)
     _check_lease(config)
     _check_retry(config.retry)

@@ -2,10 +2,16 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Final
+
+CLOSE: Final = 0.6
+MOST_KNOWN: Final = 1_000  # Comparing with more words would take too long.
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, known: Iterable[str], cutoff: float = CLOSE) -> str:
     """Returns "; did you mean X?" for the closest known word, or "" if none is close."""
     lowered = {name.lower(): name for name in known}
-    close = get_close_matches(word.lower(), lowered, n=1)
+    if len(lowered) > MOST_KNOWN:
+        return ""
+    close = get_close_matches(word.lower(), lowered, n=1, cutoff=cutoff)
     return f"; did you mean {lowered[close[0]]}?" if close else ""

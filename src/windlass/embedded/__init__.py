@@ -1,1 +1,4 @@
-"""The engine in a program's own process: a client that needs no server."""
+"""The engine inside a user's program, without a server: `windlass.Client.embedded()`.
+
+`front.py` imports it when a program asks for it. It must not import the web server.
+"""

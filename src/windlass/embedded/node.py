@@ -1,9 +1,8 @@
-"""An engine in a program's own process, with a worker beside it.
+"""An engine in the program's own process, with a worker beside it.
 
-On a file, one process at a time holds it: it runs the loops and the jobs. The others are
-guests, which submit and read. When the holder ends, however that comes, a guest that has
-workers takes its place. On PostgreSQL every process runs its own worker, and the loops
-while no server is alive.
+One process at a time holds a database file: it runs the loops and the jobs. The others are
+guests, which submit and read. When the holder exits or dies, a guest that has workers takes
+over. On PostgreSQL every process runs its own worker, and the loops while no server is alive.
 """
 
 import asyncio
@@ -22,13 +21,15 @@ from windlass.domain.values.errors import Conflict, InvalidInput, WindlassError
 from windlass.executors.temporary import TemporaryFolder
 from windlass.store.sqlite.guard import EMBEDDED, SERVER, STAND_IN
 from windlass.store.sqlite.store import SqliteStore
-from windlass.wiring import Works, make_private, make_works, open_store, own_agent, standing_by
+from windlass.wiring.agents import own_agent
+from windlass.wiring.stores import make_private, open_store
+from windlass.wiring.works import Works, make_works, standing_by
 from windlass.worker.agent import Agent
 from windlass.worker.options import WorkerOptions
 
-# A server that ends may be about to start again: it is waited for so long.
+# A server that exits may be restarting: wait this long before taking over.
 SERVER_RETURNS_S: Final = 10.0
-VACANT_AGAIN_S: Final = 5.0  # a place that was taken so long is vacant anew
+VACANT_AGAIN_S: Final = 5.0  # a file that was held this long counts as newly vacant
 AGENT_PAUSE_MS: Final = 1_000
 
 log = structlog.get_logger()
@@ -37,8 +38,8 @@ log = structlog.get_logger()
 class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`store` is a file, or an address such as postgresql://…; `blobs` an address.
 
-    `workers` is how many jobs run at once (0: none run here), `drain_ms` how long those
-    that run have to end when the node is closed.
+    `workers` is how many jobs run at once (0: none run here), `drain_ms` how long
+    running jobs get when the node is closed.
     """
 
     store: str
@@ -49,12 +50,12 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Node:
-    """Opened once, closed once."""
+    """Holds the engine and its worker from `open` to `close`."""
 
     def __init__(self, options: NodeOptions) -> None:
         if options.workers < 0:
             raise InvalidInput("workers", "a number from 0", options.workers)
-        self.works: Works | None = None  # while it is open
+        self.works: Works | None = None  # set while it is open
         self._options = options
         self._opening = asyncio.Lock()
         self._closed = False
@@ -63,11 +64,11 @@ class Node:
         self._running: asyncio.Task[None] | None = None
         self._taking_over: asyncio.Task[None] | None = None
         self._stepping_down: asyncio.Task[None] | None = None
-        self._works_here = False  # the agent is to run, and to be started again
+        self._works_here = False  # keep the agent running
         self._vacant_since = self._vacant_seen = -VACANT_AGAIN_S
 
     async def open(self) -> Works:
-        """Start the engine, and what else is this process's to run."""
+        """Starts the engine, and the loops and worker if this process holds the file."""
         async with self._opening:
             if self._closed:
                 raise Conflict("client_closed", "this embedded client was closed")
@@ -80,7 +81,7 @@ class Node:
             return self.works
 
     async def close(self) -> None:
-        """Let running jobs end, hand back those that do not, and stop."""
+        """Lets running jobs finish, hands back the rest, and stops."""
         async with self._opening:
             self._closed = True
             works, self.works = self.works, None
@@ -115,7 +116,7 @@ class Node:
         return works
 
     def _note_vacancy(self) -> None:
-        """Nobody seems to hold the file."""
+        """Notes that no process seems to hold the file."""
         loop = asyncio.get_running_loop()
         now = loop.time()
         if now - self._vacant_seen >= VACANT_AGAIN_S:
@@ -143,7 +144,7 @@ class Node:
             self._taking_over = None
 
     def _note_wish(self) -> None:
-        """A server wants the file that this process took over from it."""
+        """Steps down for a server that wants its file back."""
         if self.works is not None and self._stepping_down is None:
             stepping = self._step_down(self.works)
             self._stepping_down = asyncio.get_running_loop().create_task(stepping)
@@ -154,7 +155,7 @@ class Node:
         try:
             if store.holding.kind == STAND_IN:
                 await self._stop_agent()
-                await works.duty.lay_down()
+                await works.loops.stop()
                 self._vacant_since = self._vacant_seen = asyncio.get_running_loop().time()
                 await store.step_down(self._note_vacancy)
                 await works.engine.refresh()
@@ -162,7 +163,7 @@ class Node:
         finally:
             self._stepping_down = None
 
-    # A store that others share
+    # A shared store
 
     async def _open_shared(self) -> Works:
         if self._options.blobs is None:
@@ -185,11 +186,11 @@ class Node:
     # Jobs
 
     def _begin(self, works: Works, folder: Path) -> None:
-        works.duty.take_up()
+        works.loops.start()
         self._running = self._run_agent(works, folder / "worker", "embedded")
 
     async def _stop_agent(self) -> None:
-        """Let running jobs end, and hand back those that do not."""
+        """Lets running jobs finish and hands back the rest."""
         self._works_here = False
         if self._agent is not None:
             self._agent.drain()
@@ -207,7 +208,7 @@ class Node:
         return asyncio.get_running_loop().create_task(self._keep_agent(works, options))
 
     async def _keep_agent(self, works: Works, options: WorkerOptions) -> None:
-        """Run the worker until the end; one that fails is started again."""
+        """Runs the worker until the end; restarts one that fails."""
         while self._works_here and not self._closed:
             try:
                 self._agent = own_agent(works.engine, works.files, options)
@@ -218,5 +219,5 @@ class Node:
 
 
 def files_of(database: Path) -> Path:
-    """Where an embedded client keeps logs, artifacts and its worker's things."""
+    """Returns the folder for logs, artifacts and the worker's state."""
     return database.with_name(database.name + ".files")

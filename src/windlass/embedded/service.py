@@ -1,25 +1,26 @@
-"""A client's wishes, answered by the engine in the same process.
+"""Answers a client from the engine in the same process.
 
-The same steps as the server's routes take, with the rights of whoever may open the store:
-there is no token, and every namespace is seen.
+It uses the same `windlass.api` as the server's routes, as an admin: there is no token, and
+whoever can open the store sees every namespace.
 """
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+from windlass.api.jobs import Jobs
+from windlass.api.parse import job_filter
+from windlass.api.planning import EnginePlanning
+from windlass.api.queries import Queries
+from windlass.api.workflows import Workflows
 from windlass.client.service import find_worker
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
-from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.errors import InvalidInput
 from windlass.embedded.node import Node
 from windlass.embedded.planning import EmbeddedPlanning
+from windlass.engine.engine import Engine
 from windlass.engine.files.follow_log import follow_growing
-from windlass.server.bulk import edit_many
-from windlass.server.parse import job_filter, job_spec, workflow_spec
-from windlass.server.planning_desk import PlanningDesk
-from windlass.server.services import Desk
-from windlass.server.workflow_desk import WorkflowDesk
 from windlass.wire.bulk import BulkReply, BulkRequest
 from windlass.wire.jobs import (
     CanceledJob,
@@ -32,7 +33,7 @@ from windlass.wire.jobs import (
     SubmitRequest,
 )
 from windlass.wire.workflows import CanceledWorkflow, RetriedWorkflow, Workflow
-from windlass.wiring import Works
+from windlass.wiring.works import Works
 
 FILTERS = {
     "state": None, "queue": None, "namespace": None, "task": None, "name": None, "label": None,
@@ -41,34 +42,39 @@ FILTERS = {
 LISTS = ("state", "label")
 
 
+class _Api(NamedTuple):
+    """The parts of `windlass.api` over an open engine."""
+
+    works: Works
+    queries: Queries
+    jobs: Jobs
+    workflows: Workflows
+
+    @property
+    def engine(self) -> Engine:
+        return self.works.engine
+
+
 class EngineService:
-    """Implements `Service`; the engine is started by the first call."""
+    """Implements `Service`; the first call starts the engine."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
         self._who = Identity(0, "embedded", Role.ADMIN)
-        self._shown: Desk | None = None
+        self._opened: _Api | None = None
         self.planning = EmbeddedPlanning(self._plan)
 
     async def open(self) -> None:
-        await self._works()
+        await self._api()
 
     async def submit(self, request: SubmitRequest) -> SubmitReply:
-        works = await self._works()
-        who = self._who
-        specs = [job_spec(job, who, f"jobs[{n}]") for n, job in enumerate(request.jobs)]
-        done = await works.engine.submit(
-            specs, workflow_spec(request.workflow, who), request.key, request.reopen
-        )
-        return SubmitReply(list(done.ids), list(done.applied), done.workflow or None)
+        return await (await self._api()).jobs.submit(request, self._who)
 
     async def job(self, job: int) -> Job:
-        return await (await self._desk()).job(job, self._who)
+        return await (await self._api()).queries.job(job, self._who)
 
     async def wait(self, job: int, seconds: float) -> Job:
-        works = await self._works()
-        await works.engine.wait_ended(job, int(seconds * 1000))
-        return await self.job(job)
+        return await (await self._api()).jobs.wait(job, seconds, self._who)
 
     async def jobs(self, query: Mapping[str, Any]) -> JobList:
         wanted = {**FILTERS, **query}
@@ -79,61 +85,47 @@ class EngineService:
         for name in LISTS:
             if isinstance(wanted[name], str):
                 wanted[name] = [wanted[name]]
-        return await (await self._desk()).jobs(job_filter(self._who, **wanted), cursor, limit)
+        queries = (await self._api()).queries
+        return await queries.jobs(job_filter(self._who, **wanted), cursor, limit)
 
     async def cancel(self, request: CancelRequest) -> CancelReply:
-        works = await self._works()
-        done = await works.engine.cancel(request.ids, request.reason, self._who.name)
-        return CancelReply([CanceledJob(c.job, c.state, c.applied) for c in done])
+        return await (await self._api()).jobs.cancel(request, self._who)
 
     async def cancel_one(self, job: int, reason: str) -> CanceledJob:
-        works = await self._works()
-        (done,) = await works.engine.cancel([job], reason, self._who.name)
-        if done.state is None:
-            raise NotFound("job", job)
-        return CanceledJob(done.job, done.state, done.applied)
+        return await (await self._api()).jobs.cancel_one(job, reason, self._who)
 
     async def retry(self, job: int) -> RetryReply:
-        works = await self._works()
-        done = await works.engine.retry(job, self._who.name)
-        return RetryReply(done.job, done.applied)
+        return await (await self._api()).jobs.retry(job, self._who)
 
     async def bulk(self, request: BulkRequest) -> BulkReply:
-        return await edit_many((await self._works()).engine, request, self._who)
+        return await (await self._api()).jobs.edit_many(request, self._who)
 
     async def explain(self, job: int) -> Explanation:
-        return await (await self._works()).engine.explain(job)
+        return await (await self._api()).engine.explain.job(job)
 
     async def explain_worker(self, worker: str) -> WorkerExplanation:
-        engine = (await self._works()).engine
+        engine = (await self._api()).engine
         rows = await engine.store.read(lambda tx: tx.workers.all())
         number = find_worker(worker, [(row.id, row.name) for row in rows])
-        return await engine.explain_worker(number)
+        return await engine.explain.worker(number)
 
     async def time_spent(self, job: int) -> TimeSpent:
-        return await (await self._works()).engine.time_spent(job)
+        return await (await self._api()).engine.explain.time_spent(job)
 
     async def workflow(self, workflow: int) -> Workflow:
-        works = await self._works()
-        return await WorkflowDesk(works.engine).workflow(workflow, self._who)
+        return await (await self._api()).workflows.workflow(workflow, self._who)
 
     async def wait_workflow(self, workflow: int, seconds: float) -> Workflow:
-        works = await self._works()
-        await works.engine.wait_workflow_ended(workflow, int(seconds * 1000))
-        return await self.workflow(workflow)
+        return await (await self._api()).workflows.wait(workflow, seconds, self._who)
 
     async def cancel_workflow(self, workflow: int, reason: str) -> CanceledWorkflow:
-        works = await self._works()
-        done = await works.engine.cancel_workflow(workflow, reason, self._who.name)
-        return CanceledWorkflow(done.workflow, done.state, done.applied)
+        return await (await self._api()).workflows.cancel(workflow, reason, self._who)
 
     async def retry_workflow(self, workflow: int, failed: bool) -> RetriedWorkflow:
-        works = await self._works()
-        done = await works.engine.retry_workflow(workflow, failed, self._who.name)
-        return RetriedWorkflow(done.workflow, done.applied)
+        return await (await self._api()).workflows.retry(workflow, failed, self._who)
 
     async def log(self, job: int, follow: bool) -> AsyncIterator[bytes]:
-        works = await self._works()
+        works = (await self._api()).works
         if follow:
             chunks = follow_growing(works.engine, works.files, job)
         else:
@@ -142,22 +134,24 @@ class EngineService:
             yield chunk
 
     async def artifact(self, job: int, name: str) -> AsyncIterator[bytes]:
-        _, chunks = await (await self._works()).files.open_artifact(job, name)
+        _, chunks = await (await self._api()).works.files.open_artifact(job, name)
         async for chunk in chunks:
             yield chunk
 
     async def close(self) -> None:
         await self._node.close()
 
-    async def _works(self) -> Works:
+    async def _api(self) -> _Api:
         works = self._node.works
-        return await self._node.open() if works is None else works
+        if works is None:
+            works = await self._node.open()
+        opened = self._opened
+        if opened is None or opened.works is not works:
+            queries = Queries(works.engine)
+            jobs, workflows = Jobs(works.engine, queries), Workflows(works.engine)
+            opened = self._opened = _Api(works, queries, jobs, workflows)
+        return opened
 
-    async def _plan(self) -> PlanningDesk:
-        works = await self._works()
-        return PlanningDesk(works.templates, works.schedules, works.reactions, self._who)
-
-    async def _desk(self) -> Desk:
-        if self._shown is None:
-            self._shown = Desk((await self._works()).engine)
-        return self._shown
+    async def _plan(self) -> EnginePlanning:
+        works = (await self._api()).works
+        return EnginePlanning(works.templates, works.schedules, works.reactions, self._who)

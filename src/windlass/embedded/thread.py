@@ -1,8 +1,8 @@
 """An event loop in a thread of its own, for programs without one.
 
-A synchronous client with a server runs its loop only while it is called. An embedded one
-holds the engine, whose workers must be heard while the program does something else, so
-its loop needs a thread. Nothing else of Windlass starts threads for its own work.
+A synchronous client of a server runs its loop only during calls. An embedded client holds the
+engine, which must answer its workers while the program does something else, so its loop needs
+a thread. Nothing else in Windlass starts threads for its own work.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """Runs coroutines for other threads, from `__init__` to `close`."""
+    """Runs coroutines for other threads until it is closed."""
 
     def __init__(self) -> None:
         self._loop = uvloop.new_event_loop()
@@ -30,7 +30,7 @@ class LoopThread:
         self._thread.start()
 
     def run(self, coro: Coroutine[Any, Any, T], /) -> T:
-        """What `coro` returns or raises; if this wait is interrupted, it is canceled."""
+        """Returns or raises what `coro` does; cancels it if the wait is interrupted."""
         try:
             self._check()
         except Conflict:
@@ -46,7 +46,7 @@ class LoopThread:
         return call.result()
 
     def close(self) -> None:
-        """Stop the loop and wait for its thread."""
+        """Stops the loop and waits for its thread."""
         if self._thread.is_alive() and os.getpid() == self._process:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
@@ -75,10 +75,10 @@ class LoopThread:
 
 
 class _Call(Generic[T]):
-    """A coroutine that one thread has another one run.
+    """A coroutine that one thread runs for another.
 
-    `asyncio.run_coroutine_threadsafe` does the same with two futures, and takes half as
-    long again, which a program that submits a job has to wait for.
+    `asyncio.run_coroutine_threadsafe` does the same with two futures and takes 1.5 times as
+    long, which every submission would wait for.
     """
 
     __slots__ = ("_coro", "_loop", "_task", "ended")
@@ -91,17 +91,17 @@ class _Call(Generic[T]):
         self.ended.acquire()
 
     def begin(self) -> None:
-        """In the loop: start it."""
+        """Starts it; called in the loop."""
         self._task = self._loop.create_task(self._coro)
         self._task.add_done_callback(lambda _: self.ended.release())
 
     def result(self) -> T:
-        """What it returned or raised, once it has ended."""
+        """Returns or raises its outcome, after it has ended."""
         assert self._task is not None
         return self._task.result()
 
     def cancel(self) -> None:
-        """In the loop: nobody waits any more."""
+        """Cancels it, since nobody waits; called in the loop."""
         if self._task is not None:
             self._task.cancel()
 

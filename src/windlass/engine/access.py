@@ -13,6 +13,7 @@ from typing import NamedTuple
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.access.tokens import Code, Token
 from windlass.domain.job.job import check_name
+from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.engine import Engine
@@ -23,17 +24,19 @@ from windlass.ports.store import Tx
 TOKEN_PREFIX = "wl_"
 CODE_PREFIX = "enrol_"
 NAMESPACE_LIMIT = 100
+REMOVED = "removed"
+SHUT_OUT = (WorkerStatus.PENDING_APPROVAL, WorkerStatus.DISABLED)
 TIME_TRUSTED_S = 5.0  # how long the distance to the store's clock is taken to stay the same
 
 
-class Created(NamedTuple):
+class CreatedToken(NamedTuple):
     """A new token; the secret exists nowhere else."""
 
     secret: str
     token: Token
 
 
-class _Seen(NamedTuple):
+class _CachedToken(NamedTuple):
     identity: Identity
     digest: str
     expires_at: int
@@ -49,7 +52,7 @@ class _StoreTime:
         self._told_at = 0.0
 
     async def now(self) -> int:
-        """The time as it was last told, and what has passed since."""
+        """Returns the last known time plus what has passed since."""
         if self._engine.store.inline:
             return await self._engine.now()
         loop = asyncio.get_running_loop()
@@ -61,18 +64,18 @@ class _StoreTime:
 class Access:
     """Makes, checks and revokes secrets for one engine.
 
-    What was looked up is trusted for one heartbeat, so a revoked token works at most
-    that much longer, on any server.
+    What was looked up is trusted for one heartbeat, so a revoked token, or that of a worker
+    that was disabled, works at most that much longer on other servers.
     """
 
     def __init__(self, engine: Engine, secrets: Secrets) -> None:
         self._engine = engine
         self._secrets = secrets
-        self._seen: dict[str, _Seen] = {}
+        self._seen: dict[str, _CachedToken] = {}
         self._time = _StoreTime(engine)
 
     async def identify(self, secret: str) -> Identity | None:
-        """Who presents this token, if it is valid."""
+        """Returns the identity behind this token, if it is valid."""
         digest = digest_of(secret)
         now = await self._time.now()
         seen = self._seen.get(digest)
@@ -88,8 +91,11 @@ class Access:
     async def create_token(
         self, name: str, role: Role, namespaces: Sequence[str] = (), expires_at: int = 0,
         worker: int = 0, actor: str | None = None,
-    ) -> Created:  # fmt: skip
-        """Make a token and remember its digest; the log keeps who asked for it."""
+    ) -> CreatedToken:  # fmt: skip
+        """Makes a token and remembers its digest; the log keeps who asked for it.
+
+        A worker's new token replaces all its earlier ones.
+        """
         check_name("name", name)
         if len(namespaces) > NAMESPACE_LIMIT:
             raise InvalidInput("namespaces", f"at most {NAMESPACE_LIMIT}", len(namespaces))
@@ -102,6 +108,8 @@ class Access:
                 0, name, digest_of(secret), str(role), tuple(namespaces), worker, work.now,
                 expires_at, 0,
             )  # fmt: skip
+            if worker:
+                await work.tx.access.remove_of_worker(worker)
             made = row._replace(id=await work.tx.access.insert(row))
             if not worker:  # of those its enrolment tells
                 said = f"Token {made.id} ({name}, {role}) was made"
@@ -109,10 +117,13 @@ class Access:
                 work.say(EventKind.ACCESS, said, actor=actor, data=told)
             return made
 
-        return Created(secret, await self._engine.run(insert))
+        created = CreatedToken(secret, await self._engine.run(insert))
+        if worker:
+            self.forget()
+        return created
 
     async def revoke(self, token: int, actor: str | None = None) -> bool:
-        """Revoke a token; here it stops working at once."""
+        """Revokes a token; on this server it stops working at once."""
 
         async def step(work: Work) -> bool:
             revoked = await work.tx.access.revoke(token, work.now)
@@ -122,15 +133,19 @@ class Access:
             return revoked
 
         revoked = await self._engine.run(step)
-        self._seen.clear()
+        self.forget()
         return revoked
 
+    def forget(self) -> None:
+        """Look everything up again: a worker's status has changed."""
+        self._seen.clear()
+
     async def tokens(self) -> list[Token]:
-        """All tokens, without their secrets."""
+        """Returns all tokens, without their secrets."""
         return await self._engine.store.read(lambda tx: tx.access.all())
 
     async def create_code(self, ttl_ms: int, actor: str | None = None) -> tuple[str, int]:
-        """A code for one enrolment, and when it expires."""
+        """Creates a code for one enrolment; returns it and when it expires."""
         secret = CODE_PREFIX + self._secrets.secret()
 
         async def insert(work: Work) -> int:
@@ -142,29 +157,42 @@ class Access:
         return secret, await self._engine.run(insert)
 
     async def use_code(self, code: str) -> bool:
-        """Use a code up."""
+        """Uses up an enrolment code; returns False if it is not valid."""
 
         async def step(work: Work) -> bool:
             return await work.tx.access.use_code(digest_of(code), work.now)
 
         return await self._engine.run(step)
 
-    async def _look_up(self, digest: str, now: int) -> _Seen | None:
-        async def read(tx: Tx) -> Token | None:
-            return await tx.access.by_digest(digest)
+    async def _look_up(self, digest: str, now: int) -> _CachedToken | None:
+        async def read(tx: Tx) -> tuple[Token | None, str]:
+            token = await tx.access.by_digest(digest)
+            return token, "" if token is None else await _shut_out(tx, token.worker)
 
-        token = await self._engine.store.read(read)
+        token, shut_out = await self._engine.store.read(read)
         if token is None or token.revoked_at:
             self._seen.pop(digest, None)
             return None
-        identity = Identity(token.id, token.name, Role(token.role), token.namespaces, token.worker)
-        seen = _Seen(identity, token.digest, token.expires_at, now)
+        identity = Identity(
+            token.id, token.name, Role(token.role), token.namespaces, token.worker, shut_out
+        )
+        seen = _CachedToken(identity, token.digest, token.expires_at, now)
         if len(self._seen) >= 100_000:
             self._seen.clear()
         self._seen[digest] = seen
         return seen
 
 
+async def _shut_out(tx: Tx, worker: int) -> str:
+    """Returns why a worker's token is worthless, or nothing."""
+    if not worker:
+        return ""
+    row = (await tx.workers.lock([worker])).get(worker)
+    if row is None:
+        return REMOVED
+    return WorkerStatus(row.status).name.lower() if row.status in SHUT_OUT else ""
+
+
 def digest_of(secret: str) -> str:
-    """What is stored of a secret."""
+    """Returns what is stored of a secret."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()

@@ -1,4 +1,4 @@
-"""Where logs and artifacts are kept: objects under keys, in a directory or a bucket."""
+"""The port for logs and artifacts: objects under keys, in a directory or a bucket."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Literal, NamedTuple, Protocol
@@ -22,29 +22,29 @@ class Blobs(Protocol):
     async def put(self, key: str, data: bytes) -> None: ...
 
     async def put_stream(self, key: str, chunks: AsyncIterator[bytes]) -> int:
-        """Write what `chunks` yields; how many bytes that were. Nothing stays if it fails."""
+        """Writes the chunks and returns the number of bytes; a failure leaves nothing behind."""
         ...
 
     async def get(self, key: str) -> bytes | None: ...
 
     def stream(self, key: str, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
-        """The bytes from `start` to `end` (exclusive); raises NotFound."""
+        """Yields the bytes from `start` to `end` (exclusive); raises NotFound."""
         ...
 
     async def delete(self, keys: Sequence[str]) -> None:
-        """Remove these objects; those that are gone already are passed over."""
+        """Deletes these objects; missing ones are ignored."""
         ...
 
     def list(self, prefix: str, after: str = "") -> AsyncIterator[BlobInfo]:
-        """Objects in the folder `prefix` and those below it, ascending by key.
+        """Yields the objects under the folder `prefix`, ascending by key, after the key `after`.
 
-        Only those whose keys come behind `after`. An empty `prefix` means all. (Some
-        buckets sort a folder by its name alone: `a/` before `a-b`.)
+        An empty `prefix` means all. (Some buckets sort a folder by its name alone: `a/`
+        before `a-b`.)
         """
         ...
 
     async def presign(self, method: Literal["GET", "PUT"], key: str, ttl_ms: int) -> str | None:
-        """An address that allows this one access, or None where there is no such thing."""
+        """Returns a URL that allows this one access, or None where that is not supported."""
         ...
 
     async def close(self) -> None: ...

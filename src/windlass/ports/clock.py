@@ -1,4 +1,4 @@
-"""Time and chance, as the engine sees them.
+"""The ports for time and randomness.
 
 Nothing outside `windlass/clock.py` reads a real clock, sleeps or draws random numbers,
 so the whole system runs under the simulator's virtual time and one seed.
@@ -11,11 +11,11 @@ class Clock(Protocol):
     """Milliseconds since 1970 (UTC) that never run backwards, and waiting."""
 
     def now_ms(self) -> int:
-        """The present moment."""
+        """Returns the current time."""
         ...
 
     async def sleep_ms(self, duration_ms: int) -> None:
-        """Return once `duration_ms` have passed."""
+        """Returns after `duration_ms` have passed."""
         ...
 
 
@@ -23,7 +23,7 @@ class Chance(Protocol):
     """A source of randomness, for jitter only."""
 
     def fraction(self) -> float:
-        """A number in [0, 1)."""
+        """Returns a number in [0, 1)."""
         ...
 
 
@@ -31,5 +31,5 @@ class Secrets(Protocol):
     """A source of secrets."""
 
     def secret(self) -> str:
-        """256 bits from the operating system, as text for a header or an address."""
+        """Returns 256 bits from the operating system, as text for a header or a URL."""
         ...

@@ -52,7 +52,9 @@ class Gateway(Protocol):
         self, holder: Holder, name: str, path: Path, sha256: str, content_type: str
     ) -> None: ...
 
-    async def get_artifact(self, job: int, name: str, path: Path) -> None: ...
+    async def get_artifact(self, holder: Holder, job: int, name: str, path: Path) -> None:
+        """Fetches an artifact that the holder's job declares as input or waits for."""
+        ...
 
     async def submit(self, holder: Holder, request: SubmitRequest) -> SubmitReply:
         """Submit jobs into the workflow of the one that runs; its key makes it repeatable."""

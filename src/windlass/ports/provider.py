@@ -1,8 +1,8 @@
-"""What pools ask of a provider of machines.
+"""The port for providers of machines.
 
-Every machine carries the installation, the pool and a token of its own, as tags or in its
-name, so that it is found again whatever became of the server that asked for it. A launch
-is asked for once for each token; asked again, there is still one machine.
+Every machine carries the installation, the pool and its own token, as tags or in its name,
+so that any server finds it again after a crash. Launching the same token twice gives one
+machine.
 """
 
 import shlex
@@ -14,31 +14,31 @@ from windlass.domain.values.errors import WindlassError
 
 
 class ProviderFault(WindlassError):
-    """A provider refused, or could not be asked; it may have acted all the same."""
+    """A provider refused or could not be reached; it may have acted all the same."""
 
     code = "provider_fault"
 
 
 class Owner(NamedTuple):
-    """Whose machines are meant."""
+    """The installation and pool that machines belong to."""
 
     installation: str
     pool: str
 
 
 class Order(NamedTuple):
-    """One machine to be started, and what its worker needs to come online."""
+    """One machine to start, and what its worker needs to come online."""
 
     owner: Owner
     token: str
     server: str
     code: str
-    slots: int | None  # None: the worker goes by its resources
+    slots: int | None  # None: resources decide how many jobs run at once
     resources: Mapping[str, int]
     spot: bool = False
 
     def command(self) -> list[str]:
-        """How its worker is started; the code goes by the environment, where few can see it."""
+        """Returns the worker's command line; the code is in the environment, out of sight."""
         words = ["windlass", "worker", "--name", self.token]
         if self.slots is not None:
             words += ["--slots", str(self.slots)]
@@ -48,50 +48,50 @@ class Order(NamedTuple):
         return words
 
     def environment(self) -> dict[str, str]:
-        """What its worker must find in its environment."""
+        """Returns the worker's environment variables."""
         return {"WINDLASS_SERVER": self.server, "WINDLASS_CODE": self.code}
 
     def script(self, setup: str = "") -> str:
-        """A shell script that becomes the worker; `setup` comes before."""
+        """Returns a shell script that runs `setup` and then becomes the worker."""
         lines = ["#!/bin/sh", *([setup.rstrip("\n")] if setup else [])]
         lines += [f"export {k}={shlex.quote(v)}" for k, v in self.environment().items()]
         return "\n".join([*lines, f"exec {shlex.join(self.command())}", ""])
 
 
 class Machine(NamedTuple):
-    """A machine that exists, or is about to; `id` is what the provider calls it."""
+    """A machine that exists or is starting; `id` is the provider's name for it."""
 
     token: str
     id: str
 
 
 class Provider(Protocol):
-    """One way to get machines. `settle_ms` is how long a new one may stay unseen in lists.
+    """Starts, finds and stops machines. `settle_ms` is how long a new one may be missing in lists.
 
-    Where machines are only seen from the host that they are on, `host` is the one that this
-    server is on, and ids begin with it (`host:…`); elsewhere it is empty.
+    If machines are visible only from their own host, `host` is the host of this server and
+    ids begin with it (`host:…`); otherwise it is empty.
     """
 
     settle_ms: int
     host: str
 
     async def launch(self, order: Order) -> Machine:
-        """Start a machine, unless there is one with this token. Raises `ProviderFault`."""
+        """Starts a machine unless one with this token exists. Raises `ProviderFault`."""
         ...
 
     async def find(self, owner: Owner) -> Sequence[Machine] | None:
-        """The owner's machines that have not ended; None if nobody can tell.
+        """Returns the owner's machines that have not ended; None if the provider cannot list them.
 
         Raises `ProviderFault`.
         """
         ...
 
     async def terminate(self, machines: Sequence[Machine]) -> None:
-        """End these; those that have ended are passed over. Raises `ProviderFault`."""
+        """Stops these machines; ignores those that have ended. Raises `ProviderFault`."""
         ...
 
 
 class Providers(Protocol):
-    """Makes the provider of a pool; raises `InvalidInput` for options that cannot work."""
+    """Creates the provider of a pool; raises `InvalidInput` for options that cannot work."""
 
     def __call__(self, pool: Pool) -> Provider: ...

@@ -79,8 +79,8 @@ class News(NamedTuple):
 
     `arrivals` are new ready jobs, `pokes` workers whose sync has something to answer,
     `due_at` the earliest new entry in `due` (0: none), `catalog` whether queues,
-    shapes or workers' metadata changed, `ended` jobs that have ended, where the store
-    passes that on.
+    shapes or workers' metadata changed, `ended` and `ended_workflows` what has ended, where
+    the store passes that on.
     """
 
     arrivals: tuple[tuple[int, int, int, int], ...] = ()  # shape, rank, job, how many
@@ -88,6 +88,7 @@ class News(NamedTuple):
     due_at: int = 0
     catalog: bool = False
     ended: tuple[int, ...] = ()
+    ended_workflows: tuple[int, ...] = ()
 
 
 class JobsTx(Protocol):

@@ -1,4 +1,4 @@
-"""Who carries webhooks to their receivers."""
+"""The port that delivers webhooks."""
 
 from typing import NamedTuple, Protocol
 
@@ -13,9 +13,9 @@ class Delivery(NamedTuple):
 
 
 class Delivered(NamedTuple):
-    """What came of it: `status` is what the receiver answered with, 0 if nobody did.
+    """The outcome: `status` is the receiver's HTTP status, 0 if there was no answer.
 
-    `final` says that it is no use to try again.
+    `final` means that another try is useless.
     """
 
     ok: bool
@@ -25,7 +25,7 @@ class Delivered(NamedTuple):
 
 
 class Courier(Protocol):
-    """Sends webhooks; it raises nothing."""
+    """Sends webhooks; never raises."""
 
     async def deliver(self, delivery: Delivery) -> Delivered: ...
 

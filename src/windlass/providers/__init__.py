@@ -1,4 +1,7 @@
-"""Where machines of pools come from: one file for each kind of provider."""
+"""Providers start and stop the machines of pools; one file per kind.
+
+Each implements `ports/provider.py`. A provider decides nothing about how many machines there are.
+"""
 
 from pathlib import Path
 
@@ -12,7 +15,7 @@ from windlass.providers.slurm import SlurmProvider
 
 
 def make_provider(pool: Pool, place: Path, clock: Clock) -> Provider:
-    """The provider of a pool; `place` is a directory for what local workers keep."""
+    """Returns the provider of a pool; `place` is the directory for the state of local workers."""
     if pool.provider == "local":
         return LocalProvider(pool, place, clock)
     if pool.provider == "command":

@@ -1,9 +1,9 @@
-"""Machines by two programs of the user's: one starts a machine, the other ends it.
+"""Machines from two programs of the user's: one starts a machine, the other stops it.
 
-`launch` gets what the worker needs in its environment, and the script that becomes the
+`launch` gets what the worker needs in its environment and the script that starts the
 worker on standard input; it prints the machine's name. `terminate` gets that name as its
-last word. `list`, if given, prints a line `TOKEN NAME` for each machine there is: without
-it, machines are taken to live until they are ended, and none that is lost is found.
+last argument. `list`, if given, prints a line `TOKEN NAME` for each machine. Without
+it, a machine is assumed to exist until it is terminated, and lost machines are not found.
 """
 
 import os
@@ -16,7 +16,7 @@ from windlass.providers.programs import run
 
 
 class CommandProvider:
-    """Runs the programs of a pool's options; what is started twice must be one machine."""
+    """Runs the programs from the pool's options. Launching a token twice must give one machine."""
 
     settle_ms = 10_000
     host = ""
@@ -29,15 +29,15 @@ class CommandProvider:
         options.done()
 
     async def launch(self, order: Order) -> Machine:
-        """Run `launch` once more for the same token: the program must answer as before."""
+        """Runs `launch`; for the same token, the program must print the same machine."""
         env = {**_base(order.owner), "WINDLASS_POOL_TOKEN": order.token, **order.environment()}
         said = (await run(self._launch, given=order.script(), env=env)).split()
         if not said:
-            raise ProviderFault(f"{self._launch[0]} was to print the machine's name, got nothing")
+            raise ProviderFault(f"{self._launch[0]} must print the machine's name, got nothing")
         return Machine(order.token, said[-1])
 
     async def find(self, owner: Owner) -> Sequence[Machine] | None:
-        """What `list` prints."""
+        """Returns the machines that `list` prints."""
         if not self._list:
             return None
         found: list[Machine] = []
@@ -46,11 +46,11 @@ class CommandProvider:
             if len(words) == 2:
                 found.append(Machine(words[0], words[1]))
             elif words:
-                raise ProviderFault(f"{self._list[0]} was to print TOKEN NAME, got {line[:100]!r}")
+                raise ProviderFault(f"{self._list[0]} must print TOKEN NAME, got {line[:100]!r}")
         return found
 
     async def terminate(self, machines: Sequence[Machine]) -> None:
-        """Run `terminate` for each."""
+        """Runs `terminate` for each machine."""
         for machine in machines:
             env = {**os.environ, "WINDLASS_POOL_TOKEN": machine.token}
             await run([*self._terminate, machine.id], env=_without_token(env))

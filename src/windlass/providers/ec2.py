@@ -1,8 +1,8 @@
 """Workers on EC2: one instance each, found by its tags.
 
-A launch carries a client token, so that EC2 itself starts one instance however often it is
-asked. The tags are looked at first all the same: they are what remains when the client
-token has expired, and what emulators and look-alikes of EC2 go by.
+A launch carries a client token, so EC2 starts one instance however often we ask. We look
+for the tags first all the same: they remain when the client token has expired, and some
+services that are compatible with EC2 ignore client tokens.
 """
 
 import asyncio
@@ -23,15 +23,15 @@ T = TypeVar("T")
 INSTALLATION: Final = "windlass:installation"
 POOL: Final = "windlass:pool"
 TOKEN: Final = "windlass:token"
-# Stopped instances still cost something, and are ended like others.
+# Stopped instances still cost money, so they are terminated like others.
 EXISTING: Final = ("pending", "running", "stopping", "stopped")
-# What EC2 says when there is no spot machine to be had.
+# Error codes that mean there is no spot capacity.
 NO_SPOT: Final = frozenset({
     "InsufficientInstanceCapacity", "InsufficientCapacity", "SpotMaxPriceTooLow",
     "MaxSpotInstanceCountExceeded", "InsufficientHostCapacity", "Unsupported",
 })  # fmt: skip
-# A spot machine is told two minutes before it is taken. The worker, which has the number of the
-# script's process, is then asked to end: it hands back what does not end in time.
+# EC2 announces two minutes ahead that it reclaims a spot machine. The script then asks the
+# worker, which has replaced the script's process, to stop: it hands back unfinished jobs.
 NOTICE_SECONDS: Final = 5
 NOTICE: Final = """
 (imds=${{AWS_EC2_METADATA_SERVICE_ENDPOINT:-http://169.254.169.254}}/latest
@@ -66,26 +66,26 @@ class Ec2Provider:
         self._made: Any = None
 
     async def launch(self, order: Order) -> Machine:
-        """Run one instance; without spot capacity, one at the ordinary price."""
+        """Starts one instance; on demand if there is no spot capacity."""
         return await _ask(lambda: self._launch(order))
 
     async def find(self, owner: Owner) -> Sequence[Machine]:
-        """Instances with the tags of the pool that are not ended or ending."""
+        """Returns the pool's instances that are neither terminated nor terminating."""
         return await _ask(lambda: self._look(owner))
 
     async def terminate(self, machines: Sequence[Machine]) -> None:
-        """Terminate them one by one, so that an unknown one keeps no other alive."""
+        """Terminates the machines one by one, so that an unknown id does not stop the others."""
         await _ask(lambda: self._end_all(machines))
 
     @property
     def _client(self) -> Any:
-        """Made in the thread that needs it first: it reads files and may ask the network."""
+        """Creates the client in the thread that needs it first, since it does I/O."""
         if self._made is None:
             session = boto3.session.Session(profile_name=self._profile, region_name=self._region)
             if session.get_credentials() is None:
                 raise ProviderFault(
-                    "expected AWS credentials in the environment, a profile or the machine's "
-                    "role, found none; set them for the server, or options.profile"
+                    "no AWS credentials found in the environment, a profile or the machine's "
+                    "role; set them for the server, or set options.profile"
                 )
             config = Config(connect_timeout=10, read_timeout=30, retries={"total_max_attempts": 3})
             self._made = session.client("ec2", endpoint_url=self._endpoint, config=config)
@@ -127,7 +127,7 @@ class Ec2Provider:
         return Machine(order.token, made["Instances"][0]["InstanceId"])
 
     def _before(self, order: Order) -> str:
-        """What goes before the worker."""
+        """Returns the shell lines that run before the worker."""
         notice = NOTICE.format(seconds=NOTICE_SECONDS) if order.spot else ""
         return f"{self._setup.rstrip()}{notice}".lstrip()
 
@@ -159,7 +159,7 @@ class Ec2Provider:
 
 
 def _request(options: Options) -> dict[str, Any]:
-    """What every instance of the pool is asked for with."""
+    """Returns the launch parameters that all instances of the pool share."""
     request: dict[str, Any] = {}
     template = options.optional("launch_template")
     version = options.text("launch_template_version", "$Latest")
@@ -181,7 +181,7 @@ def _request(options: Options) -> dict[str, Any]:
 
 
 async def _ask(call: Callable[[], T]) -> T:
-    """Run a call of boto3, which blocks, in a thread."""
+    """Runs a blocking call of boto3 in a thread."""
     try:
         return await asyncio.to_thread(call)
     except (BotoCoreError, ClientError) as error:

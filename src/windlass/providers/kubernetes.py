@@ -23,10 +23,10 @@ POOL: Final = "windlass.dev/pool"
 ENDED: Final = ("Succeeded", "Failed")
 CONFLICT: Final = 409
 NOT_FOUND: Final = 404
-# Seconds to connect and to answer. The library's models, which differ from version to version,
-# are left out: what is needed of an answer is read as it came.
+# Seconds to connect and to answer. We read the raw answer, because the library's models differ
+# from version to version.
 RAW: Final[dict[str, Any]] = {"_request_timeout": (10, 30), "_preload_content": False}
-# Longer than an agent needs to hand back what it holds.
+# Longer than an agent needs to hand back its jobs.
 GRACE_S: Final = 90
 
 
@@ -51,20 +51,20 @@ class KubernetesProvider:
         self._made: Any = None
 
     async def launch(self, order: Order) -> Machine:
-        """Create a pod of this name; if there is one, it is the one."""
+        """Creates a pod named by the token, or returns the pod that has this name already."""
         return await _ask(lambda: self._create(order))
 
     async def find(self, owner: Owner) -> Sequence[Machine]:
-        """Pods with the labels of the pool; those that have ended are removed on the way."""
+        """Returns the pool's pods, and removes those that have ended."""
         return await _ask(lambda: self._look(owner))
 
     async def terminate(self, machines: Sequence[Machine]) -> None:
-        """Delete them."""
+        """Deletes the pods."""
         await _ask(lambda: self._delete([machine.id for machine in machines]))
 
     @property
     def _core(self) -> Any:
-        """Made in the thread that needs it first: it reads files."""
+        """Creates the client in the thread that needs it first: it reads files."""
         if self._made is None:
             self._made = client.CoreV1Api(self._connect())
         return self._made
@@ -149,7 +149,7 @@ def _labels(owner: Owner) -> dict[str, str]:
 
 
 async def _ask(call: Callable[[], T]) -> T:
-    """Run a call of the client, which blocks, in a thread."""
+    """Runs a blocking call of the client in a thread."""
     try:
         return await asyncio.to_thread(call)
     except ApiException as error:

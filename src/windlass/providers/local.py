@@ -1,8 +1,8 @@
 """Workers as processes on the server's own machine: the default, also on a laptop.
 
-A worker is found by its token on its command line, so it is found by whichever server
-looks, after a crash too. It lives on when the server dies, and goes on when it is back.
-Servers on other machines cannot see it: its name begins with that of its host.
+A worker is found by the token on its command line, so any server on this machine finds it,
+also after a crash. It survives the death of the server and continues when the server is
+back. Servers on other machines cannot see it: its name begins with the name of its host.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from windlass.ports.provider import Machine, Order, Owner, ProviderFault
 from windlass.providers.options import Options
 
 PROC = Path("/proc")
-# The worker must not have what the server may do.
+# The worker must not inherit the server's rights.
 WITHHELD = ("WINDLASS_TOKEN", "WINDLASS_CONFIG")
 STATE = "state"
 LOOK_MS = 100
@@ -29,7 +29,7 @@ PATIENCE = 15  # asked so many times to end, a worker is killed
 
 
 class LocalProvider:
-    """Starts `windlass worker`, with these variables beside those of the server."""
+    """Starts `windlass worker` with the server's environment plus the order's variables."""
 
     settle_ms = 0
 
@@ -44,7 +44,7 @@ class LocalProvider:
         self._asked: dict[str, int] = {}
 
     async def launch(self, order: Order) -> Machine:
-        """Start a process, unless one with this token is there."""
+        """Starts a process unless one with this token exists."""
         for machine in await self.find(order.owner):
             if machine.token == order.token:
                 return machine
@@ -58,17 +58,15 @@ class LocalProvider:
                     stdout=log, stderr=log, start_new_session=True, cwd=folder,
                 )  # fmt: skip
         except OSError as error:
-            raise ProviderFault(
-                f"a worker cannot be started in {folder}: {error.strerror}"
-            ) from None
-        # Until the system shows its words, another server would take it for missing.
+            raise ProviderFault(f"cannot start a worker in {folder}: {error.strerror}") from None
+        # Until its command line is visible, another server would think it is missing.
         while _is_being_made(process.pid):
             await self._clock.sleep_ms(1)
         return self._machine(order.token, process.pid)
 
     async def find(self, owner: Owner) -> Sequence[Machine]:
-        """Processes whose state lies in a folder of the pool, wherever the folder of their server
-        is; a token is one machine."""
+        """Returns the processes whose state is in a folder of the pool, under any server's
+        directory; each token is one machine."""
         found: dict[str, Machine] = {}
         for pid, state in _workers():
             if state.parts[-4:-2] == owner and state.name == STATE:
@@ -78,7 +76,7 @@ class LocalProvider:
         return list(found.values())
 
     async def terminate(self, machines: Sequence[Machine]) -> None:
-        """Ask them to end; the agent hands back what it holds. Those that do not are killed."""
+        """Asks the workers to stop, so that they hand back their jobs; kills those that do not."""
         for machine in machines:
             times = self._asked[machine.token] = self._asked.get(machine.token, 0) + 1
             number = signal.SIGKILL if times > PATIENCE else signal.SIGTERM
@@ -97,24 +95,24 @@ class LocalProvider:
         return self._place.absolute() / owner.installation / owner.pool
 
     def _tidy(self, owner: Owner, living: Mapping[str, Machine]) -> None:
-        """Remove what workers left that were told to end and have ended."""
+        """Removes the state of workers that were terminated and have exited."""
         for token in [token for token in self._asked if token not in living]:
             del self._asked[token]
             shutil.rmtree(self._folder(owner) / token, ignore_errors=True)
 
 
 def pid_of(machine: Machine) -> int:
-    """The process that a machine of this kind is."""
+    """Returns the process id of a local machine."""
     return int(machine.id.rpartition(":")[2])
 
 
 def workers_below(folder: Path) -> list[int]:
-    """The processes of workers whose state lies in `folder`."""
+    """Returns the worker processes whose state is in `folder`."""
     return [pid for pid, state in _workers() if state.is_relative_to(folder.absolute())]
 
 
 def _workers() -> Iterator[tuple[int, Path]]:
-    """Workers on this machine: their process, and where they keep their state."""
+    """Yields the process id and the state directory of each worker on this machine."""
     for entry in sorted(PROC.iterdir()):
         if not entry.name.isdigit():
             continue
@@ -125,7 +123,7 @@ def _workers() -> Iterator[tuple[int, Path]]:
 
 
 def _is_being_made(pid: int) -> bool:
-    """Whether a process has begun its program, and the system cannot yet tell which."""
+    """Returns whether a process has just started and does not show its command line yet."""
     try:
         state = (PROC / str(pid) / "stat").read_bytes().rpartition(b") ")[2][:1]
         return state not in (b"Z", b"X") and not (PROC / str(pid) / "cmdline").read_bytes()
@@ -134,7 +132,7 @@ def _is_being_made(pid: int) -> bool:
 
 
 async def end_workers(place: Path, clock: Clock, limit_ms: int) -> None:
-    """Ask all workers of local pools to end, and wait until they have, for a limited time."""
+    """Asks all workers of local pools to stop, and waits for them for a limited time."""
     deadline = clock.now_ms() + limit_ms
     for pid in workers_below(place):
         with contextlib.suppress(ProcessLookupError):

@@ -1,4 +1,4 @@
-"""The options of a provider, read one by one: what is not asked for is refused by name."""
+"""Reads a provider's options one by one, and refuses unknown ones by name."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,14 +7,14 @@ from windlass.domain.values.errors import InvalidInput
 
 
 class Options:
-    """`options` of a pool. Each getter says what it expects; `done` refuses the rest."""
+    """The `options` of a pool. Each getter checks one option; `done` refuses the rest."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         self._given = given
         self._asked: list[str] = []
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Text; without a default it must be there."""
+        """Returns a text option; without a default it is required."""
         value = self._get(name, default)
         if value is None:
             raise InvalidInput(f"options.{name}", "given", "nothing")
@@ -23,11 +23,11 @@ class Options:
         return value
 
     def optional(self, name: str) -> str | None:
-        """Text, or nothing."""
+        """Returns a text option, or None."""
         return None if self._get(name, None) is None else self.text(name)
 
     def words(self, name: str, default: tuple[str, ...] | None = None) -> list[str]:
-        """A command as a list of words, which no shell looks at."""
+        """Returns a command as a list of words; no shell is involved."""
         value = self._get(name, default)
         if value is None:
             raise InvalidInput(f"options.{name}", "a command as a list of words", "nothing")
@@ -37,7 +37,7 @@ class Options:
         return list(value)
 
     def texts(self, name: str) -> dict[str, str]:
-        """Names with texts."""
+        """Returns a mapping of names to texts."""
         value = self.mapping(name)
         for key, text in value.items():
             if not isinstance(text, str):
@@ -45,14 +45,14 @@ class Options:
         return value
 
     def mapping(self, name: str) -> dict[str, Any]:
-        """Names with values."""
+        """Returns a mapping of names to values."""
         value = self._get(name, {})
         if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
             raise InvalidInput(f"options.{name}", "names with values", value)
         return value
 
     def done(self) -> None:
-        """Refuse what nobody asked for."""
+        """Refuses options that no getter asked for."""
         for name in self._given:
             if name not in self._asked:
                 known = ", ".join(self._asked) or "none: this provider has no options"

@@ -1,4 +1,4 @@
-"""Running a program of the provider's and reading what it says."""
+"""Runs a provider's program and reads its output."""
 
 import asyncio
 import contextlib
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from windlass.ports.provider import ProviderFault
 
-SHOWN = 300  # characters of what it complained
+SHOWN = 300  # characters of its error output
 
 
 async def run(
@@ -16,7 +16,7 @@ async def run(
     env: Mapping[str, str] | None = None,
     accept: Sequence[int] = (0,),
 ) -> str:
-    """What it wrote; an exit code that is not accepted is a `ProviderFault`."""
+    """Returns the program's output; raises `ProviderFault` for any other exit code."""
     try:
         process = await asyncio.create_subprocess_exec(
             *words,
@@ -27,7 +27,7 @@ async def run(
             start_new_session=True,
         )
     except OSError as error:
-        raise ProviderFault(f"{words[0]} cannot be run: {error.strerror}") from None
+        raise ProviderFault(f"cannot run {words[0]}: {error.strerror}") from None
     try:
         _, (out, err) = await asyncio.gather(_feed(process, given), process.communicate())
     except asyncio.CancelledError:
@@ -42,10 +42,10 @@ async def run(
 
 
 async def _feed(process: asyncio.subprocess.Process, given: str) -> None:
-    """Let it read this; one that has ended without doing so tells by its exit code."""
+    """Writes the program's input; if it exits without reading it, its exit code decides."""
     if process.stdin is None:
         return
-    # Loops differ in how they say that nobody reads any more.
+    # Event loops report a closed pipe in different ways.
     with contextlib.suppress(BrokenPipeError, ConnectionResetError, RuntimeError):
         process.stdin.write(given.encode())
         await process.stdin.drain()

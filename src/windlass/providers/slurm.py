@@ -1,7 +1,7 @@
 """Workers as jobs of a Slurm cluster: `sbatch` starts them, `squeue` knows them.
 
-The token is the name of the Slurm job and the pool stands in its comment, so that a job
-whose number was lost in a crash is found, and none is submitted twice.
+The token is the name of the Slurm job and the pool is in its comment, so that a job
+whose number was lost in a crash is found again and never submitted twice.
 """
 
 from collections.abc import Sequence
@@ -14,13 +14,13 @@ from windlass.providers.programs import run
 
 # Jobs in these states exist or will; all others have ended.
 _STATES: Final = "PENDING,CONFIGURING,RUNNING,SUSPENDED,COMPLETING,STOPPED,RESIZING,REQUEUED"
-# Before its time is over a worker is asked to end: it hands back what does not end by then.
+# A worker is asked to stop before its time limit, so that it can hand back its jobs.
 _NOTICE: Final = "--signal=B:TERM@90"
 _UNKNOWN: Final = "Invalid job id"
 
 
 class SlurmProvider:
-    """`sbatch` words come from the options: partition, account, qos, time and `arguments`."""
+    """The options become arguments of `sbatch`: partition, account, qos, time and `arguments`."""
 
     settle_ms = 10_000
     host = ""
@@ -40,7 +40,7 @@ class SlurmProvider:
         options.done()
 
     async def launch(self, order: Order) -> Machine:
-        """Submit the agent as a batch job, unless one of this name is there."""
+        """Submits the agent as a batch job unless one of this name exists."""
         for machine in await self.find(order.owner):
             if machine.token == order.token:
                 return machine
@@ -52,11 +52,11 @@ class SlurmProvider:
         said = await run(words, given=order.script(self._setup))
         number = said.strip().partition(";")[0]
         if not number.isdigit():
-            raise ProviderFault(f"sbatch was to print the number of a job, got {said[:100]!r}")
+            raise ProviderFault(f"sbatch printed {said[:100]!r}; expected the number of a job")
         return Machine(order.token, number)
 
     async def find(self, owner: Owner) -> Sequence[Machine]:
-        """Jobs that have not ended and carry the pool in their comment."""
+        """Returns the jobs that have not ended and name the pool in their comment."""
         words = [self._program("squeue"), "--noheader", "--me", f"--states={_STATES}"]
         said = await run([*words, "--Format=JobID:|,Name:|,Comment:|"])
         found: list[Machine] = []
@@ -67,7 +67,7 @@ class SlurmProvider:
         return found
 
     async def terminate(self, machines: Sequence[Machine]) -> None:
-        """Cancel them; a job that has ended is no longer known, which is as good."""
+        """Cancels the jobs; those that Slurm no longer knows have ended."""
         for machine in machines:
             try:
                 await run([self._program("scancel"), machine.id])

@@ -1,91 +1,38 @@
 """The whole server as one ASGI application."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Collection
+from importlib.metadata import version
+from typing import Any, Final
 
-from litestar import Litestar
-from litestar.config.response_cache import ResponseCacheConfig
-from litestar.di import Provide
-from litestar.exceptions import HTTPException
+from windlass.server.http.asgi import Application
+from windlass.server.http.call import Call
+from windlass.server.http.dispatch import Dispatcher
+from windlass.server.http.openapi import describe
+from windlass.server.http.origin import Hosts
+from windlass.server.http.permissions import VIEWER
+from windlass.server.http.routes import Routes
+from windlass.server.routes import ALL
+from windlass.server.services import Services
 
-from windlass.domain.values.errors import WindlassError
-from windlass.server.access import AccessRoutes
-from windlass.server.asgi import Receive, Scope, Send
-from windlass.server.bulk import BulkRoutes
-from windlass.server.errors import handle_depth, handle_http, handle_unknown, handle_windlass
-from windlass.server.events import EventRoutes
-from windlass.server.explain import ExplainRoutes
-from windlass.server.files import AttemptRoutes, FileRoutes
-from windlass.server.guard import Authentication, guard
-from windlass.server.jobs import JobRoutes
-from windlass.server.openapi import openapi_config
-from windlass.server.pools import PoolRoutes
-from windlass.server.queues import NamespaceRoutes, QueueRoutes
-from windlass.server.schedules import ReactionRoutes, ScheduleRoutes
-from windlass.server.services import Desk, Services
-from windlass.server.sync_route import PATH, SyncRoute
-from windlass.server.system import SystemRoutes
-from windlass.server.templates import TemplateRoutes
-from windlass.server.workers import WorkerRoutes
-from windlass.server.workflows import WorkflowRoutes
+OPENAPI_TYPE: Final = "application/vnd.oai.openapi+json"
 
-SYNC_LIMIT = 64 * 1024 * 1024
-
-Application = Callable[[Scope, Receive, Send], Any]
+_description = Routes("", "system")
 
 
-def create_app(services: Services) -> Application:
-    """Routes, guards and errors around the services."""
-    api = _litestar(services)
-    sync = SyncRoute(services.engine, services.access, SYNC_LIMIT)
-
-    async def application(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] == "POST":
-            found = PATH.match(scope["path"])
-            if found is not None:
-                await sync(scope, receive, send, int(found[1]))
-                return
-        await api(scope, receive, send)  # type: ignore[arg-type]
-
-    return application
+@_description.get("/openapi.json", needs=VIEWER, media_type=OPENAPI_TYPE)
+async def describe_routes(call: Call) -> dict[str, Any]:
+    """Returns this description."""
+    del call
+    return describe(ALL, version("windlass"))
 
 
-def _litestar(services: Services) -> Litestar:
-    desk = Desk(services.engine)
-    return Litestar(
-        route_handlers=[
-            SystemRoutes,
-            JobRoutes,
-            BulkRoutes,
-            ExplainRoutes,
-            FileRoutes,
-            WorkerRoutes,
-            AttemptRoutes,
-            QueueRoutes,
-            NamespaceRoutes,
-            AccessRoutes,
-            EventRoutes,
-            WorkflowRoutes,
-            TemplateRoutes,
-            ScheduleRoutes,
-            ReactionRoutes,
-            PoolRoutes,
-        ],
-        dependencies={
-            "services": Provide(lambda: services, sync_to_thread=False),
-            "desk": Provide(lambda: desk, sync_to_thread=False),
-        },
-        middleware=[Authentication(services.access)],
-        guards=[guard],
-        exception_handlers={
-            WindlassError: handle_windlass,
-            HTTPException: handle_http,
-            RecursionError: handle_depth,
-            Exception: handle_unknown,
-        },
-        openapi_config=openapi_config(),
-        response_cache_config=ResponseCacheConfig(),
-        request_max_body_size=services.engine.config.batch_bytes * 8,
-        signature_types=[Services, Desk],
-        logging_config=None,
-    )
+ROUTES: Final = (*ALL, *_description)
+
+
+def create_app(services: Services, hosts: Collection[str] | None = ()) -> Application:
+    """Returns the application that answers with these services.
+
+    `hosts` are names of the server beside those of loopback; None accepts every name.
+    """
+    body_limit = services.engine.config.batch_bytes * 8
+    return Dispatcher(ROUTES, services, Hosts(hosts), body_limit)

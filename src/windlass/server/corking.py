@@ -1,7 +1,7 @@
-"""A response leaves in one piece: its head waits for the first bytes of its body.
+"""Sends a response in one piece: its head waits for the first bytes of its body.
 
-uvicorn writes the head of a response before its body is known, and uvloop sends what is
-written at once. Two packets cost a server twice as much as one, and wake the client twice.
+uvicorn writes the head of a response before its body is known, and uvloop sends at once. Two
+packets cost a server twice as much as one, and wake the client twice.
 """
 
 import asyncio
@@ -10,17 +10,35 @@ from typing import Any, cast
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 
-class CorkedProtocol(HttpToolsProtocol):
-    """uvicorn's protocol over a transport that joins what is written in one turn."""
+class CorkedProtocol(asyncio.Protocol):
+    """Passes everything to uvicorn's protocol, over a transport that joins writes.
 
-    def connection_made(  # type: ignore[override]  # as uvicorn's own
-        self, transport: asyncio.Transport
-    ) -> None:
-        super().connection_made(cast(asyncio.Transport, Corked(transport, self.loop)))
+    uvicorn takes any protocol class (`Config(http=...)`) and creates one for each connection.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self._http = HttpToolsProtocol(**options)
+        self.data_received = self._http.data_received  # type: ignore[method-assign]
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        corked = Corked(cast(asyncio.Transport, transport), self._http.loop)
+        self._http.connection_made(cast(asyncio.Transport, corked))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._http.connection_lost(exc)
+
+    def eof_received(self) -> None:
+        self._http.eof_received()
+
+    def pause_writing(self) -> None:
+        self._http.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._http.resume_writing()
 
 
 class Corked:
-    """A transport whose first write waits for a second, until the end of the loop's turn."""
+    """Delays the first write until a second one, or until the end of the loop's iteration."""
 
     __slots__ = ("_held", "_loop", "_transport")
 
@@ -38,7 +56,7 @@ class Corked:
             self._transport.writelines((held, data))
 
     def flush(self) -> None:
-        """Send what waits."""
+        """Sends the delayed write."""
         if self._held is not None:
             held, self._held = self._held, None
             self._transport.write(held)

@@ -1,4 +1,4 @@
-"""The event log as servers follow it: for streams, and for the histograms."""
+"""Follows the event log, for event streams and for the histograms."""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,14 +13,14 @@ from windlass.server.metrics import Meters
 CHUNK = 1_000
 
 
-class Report(msgspec.Struct, frozen=True):
-    """How many events one round saw."""
+class FeedReport(msgspec.Struct, frozen=True):
+    """How many events one round read."""
 
     events: int
 
 
 class Feed:
-    """A loop like the others: each round shows the meters what is new."""
+    """A loop that passes new events to the meters."""
 
     name = "feed"
     interval_ms = 1_000
@@ -29,17 +29,17 @@ class Feed:
         self._store = store
         self._meters = meters
         self._after = -1
-        # A store that settles gaps does so for one reader at a time.
+        # A store that waits for gaps in the log does so for one reader at a time.
         self._turn = asyncio.Lock()
 
     async def read_after(self, after: int, count: int) -> Sequence[Event]:
-        """Events behind `after` that nothing can come before any more."""
+        """Returns events behind `after`, up to the first gap that may still be filled."""
         async with self._turn:
             events, _ = await read_new(self._store, after, count)
         return events
 
-    async def run_once(self, now: int) -> Report:
-        """Show the meters what came since the last round."""
+    async def run_once(self, now: int) -> FeedReport:
+        """Passes the events since the last round to the meters."""
         del now
         if self._after < 0:
             self._after = await self._store.read(lambda tx: tx.log.newest())
@@ -48,4 +48,4 @@ class Feed:
             self._meters.observe(events)
             self._after = events[-1].seq
             seen += len(events)
-        return Report(seen)
+        return FeedReport(seen)

@@ -1,7 +1,6 @@
-"""What Prometheus reads: the engine's counters, the store's depths, and two histograms.
+"""Metrics for Prometheus: the engine's counters, the queue depths, and two histograms.
 
-Waiting and running times come from the event log, which is followed anyway; what is
-remembered of open jobs is bounded.
+Waiting and running times come from the event log. The memory for open jobs is bounded.
 """
 
 from collections.abc import Iterable
@@ -25,7 +24,7 @@ _COUNTS = {
 
 
 class PoolCounts(Protocol):
-    """What a connection pool says of itself."""
+    """The counts of a connection pool."""
 
     @property
     def open(self) -> int: ...
@@ -38,7 +37,7 @@ class PoolCounts(Protocol):
 
 
 class Meters:
-    """One server's metrics."""
+    """The metrics of one server."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -67,7 +66,7 @@ class Meters:
         self._running_at: dict[int, int] = {}
 
     def observe(self, events: Iterable[Event]) -> None:
-        """Learn waiting and running times from events, in their order."""
+        """Measures waiting and running times from events, in their order."""
         for event in events:
             if event.kind != EventKind.JOB:
                 continue
@@ -80,7 +79,7 @@ class Meters:
                 _measure(self._run, self._running_at, event)
 
     def render(self, metrics: Metrics, pool: PoolCounts | None) -> bytes:
-        """The text that Prometheus reads."""
+        """Returns the metrics in the text format of Prometheus."""
         self._depth.clear()
         for queue, depth in metrics.queue_depth.items():
             self._depth.labels(queue).set(depth)

@@ -1,4 +1,4 @@
-"""Running the application on a socket until a signal comes."""
+"""Runs the application on a socket until it is told to stop."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ BACKLOG = 2_048
 
 
 class Listen(msgspec.Struct, frozen=True, kw_only=True):
-    """Where to listen; with a certificate and key, by TLS."""
+    """Where to listen; with a certificate and key, over TLS."""
 
     host: str = "127.0.0.1"
     port: int = 0
@@ -32,7 +32,7 @@ class Listen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_listen(text: str) -> tuple[str, int]:
-    """`HOST:PORT`, with brackets around an IPv6 address."""
+    """Parses `HOST:PORT`, with brackets around an IPv6 address."""
     host, separator, port = text.rpartition(":")
     if not separator or not port.isdigit() or int(port) > 65_535:
         raise InvalidInput("listen", "HOST:PORT", text)
@@ -50,7 +50,7 @@ def is_loopback(host: str) -> bool:
 
 
 def bind(listen: Listen) -> socket.socket:
-    """Take the address, before anything else is started."""
+    """Binds the address, before anything else starts."""
     family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
     # The protocol is named because event loops turn Nagle's algorithm off only on sockets
     # that name it; with it on, an answer in two parts waits 40 ms for an acknowledgement.
@@ -58,7 +58,7 @@ def bind(listen: Listen) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((listen.host, listen.port))
-        # From now on clients are kept waiting instead of turned away.
+        # From now on clients wait instead of being refused.
         bound.listen(BACKLOG)
     except OSError as error:
         bound.close()
@@ -68,13 +68,13 @@ def bind(listen: Listen) -> socket.socket:
 
 
 def address_of(listen: Listen, bound: socket.socket) -> str:
-    """The address clients use."""
+    """Returns the address that clients use."""
     host, port = bound.getsockname()[:2]
     return f"{listen.scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 class Serving:
-    """A server that runs beside other things in one loop."""
+    """A server that shares its event loop with other tasks."""
 
     def __init__(self, application: Any, listen: Listen, bound: socket.socket) -> None:
         self._bound = bound
@@ -82,11 +82,12 @@ class Serving:
             application,
             loop="none",
             http=CorkedProtocol,
+            ws="none",
             lifespan="off",
             log_config=None,
             access_log=False,
             server_header=False,
-            # Nothing here asks where a request came from, so nobody is believed about it.
+            # Nothing here uses the client's address, so no proxy is trusted about it.
             proxy_headers=False,
             ssl_certfile=listen.certificate,
             ssl_keyfile=listen.key,
@@ -97,17 +98,17 @@ class Serving:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to answer."""
+        """Starts to answer."""
         self._task = asyncio.get_running_loop().create_task(self._server.serve([self._bound]))
 
     async def stop(self) -> None:
-        """Answer what is open, then stop."""
+        """Answers open requests, then stops."""
         self._server.should_exit = True
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def until_stopped(self, stop: asyncio.Event, before: Callable[[], None]) -> None:
-        """Answer until `stop` is set; `before` is called first then, to end long waits."""
+        """Answers until `stop` is set; then calls `before`, which ends long waits, and stops."""
         self.start()
         await stop.wait()
         before()
@@ -115,7 +116,7 @@ class Serving:
 
 
 class _QuietServer(uvicorn.Server):
-    """Signals are the caller's business."""
+    """Leaves signals to the caller: uvicorn would replace its handlers."""
 
     def capture_signals(self) -> Any:
         return contextlib.nullcontext()

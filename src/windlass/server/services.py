@@ -1,43 +1,32 @@
-"""What the routes work with: the engine, and the services beside it."""
+"""What routes work with: the engine, and what is built around it."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
-import msgspec
-from litestar.di import NamedDependency
-
-from windlass.domain.access.roles import Identity, Role
-from windlass.domain.matching.matching import merge_metadata
-from windlass.domain.matching.shapes import Shape
-from windlass.domain.rows.events import Event, EventKind
-from windlass.domain.rows.views import JobFilter, JobView, WorkerView
-from windlass.domain.values.errors import NotFound
+from windlass.api.jobs import Jobs
+from windlass.api.planning import EnginePlanning
+from windlass.api.queries import Queries
+from windlass.api.workflows import Workflows
+from windlass.domain.access.roles import Identity
 from windlass.engine.access import Access
 from windlass.engine.engine import Engine
-from windlass.engine.explain.forecast import Outlook
 from windlass.engine.files.files import Files
 from windlass.engine.pools.pools import Pools
 from windlass.engine.schedules.reactions import Reactions
 from windlass.engine.schedules.schedules import Schedules
 from windlass.engine.schedules.templates import Templates
 from windlass.ports.clock import Clock
-from windlass.ports.store import Tx
 from windlass.server.feed import Feed
 from windlass.server.metrics import Meters
-from windlass.server.planning_desk import PlanningDesk
-from windlass.server.render import show_job, show_transitions, show_worker
-from windlass.wire.jobs import Job, JobList
-from windlass.wire.workers import WorkerInfo
-
-PAGE_LIMIT = 1_000
-
-_shape = msgspec.json.Decoder(Shape).decode
 
 
 class Services(NamedTuple):
-    """Everything a server needs, chosen by the wiring."""
+    """Everything that routes call; `windlass.wiring.server` builds it."""
 
     engine: Engine
+    queries: Queries
+    jobs: Jobs
+    workflows: Workflows
     files: Files
     access: Access
     feed: Feed
@@ -47,142 +36,8 @@ class Services(NamedTuple):
     schedules: Schedules
     reactions: Reactions
     pools: Pools
-    leave_pools_alone: Callable[[], Awaitable[None]]  # from now on; what was begun is finished
+    stop_pools: Callable[[], Awaitable[None]]  # starts nothing more, finishes what it began
 
-    def planning(self, who: Identity) -> PlanningDesk:
-        """Templates and schedules, as this asker handles them."""
-        return PlanningDesk(self.templates, self.schedules, self.reactions, who)
-
-
-class Shapes:
-    """Shapes by id, for showing jobs; they never change."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, Shape] = {}
-
-    async def know(self, tx: Tx, ids: Sequence[int]) -> None:
-        """Read those that are not known yet."""
-        if any(shape not in self._known for shape in ids):
-            for row in await tx.catalog.shapes_after(0):
-                self._known[row.id] = _shape(row.body)
-
-    def __getitem__(self, shape: int) -> Shape:
-        return self._known[shape]
-
-
-class Desk:
-    """Reads what is shown, and only what the asker may see."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._shapes = Shapes()
-
-    async def job(self, job: int, who: Identity) -> Job:
-        """One job with its attempts and transitions."""
-
-        async def read(tx: Tx) -> Job | None:
-            view = await tx.views.job(job)
-            if view is None:
-                return None
-            await self._shapes.know(tx, [view.record.facts.shape])
-            events = await tx.log.of_job(job)
-            names = dict(view.workers)
-            outlook = (await self._engine.outlooks(tx, [view]))[job]
-            return self._show(view, show_transitions(events, names), outlook)
-
-        shown = await self._engine.store.read(read)
-        if shown is None or not who.sees(shown.namespace):
-            raise NotFound("job", job)
-        return shown
-
-    async def check_visible(self, jobs: Sequence[int], who: Identity) -> None:
-        """Refuse ids of jobs that do not exist for this token."""
-        if not who.namespaces:
-            return
-
-        async def read(tx: Tx) -> dict[int, str]:
-            facts = await tx.jobs.read(sorted(set(jobs)))
-            await self._shapes.know(tx, [fact.shape for fact in facts.values()])
-            return {job: self._shapes[fact.shape].namespace for job, fact in facts.items()}
-
-        namespaces = await self._engine.store.read(read)
-        for job in jobs:
-            if job not in namespaces or not who.sees(namespaces[job]):
-                raise NotFound("job", job)
-
-    async def check_workflows(self, workflows: Sequence[int], who: Identity) -> None:
-        """Refuse ids of workflows that do not exist for this token."""
-        if not who.namespaces or not workflows:
-            return
-        ids = sorted(set(workflows))
-        rows = await self._engine.store.read(lambda tx: tx.workflows.lock(ids))
-        for workflow in ids:
-            if workflow not in rows or not who.sees(rows[workflow].namespace):
-                raise NotFound("workflow", workflow)
-
-    async def events(self, job: int, who: Identity) -> list[Event]:
-        """Everything the log says of one job."""
-        await self.job(job, who)
-        return list(await self._engine.store.read(lambda tx: tx.log.of_job(job)))
-
-    async def jobs(self, wanted: JobFilter, cursor: int, limit: int) -> JobList:
-        """A page of jobs; short pages are filled up as far as one call allows."""
-
-        async def read(tx: Tx) -> JobList:
-            page = await tx.views.jobs(wanted, cursor, limit)
-            await self._shapes.know(tx, [view.record.facts.shape for view in page.jobs])
-            following = str(page.next) if page.next else None
-            outlooks = await self._engine.outlooks(tx, page.jobs)
-            shown = [self._show(v, (), outlooks[v.record.facts.id]) for v in page.jobs]
-            return JobList(shown, following)
-
-        return await self._engine.store.read(read)
-
-    async def visible_events(self, events: Sequence[Event], who: Identity) -> list[Event]:
-        """Those of these events that the asker may see: all, or those of its own jobs.
-
-        Who made which token is for those who may list them.
-        """
-        if not who.may(Role.ADMIN):
-            events = [event for event in events if event.kind != EventKind.ACCESS]
-        if not who.namespaces or not events:
-            return list(events)
-
-        async def read(tx: Tx) -> set[int]:
-            facts = await tx.jobs.read(sorted({event.job for event in events if event.job}))
-            await self._shapes.know(tx, [fact.shape for fact in facts.values()])
-            return {j for j, f in facts.items() if who.sees(self._shapes[f.shape].namespace)}
-
-        visible = await self._engine.store.read(read)
-        return [event for event in events if event.job in visible]
-
-    async def namespaces(self) -> list[str]:
-        """The namespaces that jobs were ever submitted to."""
-        rows = await self._engine.store.read(lambda tx: tx.catalog.shapes_after(0))
-        return sorted({_shape(row.body).namespace for row in rows})
-
-    async def workers(self) -> list[WorkerInfo]:
-        """All workers."""
-        views = await self._engine.store.read(lambda tx: tx.views.workers_with_counts())
-        return [show_worker(view, _merged(view)) for view in views]
-
-    async def worker(self, worker: int) -> WorkerInfo:
-        """One worker."""
-        for info in await self.workers():
-            if info.id == worker:
-                return info
-        raise NotFound("worker", worker)
-
-    def _show(self, view: JobView, transitions: Sequence[Any], outlook: Outlook) -> Job:
-        shape = self._shapes[view.record.facts.shape]
-        return show_job(view, shape, self._engine.config, transitions, outlook)
-
-
-def _merged(view: WorkerView) -> Mapping[str, Any]:
-    dynamic = msgspec.json.decode(view.worker.dynamic)
-    return merge_metadata(dynamic, msgspec.json.decode(view.worker.static))
-
-
-# How handlers ask for the two.
-UseServices = NamedDependency[Services]
-UseDesk = NamedDependency[Desk]
+    def planning(self, who: Identity) -> EnginePlanning:
+        """Returns templates and schedules with the rights of the caller."""
+        return EnginePlanning(self.templates, self.schedules, self.reactions, who)

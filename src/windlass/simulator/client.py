@@ -253,11 +253,11 @@ class Client:
 
     async def _cancel(self) -> None:
         jobs = [await self._some_job(None) for _ in range(self._world.between(1, 2))]
-        await self.ask(lambda engine: engine.cancel(jobs, "simulated cancel", self.name))
+        await self.ask(lambda engine: engine.jobs.cancel(jobs, "simulated cancel", self.name))
 
     async def _retry(self) -> None:
         job = await self._some_job(State.FAILED, State.CANCELED, State.ABORTED)
-        answer = await self.ask(lambda engine: engine.retry(job, self.name))
+        answer = await self.ask(lambda engine: engine.jobs.retry(job, self.name))
         if answer is not None and not isinstance(answer, WindlassError):
             self.acknowledged.append(answer.job)
 
@@ -265,7 +265,7 @@ class Client:
         if self.workflows:
             workflow = self._world.chance.choice(self.workflows)
             await self.ask(
-                lambda engine: engine.cancel_workflow(workflow, "simulated cancel", self.name)
+                lambda engine: engine.workflows.cancel(workflow, "simulated cancel", self.name)
             )
 
     async def _retry_workflow(self) -> None:
@@ -273,27 +273,27 @@ class Client:
         if not self.workflows:
             return
         workflow, failed = self._world.chance.choice(self.workflows), self._world.between(1, 8) > 1
-        answer = await self.ask(lambda engine: engine.retry_workflow(workflow, failed, self.name))
+        answer = await self.ask(lambda engine: engine.workflows.retry(workflow, failed, self.name))
         if answer is not None and not isinstance(answer, WindlassError):
             self.workflows.append(answer.workflow)
 
     async def _unblock(self) -> None:
         job, accept = await self._some_job(None), self._world.chance.random() < 0.8
-        await self.ask(lambda engine: engine.unblock(job, accept, "simulated no", self.name))
+        await self.ask(lambda engine: engine.jobs.unblock(job, accept, "simulated no", self.name))
 
     async def _adjust(self) -> None:
         job, adjustment = await self._some_job(None), self._world.between(-20, 20)
-        await self.ask(lambda engine: engine.adjust_priority(job, adjustment, self.name))
+        await self.ask(lambda engine: engine.jobs.adjust_priority(job, adjustment, self.name))
 
     async def _limit(self) -> None:
         """Only where there is one server: others would hear of it a moment later."""
         queue, most = self._world.chance.choice(QUEUES), self._world.between(0, 3)
         limits = QueueLimits(most, self._world.between(0, 2), self._world.chance.random() < 0.5)
         if len(self._servers) == 1:
-            await self.ask(lambda engine: engine.set_queue_limits(queue, limits, self.name))
+            await self.ask(lambda engine: engine.queues.set_limits(queue, limits, self.name))
 
     async def _pause(self) -> None:
         queue = self._world.chance.choice(QUEUES)
-        await self.ask(lambda engine: engine.pause(queue, self.name))
+        await self.ask(lambda engine: engine.queues.pause(queue, self.name))
         await self._world.clock.sleep_ms(self._world.between(500, 10_000))
-        await self.ask(lambda engine: engine.resume(queue, self.name))
+        await self.ask(lambda engine: engine.queues.resume(queue, self.name))

@@ -160,18 +160,18 @@ class _Run:
 
     async def _operate(self, snapshot: Snapshot) -> None:
         """Resume queues, enable workers, accept what waits for an operator."""
-        online, first = WorkerStatus.ONLINE, self._agents[0].traits.name
+        first = self._agents[0].traits.name
         steps: list[Request] = [
-            partial(Engine.resume, queue=row.name)
+            partial(_resume, queue=row.name)
             for row in snapshot.queues
             if row.paused and row.name in QUEUES
         ]
         steps += [
-            partial(Engine.set_worker_status, worker=row.id, status=online)
+            partial(_enable, worker=row.id)
             for row in snapshot.workers
             if row.name == first and row.status in (WorkerStatus.DRAINING, WorkerStatus.DISABLED)
         ]
-        steps += [partial(Engine.unblock, job=w.job) for w in snapshot.waits if w.manual == 1]
+        steps += [partial(_unblock, job=w.job) for w in snapshot.waits if w.needs_operator]
         for step in steps:
             await self._operator.ask(step)
 
@@ -197,3 +197,15 @@ class _Run:
             round(self._world.loop.time() * 1000), dict(sorted(self._world.faults.items())),
             violations, digest,
         )  # fmt: skip
+
+
+async def _resume(engine: Engine, queue: str) -> None:
+    await engine.queues.resume(queue)
+
+
+async def _enable(engine: Engine, worker: int) -> None:
+    await engine.workers.set_status(worker, WorkerStatus.ONLINE)
+
+
+async def _unblock(engine: Engine, job: int) -> None:
+    await engine.jobs.unblock(job)

@@ -71,7 +71,7 @@ class Trouble:
         status = self._world.chance.choice((WorkerStatus.DRAINING, WorkerStatus.DISABLED))
         worker = agent.worker
         self._world.spawn(
-            self._operator.ask(lambda engine: engine.set_worker_status(worker, status))
+            self._operator.ask(lambda engine: engine.workers.set_status(worker, status))
         )
 
     def _crash_server(self) -> None:

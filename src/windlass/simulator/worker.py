@@ -91,7 +91,7 @@ class Agent:
         )  # fmt: skip
         sent_at = self._world.loop.time()
         self._line.send(
-            lambda engine: engine.enrol(enrolment),
+            lambda engine: engine.workers.enrol(enrolment),
             lambda reply: self._enrolled(reply, sent_at, takeover),
             lambda: self._enrol(takeover),
             PATIENCE_MS,

@@ -26,7 +26,7 @@ class TokenInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TokenCreated(msgspec.Struct, frozen=True, kw_only=True):
-    """The secret, shown this once."""
+    """The new token, which is shown only once."""
 
     token: str
     info: TokenInfo
@@ -41,7 +41,7 @@ class CodeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class CodeCreated(msgspec.Struct, frozen=True, kw_only=True):
-    """A code with which one worker may enrol, once."""
+    """A single-use code for one worker to enrol with."""
 
     code: str
     expires_at: str

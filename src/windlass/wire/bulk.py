@@ -8,9 +8,9 @@ Action = Literal["cancel", "retry", "prioritize"]
 
 
 class Where(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which jobs: the filters of a list, at least one of them.
+    """Selects jobs by the filters of a list; at least one is required.
 
-    Without `state` an edit is for those it can change: open jobs, or failed ones to retry.
+    Without `state`, the jobs that the action can change: open jobs, or failed ones to retry.
     """
 
     state: list[str] = []
@@ -25,9 +25,9 @@ class Where(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class BulkRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Do this to the next jobs that pass `where`, from the cursor `after` on.
+    """Applies an action to the next jobs that match `where`, from the cursor `after` on.
 
-    `dry_run` only counts them. A reply with `next` has left some: ask again, `after` it.
+    `dry_run` only counts them. If the reply has `next`, send it as `after` to continue.
     """
 
     action: Action

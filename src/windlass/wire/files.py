@@ -36,7 +36,7 @@ class ArtifactList(msgspec.Struct, frozen=True):
 
 
 class Upload(msgspec.Struct, frozen=True):
-    """Where to put an artifact; no `url`: through the server."""
+    """Where to upload an artifact; without `url`, through the server."""
 
     url: str | None = None
     headers: dict[str, str] = {}
@@ -48,7 +48,7 @@ class NameRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NameInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A name and the artifact it stands for."""
+    """A name and the artifact it refers to."""
 
     name: str
     namespace: str
@@ -63,12 +63,12 @@ class NameList(msgspec.Struct, frozen=True):
 
 
 class MediaDuration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How long the media of a job is, as its worker found."""
+    """The duration of a job's media, as measured by its worker."""
 
     duration_ms: Annotated[int, msgspec.Meta(ge=1, le=2**53)]
 
 
 class RunLimit(msgspec.Struct, frozen=True):
-    """How long an attempt may take from its start; 0: no limit."""
+    """How long an attempt may run from its start; 0 means no limit."""
 
     timeout_ms: int

@@ -6,7 +6,7 @@ import msgspec
 
 
 class PoolWorker(msgspec.Struct, frozen=True, kw_only=True):
-    """A worker of a pool; `worker` is its number among the workers."""
+    """A worker of a pool; `worker` is the worker's id."""
 
     name: str
     state: str
@@ -18,7 +18,7 @@ class PoolWorker(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PoolCost(msgspec.Struct, frozen=True, kw_only=True):
-    """What was used in a month; without namespace and queue it is time without a job."""
+    """The cost of a month; an entry without namespace and queue is idle time."""
 
     pool: str
     namespace: str
@@ -28,7 +28,7 @@ class PoolCost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PoolInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A pool as it is described, and as it stands."""
+    """A pool: its description and its current state."""
 
     name: str
     state: str
@@ -49,7 +49,7 @@ class PoolList(msgspec.Struct, frozen=True):
 
 
 class PoolApplied(msgspec.Struct, frozen=True, kw_only=True):
-    """`applied` is False if it was the same already."""
+    """`applied` is False if nothing changed."""
 
     applied: bool
     pool: PoolInfo
@@ -63,8 +63,8 @@ class CostList(msgspec.Struct, frozen=True, kw_only=True):
 class PlanTarget(msgspec.Struct, frozen=True, kw_only=True):
     """Work that the same workers and pools can run, and how long it would take.
 
-    `slots` is how many of these jobs run at once, by slots and resources of the workers. With
-    `more`, others are queued that were not counted. `obstacle` says why nobody can run it.
+    `slots` is how many of these jobs fit at once, by slots and resources of the workers. With
+    `more`, further queued jobs were not counted. `obstacle` says why no worker can run it.
     """
 
     jobs: str
@@ -100,7 +100,7 @@ class PoolPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """`useless` are pools that none of the jobs that wait could use."""
+    """`useless` lists pools that no waiting job can use."""
 
     pools: list[PoolPlan]
     targets: list[PlanTarget]

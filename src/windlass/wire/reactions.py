@@ -1,4 +1,4 @@
-"""What follows the end of a workflow, version 1."""
+"""Reactions to the end of a workflow, version 1."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -19,14 +19,14 @@ CONCEALED: Final = "***"
 
 
 class Webhook(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A POST to `url`, signed with `secret`, which no answer of the API ever shows."""
+    """A POST to `url`, signed with `secret`. The API never shows the secret."""
 
     url: str
     secret: str | None = None
 
 
 class RetryDelays(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The failed jobs are tried again after each of these; after the last one no more."""
+    """Retries the failed jobs after each of these delays, then gives up."""
 
     delays: list[Duration]
 
@@ -51,44 +51,20 @@ class Reaction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return ReactionKind.SUBMIT if self.retry is None else ReactionKind.RETRY
 
 
-class ReactionInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """One reaction to one end of a workflow, and what became of it.
-
-    `result` is the workflow it submitted, how many jobs it retries, or the status that the
-    receiver answered with.
-    """
-
-    id: int
-    run: int
-    on: str
-    kind: str
-    state: str
-    tries: int
-    next_at: str | None
-    created_at: str
-    finished_at: str | None
-    result: int | None
-    message: str | None
-
-
-class ReactionList(msgspec.Struct, frozen=True):
-    reactions: list[ReactionInfo]
-
-
 def parse_reactions(values: Sequence[Mapping[str, Any]], field: str) -> list[Reaction]:
-    """The reactions that were asked for; raises `InvalidInput` naming what is wrong."""
+    """Parses reactions; raises `InvalidInput` naming what is wrong."""
     if len(values) > REACTION_LIMIT:
         raise InvalidInput(field, f"at most {REACTION_LIMIT} reactions", len(values))
     return [_parse(value, f"{field}[{place}]") for place, value in enumerate(values)]
 
 
 def conceal(values: Sequence[Any]) -> list[Any]:
-    """The same without what must not be shown; for reactions at any depth."""
+    """Returns the reactions without their secrets, at any depth."""
     return [_conceal(value) for value in values]
 
 
 def conceal_body(description: Mapping[str, Any]) -> dict[str, Any]:
-    """A description without the secrets of its webhooks."""
+    """Returns a description without the secrets of its webhooks."""
     return {name: _conceal(value) for name, value in description.items()}
 
 

@@ -8,13 +8,13 @@ from windlass.domain.job.job import JobSpec
 
 
 class TemplateRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A template as it is put: `body` is the description of a workflow."""
+    """Creates or replaces a template; `body` describes the workflow."""
 
     body: dict[str, Any]
 
 
 class TemplatePut(msgspec.Struct, frozen=True, kw_only=True):
-    """`applied` is False if the newest version is the same already."""
+    """`applied` is False if the newest version is identical."""
 
     name: str
     namespace: str
@@ -40,9 +40,9 @@ class TemplateList(msgspec.Struct, frozen=True):
 
 
 class StartRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`version` 0 is the newest. `priority` and `key` go before those of the template.
+    """`version` 0 is the newest. `priority` and `key` override those of the template.
 
-    `submission_key` names this very call: sent again, it is answered as before.
+    `submission_key` makes the call idempotent: repeating it returns the first answer.
     """
 
     parameters: dict[str, Any] = {}
@@ -53,7 +53,7 @@ class StartRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class StartReply(msgspec.Struct, frozen=True, kw_only=True):
-    """The workflow; `applied` is False if one with the same key had not ended."""
+    """The workflow; `applied` is False if one with the same key is still open."""
 
     workflow: int
     template: str
@@ -62,10 +62,10 @@ class StartReply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScheduleRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A schedule as it is put. It starts a template with `parameters`, or `jobs`.
+    """Creates or replaces a schedule that starts a template with `parameters`, or `jobs`.
 
-    `overlap` is for slots that come while a run has not ended, `catch_up` for those that
-    passed while no server was there; `catch_up_limit` is how many of them "all" means.
+    `overlap` decides about slots that come due while a run is still open, `catch_up` about
+    slots missed while no server ran; `catch_up_limit` bounds what "all" means.
     """
 
     cron: str
@@ -121,7 +121,31 @@ class ScheduleList(msgspec.Struct, frozen=True):
 
 
 class SchedulePut(msgspec.Struct, frozen=True, kw_only=True):
-    """`applied` is False if it was the same already."""
+    """`applied` is False if nothing changed."""
 
     applied: bool
     schedule: Schedule
+
+
+class ReactionInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """One reaction to one end of a workflow, and its outcome.
+
+    `result` is the submitted workflow, the number of retried jobs, or the receiver's HTTP
+    status.
+    """
+
+    id: int
+    run: int
+    on: str
+    kind: str
+    state: str
+    tries: int
+    next_at: str | None
+    created_at: str
+    finished_at: str | None
+    result: int | None
+    message: str | None
+
+
+class ReactionList(msgspec.Struct, frozen=True):
+    reactions: list[ReactionInfo]

@@ -1,7 +1,7 @@
 """The one message between worker and server, version 1.
 
-Only durations cross the wire, never clock readings, so a worker whose clock is off by
-a day does no harm.
+Only durations cross the wire, never clock readings, so a worker whose clock is wrong does
+no harm.
 """
 
 from typing import Any, Literal
@@ -21,8 +21,8 @@ class Started(msgspec.Struct, frozen=True, gc=False):
 class Finished(msgspec.Struct, frozen=True, gc=False):
     """An attempt ended on the worker, and its results are uploaded.
 
-    `failure` names the class; without it, the text of `message` decides. A `misfit` is one of
-    the arguments, seen before anything of the job ran: such a job is rejected.
+    `failure` names the class; without it, the text of `message` decides. A `misfit` means that
+    the arguments were refused before the job ran: such a job is rejected.
     """
 
     job: int
@@ -36,10 +36,10 @@ class Finished(msgspec.Struct, frozen=True, gc=False):
 
 
 class Released(msgspec.Struct, frozen=True, gc=False):
-    """The worker gives this attempt back, for no fault of the job.
+    """The worker gives this attempt back through no fault of the job.
 
-    A reason on an attempt that never started is a refusal: the job backs off and stays
-    away from this worker for a while.
+    A reason on an attempt that never started is a refusal: the job backs off and avoids
+    this worker for a while.
     """
 
     job: int
@@ -48,7 +48,7 @@ class Released(msgspec.Struct, frozen=True, gc=False):
 
 
 class Held(msgspec.Struct, frozen=True, gc=False):
-    """An attempt the agent believes it holds; the audit of mechanics."""
+    """An attempt the agent believes it holds, so that the server can compare."""
 
     job: int
     attempt: int
@@ -57,7 +57,7 @@ class Held(msgspec.Struct, frozen=True, gc=False):
 class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Heartbeat, starts, results, claims and cancellations at once.
 
-    `wait_ms` is how long the server may hold the answer back, at most a heartbeat.
+    `wait_ms` is how long the server may delay the answer, at most a heartbeat.
     `received` is the highest lease number the agent has seen. With `prefetch` jobs come
     as assigned and are launched only after `started` was answered.
     """
@@ -89,7 +89,7 @@ class Assignment(msgspec.Struct, frozen=True, gc=False):
 
 
 class Stop(msgspec.Struct, frozen=True, gc=False):
-    """A process the agent is to end; it keeps the lease until it reports."""
+    """A process the agent must stop; it keeps the lease until it reports."""
 
     job: int
     attempt: int
@@ -97,7 +97,7 @@ class Stop(msgspec.Struct, frozen=True, gc=False):
 
 
 class Refusal(msgspec.Struct, frozen=True, gc=False):
-    """`lease_lost`: this attempt is not the agent's any more; kill its process."""
+    """`lease_lost`: the agent no longer holds this attempt and must kill its process."""
 
     job: int
     attempt: int
@@ -105,7 +105,7 @@ class Refusal(msgspec.Struct, frozen=True, gc=False):
 
 
 class SyncReply(msgspec.Struct, frozen=True, kw_only=True):
-    """What the agent has to do. `applied` is False if nothing new was said."""
+    """What the agent must do. `applied` is False if the request changed nothing."""
 
     jobs: tuple[Assignment, ...] = ()
     cancel: tuple[Stop, ...] = ()

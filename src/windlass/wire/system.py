@@ -8,7 +8,7 @@ class Health(msgspec.Struct, frozen=True):
 
 
 class ViolationInfo(msgspec.Struct, frozen=True):
-    """An invariant that does not hold, and where."""
+    """A violated invariant, and where."""
 
     invariant: str
     message: str
@@ -17,7 +17,7 @@ class ViolationInfo(msgspec.Struct, frozen=True):
 
 
 class Verified(msgspec.Struct, frozen=True):
-    """Nothing wrong: an empty list."""
+    """The violations found; empty if there are none."""
 
     violations: list[ViolationInfo]
 

@@ -9,7 +9,7 @@ class EnrolRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """A worker's process introduces itself.
 
     The first time with a single-use `code`, or without one to wait for approval; later
-    with the token it was given. `takeover`: it holds the lock of its state directory and
+    with its own token. `takeover` means that it holds the lock of its state directory and
     has killed the process groups recorded there.
     """
 
@@ -22,7 +22,7 @@ class EnrolRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class EnrolReply(msgspec.Struct, frozen=True, kw_only=True):
-    """Who the worker is from now on, and the rules it keeps. `token` comes only once."""
+    """The worker's identity and the rules it must keep. `token` is sent only once."""
 
     worker: int
     incarnation: int
@@ -36,7 +36,7 @@ class EnrolReply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeaveRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A worker's process ends, and holds no job any more."""
+    """A worker's process is exiting and holds no job."""
 
     incarnation: int
 
@@ -76,7 +76,7 @@ class QueueInfo(msgspec.Struct, frozen=True):
 class QueueLimitsRequest(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """How many jobs of a queue may run, 0 for any number; what is left out stays as it is."""
+    """How many jobs of a queue may run; 0 means any number, a missing field stays unchanged."""
 
     max_running: int | None = None
     max_per_worker: int | None = None
@@ -92,7 +92,7 @@ class NamespaceInfo(msgspec.Struct, frozen=True):
     weight: int
 
 
-class NamespaceList(msgspec.Struct, frozen=True):
+class NamespaceWeights(msgspec.Struct, frozen=True):
     namespaces: list[NamespaceInfo]
 
 
@@ -101,6 +101,6 @@ class QueueList(msgspec.Struct, frozen=True):
 
 
 class Changed(msgspec.Struct, frozen=True):
-    """Whether the call changed anything; repeating one does not."""
+    """Whether the call changed anything; a repeated call does not."""
 
     applied: bool

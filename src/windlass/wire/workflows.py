@@ -6,9 +6,9 @@ import msgspec
 
 
 class Workflow(msgspec.Struct, frozen=True, kw_only=True):
-    """A workflow as it is shown; `counts` has the states that some of its jobs are in.
+    """A workflow as it is shown; `counts` is the number of jobs per state.
 
-    `priority` is the base of jobs that name none, `run` rises each time it is opened again,
+    `priority` is the default base of its jobs, `run` rises each time it is reopened,
     `supersedes` is the workflow that this one repeats from scratch.
     """
 
@@ -53,13 +53,13 @@ class CanceledWorkflow(msgspec.Struct, frozen=True):
 
 
 class RetryWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Its failed jobs, or all of it anew as another workflow."""
+    """Retries its failed jobs, or all of it as a new workflow."""
 
     failed: bool = True
 
 
 class RetriedWorkflow(msgspec.Struct, frozen=True):
-    """The workflow that runs now: the same one, or its successor."""
+    """The workflow that runs now: the same, or its successor."""
 
     id: int
     applied: bool

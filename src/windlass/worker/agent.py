@@ -258,7 +258,7 @@ class Agent:
         self.worker, self.incarnation = reply.worker, reply.incarnation
         known = self._state.memory
         epoch = max(known.epoch, reply.epoch)
-        token = reply.token or known.token
+        token = (reply.token or known.token) if self._options.keeps_token else None
         self._state.remember(Memory(reply.incarnation, epoch, token))
         rules = Rules(reply.heartbeat_interval_ms, reply.lease_ms, reply.term_grace_ms)
         deadline = Deadline(rules)

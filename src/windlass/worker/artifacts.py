@@ -39,9 +39,11 @@ async def hash_file(path: Path, clock: Clock) -> str:
     return digest.hexdigest()
 
 
-async def place(gateway: Gateway, job: int, artifact: str, folder: Path, path: str) -> None:
+async def place(
+    gateway: Gateway, holder: Holder, job: int, artifact: str, folder: Path, path: str
+) -> None:
     """Download an artifact to `path` below `folder`."""
-    await gateway.get_artifact(job, artifact, _target(folder, path))
+    await gateway.get_artifact(holder, job, artifact, _target(folder, path))
 
 
 def _target(folder: Path, path: str) -> Path:

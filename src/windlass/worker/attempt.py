@@ -261,7 +261,8 @@ class Attempt:
 
     async def fetch(self, job: int, artifact: str, path: str) -> None:
         """Place an artifact of another job at `path` in the scratch directory."""
-        await artifacts.place(self._around.gateway, job, artifact, self.scratch, path)
+        gateway = self._around.gateway
+        await artifacts.place(gateway, self._holder(), job, artifact, self.scratch, path)
 
     async def upload(self, patterns: Sequence[str]) -> None:
         """Upload the files of the scratch directory that match, before `run` returns."""

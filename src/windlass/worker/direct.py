@@ -34,7 +34,7 @@ class Files(Protocol):
         self, holder: Holder, name: str, path: Path, sha256: str, content_type: str
     ) -> None: ...
 
-    async def get_artifact(self, job: int, name: str, path: Path) -> None: ...
+    async def get_artifact(self, holder: Holder, job: int, name: str, path: Path) -> None: ...
 
 
 Submit = Callable[[Holder, SubmitRequest], Awaitable[SubmitReply]]
@@ -63,7 +63,7 @@ class DirectGateway:
 
     async def enrol(self, request: EnrolRequest) -> EnrolReply:
         """Begin a new incarnation."""
-        enrolled = await self._engine.enrol(
+        enrolled = await self._engine.workers.enrol(
             Enrolment(
                 name=request.name,
                 slots=request.slots,
@@ -89,7 +89,7 @@ class DirectGateway:
 
     async def leave(self, worker: int, incarnation: int) -> None:
         """Say that this incarnation has ended."""
-        await self._engine.leave(worker, incarnation)
+        await self._engine.workers.leave(worker, incarnation)
 
     async def submit(self, holder: Holder, request: SubmitRequest) -> SubmitReply:
         """Submit jobs into the workflow of the one that runs."""
@@ -99,7 +99,7 @@ class DirectGateway:
 
     def interrupt(self, worker: int) -> None:
         """Let the worker's open sync be answered now."""
-        self._engine.wakeups.end(worker)
+        self._engine.waiting_syncs.end(worker)
 
     async def close(self) -> None:
         """The engine is closed by whoever opened it."""

@@ -14,7 +14,8 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     `secrets` are given to jobs that name them; `imports` are modules whose named functions it
     runs. `cgroup` is a folder of cgroup v2 for jobs, `auto` or `off`. `passes` names environment
     variables that jobs see as well; `code` is the single-use code of a first enrolment;
-    `drain_limit_ms` is how long a drain waits for jobs.
+    `drain_limit_ms` is how long a drain waits for jobs. Without `keeps_token` the worker's token
+    is never written to `state`: it enrols with a new code each time it is started.
     """
 
     name: str
@@ -27,3 +28,4 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     secrets: Secrets = msgspec.field(default_factory=Secrets)
     code: str | None = None
     drain_limit_ms: int = 60_000
+    keeps_token: bool = True

@@ -14,6 +14,7 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 TICKS = os.sysconf("SC_CLK_TCK")
 RESET = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
+DUMPABLE = 4  # PR_SET_DUMPABLE
 
 
 def boottime() -> float:
@@ -117,6 +118,17 @@ def become_subreaper() -> None:
     import ctypes
 
     ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
+
+
+def become_private() -> None:
+    """Close this process's memory, environment and descriptors to others of the same user.
+
+    They can neither read its files below /proc nor trace it. The programs that it starts are
+    not affected. A user with CAP_SYS_PTRACE, such as root, is not kept out.
+    """
+    import ctypes
+
+    ctypes.CDLL(None).prctl(DUMPABLE, 0, 0, 0, 0)
 
 
 def launch(

@@ -202,7 +202,9 @@ class SyncLoop:
 
     async def _pause(self, error: Exception) -> None:
         """Come back later, a little later each time."""
-        if isinstance(error, NotFound) or getattr(error, "code", "") == "incarnation_ended":
+        # A worker that was removed has lost its token as well.
+        gone = getattr(error, "code", "") in ("incarnation_ended", "unauthorized")
+        if isinstance(error, NotFound) or gone:
             raise IncarnationEnded(str(error)) from error
         self._failures += 1
         if self._failures == 1:

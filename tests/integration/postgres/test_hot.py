@@ -45,7 +45,7 @@ class Behind:
         self._received = 0
 
     async def warm_up(self) -> None:
-        self._worker = await self.engine.enrol(Enrolment(name="w", slots=10))
+        self._worker = await self.engine.workers.enrol(Enrolment(name="w", slots=10))
         await self.submit("first")
         (job,) = (await self.sync(want=1)).jobs
         await self.sync(finished=(Finished(job.job, job.attempt),))

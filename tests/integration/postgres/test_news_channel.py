@@ -7,7 +7,6 @@ import pytest
 
 from tests.integration.postgres.conftest import OpenStore
 from tests.support.running import run
-from windlass import wiring
 from windlass.domain.config import Config
 from windlass.ports.store import News
 from windlass.store.postgres.news import (
@@ -19,6 +18,7 @@ from windlass.store.postgres.news import (
     payloads,
 )
 from windlass.store.postgres.pool import open_connection
+from windlass.wiring import stores
 
 
 def test_news_of_one_moment_are_one_message() -> None:
@@ -137,7 +137,7 @@ def test_the_option_says_how_often_others_are_told(
         async with open_store("s2") as two, open_store("s3") as three:
             heard: asyncio.Queue[News] = asyncio.Queue()
             two.subscribe(heard.put_nowait)
-            one = await wiring.open_store(postgres_dsn, Config(notify_interval_ms=600_000))
+            one = await stores.open_store(postgres_dsn, Config(notify_interval_ms=600_000))
             await one.announce(News(due_at=1))
             assert await heard.get() == News(due_at=1)
             await one.announce(News(due_at=2))

@@ -321,7 +321,7 @@ def test_a_finish_does_not_walk_over_all_that_its_worker_holds(
             link = await store._pool.acquire()
             await link.connection.execute("VACUUM ANALYZE")  # as it happens by itself at night
             store._pool.release(link)
-            worker = await engine.enrol(Enrolment(name=f"w-{hot}", slots=FINISHED))
+            worker = await engine.workers.enrol(Enrolment(name=f"w-{hot}", slots=FINISHED))
             who, incarnation = worker.worker, worker.incarnation
             for _ in range(2):  # then the shape is known
                 await engine.submit([JobSpec(task="t")] * (FINISHED // 2))

@@ -27,16 +27,21 @@ class Identity(NamedTuple):
     role: Role
     namespaces: tuple[str, ...] = ()  # empty: all
     worker: int = 0
+    shut_out: str = ""  # why the worker's token is worthless now: its status, or empty
 
     def may(self, needed: Role) -> bool:
-        """Whether this role covers the one that is needed."""
+        """Returns whether this role covers the one that is needed."""
         if needed is Role.WORKER or self.role is Role.WORKER:
             return self.role is needed
         return _ORDER.index(self.role) >= _ORDER.index(needed)
 
     def sees(self, namespace: str) -> bool:
-        """Whether objects of this namespace exist for the token."""
+        """Returns whether objects of this namespace exist for the token."""
         return not self.namespaces or namespace in self.namespaces
+
+    def may_fleet(self, needed: Role) -> bool:
+        """Whether this token may do what concerns all namespaces: pools, queues, workers."""
+        return self.may(needed) and not self.namespaces
 
     @property
     def own_namespace(self) -> str:
@@ -47,7 +52,7 @@ class Identity(NamedTuple):
 
 
 def parse_role(text: str) -> Role:
-    """A role by its name."""
+    """Returns a role by its name."""
     try:
         return Role(text)
     except ValueError:

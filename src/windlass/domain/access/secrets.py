@@ -22,24 +22,24 @@ _EXPECTED: Final = (
 
 
 def check_secret_name(name: object, field: str) -> None:
-    """Refuse what cannot be the name of a secret, which is also that of a variable."""
+    """Refuses what cannot be the name of a secret, which is also that of a variable."""
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name.startswith(OWN_START):
         raise InvalidInput(field, _EXPECTED, name)
 
 
 def check_secret_namespace(namespace: str, field: str) -> None:
-    """Refuse a namespace that a clause would read as several, or as all."""
+    """Refuses a namespace that a clause would read as several, or as all."""
     if not namespace or namespace != namespace.strip() or _DIVIDERS.search(namespace):
         raise InvalidInput(field, "a namespace without [ ] , and *, to have secrets", namespace)
 
 
 def metadata_key(name: str) -> str:
-    """Under which a worker tells the namespaces that may have a secret of it."""
+    """Returns the key under which a worker names the namespaces that may have a secret."""
     return f"secret:{name}"
 
 
 def secret_clauses(names: Sequence[str], namespace: str, field: str) -> list[str]:
-    """What a worker must have for a job of this namespace that names these secrets."""
+    """Returns what a worker must have for a job of this namespace that names these secrets."""
     if not names:
         return []
     if len(names) > MOST:
@@ -51,7 +51,7 @@ def secret_clauses(names: Sequence[str], namespace: str, field: str) -> list[str
 
 
 def advertise(held: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """The metadata of a worker that holds secrets, given as (namespace, name)."""
+    """Returns the metadata of a worker that holds secrets, given as (namespace, name)."""
     told: dict[str, list[str]] = {}
     for namespace, name in sorted(held):
         told.setdefault(metadata_key(name), []).append(namespace)

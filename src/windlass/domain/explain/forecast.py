@@ -49,7 +49,7 @@ class Line(Struct, frozen=True):
 
 
 def mixture(parts: Iterable[tuple[int, Summary]]) -> Summary | None:
-    """What jobs of several kinds take, each kind with how many there are of it."""
+    """Returns what jobs of several kinds take, each kind with how many there are of it."""
     known = [(weight, summary) for weight, summary in parts if weight > 0]
     total = sum(weight for weight, _ in known)
     if not total:
@@ -88,7 +88,7 @@ def wait_in(line: Line) -> Span | None:
 
 
 def forecast(line: Line, own: Summary | None, not_before_ms: int = 0) -> Forecast:
-    """When a job that waits will start and end; it may not start before `not_before_ms`."""
+    """Returns when a job that waits will start and end; it may not start before `not_before_ms`."""
     wait = wait_in(line)
     if wait is None:
         return Forecast()
@@ -101,7 +101,10 @@ def forecast(line: Line, own: Summary | None, not_before_ms: int = 0) -> Forecas
 
 
 def remaining(own: Summary | None, elapsed_ms: int) -> Forecast:
-    """When a job that runs will end. One that takes longer than most may end at any moment."""
+    """Returns when a job that runs will end.
+
+    One that takes longer than most may end at any moment.
+    """
     if own is None:
         return Forecast()
     low, high = _bounds(own)
@@ -119,7 +122,7 @@ def _bounds(own: Summary) -> tuple[int, int]:
 
 
 def suggestions(resources: Iterable[tuple[str, int]], known: Summary | None) -> list[str]:
-    """What to ask for instead, where that is far from what such jobs used."""
+    """Returns what to ask for instead, where that is far from what such jobs used."""
     asked = dict(resources).get("memory", 0)
     if known is None or known.peak_memory is None or known.count < ENOUGH or not asked:
         return []

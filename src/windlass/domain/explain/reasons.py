@@ -74,7 +74,7 @@ class Matcher:
         self._known: dict[object, Obstacles] = {}
 
     def obstacles(self, metadata: Mapping[str, Any]) -> Obstacles:
-        """The clauses that this metadata does not meet."""
+        """Returns the clauses that this metadata does not meet."""
         asked = tuple(map(metadata.get, self._keys))
         # With their types: 1 is equal to True, and means something else.
         seen: object = asked, tuple(map(type, asked))
@@ -92,7 +92,7 @@ class Matcher:
 
 
 def status_obstacles(status: int, reason: str | None) -> Iterator[Obstacle]:
-    """What a worker's status has against any job.
+    """Returns what a worker's status has against any job.
 
     An unhealthy one may claim, since its sync heals it; until then it does not ask.
     """
@@ -104,20 +104,20 @@ def status_obstacles(status: int, reason: str | None) -> Iterator[Obstacle]:
 
 
 def slot_obstacles(slots: int, held: int) -> Iterator[Obstacle]:
-    """A worker whose slots are all in use takes nothing."""
+    """Yields what keeps jobs from a worker whose slots are all in use."""
     if held >= slots:
         yield Obstacle("slots", "slots", "a free slot", f"{held} of {slots} in use")
 
 
 def room_obstacles(missing: Mismatch) -> Iterator[Obstacle]:
-    """What a worker lacks beside the jobs it holds, as the claim sees it."""
+    """Returns what a worker lacks beside the jobs it holds, as the claim sees it."""
     kinds = {"apart": "apart", "max_per_worker": "per_worker"}
     kind = kinds.get(missing.key, "resources")
     yield Obstacle(kind, missing.clause_text, missing.needs, missing.has, missing.key)
 
 
 def excluded_obstacle(excluded: str | None, worker: int, now: int) -> Obstacle:
-    """A worker that handed the job back stays away from it for a while."""
+    """Returns the obstacle of a worker that handed the job back."""
     until = max(until for who, until in json.loads(excluded or "[[0, 0]]") if who in (worker, 0))
     left = format_duration(max(1_000, (until - now) // 1_000 * 1_000))
     return Obstacle(
@@ -161,6 +161,6 @@ def _entry(obstacles: Obstacles, names: list[str]) -> WorkerEntry:
 
 
 def list_names(names: Sequence[str]) -> str:
-    """A few names, and how many more there are."""
+    """Returns a few names, and how many more there are."""
     shown = ", ".join(names[:NAMED])
     return f"{shown} and {len(names) - NAMED:,} more" if len(names) > NAMED else shown

@@ -33,19 +33,22 @@ _VERSION: Final = re.compile(r"[0-9]+(?:\.[0-9]+)*")
 
 
 def change_of(steps: Sequence[Step]) -> Change | None:
-    """Several steps as one change; none: nothing needs to be done."""
+    """Joins several steps into one change; None if nothing needs to be done."""
     if not steps:
         return None
     return Change(text="; then ".join(step.text for step in steps), steps=tuple(steps))
 
 
 def nearest(groups: Iterable[Group]) -> Group | None:
-    """The workers that the least keeps from the job."""
+    """Returns the workers that the least keeps from the job."""
     return min(groups, key=lambda group: (_cost(group), group.names[0]), default=None)
 
 
 def steps_for(shape: Shape, group: Group | None) -> list[Step]:
-    """What would let this worker, or one like it, have jobs of `shape`; None: there is none."""
+    """Returns what would let this worker, or one like it, have jobs of `shape`.
+
+    None means that nothing would.
+    """
     if group is None:
         return [_add_worker(shape, None, {}, [])]
     if not group.obstacles:
@@ -60,7 +63,7 @@ def steps_for(shape: Shape, group: Group | None) -> list[Step]:
 
 
 def satisfied(shape: Shape, metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """What has to be said beside `metadata` so that it meets every clause of `shape`."""
+    """Returns what has to be said beside `metadata` so that it meets every clause of `shape`."""
     said: dict[str, Any] = {}
     clauses = [*shape.requires]
     clauses += [Clause(resource_key(name), ">=", amount) for name, amount in shape.resources]
@@ -88,7 +91,7 @@ def _meets(shape: Shape, clause: Clause, metadata: Mapping[str, Any]) -> bool:
 
 
 def _value_for(clause: Clause) -> Any:
-    """A value that meets the clause."""
+    """Returns a value that meets the clause."""
     op, wanted = clause.op, clause.value
     if op == "!=":
         return None
@@ -109,7 +112,7 @@ def _plain(value: Any) -> Any:
 
 
 def _version_for(specifier: str) -> str:
-    """A version that the specifier allows: one it names, or one next to it."""
+    """Returns a version that the specifier allows: one it names, or one next to it."""
     named: list[str] = _VERSION.findall(specifier)
     near = [*named, *(f"{version}.1" for version in named), "0"]
     return next((version for version in near if satisfies(version, specifier)), named[0])
@@ -164,7 +167,7 @@ def _decide(shape: Shape, group: Group, clauses: Sequence[Obstacle]) -> Step:
 
 
 def _rouse(group: Group) -> Step:
-    """Let a worker take jobs again that does not."""
+    """Returns the step that lets a worker take jobs again."""
     name, quoted = group.names[0], shlex.quote(group.names[0])
     if group.status in (WorkerStatus.DRAINING, WorkerStatus.DISABLED):
         return Step(

@@ -121,7 +121,7 @@ def _of_queued(span: Span, held: Mapping[Cause, Sequence[Interval]]) -> Iterable
 
 
 def without(pieces: Iterable[Interval], holes: Iterable[Interval]) -> list[Interval]:
-    """What is left of these stretches outside of the holes."""
+    """Returns what is left of these stretches outside of the holes."""
     left = list(pieces)
     for low, high in holes:
         cut: list[Interval] = []
@@ -138,7 +138,7 @@ def without(pieces: Iterable[Interval], holes: Iterable[Interval]) -> list[Inter
 
 
 def while_true(changes: Iterable[tuple[int, bool]], until: int) -> list[Interval]:
-    """When a condition held, from the moments at which it was told to (at, holds)."""
+    """Returns when a condition held, from the moments at which it was told to (at, holds)."""
     found: list[Interval] = []
     since: int | None = None
     for at, holds in changes:

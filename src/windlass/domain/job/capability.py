@@ -23,7 +23,7 @@ def grace_ms(own: Duration | None, configured: int | None) -> int | None:
 
 
 def nearest(shape: Shape, fleet: Iterable[Mapping[str, object]]) -> tuple[Mismatch, ...] | None:
-    """What keeps the best of all workers from this shape; () if one can run it.
+    """Returns what keeps the best of all workers from this shape; () if one can run it.
 
     None where there is no worker at all, of which nothing can be said.
     """
@@ -38,7 +38,7 @@ def nearest(shape: Shape, fleet: Iterable[Mapping[str, object]]) -> tuple[Mismat
 
 
 def describe(best: tuple[Mismatch, ...] | None, workers: int) -> str:
-    """Why nobody can run it, for the reason of the rejection."""
+    """Returns why nobody can run it, for the reason of the rejection."""
     if best is None:
         return f"{MISMATCH}: no worker is known"
     among = "the only known worker" if workers == 1 else f"the nearest of {workers} known workers"

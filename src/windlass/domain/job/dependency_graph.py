@@ -33,7 +33,7 @@ def order_by_dependencies(specs: Sequence[JobSpec]) -> Sequence[int]:
 
 
 def find_names(specs: Sequence[JobSpec], ids: Sequence[int]) -> Named:
-    """Give jobs these ids, which ascend, in the order of dependencies; look up all names.
+    """Gives jobs these ascending ids in the order of dependencies, and looks up all names.
 
     Raises as `order_by_dependencies` does. Descriptions mostly have each job behind those it
     names, so ids are given as the jobs come, and again only if that was wrong.
@@ -55,7 +55,10 @@ def find_names(specs: Sequence[JobSpec], ids: Sequence[int]) -> Named:
 def _look_up(
     index: Mapping[Any, int], each: Sequence[Sequence[int | str]]
 ) -> Sequence[Sequence[int]]:
-    """The ids that each means, in few calls: there may be a million. KeyError: not only names."""
+    """Returns the ids that each means, in few calls.
+
+    There may be a million. KeyError: not only names.
+    """
     if not any(each):
         return ((),) * len(each)
     found = map(index.__getitem__, chain.from_iterable(each))
@@ -68,7 +71,7 @@ def _look_up(
 def _look_up_names(
     index: Mapping[str, int], specs: Sequence[JobSpec]
 ) -> tuple[list[list[int]], list[list[int]]]:
-    """The same one by one, where some references are ids, or names of nobody."""
+    """Looks names up one by one, where some references are ids or unknown names."""
     after: list[list[int]] = []
     after_any: list[list[int]] = []
     for number, spec in enumerate(specs):
@@ -78,7 +81,7 @@ def _look_up_names(
 
 
 def _only_names(index: Mapping[str, int], references: Sequence[int | str], field: str) -> list[int]:
-    """The ids of those of the references that are names."""
+    """Returns the ids of those of the references that are names."""
     named = {ref for ref in references if isinstance(ref, str)}
     for name in sorted(named):
         if name not in index:
@@ -89,7 +92,7 @@ def _only_names(index: Mapping[str, int], references: Sequence[int | str], field
 
 
 def _names(specs: Sequence[JobSpec], ids: Sequence[int]) -> dict[str, int]:
-    """The id of each name; one that is given twice must not be used."""
+    """Returns the id of each name; one that is given twice must not be used."""
     index: dict[Any, int] = dict(zip([spec.name for spec in specs], ids, strict=True))
     if len(index) == len(specs) and None not in index:
         return index
@@ -107,7 +110,7 @@ def _names(specs: Sequence[JobSpec], ids: Sequence[int]) -> dict[str, int]:
 
 
 def _reorder(specs: Sequence[JobSpec], named: Named) -> Named:
-    """The same with ids that ascend from dependencies to dependents."""
+    """Returns the names with ids that ascend from dependencies to dependents."""
     place = {job: number for number, job in enumerate(named.ids)}
     needs = zip(named.after, named.after_any, strict=True)
     order, circle = put_in_order([{place[job] for job in (*all_, *any_)} for all_, any_ in needs])

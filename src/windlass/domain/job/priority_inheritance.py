@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 def lift(
     own: Mapping[int, int], waits_for: Mapping[int, Sequence[int]]
 ) -> tuple[dict[int, int], frozenset[int]]:
-    """The ranks of jobs that wait for each other, and those that lend theirs to another.
+    """Returns the ranks of jobs that wait for each other, and those that lend theirs to another.
 
     Ids ascend from dependencies to dependents, so one pass downward is enough.
     """
@@ -25,5 +25,5 @@ def lift(
 
 
 def levels_gained(own: int, rank: int, interval_ms: int) -> float:
-    """By how many levels those that wait for a job lift it; 0.0: it stands for itself."""
+    """Returns by how many levels those that wait for a job lift it."""
     return max(0, own - rank) / interval_ms

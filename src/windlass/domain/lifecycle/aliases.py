@@ -44,7 +44,7 @@ VOCABULARIES: Final[Mapping[str, Mapping[State, str]]] = MappingProxyType(
 
 
 def parse_state(text: str, field: str = "state") -> frozenset[State]:
-    """The states a name stands for, in any vocabulary; one of ours stands for itself."""
+    """Returns the states a name stands for, in any vocabulary; one of ours stands for itself."""
     name = text.strip().lower()
     if name in ALIASES:
         return ALIASES[name]
@@ -55,7 +55,7 @@ def parse_state(text: str, field: str = "state") -> frozenset[State]:
 
 
 def show_state(state: State, vocabulary: str = "windlass") -> str:
-    """The state's name in a vocabulary."""
+    """Returns the state's name in a vocabulary."""
     names = VOCABULARIES.get(vocabulary)
     if names is None:
         raise InvalidInput("vocabulary", f"one of {', '.join(VOCABULARIES)}", vocabulary)

@@ -20,7 +20,7 @@ class Late(Enum):
 def late_for(
     start_before: int | None, finish_before: int | None, has_run: bool, now: int
 ) -> Late | None:
-    """What an open job is too late for; one that has run before is not late to start."""
+    """Returns what an open job is too late for; one that has run before is not late to start."""
     if finish_before is not None and now >= finish_before:
         return Late.FINISH
     if start_before is not None and now >= start_before and not has_run:

@@ -54,7 +54,7 @@ TEXT_PATTERNS: Final[tuple[tuple[str, FailureClass], ...]] = (
 
 
 def classify(message: str) -> FailureClass:
-    """The class of a failure that came with text alone; a class that was given goes first."""
+    """Classifies a failure that came with text alone."""
     lowered = message.lower()
     for pattern, failure in TEXT_PATTERNS:
         if pattern in lowered:

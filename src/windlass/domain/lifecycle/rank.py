@@ -26,12 +26,12 @@ _HOUR_MS: Final = 3_600_000
 
 
 def queue_weight(queue: str) -> int:
-    """The default weight of a queue."""
+    """Returns the default weight of a queue."""
     return QUEUE_WEIGHTS.get(queue, OTHER)
 
 
 def parse_priority(value: object, field: str = "priority") -> int:
-    """A priority by name or number; anything else, and huge numbers, are refused."""
+    """Returns a priority by name or number; anything else, and huge numbers, are refused."""
     expected = f"high, medium, low or an integer within ±{LEVEL_LIMIT}"
     number: int | None = None
     if isinstance(value, str):
@@ -48,12 +48,12 @@ def parse_priority(value: object, field: str = "priority") -> int:
 
 
 def level(weight: int, base: int, adjustment: int) -> int:
-    """Queue weight and priority in one number, held within ±LEVEL_LIMIT."""
+    """Returns queue weight and priority as one number within ±LEVEL_LIMIT."""
     return max(-LEVEL_LIMIT, min(LEVEL_LIMIT, weight + base + adjustment))
 
 
 def checked_level(weight: int, base: int, adjustment: int, field: str = "priority") -> int:
-    """The level of what comes in at the door, where one beyond the limit is refused."""
+    """Returns the level of a new job, or refuses one beyond the limit."""
     total = weight + base + adjustment
     if abs(total) > LEVEL_LIMIT:
         expected = f"within ±{LEVEL_LIMIT} when the queue's weight of {weight} is added"
@@ -62,7 +62,7 @@ def checked_level(weight: int, base: int, adjustment: int, field: str = "priorit
 
 
 def age_from_ms(created_at: int, not_before: int | None, first_queued_at: int | None) -> int:
-    """The moment a job's age counts from, fixed when it is first queued.
+    """Returns the moment a job's age counts from, fixed when it is first queued.
 
     `created_at` is the workflow's, else the job's; `not_before` the one it was submitted
     with. Time spent blocked counts for an hour at most.
@@ -76,12 +76,12 @@ def age_from_ms(created_at: int, not_before: int | None, first_queued_at: int | 
 
 
 def rank(age_from_ms: int, level: int, interval_ms: int) -> int:
-    """The job's place in the order, lowest first; an interval of 0 turns aging off."""
+    """Returns the job's place in the order, lowest first; an interval of 0 turns aging off."""
     return age_from_ms - level * (interval_ms or AGING_OFF_INTERVAL_MS)
 
 
 def score(level: int, age_from_ms: int, now_ms: int, interval_ms: int) -> float:
-    """The design's formula, for showing to people; highest first."""
+    """Returns the score of a job, for showing to people; highest first."""
     if not interval_ms:
         return float(level)
     # One division of integers is rounded once, so that it keeps the order of the ranks.

@@ -79,7 +79,10 @@ class GiveUp(Struct, frozen=True):
 
 
 def backoff_ms(policy: RetryPolicy, retry: int, chance: float = 0.0) -> int:
-    """The wait before retry number `retry` (from 0); `chance` is drawn from 0..1 by the caller."""
+    """Returns the wait before retry number `retry` (from 0).
+
+    `chance` is drawn from 0..1 by the caller.
+    """
     try:
         wait = min(
             policy.initial_backoff_ms * policy.multiplier ** max(retry, 0), policy.max_backoff_ms
@@ -100,7 +103,7 @@ def decide_retry(
     blameless: bool = False,
     chance: float = 0.0,
 ) -> Retry | GiveUp:
-    """What follows a failure.
+    """Returns what follows a failure.
 
     `failed` and `lost` count the failures before this one, `lost_on_workers` the different
     workers that were lost with this job, this one included. `blameless` marks attempts ended

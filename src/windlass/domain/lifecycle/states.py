@@ -85,27 +85,27 @@ TRANSITION_CODES: Final[frozenset[tuple[int, int]]] = frozenset(
 
 
 def validate_transition(frm: State | None, to: State) -> None:
-    """Raise `InvalidTransition` unless the table lets `frm` become `to` (None: a new job)."""
+    """Raises `InvalidTransition` unless the table lets `frm` become `to` (None: a new job)."""
     allowed = TRANSITIONS[frm]
     if to not in allowed:
         raise InvalidTransition(frm, to, [state for state in State if state in allowed])
 
 
 def is_terminal(state: State) -> bool:
-    """Whether a job in this state never moves again."""
+    """Returns whether a job in this state never moves again."""
     return state in TERMINAL
 
 
 def is_active(state: State) -> bool:
-    """Whether a job in this state holds a lease."""
+    """Returns whether a job in this state holds a lease."""
     return state in ACTIVE
 
 
 def can_retry(state: State) -> bool:
-    """Whether the engine itself may give a job in this state another attempt."""
+    """Returns whether the engine itself may give a job in this state another attempt."""
     return State.RETRYING in TRANSITIONS[state]
 
 
 def can_supersede(state: State) -> bool:
-    """Whether a retry by hand takes a job in this state: it ended, and not well."""
+    """Returns whether a retry by hand takes a job in this state: it ended, and not well."""
     return state in TERMINAL and state is not State.COMPLETED

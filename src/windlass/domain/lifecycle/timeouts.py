@@ -50,7 +50,7 @@ class RunLimits(Struct, frozen=True):
 def run_timeout_ms(
     policy: TimeoutPolicy, task: str, duration_ms: int | None, own_ms: int | None
 ) -> int:
-    """How long a job may run: its own timeout first, else by its task and duration."""
+    """Returns how long a job may run: its own timeout first, else by its task and duration."""
     if own_ms is not None:
         return own_ms
     if duration_ms is None:
@@ -63,7 +63,7 @@ def run_timeout_ms(
 
 
 def idle_timeout_ms(policy: TimeoutPolicy, queue: str, own_ms: int | None) -> int | None:
-    """How long a job may show no activity; None: it times out on run time instead."""
+    """Returns how long a job may show no activity; None: it times out on run time instead."""
     if own_ms is not None:
         return own_ms
     return policy.idle_ms if queue in policy.idle_queues else None
@@ -78,7 +78,7 @@ def limits_for(
     own_run_ms: int | None = None,
     own_idle_ms: int | None = None,
 ) -> RunLimits:
-    """Both limits of a job: those on inactivity have no limit on run time unless they ask."""
+    """Returns both limits of a job; one with an idle limit has no run limit unless it asks."""
     idle_ms = idle_timeout_ms(policy, queue, own_idle_ms)
     if idle_ms is not None and own_run_ms is None:
         return RunLimits(run_ms=None, idle_ms=idle_ms)
@@ -86,14 +86,17 @@ def limits_for(
 
 
 def assigned_deadline_ms(policy: TimeoutPolicy, assigned_at_ms: int) -> int:
-    """When an attempt that never started is overdue; no process exists, so no grace is due."""
+    """Returns when an attempt that never started is overdue.
+
+    No process exists, so no grace is due.
+    """
     return assigned_at_ms + policy.assigned_ms
 
 
 def run_deadline_ms(
     limits: RunLimits, started_at_ms: int, last_activity_at_ms: int | None
 ) -> int | None:
-    """When the agent stops a running attempt; the start stands in for activity until there is."""
+    """Returns when the agent stops a running attempt; until it is active, the start counts."""
     deadlines = []
     if limits.run_ms is not None:
         deadlines.append(started_at_ms + limits.run_ms)
@@ -109,7 +112,7 @@ def backstop_ms(deadline_ms: int, term_grace_ms: int, heartbeat_interval_ms: int
 
 
 def is_assigned_overdue(policy: TimeoutPolicy, assigned_at_ms: int, now_ms: int) -> bool:
-    """Whether an attempt has stayed too long in `assigned`."""
+    """Returns whether an attempt has stayed too long in `assigned`."""
     return now_ms >= assigned_deadline_ms(policy, assigned_at_ms)
 
 
@@ -122,7 +125,7 @@ def is_running_overdue(
     term_grace_ms: int,
     heartbeat_interval_ms: int,
 ) -> bool:
-    """Whether the server has to time out a running attempt because its agent did not."""
+    """Returns whether the server has to time out a running attempt because its agent did not."""
     deadline_ms = run_deadline_ms(limits, started_at_ms, last_activity_at_ms)
     if deadline_ms is None:
         return False

@@ -33,7 +33,7 @@ class Contradiction(StrEnum):
 def look_at(
     state: WorkflowState, counts: Sequence[int], recount: Sequence[int], stopping: bool
 ) -> Contradiction | None:
-    """What the numbers of a workflow say; `stopping` tells whether an intent is under way."""
+    """Returns the contradiction in the numbers of a workflow, if any."""
     if tuple(counts) != tuple(recount):
         return Contradiction.MISCOUNTED
     if next_state(state, recount) is not state:
@@ -44,5 +44,5 @@ def look_at(
 
 
 def may_be_stuck(recount: Sequence[int]) -> bool:
-    """Whether only blocked jobs are left, so that it is worth asking what each waits for."""
+    """Returns whether only blocked jobs are left, so that each has to be examined."""
     return recount[State.BLOCKED.code] > 0 and not any(recount[code] for code in _UNDER_WAY)

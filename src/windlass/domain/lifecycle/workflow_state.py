@@ -44,7 +44,7 @@ ENDED: Final = frozenset({WorkflowState.COMPLETE, WorkflowState.FAILED, Workflow
 
 
 def next_state(state: WorkflowState, counts: Sequence[int]) -> WorkflowState:
-    """The state that the counts call for."""
+    """Returns the state that the counts call for."""
     if any(counts[code] for code in _OPEN):
         if state is WorkflowState.QUEUED and (
             any(counts[code] for code in _MOVING) or counts[State.COMPLETED.code]
@@ -57,17 +57,17 @@ def next_state(state: WorkflowState, counts: Sequence[int]) -> WorkflowState:
 
 
 def unforgiven(counts: Sequence[int]) -> int:
-    """How many jobs ended otherwise than completed and were not allowed to."""
+    """Returns how many jobs failed without `allow_failure`."""
     return sum(counts[code] for code in _BAD) - counts[FORGIVEN]
 
 
 def is_failing(flags: int, counts: Sequence[int]) -> bool:
-    """Whether a failure has stopped the workflow: nothing new starts."""
+    """Returns whether a failure has stopped the workflow: nothing new starts."""
     return bool(flags & FAIL_FAST) and unforgiven(counts) > 0
 
 
 def stops_now(flags: int, counts: Sequence[int], failures: int) -> bool:
-    """Whether `failures` that just happened call for stopping what has not been told yet."""
+    """Returns whether new `failures` call for stopping the rest of the workflow."""
     left = sum(counts[code] for code in _OPEN if code != State.CANCELING.code)
     return failures > 0 and left > 0 and is_failing(flags, counts)
 

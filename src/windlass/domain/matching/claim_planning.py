@@ -23,7 +23,7 @@ class Demand(NamedTuple):
 
 
 def settled(tickets: Sequence[Ticket], bound: tuple[int, int] | None) -> list[Ticket]:
-    """The tickets, in order, that no job beyond `bound` (rank, job) could precede."""
+    """Returns the tickets, in order, that no job beyond `bound` (rank, job) could precede."""
     ordered = sorted(tickets, key=_place)
     if bound is None:
         return ordered
@@ -34,7 +34,7 @@ class Ledger(Protocol):
     """What workers have left beside their slots, and who keeps count of it."""
 
     def room(self, worker: int, shape: int) -> int:
-        """How many more jobs of a shape this worker may have."""
+        """Returns how many more jobs of a shape this worker may have."""
         ...
 
     def take(self, worker: int, shape: int, jobs: int) -> None: ...
@@ -43,7 +43,7 @@ class Ledger(Protocol):
 def assign(
     demands: Sequence[Demand], tickets: Sequence[Ticket], now: int, ledger: Ledger | None = None
 ) -> list[tuple[Ticket, Demand]]:
-    """Give each ticket, best first, to the first worker with room that can run it."""
+    """Gives each ticket, best first, to the first worker with room that can run it."""
     if ledger is not None:
         return _assign_fitting(demands, tickets, now, ledger)
     if len(demands) == 1 and not any(ticket.excluded for ticket in tickets):
@@ -63,7 +63,7 @@ def assign(
 def _assign_fitting(
     demands: Sequence[Demand], tickets: Sequence[Ticket], now: int, ledger: Ledger
 ) -> list[tuple[Ticket, Demand]]:
-    """The same where a worker with room for a job may lack something else for it."""
+    """Assigns where a worker with a free slot may lack something else for a job."""
     room = [demand.want for demand in demands]
     given: list[tuple[Ticket, Demand]] = []
     for shape, alike in groupby(tickets, key=_kind):
@@ -91,14 +91,14 @@ def _kind(ticket: Ticket) -> tuple[int, str | None]:
 
 
 def excludes(excluded: str | None, worker: int, now: int) -> bool:
-    """Whether a job that this worker handed back is to stay away from it for now."""
+    """Returns whether a job that this worker handed back is to stay away from it for now."""
     if excluded is None:
         return False
     return any(who == worker and until > now for who, until in json.loads(excluded))
 
 
 def exclude(excluded: str | None, worker: int, until: int, now: int) -> str:
-    """The list with one more worker, and without the entries that have run out."""
+    """Returns the list with one more worker, and without the entries that have run out."""
     kept = [(w, u) for w, u in json.loads(excluded or "[]") if u > now and w != worker]
     return json.dumps([*kept[-7:], (worker, until)], separators=(",", ":"))
 

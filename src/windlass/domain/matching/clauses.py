@@ -71,7 +71,7 @@ class Clause(Struct, frozen=True):
 
 
 def parse_clause(text: str, field: str = "requires") -> Clause:
-    """The clause a text states, in canonical form."""
+    """Returns the clause a text states, in canonical form."""
     match = _CLAUSE.fullmatch(text.strip()) if len(text) <= _TEXT_LIMIT else None
     if match is None or not text.isprintable():
         raise InvalidInput(field, _EXPECTED, text)
@@ -81,7 +81,7 @@ def parse_clause(text: str, field: str = "requires") -> Clause:
 
 
 def canonical_clause(clause: Clause, field: str = "requires") -> Clause:
-    """The one form of a clause: long key, numbers as numbers, sizes in bytes."""
+    """Returns the one form of a clause: long key, numbers as numbers, sizes in bytes."""
     if not _KEY.fullmatch(clause.key) or clause.op not in (*SYMBOLS, *WORDS):
         raise InvalidInput(field, _EXPECTED, f"{clause.key} {clause.op}")
     key = SHORT_NAMES.get(clause.key, clause.key)
@@ -109,17 +109,17 @@ def canonical_requires(clauses: Iterable[str | Clause]) -> tuple[Clause, ...]:
 
 
 def target(arch: str) -> Clause:
-    """The platform a job names: short for `system:architectures has ARCH`."""
+    """Returns the platform a job names: short for `system:architectures has ARCH`."""
     return canonical_clause(Clause("system:architectures", "has", arch), "target")
 
 
 def short_key(key: str) -> str:
-    """A metadata key as people write it."""
+    """Returns a metadata key as people write it."""
     return _LONG_NAMES.get(key, key)
 
 
 def is_size(key: str) -> bool:
-    """Whether a key holds bytes."""
+    """Returns whether a key holds bytes."""
     return key.rpartition(":")[2] in _SIZES
 
 
@@ -154,7 +154,7 @@ def _number(text: str, where: str) -> int | float:
 
 
 def _comparable(value: Scalar) -> str | int:
-    """A value to be equal to: fractions are compared as written (3.10 is not 3.1)."""
+    """Returns a value to be equal to: fractions are compared as written (3.10 is not 3.1)."""
     return _plain_float(value) if isinstance(value, float) else value
 
 

@@ -9,12 +9,12 @@ from windlass.domain.rows.records import Ticket
 
 
 def level_of(rank: int, now: int, interval_ms: int) -> int:
-    """Whole levels that a job's score has reached, without what is the same for all."""
+    """Returns whole levels that a job's score has reached, without what is the same for all."""
     return (now - rank) // interval_ms
 
 
 def last_of_level(level: int, now: int, interval_ms: int) -> int:
-    """The highest rank, which is the least urgent one, of this level."""
+    """Returns the highest rank, which is the least urgent one, of this level."""
     return now - level * interval_ms
 
 

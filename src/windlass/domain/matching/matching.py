@@ -68,12 +68,12 @@ class Mismatch(Struct, frozen=True):
 def merge_metadata(
     dynamic: Mapping[str, object], static: Mapping[str, object]
 ) -> dict[str, object]:
-    """What counts of a worker: the agent reports, operators overrule."""
+    """Returns what counts of a worker: the agent reports, operators overrule."""
     return {**dynamic, **static}
 
 
 def metadata_digest(metadata: Mapping[str, object]) -> str:
-    """A name for this metadata, the same whatever the order of its keys."""
+    """Returns a name for this metadata, the same whatever the order of its keys."""
     return sha256(msgspec.json.encode(metadata, order="deterministic")).hexdigest()[:32]
 
 
@@ -83,7 +83,7 @@ def first_mismatch(
     resources: Sequence[tuple[str, int]],
     metadata: Mapping[str, object],
 ) -> Mismatch | None:
-    """The first thing that keeps this worker from such jobs; None: it can run them."""
+    """Returns the first thing that keeps this worker from such jobs; None: it can run them."""
     return next(mismatches(task, requires, resources, metadata), None)
 
 
@@ -93,7 +93,7 @@ def all_mismatches(
     resources: Sequence[tuple[str, int]],
     metadata: Mapping[str, object],
 ) -> tuple[Mismatch, ...]:
-    """Everything that keeps this worker from such jobs."""
+    """Returns everything that keeps this worker from such jobs."""
     return tuple(mismatches(task, requires, resources, metadata))
 
 
@@ -103,7 +103,7 @@ def mismatches(
     resources: Iterable[tuple[str, int]],
     metadata: Mapping[str, object],
 ) -> Iterator[Mismatch]:
-    """What keeps a worker from such jobs: task lists, then clauses, then resources."""
+    """Returns what keeps a worker from such jobs: task lists, then clauses, then resources."""
     denied = _as_list(metadata.get(DENYLIST))
     if task in denied:
         yield Mismatch(DENYLIST, DENYLIST, f"task {task} not denied", _listed(DENYLIST, denied))
@@ -121,7 +121,7 @@ def mismatches(
 
 
 def amount_of(metadata: Mapping[str, object], resource: str) -> int:
-    """How much of a resource a worker has; 0 if it says nothing of it."""
+    """Returns how much of a resource a worker has; 0 if it says nothing of it."""
     key = resource_key(resource)
     found = [_as_number(key, item) for item in _as_list(metadata.get(key))]
     return int(max((amount for amount in found if amount is not None), default=0))
@@ -137,7 +137,7 @@ def _mismatch(clause: Clause, clause_text: str, metadata: Mapping[str, object]) 
 
 
 def _holds(clause: Clause, value: object) -> bool:
-    """Whether a metadata value meets a clause. A list meets it if one of its items does."""
+    """Returns whether a metadata value meets a clause. A list meets it if one of its items does."""
     op, wanted = clause.op, clause.value
     values = [item for item in _as_list(value) if item is not None]
     if op == "!=":

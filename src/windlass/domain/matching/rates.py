@@ -25,7 +25,7 @@ class Rate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def check_rate(rate: Rate, field: str) -> None:
-    """Refuse numbers that no rate can have; its key is checked as a name."""
+    """Refuses numbers that no rate can have; its key is checked as a name."""
     if not _is_whole(rate.max) or not 1 <= rate.max <= MOST_STARTS:
         expected = f"an integer from 1 to {MOST_STARTS}; for more, a shorter time"
         raise InvalidInput(f"{field}.max", expected, rate.max)
@@ -34,22 +34,22 @@ def check_rate(rate: Rate, field: str) -> None:
 
 
 def room_in(rate: Rate, starts: Sequence[int], now: int) -> int:
-    """How many may start now, after these starts, which ascend."""
+    """Returns how many may start now, after these starts, which ascend."""
     return max(0, rate.max - (len(starts) - bisect_right(starts, now - rate.per_ms)))
 
 
 def opens_at(rate: Rate, starts: Sequence[int]) -> int:
-    """When the next may start; 0 if nothing keeps it back."""
+    """Returns when the next may start; 0 if nothing keeps it back."""
     return starts[-rate.max] + rate.per_ms if len(starts) >= rate.max else 0
 
 
 def read_starts(text: str) -> list[int]:
-    """The starts as they are stored."""
+    """Returns the starts as they are stored."""
     return msgspec.json.decode(text, type=list[int])
 
 
 def write_starts(starts: Sequence[int], keep: int) -> str:
-    """The newest `keep` of these starts, to be stored."""
+    """Returns the newest `keep` of these starts, to be stored."""
     return msgspec.json.encode(starts[-keep:] if keep else []).decode()
 
 

@@ -19,7 +19,7 @@ def canonical_resources(resources: Mapping[str, object]) -> tuple[tuple[str, int
 
 
 def resource_key(name: str) -> str:
-    """The metadata key under which a worker states how much it has."""
+    """Returns the metadata key under which a worker states how much it has."""
     return SHORT_NAMES[name] if name in _BUILT_IN else f"resource:{name}"
 
 

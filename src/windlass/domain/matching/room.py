@@ -22,7 +22,10 @@ Needs = tuple[tuple[str, int], ...]
 
 
 def needs_of(shape: Shape, metadata: Mapping[str, object]) -> Needs:
-    """What a job takes of this worker; where jobs share processors, at least one of them."""
+    """Returns what a job takes of this worker.
+
+    Where jobs share processors, at least one of them.
+    """
     if not metadata.get(SHARES) or any(name == CPUS for name, _ in shape.resources):
         return shape.resources
     return ((CPUS, 1), *shape.resources)
@@ -42,7 +45,7 @@ class Room:
         self._queues: Counter[str] = Counter()
 
     def take(self, shape: Shape, jobs: int = 1) -> None:
-        """The worker holds so many jobs more (or less) of this shape."""
+        """Counts jobs of this shape that the worker gets, or with a negative number gives back."""
         for name, amount in needs_of(shape, self._metadata):
             self._used[name] += amount * jobs
         if shape.apart is not None:
@@ -50,7 +53,7 @@ class Room:
         self._queues[shape.queue] += jobs
 
     def lacks(self, shape: Shape, per_worker: int = 0) -> Mismatch | None:
-        """The first thing that keeps one more job of this shape away; None: it fits.
+        """Returns the first thing that keeps one more job of this shape away; None: it fits.
 
         `per_worker` is how many jobs of its queue a worker may hold, 0 for any number.
         """
@@ -68,7 +71,7 @@ class Room:
         return None
 
     def fits(self, shape: Shape, per_worker: int = 0) -> int:
-        """How many more jobs of this shape the worker could hold, `MANY` for any number."""
+        """Returns how many more jobs of this shape the worker could hold, `MANY` for any number."""
         most = MANY
         if shape.apart is not None:
             most = 0 if self._apart[shape.namespace, shape.apart] else 1
@@ -79,7 +82,7 @@ class Room:
         return max(0, most)
 
     def left(self, name: str) -> int:
-        """How much of a resource its jobs leave."""
+        """Returns how much of a resource its jobs leave."""
         return self._has(name) - self._used[name]
 
     def _has(self, name: str) -> int:
@@ -89,7 +92,7 @@ class Room:
         return has
 
     def _left(self, name: str, shape: Shape) -> tuple[int, int]:
-        """How much the worker has, and what of it this shape may still take."""
+        """Returns how much the worker has, and what of it this shape may still take."""
         has = self._has(name)
         left = has - self._used[name]
         if self._reserved is not None and self._reserved != shape:

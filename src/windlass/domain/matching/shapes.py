@@ -42,7 +42,7 @@ class _Plain(Struct):
 
 
 def shape_digest(shape: Shape) -> str:
-    """A name for the shape that is the same in every process."""
+    """Returns a name for the shape that is the same in every process."""
     if shape.apart is None and not shape.prefers and shape.rate is None:
         plain = _Plain(shape.namespace, shape.queue, shape.task, shape.requires, shape.resources)
         return sha256(msgspec.json.encode(plain)).hexdigest()[:32]
@@ -50,23 +50,23 @@ def shape_digest(shape: Shape) -> str:
 
 
 def is_gated(shape: Shape) -> bool:
-    """Whether more than the match decides if a worker may have jobs of this shape now."""
+    """Returns whether more than the match decides if a worker may have jobs of this shape now."""
     return bool(shape.resources) or shape.apart is not None or shape.rate is not None
 
 
 def preferred(shape: Shape, metadata: Mapping[str, object]) -> int:
-    """How many of its preferences this worker meets."""
+    """Returns how many of its preferences this worker meets."""
     unmet = sum(1 for _ in mismatches(shape.task, shape.prefers, (), metadata))
     return len(shape.prefers) - unmet
 
 
 def can_run(shape: Shape, metadata: Mapping[str, object]) -> Mismatch | None:
-    """The first thing that keeps a worker from this shape; None: it can run it."""
+    """Returns the first thing that keeps a worker from this shape; None: it can run it."""
     return next(shape_mismatches(shape, metadata), None)
 
 
 def shape_mismatches(shape: Shape, metadata: Mapping[str, object]) -> Iterator[Mismatch]:
-    """Everything that keeps a worker from this shape."""
+    """Returns everything that keeps a worker from this shape."""
     served = metadata.get(NAMESPACES)
     if served is not None:
         names = served if isinstance(served, list | tuple) else (served,)

@@ -35,19 +35,19 @@ LEASED: Final = (WorkerStatus.ONLINE, WorkerStatus.DRAINING, WorkerStatus.UNHEAL
 
 
 def may_claim(status: int) -> bool:
-    """Whether a sync of this worker may be given jobs; a sync heals `UNHEALTHY`."""
+    """Returns whether a sync of this worker may be given jobs; a sync heals `UNHEALTHY`."""
     return status in CLAIMING
 
 
 def shown_status(worker: Worker, leases: int) -> str:
-    """The status as people read it."""
+    """Returns the status as people read it."""
     if worker.status == WorkerStatus.ONLINE:
         return "busy" if leases else "idle"
     return WorkerStatus(worker.status).name.lower()
 
 
 def note_trouble(worker: Worker, job: int, now: int, window_ms: int) -> tuple[str, int]:
-    """Remember an infrastructure failure; how many different jobs failed in the window."""
+    """Adds an infrastructure failure, and returns how many different jobs failed lately."""
     recent = [(at, j) for at, j in json.loads(worker.troubles or "[]") if now - at < window_ms]
     recent = [(at, j) for at, j in recent if j != job] + [(now, job)]
     return json.dumps(recent), len(recent)

@@ -27,7 +27,7 @@ class Held(NamedTuple):
 
 
 def charges(pool: Pool, since: int, until: int, held: Iterable[Held]) -> list[CostRow]:
-    """What one machine of a pool cost in a stretch of time, by month and payer."""
+    """Returns what one machine of a pool cost in a stretch of time, by month and payer."""
     jobs = list(held)
     rows: list[CostRow] = []
     for begin, end in _months(since, until):
@@ -40,7 +40,7 @@ def charges(pool: Pool, since: int, until: int, held: Iterable[Held]) -> list[Co
 
 
 def cost_micros(pool: Pool, ms: int) -> int:
-    """What so many milliseconds of one of its workers cost, or all up to a moment."""
+    """Returns what so many milliseconds of one of its workers cost, or all up to a moment."""
     return pool.hourly_price * ms // HOUR_MS
 
 
@@ -52,7 +52,7 @@ def _months(since: int, until: int) -> Iterator[tuple[int, int]]:
 
 
 def _parts(begin: int, end: int, held: Iterable[Held]) -> dict[Payer, Fraction]:
-    """How much of the time between went to each payer."""
+    """Returns how much of the time between went to each payer."""
     steps: list[tuple[int, int, Payer]] = []
     for job in held:
         first, last = max(job.since, begin), min(job.until, end)
@@ -71,7 +71,7 @@ def _parts(begin: int, end: int, held: Iterable[Held]) -> dict[Payer, Fraction]:
 
 
 def _apportion(total: int, parts: Mapping[Payer, Fraction]) -> dict[Payer, int]:
-    """A whole number in these proportions, in whole numbers that add up to it."""
+    """Returns a whole number in these proportions, in whole numbers that add up to it."""
     whole = sum(parts.values())
     exact = {who: total * part / whole for who, part in parts.items()}
     found = {who: int(amount) for who, amount in exact.items()}

@@ -13,7 +13,7 @@ def spare_flow(
     capacities: Mapping[int, int],
     helped: Sequence[bool],
 ) -> int:
-    """How much of the needs only a helper can meet.
+    """Returns how much of the needs only a helper can meet.
 
     Each need may draw on the hosts it reaches, on each up to what `reach` says, and all of
     them together up to the host's capacity. The best sharing out is found first; what the
@@ -44,7 +44,7 @@ class _Flow:
                 self._users.setdefault(host, []).append(need)
 
     def fill(self, helper: Sequence[bool] | None) -> int:
-        """Meet needs as far as can be; how much came from the helper."""
+        """Meets needs as far as possible, and returns how much came from the helper."""
         helped = 0
         for need in range(len(self._left)):
             while self._left[need] and (path := self._path(need, helper)):
@@ -73,7 +73,7 @@ class _Flow:
         return None
 
     def _push(self, start: int, path: Sequence[Step]) -> int:
-        """Let what one has go to the one before it, along the path; what the helper gives."""
+        """Moves capacity along the path, and returns what the helper gives."""
         amount = self._left[start]
         for (need, host), (after, _) in pairwise(path):
             assert host is not None

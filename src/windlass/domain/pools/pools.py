@@ -141,7 +141,7 @@ class Pool(Struct, frozen=True, kw_only=True):
     enabled: bool = True
 
     def template(self) -> dict[str, object]:
-        """What is known beforehand of the metadata of its workers."""
+        """Returns what is known beforehand of the metadata of its workers."""
         found: dict[str, object] = {**self.metadata, POOL_KEY: self.name}
         if self.architectures:
             found[ARCHITECTURES] = list(self.architectures)
@@ -152,7 +152,10 @@ class Pool(Struct, frozen=True, kw_only=True):
         return found | {resource_key(name): amount for name, amount in self.resources.items()}
 
     def at_once(self, metadata: Mapping[str, object]) -> int:
-        """How many jobs a worker with this metadata holds; the rule of `windlass worker`."""
+        """Returns how many jobs a worker with this metadata holds.
+
+        The rule of `windlass worker`.
+        """
         if self.slots is not None:
             return self.slots
         return max(amount_of(metadata, CPUS), 1) if self.resources else 1
@@ -184,7 +187,7 @@ _NOT_ZERO: Final = ("target_latency_ms", "start_timeout_ms", "expected_ms")
 
 
 def parse_pool(given: Mapping[str, object]) -> Pool:
-    """A pool from what a file or a request says; raises `InvalidInput` naming the field."""
+    """Returns a pool from what a file or a request says; raises `InvalidInput` naming the field."""
     for field in given:
         if field not in FIELDS:
             raise InvalidInput(field, f"one of {', '.join(FIELDS)}", field)
@@ -198,7 +201,7 @@ def parse_pool(given: Mapping[str, object]) -> Pool:
 
 
 def check_pool(pool: Pool) -> None:
-    """Refuse limits that cannot hold together."""
+    """Refuses limits that cannot hold together."""
     if pool.provider not in PROVIDERS:
         raise InvalidInput("provider", f"one of {', '.join(PROVIDERS)}", pool.provider)
     if pool.min_workers > pool.max_workers:
@@ -217,7 +220,7 @@ def check_pool(pool: Pool) -> None:
 
 
 def check_reach(pool: Pool, address: str) -> None:
-    """Refuse a pool whose machines are elsewhere and would look for the server on themselves."""
+    """Refuses a pool whose machines are elsewhere and would look for the server on themselves."""
     if pool.provider in _ELSEWHERE and pool.server is None and _is_here(address):
         expected = f"given: machines of {pool.provider} cannot reach {address}"
         raise InvalidInput("server", expected, "nothing")
@@ -229,7 +232,7 @@ def _is_here(address: str) -> bool:
 
 
 def describe_pool(pool: Pool) -> dict[str, object]:
-    """A pool as people write it, every field of it."""
+    """Returns a pool as people write it, every field of it."""
     shown: dict[str, object] = {}
     for field in FIELDS:
         value = getattr(pool, _DURATIONS.get(field, field))
@@ -242,12 +245,12 @@ def describe_pool(pool: Pool) -> dict[str, object]:
 
 
 def backoff_ms(pool: Pool, failures: int) -> int:
-    """How long to wait after so many launches in a row that came to nothing."""
+    """Returns how long to wait after so many launches in a row that came to nothing."""
     return int(min(pool.failure_cooldown_ms * 2 ** min(max(failures - 1, 0), 20), HOUR_MS))
 
 
 def shown_duration(ms: int) -> str:
-    """A duration for people, to a tenth of a second."""
+    """Returns a duration for people, to a tenth of a second."""
     return format_duration(ms if ms < 100 else round(ms / 100) * 100)
 
 

@@ -64,7 +64,7 @@ class Scale:
         self._sizes = sizes
 
     def _of_mine(self, target: Target, pool: str, sizes: dict[int, int]) -> int:
-        """What a job needs that workers of the pool can run; 0 for others."""
+        """Returns what a job needs that workers of the pool can run; 0 for others."""
         if pool not in target.pools:
             return 0
         each = self.worker // target.pools[pool]
@@ -74,7 +74,7 @@ class Scale:
         return each
 
     def _of_others(self, target: Target, sizes: dict[int, int]) -> int:
-        """What a job needs that only others can run, on those that it shares with the pool's."""
+        """Returns the need of work that others can run too, on what it shares with the pool."""
         shared = [sizes[host] // room for host, room in target.hosts.items() if host in sizes]
         each = max(min(shared, default=1), 1)
         for host, room in target.hosts.items():
@@ -86,7 +86,7 @@ class Scale:
         return target.needed(target_ms) * self._each[number]
 
     def reached(self, number: int, target: Target) -> dict[int, int]:
-        """How much of each host a target can make use of."""
+        """Returns how much of each host a target can make use of."""
         each = self._each[number]
         return {
             host: min(room * each, self._sizes[host]) * self._counts[host] * MILLI
@@ -98,7 +98,7 @@ class Scale:
         return {host: size * self._counts[host] * MILLI for host, size in self._sizes.items()}
 
     def slots(self, work_ms: int) -> int:
-        """How many jobs run at once, on the average of the work."""
+        """Returns how many jobs run at once, on the average of the work."""
         if self.work:
             return max(round(self.reach * work_ms / self.work), min(self.reach, 1))
         return self.reach * self._largest // self.worker

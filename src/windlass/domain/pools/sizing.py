@@ -63,7 +63,7 @@ class Verdict(NamedTuple):
 
 
 def size(fleet: Fleet) -> list[Verdict]:
-    """What each pool should start, in the order in which they are asked."""
+    """Returns what each pool should start, in the order in which they are asked."""
     hosts = list(fleet.hosts)
     targets = list(fleet.targets)
     verdicts: list[Verdict] = []
@@ -78,13 +78,13 @@ def size(fleet: Fleet) -> list[Verdict]:
 
 
 def target_with(target: Target, host: Host) -> Target:
-    """The target with more workers of a pool, if they can run it."""
+    """Returns the target with more workers of a pool, if they can run it."""
     room = target.pools.get(host.pool)
     return target if room is None else target._replace(hosts={**target.hosts, host.id: room})
 
 
 def _turn(one: PoolNow) -> tuple[int, int, str]:
-    """Who is asked first: by priority, then the cheaper, then by name."""
+    """Returns who is asked first: by priority, then the cheaper, then by name."""
     return -one.pool.priority, one.pool.hourly_price, one.pool.name
 
 
@@ -117,7 +117,7 @@ def _might(one: PoolNow, target: Target) -> bool:
 
 
 def _extra(one: PoolNow, targets: Sequence[Target], scale: Scale) -> int:
-    """What this pool has to add, when all workers are shared out at best."""
+    """Returns what this pool has to add, when all workers are shared out at best."""
     target_ms = one.pool.target_latency_ms
     needs = [scale.needed(n, target, target_ms) for n, target in enumerate(targets)]
     reach = [scale.reached(n, target) for n, target in enumerate(targets)]
@@ -126,14 +126,14 @@ def _extra(one: PoolNow, targets: Sequence[Target], scale: Scale) -> int:
 
 
 def latency_ms(work_ms: int, slots: int) -> int:
-    """How long work takes where so many jobs run at once; `NEVER` if none can."""
+    """Returns how long work takes where so many jobs run at once; `NEVER` if none can."""
     if not work_ms:
         return 0
     return -(-work_ms // slots) if slots else NEVER
 
 
 def _limited(one: PoolNow, wanted: int, now: int) -> tuple[int, str]:
-    """How many may be started, and what holds back the others."""
+    """Returns how many may be started, and what holds back the others."""
     pool = one.pool
     if not wanted:
         return 0, ""
@@ -168,7 +168,7 @@ def _trouble(failures: int) -> str:
 
 
 def reserve_ms(one: PoolNow) -> int:
-    """What a worker still uses up when it is told to leave: a whole job, and some seconds."""
+    """Returns what a leaving worker still costs: a whole job, and some seconds."""
     return max(one.longest_ms, 1_000) + one.ending_ms
 
 
@@ -183,7 +183,7 @@ def affordable_workers(one: PoolNow) -> int:
 
 
 def over_budget(one: PoolNow) -> bool:
-    """Whether its workers must leave now for the month's budget to hold."""
+    """Returns whether its workers must leave now for the month's budget to hold."""
     limit = one.pool.max_ms_per_month
     if not limit:
         return False
@@ -218,7 +218,7 @@ class Member(NamedTuple):
 
 
 def leavers(one: PoolNow, members: Sequence[Member], now: int) -> dict[int, str]:
-    """Those that should be drained, and why; never one with work unless the pool ends.
+    """Returns those that should be drained, and why; never one with work unless the pool ends.
 
     Draining lets jobs finish, so that even then nothing is killed with a job in hand.
     """
@@ -241,5 +241,5 @@ def leavers(one: PoolNow, members: Sequence[Member], now: int) -> dict[int, str]
 
 
 def after_failure(pool: Pool, failures: int, now: int) -> int:
-    """When a pool may try again after so many failures in a row."""
+    """Returns when a pool may try again after so many failures in a row."""
     return now + backoff_ms(pool, failures)

@@ -21,25 +21,28 @@ class Template(NamedTuple):
     slots: int
 
     def could_run(self, shape: Shape) -> bool:
-        """Whether its workers can run this, or might: nothing is known that speaks against it."""
+        """Returns whether its workers can run this, or might for all that is known."""
         if self.complete:
             return can_run(shape, self.metadata) is None
         return all(m.key not in self.metadata for m in shape_mismatches(shape, self.metadata))
 
     def room(self, shape: Shape, per_worker: int) -> int:
-        """How many jobs of this shape one of its workers takes at once; 0: it cannot run them."""
+        """Returns how many jobs of this shape one of its workers takes at once.
+
+        0 means that it cannot run them.
+        """
         return room_for(shape, self.metadata, self.slots, per_worker)
 
 
 def room_for(shape: Shape, metadata: Mapping[str, Any], slots: int, per_worker: int) -> int:
-    """How many jobs of this shape a worker that holds nothing else takes at once."""
+    """Returns how many jobs of this shape a worker that holds nothing else takes at once."""
     if can_run(shape, metadata) is not None:
         return 0
     return min(slots, Room(metadata).fits(shape, per_worker))
 
 
 def template_of(row: PoolRow, pool: Pool | None = None) -> Template:
-    """What the workers of this pool are like."""
+    """Returns what the workers of this pool are like."""
     described = decode_pool(row.body) if pool is None else pool
     learned = msgspec.json.decode(row.learned) if row.learned else {}
     metadata = {**learned, **described.template()}

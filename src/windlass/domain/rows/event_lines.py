@@ -65,7 +65,7 @@ _TAGS: Final[Mapping[int, str]] = {
 
 
 def render(event: Event, names: Names) -> list[str]:
-    """The lines of one event: a transition, and what it means where that is worth a line."""
+    """Returns the lines of one event: the transition, and what it means."""
     data: dict[str, Any] = json.loads(event.data) if event.data else {}
     to = STATE_BY_CODE[event.to]
     if event.kind != EventKind.JOB or to is None:

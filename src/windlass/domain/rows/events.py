@@ -67,7 +67,7 @@ class Moves(NamedTuple):
 
 
 def expand(moves: Moves) -> Iterator[Event]:
-    """The single events of `moves`, in their order."""
+    """Returns the single events of `moves`, in their order."""
     kind = int(EventKind.JOB)
     for frm, to in moves.steps:
         for job, attempt in zip(moves.jobs, moves.attempts, strict=True):

@@ -5,10 +5,14 @@ milliseconds; 0 stands for "none" in every integer column, so that the three sto
 compare equal.
 """
 
+from collections.abc import Callable
 from enum import IntEnum
+from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
-KEPT_WHILE_RUNNING: Final = 2  # Wait.manual of a job that runs: a dependency was superseded
+# What `Wait.manual` says.
+BY_OPERATOR: Final = 1  # one of the unmet conditions is an operator's
+KEPT_WHILE_RUNNING: Final = 2  # the job runs; a dependency of it was superseded meanwhile
 
 
 class Ticket(NamedTuple):
@@ -24,7 +28,7 @@ class Ticket(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """A blocked job: `unmet` conditions are left, one of them manual if `manual` is 1."""
+    """A blocked job and the number of its `unmet` conditions."""
 
     job: int
     unmet: int
@@ -32,6 +36,16 @@ class Wait(NamedTuple):
     not_before: int
     age_from: int
     ticket: Ticket
+
+    @property
+    def needs_operator(self) -> bool:
+        """Whether an operator has to unblock the job."""
+        return self.manual == BY_OPERATOR
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the job runs, and the wait is kept for when it comes back."""
+        return self.manual == KEPT_WHILE_RUNNING
 
 
 class Due(NamedTuple):
@@ -87,6 +101,11 @@ class JobFacts(NamedTuple):
     worker: int  # who ran the last attempt, if the job ended with one
     incarnation: int
     excluded: str | None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the job has not ended."""
+        return self.state == 0
 
 
 class JobRecord(NamedTuple):
@@ -170,6 +189,11 @@ class Lease(NamedTuple):
     limit: int
     reason: str | None  # why it was told to stop
     queue_limit: int = 0  # the limit of its queue that it counts under
+
+    @property
+    def last_activity_at(self) -> int:
+        """When the attempt last gave a sign of life, or when it started."""
+        return self.activity_at or self.started_at
 
 
 class Worker(NamedTuple):
@@ -339,7 +363,11 @@ Grant: TypeAlias = tuple[Ticket, int, int, int]
 # A lease just made, with what the worker needs to run the job: job, attempt, lease, worker,
 # timeout_ms, idle_ms, spec.
 Granted: TypeAlias = tuple[int, int, int, int, int, int, bytes]
+job_of_granted: Final[Callable[[Granted], int]] = itemgetter(0)
+lease_of_granted: Final[Callable[[Granted], int]] = itemgetter(2)
+worker_of_granted: Final[Callable[[Granted], int]] = itemgetter(3)
 
 # A worker's word that an attempt did its work: job, attempt, worker, incarnation, exit code,
 # result.
 Completion: TypeAlias = tuple[int, int, int, int, int | None, bytes | None]
+job_of_completion: Final[Callable[[Completion], int]] = itemgetter(0)

@@ -58,7 +58,10 @@ class Histogram(msgspec.Struct, frozen=True):
         return self.total / self.count if self.count else 0.0
 
     def quantile(self, share: float) -> int:
-        """A value that about this share of all values does not exceed; 0 before the first."""
+        """Returns a value that about this share of all values does not exceed.
+
+        0 before the first.
+        """
         left = math.ceil(share * self.count)
         for bucket in sorted(self.buckets):
             left -= self.buckets[bucket]
@@ -80,17 +83,17 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 def bucket_of(value: int) -> int:
-    """The bucket of a value: 0 holds 0 and 1, and each octave has eight."""
+    """Returns the bucket of a value: 0 holds 0 and 1, and each octave has eight."""
     return int(PER_OCTAVE * math.log2(value)) if value > 1 else 0
 
 
 def middle_of(bucket: int) -> int:
-    """A value in the middle of a bucket."""
+    """Returns a value in the middle of a bucket."""
     return round(2 ** ((bucket + 0.5) / PER_OCTAVE)) if bucket else 1
 
 
 def gather(values: Iterable[int]) -> Histogram:
-    """The histogram of some values; below 0 is a clock set back, and counts as 0."""
+    """Returns the histogram of some values; below 0 is a clock set back, and counts as 0."""
     count = total = 0
     low, high = -1, 0
     buckets: dict[int, int] = {}
@@ -105,7 +108,7 @@ def gather(values: Iterable[int]) -> Histogram:
 
 
 def merge(one: Histogram, other: Histogram) -> Histogram:
-    """Both together, whichever comes first."""
+    """Merges two histograms."""
     if not one.count or not other.count:
         return one if one.count else other
     buckets = dict(one.buckets)
@@ -121,18 +124,18 @@ def merge(one: Histogram, other: Histogram) -> Histogram:
 
 
 def as_row(shape: int, measure: Measure, found: Histogram) -> StatisticsRow:
-    """The histogram as a store keeps it."""
+    """Returns the histogram as a store keeps it."""
     body = msgspec.json.encode({str(b): found.buckets[b] for b in sorted(found.buckets)}).decode()
     return StatisticsRow(shape, int(measure), found.count, found.total, found.low, found.high, body)
 
 
 def as_histogram(row: StatisticsRow) -> Histogram:
-    """What a store has kept."""
+    """Returns what a store has kept."""
     return Histogram(row.seen, row.total, row.low, row.high, _decode(row.buckets))
 
 
 def summarise(rows: Iterable[StatisticsRow]) -> dict[int, Summary]:
-    """What is known of each shape, from its rows; shapes without a run are absent."""
+    """Returns what is known of each shape, from its rows; shapes without a run are absent."""
     runs: dict[int, Histogram] = {}
     memory: dict[int, Histogram] = {}
     for row in rows:

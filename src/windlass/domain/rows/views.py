@@ -71,10 +71,10 @@ FleetRow: TypeAlias = tuple[int, str, int, int, int, str | None, str, str]
 
 
 def newest_attempt(facts: JobFacts, lease: Lease | None) -> int:
-    """The number of the attempt in force, or else of the last one; 0 before the first."""
+    """Returns the number of the attempt in force, or else of the last one; 0 before the first."""
     return facts.attempt if lease is None else lease.attempt
 
 
 def accepted_attempt(facts: JobFacts) -> int:
-    """The attempt whose outcome is the job's; 0 while there is none."""
+    """Returns the attempt whose outcome is the job's; 0 while there is none."""
     return facts.attempt if facts.state and facts.worker else 0

@@ -44,11 +44,11 @@ class Cron:
             raise InvalidInput(f"{field}cron", "a time that comes round", line)
 
     def after(self, ms: int) -> int | None:
-        """The first slot later than this moment; None: there is none in fifty years."""
+        """Returns the first slot later than this moment; None: there is none in fifty years."""
         return next(self.slots(ms), None)
 
     def slots(self, after: int) -> Iterator[int]:
-        """The slots later than this moment, in order."""
+        """Returns the slots later than this moment, in order."""
         start = (_EPOCH + timedelta(milliseconds=after)).astimezone(self._zone)
         for moment in CronSim(self._line, start):
             slot = (moment.astimezone(UTC) - _EPOCH) // timedelta(milliseconds=1)
@@ -58,7 +58,7 @@ class Cron:
                 yield slot
 
     def newest(self, after: int, until: int, count: int) -> list[int]:
-        """The last `count` slots later than `after` and not later than `until`.
+        """Returns the last `count` slots later than `after` and not later than `until`.
 
         The cost follows `count`, however long the time between the two is.
         """
@@ -96,7 +96,7 @@ def _check_line(line: object, field: str) -> str:
 
 
 def find_zone(name: object, field: str = "zone") -> tzinfo:
-    """A time zone by its name in the IANA database."""
+    """Returns a time zone by its name in the IANA database."""
     expected = "the name of a time zone such as UTC or Europe/Berlin"
     if name == "UTC":
         return UTC

@@ -156,7 +156,7 @@ class Due(NamedTuple):
 
 
 def look(row: ScheduleRow, now: int) -> Due:
-    """The slots of a schedule that have come by `now`, and which of them run."""
+    """Returns the slots of a schedule that have come by `now`, and which of them run."""
     cron = Cron(row.cron, row.zone)
     before = max(row.next_at - 1, row.last_slot)
     catch_up = CatchUp(row.catch_up)
@@ -177,7 +177,7 @@ def look(row: ScheduleRow, now: int) -> Due:
 
 
 def next_after(row: ScheduleRow, now: int) -> int:
-    """The next slot of a schedule that begins, or goes on, at this moment."""
+    """Returns the next slot of a schedule that begins, or goes on, at this moment."""
     return Cron(row.cron, row.zone).after(max(now, row.last_slot)) or 0
 
 
@@ -193,7 +193,7 @@ class Decision(NamedTuple):
 
 
 def decide(overlap: Overlap, waiting: int, running: tuple[int, ...]) -> Decision:
-    """What becomes of the oldest of `waiting` runs while these workflows are open."""
+    """Returns what becomes of the oldest of `waiting` runs while these workflows are open."""
     if not running or overlap is Overlap.ALLOW:
         return Decision(start=True)
     if overlap is Overlap.SKIP:
@@ -207,7 +207,7 @@ def decide(overlap: Overlap, waiting: int, running: tuple[int, ...]) -> Decision
 
 
 def triggers(state: WorkflowState) -> tuple[Trigger, ...]:
-    """Which reactions an end in this state calls for."""
+    """Returns which reactions an end in this state calls for."""
     if state is WorkflowState.COMPLETE:
         return (Trigger.SUCCESS, Trigger.END)
     if state is WorkflowState.FAILED:

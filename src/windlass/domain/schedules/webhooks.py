@@ -24,7 +24,7 @@ _COMPATIBLE: Final = ipaddress.IPv6Network("::/96")
 
 
 def check_url(url: str, field: str) -> None:
-    """Refuse what no webhook can be sent to."""
+    """Raises `InvalidInput` for an address that no webhook can be sent to."""
     expected = "an address such as https://example.com/hook, without a user and a fragment"
     try:
         parts = urlsplit(url)
@@ -40,7 +40,7 @@ def check_url(url: str, field: str) -> None:
 
 
 def is_numeric(host: str) -> bool:
-    """Whether a host is written as an address, in any form: such are never resolved."""
+    """Returns whether a host is written as an address, in any form: such are never resolved."""
     return ":" in host or host.replace(".", "").isdigit()
 
 
@@ -67,7 +67,7 @@ def parse_networks(texts: Sequence[str], field: str) -> tuple[Network, ...]:
 
 
 def may_reach(address: str, allowed: Sequence[Network]) -> bool:
-    """Whether a webhook may be sent to this address: a public one, or one that is allowed."""
+    """Returns whether a webhook may be sent to this address: public, or allowed."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
@@ -84,7 +84,7 @@ def _is_in(address: Address, networks: Sequence[Network]) -> bool:
 
 
 def _meant(address: Address) -> list[Address]:
-    """The address, or instead of it those of IPv4 that a gateway makes of it."""
+    """Returns the address, or instead of it those of IPv4 that a gateway makes of it."""
     if isinstance(address, ipaddress.IPv4Address):
         return [address]
     if address.ipv4_mapped is not None:
@@ -99,13 +99,13 @@ def _meant(address: Address) -> list[Address]:
 
 
 def sign(secret: str, timestamp: int, body: bytes) -> str:
-    """HMAC-SHA256 over the time in seconds, a dot and the body."""
+    """Returns the HMAC-SHA256 of the time in seconds, a dot and the body."""
     text = b"%d." % timestamp + body
     return hmac.new(secret.encode(), text, hashlib.sha256).hexdigest()
 
 
 def pause_ms(tries: int) -> int | None:
-    """How long to wait after so many tries that failed; None: it is given up."""
+    """Returns how long to wait after so many tries that failed; None: it is given up."""
     if tries >= TRIES:
         return None
     longest: int = min(FIRST_PAUSE_MS * 2 ** (tries - 1), LONGEST_PAUSE_MS)

@@ -59,13 +59,13 @@ class FfmpegTask:
     name: Final = "ffmpeg"
 
     def check(self, args: object, field: str = "args") -> TaskPlan:
-        """The arguments as `FfmpegArgs`, what a worker must have, and the duration."""
+        """Returns the arguments as `FfmpegArgs`, what a worker must have, and the duration."""
         declared = read_args(args, field)
         return TaskPlan(declared, requirements(declared), duration_ms(declared, field))
 
 
 def read_args(args: object, field: str = "args") -> FfmpegArgs:
-    """Check the arguments of an ffmpeg job."""
+    """Checks the arguments of an ffmpeg job."""
     declared = read_declared(FfmpegArgs, args, field)
     if not 1 <= len(declared.inputs) <= LIST_LIMIT:
         count = len(declared.inputs)
@@ -85,12 +85,12 @@ def read_args(args: object, field: str = "args") -> FfmpegArgs:
 
 
 def duration_ms(args: FfmpegArgs, field: str = "args") -> int | None:
-    """How long the media is, where the arguments say so."""
+    """Returns how long the media is, where the arguments say so."""
     return read_duration(args.duration, f"{field}.duration")
 
 
 def requirements(args: FfmpegArgs) -> tuple[str, ...]:
-    """What a worker must have: ffmpeg, each encoder that is named, a GPU for some."""
+    """Returns what a worker must have: ffmpeg, each encoder that is named, a GPU for some."""
     encoders = sorted(set(_encoders(args)))
     clauses = [AVAILABLE, *(f"ffmpeg:encoders has {name}" for name in encoders)]
     if any(name.endswith("_nvenc") for name in encoders):
@@ -109,7 +109,7 @@ def _encoders(args: FfmpegArgs) -> Iterator[str]:
 
 
 def command_line(program: str, args: FfmpegArgs, sources: Sequence[str]) -> list[str]:
-    """The command; `sources` says where each input is found on the worker."""
+    """Returns the command; `sources` says where each input is found on the worker."""
     argv = [program, "-hide_banner", "-nostdin", "-nostats", "-y", "-progress", "pipe:1"]
     for source, place in zip(args.inputs, sources, strict=True):
         argv += input_options(source, place)
@@ -125,7 +125,7 @@ def command_line(program: str, args: FfmpegArgs, sources: Sequence[str]) -> list
 
 
 def input_options(source: str | Source, place: str) -> list[str]:
-    """How one input is named on the command line."""
+    """Returns how one input is named on the command line."""
     if not isinstance(source, Source):
         return ["-i", place]
     form = [] if source.format is None else ["-f", source.format]

@@ -26,7 +26,7 @@ class FunctionTask:
         self._signature = signature
 
     def check(self, args: object, field: str) -> TaskPlan:
-        """Whether the function takes these arguments."""
+        """Returns whether the function takes these arguments."""
         call = read_call(args, field)
         try:
             self._signature.bind(*call.args, **call.kwargs)
@@ -37,7 +37,7 @@ class FunctionTask:
 
 
 def read_call(args: object, field: str = "args") -> FunctionCall:
-    """A call, from the arguments of a job."""
+    """Returns a call, from the arguments of a job."""
     if args is None:
         return FunctionCall([], {})
     if isinstance(args, dict):
@@ -48,7 +48,7 @@ def read_call(args: object, field: str = "args") -> FunctionCall:
 
 
 def as_arguments(bound: inspect.BoundArguments) -> dict[str, Any] | list[Any]:
-    """The arguments of a job, from those of a call."""
+    """Returns the arguments of a job, from those of a call."""
     kinds = {name: bound.signature.parameters[name].kind for name in bound.arguments}
     by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
     if any(kind in by_place for kind in kinds.values()):

@@ -39,14 +39,14 @@ class GstreamerTask:
     name: Final = "gstreamer"
 
     def check(self, args: object, field: str = "args") -> TaskPlan:
-        """The arguments as `GstreamerArgs`, what a worker must have, and the duration."""
+        """Returns the arguments as `GstreamerArgs`, what a worker must have, and the duration."""
         declared = read_args(args, field)
         duration = read_duration(declared.duration, f"{field}.duration")
         return TaskPlan(declared, (AVAILABLE,), duration)
 
 
 def read_args(args: object, field: str = "args") -> GstreamerArgs:
-    """Check the arguments of a gstreamer job."""
+    """Checks the arguments of a gstreamer job."""
     declared = read_declared(GstreamerArgs, args, field)
     words = declared.pipeline
     if not words or words[0].startswith("-"):
@@ -73,12 +73,15 @@ def _check_word(word: str, field: str) -> None:
 
 
 def command_line(program: str, args: GstreamerArgs) -> list[str]:
-    """The command. A stopped job leaves no artifact, so its media need no proper end (`-e`)."""
+    """Returns the command.
+
+    A stopped job leaves no artifact, so its media need no proper end (`-e`).
+    """
     return [program, "--no-position", *args.pipeline]
 
 
 def sources_of(pipeline: Sequence[str]) -> list[str]:
-    """What a pipeline reads to its end; nothing if it also has sources of another kind.
+    """Returns what a pipeline reads to its end; nothing if it also has sources of another kind.
 
     Those (test pictures, cameras, files in a loop) have no end, or one of their own making.
     """

@@ -18,5 +18,5 @@ class TaskKind(Protocol):
     def name(self) -> str: ...
 
     def check(self, args: object, field: str) -> TaskPlan:
-        """Check the arguments; raises `InvalidInput` that names the misfit below `field`."""
+        """Checks the arguments; raises `InvalidInput` that names the misfit below `field`."""
         ...

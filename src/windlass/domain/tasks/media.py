@@ -73,14 +73,14 @@ class MediaTask:
     name: Final = "media"
 
     def check(self, args: object, field: str = "args") -> TaskPlan:
-        """The arguments as `MediaArgs`, what a worker must have, and the duration."""
+        """Returns the arguments as `MediaArgs`, what a worker must have, and the duration."""
         declared = read_args(args, field)
         duration = read_duration(declared.duration, f"{field}.duration")
         return TaskPlan(declared, requirements(declared), duration)
 
 
 def read_args(args: object, field: str = "args") -> MediaArgs:
-    """Check the arguments of a media job."""
+    """Checks the arguments of a media job."""
     declared = read_declared(MediaArgs, args, field)
     check_source(declared.input, f"{field}.input")
     check_output(declared.output, f"{field}.output")
@@ -96,21 +96,27 @@ def read_args(args: object, field: str = "args") -> MediaArgs:
 
 
 def choose_tool(queue: str, output: str, gstreamer_present: bool) -> Tool:
-    """Live work goes to GStreamer if it is there, streams do always, all else to ffmpeg."""
+    """Chooses the tool: GStreamer for streams and, if present, for live work, else ffmpeg."""
     if is_stream(output) or (queue == LIVE and gstreamer_present):
         return "gstreamer"
     return "ffmpeg"
 
 
 def timed_as(task: str, args: object) -> str:
-    """The task whose timeout a job has: that of the tool, where a `media` job leaves no other."""
+    """Returns the task whose timeout a job has.
+
+    That of the tool, where a `media` job leaves no other.
+    """
     if task != MediaTask.name:
         return task
     return "gstreamer" if _needs_gstreamer(read_args(args)) else "ffmpeg"
 
 
 def requirements(args: MediaArgs) -> tuple[str, ...]:
-    """What a worker must have. A live file needs ffmpeg, and takes GStreamer if it is there."""
+    """Returns what a worker must have.
+
+    A live file needs ffmpeg, and takes GStreamer if it is there.
+    """
     if _needs_gstreamer(args):
         nvenc = args.codec.endswith("_nvenc") and args.video
         return (gstreamer.AVAILABLE, "gpus>=1") if nvenc else (gstreamer.AVAILABLE,)
@@ -131,7 +137,7 @@ def _check_names(args: MediaArgs, field: str) -> None:
 
 
 def has_pipeline(args: MediaArgs) -> bool:
-    """Whether these arguments can be said as a pipeline."""
+    """Returns whether these arguments can be said as a pipeline."""
     if isinstance(args.input, Source) and (args.input.format or args.input.options):
         return False
     try:
@@ -142,7 +148,7 @@ def has_pipeline(args: MediaArgs) -> bool:
 
 
 def as_ffmpeg(args: MediaArgs) -> FfmpegArgs:
-    """The same work for ffmpeg."""
+    """Returns the same work for ffmpeg."""
     return FfmpegArgs(
         inputs=[args.input],
         output=args.output,
@@ -155,7 +161,7 @@ def as_ffmpeg(args: MediaArgs) -> FfmpegArgs:
 
 
 def as_pipeline(args: MediaArgs, uri: str) -> GstreamerArgs:
-    """The same work for GStreamer, which reads from `uri`."""
+    """Returns the same work for GStreamer, which reads from `uri`."""
     words = ["uridecodebin", f"uri={uri}", "name=in"]
     if args.video:
         words += ["in.", "!", "queue", "!", "videoconvert", "!", _COLOURS, "!",
@@ -169,7 +175,7 @@ def as_pipeline(args: MediaArgs, uri: str) -> GstreamerArgs:
 
 
 def _sink(output: str, field: str) -> list[str]:
-    """From the muxer named `mux` to where the output goes."""
+    """Returns the elements from the muxer named `mux` to the output."""
     scheme = scheme_of(output)
     if scheme in ("rtmp", "rtmps"):
         return ["flvmux", "name=mux", "streamable=true", "!", "rtmp2sink", f"location={output}"]

@@ -64,7 +64,7 @@ _OBJECT: Final = re.compile(r"^<[^>]*>\s*")
 
 
 def judge(text: str) -> Verdict:
-    """The class of a failure, from what the tool wrote about it."""
+    """Returns the class of a failure, from what the tool wrote about it."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     for failure, pattern in _TABLE:
         for line in lines:
@@ -74,7 +74,10 @@ def judge(text: str) -> Verdict:
 
 
 def _telling(lines: list[str]) -> str | None:
-    """The line that says most of why it failed: the first GStreamer wrote, the last of ffmpeg."""
+    """Returns the line that says most of why it failed.
+
+    The first GStreamer wrote, the last of ffmpeg.
+    """
     for line in lines:
         if re.search(r"> error: ", line):
             return _plain(line)

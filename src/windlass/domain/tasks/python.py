@@ -27,12 +27,12 @@ class PythonTask:
     name: Final = "python"
 
     def check(self, args: object, field: str) -> TaskPlan:
-        """Check the shape of the call; whether the function exists, only workers know."""
+        """Checks the shape of the call; only workers know whether the function exists."""
         return TaskPlan(read_args(args, field))
 
 
 def read_args(args: object, field: str) -> PythonArgs:
-    """The call that a job's arguments describe."""
+    """Returns the call that a job's arguments describe."""
     if type(args) is dict and len(args) == 3:
         # As clients write it, of a function seen before: nothing is left to be checked.
         function, listed, named = args.get("function"), args.get("args"), args.get("kwargs")

@@ -48,12 +48,12 @@ class ShellTask:
     name = "shell"
 
     def check(self, args: object, field: str = "args") -> TaskPlan:
-        """The arguments as `ShellArgs`; raises `InvalidInput` that names the misfit."""
+        """Returns the arguments as `ShellArgs`; raises `InvalidInput` that names the misfit."""
         return TaskPlan(read_args(args, field))
 
 
 def read_args(args: object, field: str = "args") -> ShellArgs:
-    """Check the arguments of a shell job."""
+    """Checks the arguments of a shell job."""
     try:
         shell = msgspec.convert(args, ShellArgs)
     except msgspec.ValidationError as error:
@@ -74,12 +74,12 @@ def read_args(args: object, field: str = "args") -> ShellArgs:
 
 
 def memory_bytes(shell: ShellArgs, field: str = "args") -> int:
-    """The memory limit; 0 is none."""
+    """Returns the memory limit; 0 is none."""
     return 0 if shell.memory is None else parse_size(shell.memory, f"{field}.memory")
 
 
 def cpu_seconds(shell: ShellArgs, field: str = "args") -> int:
-    """The limit of CPU time, in whole seconds from 1; 0 is none."""
+    """Returns the limit of CPU time, in whole seconds from 1; 0 is none."""
     if shell.cpu_time is None:
         return 0
     return max(1, -(-parse_duration_ms(shell.cpu_time, f"{field}.cpu_time") // 1000))
@@ -130,7 +130,7 @@ def _check_artifacts(patterns: list[str], field: str) -> None:
 
 
 def check_path(path: str, field: str) -> None:
-    """Refuse what leaves the working directory, or is no path at all."""
+    """Refuses what leaves the working directory, or is no path at all."""
     parts = path.split("/")
     if not path or len(path) > PATH_LIMIT or not path.isprintable():
         raise InvalidInput(field, f"a printable path of 1 to {PATH_LIMIT} characters", path)

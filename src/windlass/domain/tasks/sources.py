@@ -32,18 +32,18 @@ class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def scheme_of(address: str) -> str | None:
-    """The scheme of an address in lower case; None for a path."""
+    """Returns the scheme of an address in lower case; None for a path."""
     match = _SCHEME.match(address)
     return match["scheme"].lower() if match else None
 
 
 def is_stream(address: str) -> bool:
-    """Whether an output goes to somebody who listens, and not to a file."""
+    """Returns whether an output goes to somebody who listens, and not to a file."""
     return scheme_of(address) in STREAM_SCHEMES
 
 
 def check_source(source: str | Source, field: str) -> Source:
-    """An input in its long form; raises `InvalidInput`."""
+    """Returns an input in its long form; raises `InvalidInput`."""
     if isinstance(source, str):
         _check_address(source, field)
         return Source(url=source)
@@ -66,7 +66,7 @@ def check_source(source: str | Source, field: str) -> Source:
 
 
 def check_output(output: str, field: str) -> None:
-    """Refuse an output that is neither a stream nor a file below the job's own folder."""
+    """Refuses an output that is neither a stream nor a file below the job's own folder."""
     if is_stream(output):
         check_text(output, field)
         return
@@ -78,12 +78,12 @@ def check_output(output: str, field: str) -> None:
 
 
 def literal_glob(path: str) -> str:
-    """The glob that matches this path and no other."""
+    """Returns the glob that matches this path and no other."""
     return re.sub(r"[*?\[]", lambda special: f"[{special[0]}]", path)
 
 
 def check_name(name: str, field: str) -> None:
-    """Refuse what cannot be the name of a format, encoder or element."""
+    """Refuses what cannot be the name of a format, encoder or element."""
     if len(name) > 100 or not _NAME.fullmatch(name):
         raise InvalidInput(field, "a name of letters, digits, - _ and .", name)
 

@@ -25,11 +25,11 @@ class WindlassError(Exception):
         return self.message
 
     def details(self) -> dict[str, object]:
-        """What the error body carries beside code and message."""
+        """Returns what the error body carries beside code and message."""
         return {}
 
     def describe(self) -> dict[str, object]:
-        """The body of an HTTP error: plain values only, ready to be written as JSON."""
+        """Returns the body of an HTTP error: plain values only, ready to be written as JSON."""
         return {"error": {"code": self.code, "message": self.message, **self.details()}}
 
 
@@ -80,7 +80,7 @@ class NotFound(WindlassError):
 
     @property
     def message(self) -> str:
-        return f"expected an existing {self.kind}, got {self.kind} {shorten(self.id)}"
+        return f"{self.kind} {shorten(self.id)} does not exist"
 
     def details(self) -> dict[str, object]:
         return {"field": self.kind, "got": _plain(self.id)}
@@ -159,7 +159,7 @@ class Unreachable(WindlassError):
 
 
 def shorten(value: object, limit: int = GOT_LIMIT) -> str:
-    """A value as one short printable line, however large, deep or binary it is."""
+    """Returns a value as one short printable line, however large, deep or binary it is."""
     text = value if isinstance(value, str) and _reads_well(value) else _represent(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 

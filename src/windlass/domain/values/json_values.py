@@ -13,7 +13,7 @@ DEPTH_LIMIT: Final = 200  # of JSON, far from where recursion would end
 
 
 def not_json(error: Exception, field: str) -> InvalidInput:
-    """What to say of a job that could not be encoded."""
+    """Returns what to say of a job that could not be encoded."""
     if isinstance(error, UnicodeEncodeError):
         return InvalidInput(field, "text without lone surrogates", "a lone surrogate")
     if isinstance(error, RecursionError):
@@ -22,7 +22,7 @@ def not_json(error: Exception, field: str) -> InvalidInput:
 
 
 def refuse_nul(spec: msgspec.Struct, field: str) -> None:
-    """Refuse a NUL character in any field."""
+    """Refuses a NUL character in any field."""
     # The escape may also be the six characters typed by a user, which are harmless.
     for name, value in msgspec.structs.asdict(spec).items():
         if _holds_nul(value):
@@ -42,7 +42,7 @@ def _holds_nul(value: object) -> bool:
 
 
 def refuse_deep(value: object, field: str) -> None:
-    """Refuse what readers with a stack could not read."""
+    """Refuses what readers with a stack could not read."""
     level = [value]
     for _ in range(DEPTH_LIMIT):
         inner: list[object] = []
@@ -58,7 +58,7 @@ def refuse_deep(value: object, field: str) -> None:
 
 
 def refuse_not_finite(value: object, field: str) -> None:
-    """Refuse numbers that JSON has no form for."""
+    """Refuses numbers that JSON has no form for."""
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidInput(field, "finite numbers", value)
     if isinstance(value, Mapping):

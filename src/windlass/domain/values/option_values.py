@@ -13,7 +13,7 @@ _NUMBER: Final = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})
 
 
 def read_text(option: Option, text: str, field: str) -> object:
-    """The value that a variable or a flag gives; `field` names it in errors."""
+    """Returns the value that a variable or a flag gives; `field` names it in errors."""
     if option.is_table:
         return read_typed(option, _table(text, field), field)
     if option.is_list:
@@ -24,7 +24,7 @@ def read_text(option: Option, text: str, field: str) -> object:
 
 
 def read_typed(option: Option, value: object, field: str) -> object:
-    """The value that a file with types gives; `field` names it in errors."""
+    """Returns the value that a file with types gives; `field` names it in errors."""
     if option.is_table:
         if not isinstance(value, Mapping):
             raise InvalidInput(field, "a table of values by name", value)
@@ -37,7 +37,7 @@ def read_typed(option: Option, value: object, field: str) -> object:
 
 
 def read_entry(option: Option, value: object, field: str) -> object:
-    """One value; of a table, the one that stands under a name."""
+    """Returns one value; of a table, the one with this name."""
     if option.kind == int | None and value == NEVER:
         return None
     if option.unit == "ms":
@@ -63,7 +63,7 @@ def _duration(option: Option, value: object, field: str) -> int:
 
 
 def _quoted(value: object) -> object:
-    """A text in quotes: in a file with types these are what is wrong with "3"."""
+    """Returns a text in quotes: in a file with types these are what is wrong with "3"."""
     return f'"{value}"' if isinstance(value, str) else value
 
 
@@ -80,7 +80,7 @@ def _table(text: str, field: str) -> dict[str, object]:
 
 
 def _number(text: str, fraction: bool) -> object:
-    """The number a text stands for, else the text itself, to be refused as such."""
+    """Returns the number a text stands for, else the text itself, to be refused as such."""
     stripped = text.strip()
     if _INTEGER.fullmatch(stripped):
         return int(stripped)

@@ -55,7 +55,7 @@ class Option(Struct, frozen=True):
         return get_origin(self.kind) is tuple
 
     def show(self, value: object) -> str:
-        """A value as a person would write it."""
+        """Returns a value as a person would write it."""
         if isinstance(value, dict):
             return ",".join(f"{name}={self.show(one)}" for name, one in value.items())
         if isinstance(value, tuple | list):
@@ -70,12 +70,12 @@ class Option(Struct, frozen=True):
 
 
 def doc(unit: str, description: str, least: float = 0) -> Meta:
-    """What an option's annotation carries; numbers below `least` are refused."""
+    """Returns what an option's annotation carries; numbers below `least` are refused."""
     return Meta(description=description, extra={"unit": unit, "least": least})
 
 
 def describe_fields(kind: type[Struct], prefix: str = "") -> list[Option]:
-    """The options of a type in order, those of nested types under `name.`."""
+    """Returns the options of a type in order, those of nested types under `name.`."""
     options: list[Option] = []
     for field in fields(kind):
         name = prefix + field.name
@@ -90,7 +90,7 @@ def describe_fields(kind: type[Struct], prefix: str = "") -> list[Option]:
 
 
 def check_fields(options: Struct, prefix: str = "") -> None:
-    """Refuse numbers that are no numbers, too small or absurdly large."""
+    """Refuses numbers that are no numbers, too small or absurdly large."""
     for field in fields(options):
         name = prefix + field.name
         value = getattr(options, field.name)
@@ -107,12 +107,12 @@ def shown_ms(ms: float) -> str:
 
 
 def shown_name(name: str, unit: str) -> str:
-    """A field's name without the unit it is kept in."""
+    """Returns a field's name without the unit it is kept in."""
     return name.removesuffix("_ms") if unit == "ms" else name
 
 
 def _show_duration(ms: int) -> str:
-    """Like `format_duration`, but whole days as days."""
+    """Formats a duration like `format_duration`, but whole days as days."""
     return f"{ms // _DAY_MS}d" if ms and ms % _DAY_MS == 0 else format_duration(ms)
 
 

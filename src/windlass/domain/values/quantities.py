@@ -46,7 +46,7 @@ def parse_duration_ms(value: object, field: str = "duration") -> int:
 
 
 def format_duration(ms: int) -> str:
-    """A duration like Go's, without parts that are zero: 2m30s, 1h2m, 45s, 500ms, 1.5s."""
+    """Returns a duration like Go's, without parts that are zero: 2m30s, 1h2m, 45s, 500ms, 1.5s."""
     if ms < 0:
         return "-" + format_duration(-ms)
     if ms < 1000:

@@ -26,13 +26,13 @@ _COMPARE: Final[Mapping[str, Callable[[Version, Version], bool]]] = {
 
 
 def parse_version(text: str) -> Version | None:
-    """The dotted numbers a version starts with; None if it starts with none."""
+    """Returns the dotted numbers a version starts with; None if it starts with none."""
     match = _VERSION.match(text.strip())
     return _numbers(match[1]) if match else None
 
 
 def parse_specifier(text: str) -> tuple[Condition, ...] | None:
-    """The conditions of a specifier, which all have to hold; None if it is not one."""
+    """Returns the conditions of a specifier, which all have to hold; None if it is not one."""
     conditions = []
     for part in text.split(","):
         match = _CONDITION.fullmatch(part.strip())
@@ -44,7 +44,7 @@ def parse_specifier(text: str) -> tuple[Condition, ...] | None:
 
 
 def satisfies(version: str, specifier: str) -> bool:
-    """Whether a version meets a specifier; one that cannot be read never does."""
+    """Returns whether a version meets a specifier; one that cannot be read never does."""
     numbers = parse_version(version)
     conditions = parse_specifier(specifier)
     if numbers is None or conditions is None:

@@ -20,7 +20,7 @@ class Activity(NamedTuple):
 
 
 async def note_activity(work: Work, signs: Sequence[Activity]) -> list[bool]:
-    """Whether each attempt is still the holder's; a stale one changes nothing."""
+    """Records activity, and returns for each whether the holder still has the attempt."""
     leases = await work.tx.leases.lock(sorted({sign.job for sign in signs}))
     touched: dict[int, tuple[int, int, int]] = {}
     held: list[bool] = []

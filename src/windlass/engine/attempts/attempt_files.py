@@ -36,7 +36,7 @@ class Write(NamedTuple):
 
 
 async def write_all(work: Work, writes: Sequence[Write]) -> list[Any | WindlassError]:
-    """Apply a batch; what is refused changes nothing, and holders show that they are alive."""
+    """Applies a batch of writes; a refused one changes nothing."""
     leases = await work.tx.leases.lock(sorted({write.holder.job for write in writes}))
     touched: dict[int, tuple[int, int, int]] = {}
     answers: list[Any | WindlassError] = []
@@ -58,7 +58,7 @@ async def write_all(work: Work, writes: Sequence[Write]) -> list[Any | WindlassE
 
 
 def is_held(lease: Lease, holder: Holder) -> bool:
-    """Whether this is the lease the holder speaks of."""
+    """Returns whether this is the holder's lease."""
     return lease.job == holder.job and (lease.worker, lease.incarnation, lease.attempt) == (
         holder.worker,
         holder.incarnation,
@@ -67,7 +67,7 @@ def is_held(lease: Lease, holder: Holder) -> bool:
 
 
 def lease_lost(holder: Holder) -> Conflict:
-    """The refusal of whoever does not hold the attempt."""
+    """Returns the error for a caller that does not hold the attempt."""
     return Conflict(
         "lease_lost",
         f"attempt {holder.attempt} of job {holder.job} is not held by incarnation "
@@ -76,12 +76,12 @@ def lease_lost(holder: Holder) -> Conflict:
 
 
 async def may_log(tx: Tx, holder: Holder, lease: Lease | None) -> None:
-    """Refuse log bytes from any but the holder, and the one who reported the end."""
+    """Refuses log bytes, except from the holder and the worker that reported the end."""
     if lease is not None:
         return
     facts = (await tx.jobs.read([holder.job])).get(holder.job)
     mine = holder.attempt, holder.worker, holder.incarnation
-    if facts is not None and facts.state:
+    if facts is not None and not facts.is_open:
         ended_by = facts.attempt, facts.worker, facts.incarnation
         if ended_by == mine:
             return
@@ -95,18 +95,18 @@ async def may_log(tx: Tx, holder: Holder, lease: Lease | None) -> None:
 
 
 async def log_of(tx: Tx, holder: Holder) -> LogRow:
-    """The row of the attempt's log, or a new one."""
+    """Returns the row of the attempt's log, or a new one."""
     row = await tx.files.log(holder.job, holder.attempt)
     return row or LogRow(holder.job, holder.attempt, int(LogState.NONE), 0, 0, 0)
 
 
 def is_ended(row: LogRow) -> bool:
-    """Whether nothing more is added to a log."""
+    """Returns whether nothing more is added to a log."""
     return row.state in (LogState.COMMITTED, LogState.LOST)
 
 
 def extend_log(before: LogRow, offset: int, size: int) -> Apply:
-    """Let the log grow by a segment that has been written, if it is as it was `before`."""
+    """Adds a written segment to the log, if its row is still `before`."""
 
     async def apply(work: Work, holder: Holder, lease: Lease | None) -> tuple[LogRow, LogRow]:
         await may_log(work.tx, holder, lease)
@@ -121,7 +121,7 @@ def extend_log(before: LogRow, offset: int, size: int) -> Apply:
 
 
 def finish_log(size: int, state: LogState, peak_memory: int = 0) -> Apply:
-    """Say that a log is complete, or that the rest of it will never come."""
+    """Marks a log as complete, or notes that the rest of it will never come."""
 
     async def apply(work: Work, holder: Holder, lease: Lease | None) -> None:
         await may_log(work.tx, holder, lease)
@@ -142,7 +142,7 @@ def finish_log(size: int, state: LogState, peak_memory: int = 0) -> Apply:
 async def end_log(
     work: Work, row: LogRow, size: int, state: LogState, holder: Holder | None
 ) -> None:
-    """Write the end of a log, and tell it."""
+    """Writes the end of a log, and records an event."""
     if size > row.bytes:
         row = grown(row, size, 0, 0)
     await work.tx.files.put_log(row._replace(state=int(state)))

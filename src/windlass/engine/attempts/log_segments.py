@@ -23,7 +23,7 @@ SEGMENT_LIMIT: Final = 4 * 1024 * 1024  # bytes in one append
 DELETE_AT_ONCE: Final = 1_000
 
 
-class Piece(NamedTuple):
+class LogPiece(NamedTuple):
     """Bytes of the log from `start` to `end`; without a key they are missing."""
 
     key: str
@@ -36,7 +36,7 @@ class LogPart(NamedTuple):
     """A stretch of a log; reading goes on at `next`."""
 
     row: LogRow
-    pieces: tuple[Piece, ...]
+    pieces: tuple[LogPiece, ...]
     next: int
 
 
@@ -45,19 +45,19 @@ def segment_key(job: int, attempt: int, offset: int, size: int) -> str:
 
 
 def owner_of(key: str) -> tuple[int, int] | None:
-    """The job and attempt whose log a segment belongs to."""
+    """Returns the job and attempt whose log a segment belongs to."""
     _, *numbers, _ = key.split("/")
     return (int(numbers[0]), int(numbers[1])) if len(numbers) == 2 else None
 
 
 def placed(row: LogRow, offset: int, data: bytes) -> tuple[int, bytes]:
-    """What of `data` is new to the log, and where it goes."""
+    """Returns the part of `data` that is new to the log, and its offset."""
     known = min(max(row.bytes - offset, 0), len(data))
     return offset + known, data[known:]
 
 
 def grown(row: LogRow, offset: int, size: int, limit: int) -> LogRow:
-    """The row after so many bytes at `offset`, with what that leaves out marked."""
+    """Returns the row after `size` bytes at `offset`, with the gap marked."""
     row = row._replace(state=int(LogState.STREAMING))
     if offset > row.bytes:
         row = _with_gap(row, row.bytes, offset)
@@ -84,13 +84,13 @@ class Logs:
         self._blobs = blobs
 
     async def write(self, job: int, attempt: int, offset: int, data: bytes) -> None:
-        """Keep bytes of a log; it grows by them when its row says so."""
+        """Stores bytes of a log; they belong to it once its row is written."""
         if len(data) > SEGMENT_LIMIT:
             raise InvalidInput("log", f"at most {SEGMENT_LIMIT} bytes at once", len(data))
         await self._blobs.put(segment_key(job, attempt, offset, len(data)), data)
 
     async def cut(self, row: LogRow, limit: int) -> None:
-        """Remove the segments that lie whole in the middle of a log over its limit."""
+        """Removes the segments that lie wholly in the middle of a log over its limit."""
         half = max(limit // 2, 1)
         if not limit or row.gap_to <= half:
             return
@@ -106,9 +106,9 @@ class Logs:
         await self._blobs.delete(gone)
 
     async def find(self, row: LogRow, offset: int, limit: int) -> LogPart:
-        """Where the bytes from `offset` on are kept, at most `limit` of them."""
+        """Returns where the bytes from `offset` on are kept, at most `limit` of them."""
         position, left = offset, limit
-        pieces: list[Piece] = []
+        pieces: list[LogPiece] = []
         async for key, start, end in self._segments(row, position - SEGMENT_LIMIT):
             end = min(end, row.bytes)
             if end <= position:
@@ -116,19 +116,19 @@ class Logs:
             if left <= 0:
                 return LogPart(row, tuple(pieces), position)
             if start > position:
-                pieces.append(Piece("", position, position, start))
+                pieces.append(LogPiece("", position, position, start))
                 position = start
             stop = min(end, position + left)
-            pieces.append(Piece(key, start, position, stop))
+            pieces.append(LogPiece(key, start, position, stop))
             left -= stop - position
             position = stop
         if left > 0 and position < row.bytes:
-            pieces.append(Piece("", position, position, row.bytes))
+            pieces.append(LogPiece("", position, position, row.bytes))
             position = row.bytes
         return LogPart(row, tuple(pieces), position)
 
     async def read(self, part: LogPart) -> AsyncIterator[bytes]:
-        """The bytes of a part, with a line in the place of those that are missing."""
+        """Yields the bytes of a part, with a line in place of missing ones."""
         for piece in part.pieces:
             position = piece.start
             try:
@@ -147,7 +147,7 @@ class Logs:
                     except NotFound:
                         yield left_out(other.end - other.start)
 
-    async def _read_piece(self, piece: Piece) -> AsyncIterator[bytes]:
+    async def _read_piece(self, piece: LogPiece) -> AsyncIterator[bytes]:
         if not piece.key:
             yield left_out(piece.end - piece.start)
             return
@@ -156,8 +156,8 @@ class Logs:
             yield chunk
 
     async def merge(self, row: LogRow) -> None:
-        """Join the segments of a log that has ended to as few as can be."""
-        run: list[Piece] = []
+        """Joins the segments of an ended log into as few as possible."""
+        run: list[LogPiece] = []
         for piece in (await self.find(row, 0, row.bytes)).pieces:
             full = run and piece.end - run[0].start > SEGMENT_LIMIT
             if full or not piece.key:
@@ -167,8 +167,8 @@ class Logs:
                 run.append(piece)
         await self._join(row, run)
 
-    async def _join(self, row: LogRow, run: list[Piece]) -> None:
-        """Write a run of pieces as one segment, and remove those that lie whole in it."""
+    async def _join(self, row: LogRow, run: list[LogPiece]) -> None:
+        """Writes a run of pieces as one segment, and removes those that lie wholly in it."""
         if len(run) < 2:
             return
         data = bytearray()
@@ -187,7 +187,7 @@ class Logs:
             await self._blobs.delete(inside[first : first + DELETE_AT_ONCE])
 
     async def _segments(self, row: LogRow, start: int) -> AsyncIterator[tuple[str, int, int]]:
-        """Key, start and end of the segments that begin at `start` or later, in order."""
+        """Yields key, start and end of the segments from `start` on, in order."""
         folder = f"{FOLDER}/{row.job}/{row.attempt}"
         async for info in self._blobs.list(folder, f"{folder}/{max(start, 0):020d}"):
             offset, _, size = info.key.rpartition("/")[2].partition("-")
@@ -195,5 +195,5 @@ class Logs:
 
 
 def left_out(count: int) -> bytes:
-    """The line that stands for missing bytes."""
+    """Returns the line that is shown for missing bytes."""
     return f"\n[windlass: {count} bytes of the log were left out here]\n".encode()

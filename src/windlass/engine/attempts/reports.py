@@ -1,4 +1,4 @@
-"""What workers say about their attempts, fenced by (job, attempt, incarnation).
+"""Applies the reports of workers about their attempts, fenced by (job, attempt, incarnation).
 
 A report *is* the removal of its lease. One that finds no lease of its own is judged by
 the closed attempt: recorded by the same incarnation, it is a repetition and changes
@@ -19,9 +19,16 @@ from windlass.domain.lifecycle.failures import (
     classify,
 )
 from windlass.domain.lifecycle.states import State
-from windlass.domain.rows.records import Attempt, Completion, JobFacts, Lease, Worker
+from windlass.domain.rows.records import (
+    Attempt,
+    Completion,
+    JobFacts,
+    Lease,
+    Worker,
+    job_of_completion,
+)
 from windlass.engine.jobs.close import Closing, Failure
-from windlass.engine.jobs.dependents import hold_dependents, tell_satisfied
+from windlass.engine.jobs.dependents import hold_dependents, satisfy_dependents
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.wire.sync import Finished, Refusal, Released, Started, SyncRequest
 
@@ -36,35 +43,35 @@ _BACKSLASH = ord("\\")
 _encode = msgspec.json.Encoder().encode
 
 
-class Missing(NamedTuple):
-    """An attempt that was given to the worker, and that it does not hold."""
+class NotHeld(NamedTuple):
+    """An attempt that was given to a worker which does not hold it."""
 
     job: int
     attempt: int
 
 
-Item = Started | Finished | Released | Missing
+Item = Started | Finished | Released | NotHeld
 
 
-class Report(NamedTuple):
-    """One thing one worker says about one attempt."""
+class AttemptReport(NamedTuple):
+    """One statement of one worker about one attempt."""
 
     worker: Worker
     item: Item
 
 
-class Verdicts(NamedTuple):
-    """What became of the reports: refusals by worker, troubles as (worker, job)."""
+class ReportOutcome(NamedTuple):
+    """Refused reports by worker, and infrastructure failures as (worker, job)."""
 
     lost: dict[int, list[Refusal]]
     troubles: list[tuple[int, int]]
 
 
-def sort_out(
+def split_reports(
     worker: Worker, request: SyncRequest, limit: int, done: dict[int, Completion]
-) -> list[Report]:
-    """Put what may be plain completions of this sync into `done`; its other reports."""
-    others: list[Report] = []
+) -> list[AttemptReport]:
+    """Adds the plain completions of a sync to `done` and returns its other reports."""
+    others: list[AttemptReport] = []
     who, incarnation = worker.id, worker.incarnation
     for item in _items_of(request):
         if type(item) is Finished and item.outcome == "completed" and item.job not in done:
@@ -74,17 +81,17 @@ def sort_out(
             if result is not None:
                 result, problem = _storable(result, limit)
                 if problem is not None:
-                    others.append(Report(worker, item))
+                    others.append(AttemptReport(worker, item))
                     continue
             job = item.job
             done[job] = (job, item.attempt, who, incarnation, exit_code, result)
         else:
-            others.append(Report(worker, item))
+            others.append(AttemptReport(worker, item))
     return others
 
 
 def _items_of(request: SyncRequest) -> Iterable[Item]:
-    """What one sync says: at most one item per attempt; finished wins, then released."""
+    """Returns at most one item per attempt: finished wins, then released."""
     finished = request.finished
     only = not request.started and not request.released
     if only and len({item.job for item in finished}) == len(finished):
@@ -97,9 +104,12 @@ def _items_of(request: SyncRequest) -> Iterable[Item]:
 
 
 async def apply_reports(
-    work: Work, done: dict[int, Completion], reports: list[Report], workers: Mapping[int, Worker]
-) -> Verdicts:
-    """Apply those that hold their lease; say of the others whether they were lost."""
+    work: Work,
+    done: dict[int, Completion],
+    reports: list[AttemptReport],
+    workers: Mapping[int, Worker],
+) -> ReportOutcome:
+    """Applies reports that hold their lease, and refuses the others unless they repeat."""
     if done:
         if reports:
             # Locks are taken once and in order, also when some reports need more thought.
@@ -109,18 +119,18 @@ async def apply_reports(
             left = ()
         reports = [*(_as_report(item, workers) for item in left), *reports]
     if not reports:
-        return Verdicts({}, [])
+        return ReportOutcome({}, [])
     return await _apply_others(work, reports)
 
 
-def _as_report(item: Completion, workers: Mapping[int, Worker]) -> Report:
+def _as_report(item: Completion, workers: Mapping[int, Worker]) -> AttemptReport:
     job, attempt, worker, _, exit_code, result = item
     value = None if result is None else msgspec.Raw(result)
-    return Report(workers[worker], Finished(job, attempt, exit_code=exit_code, result=value))
+    return AttemptReport(workers[worker], Finished(job, attempt, exit_code=exit_code, result=value))
 
 
 async def _complete_plain(work: Work, done: dict[int, Completion]) -> Sequence[Completion]:
-    """Complete in bulk what nothing hangs on; what is left."""
+    """Completes jobs without dependents and returns the others."""
     ended = await work.tx.flow.complete(work.now, list(done.values()))
     if not ended:
         return list(done.values())
@@ -132,7 +142,7 @@ async def _complete_plain(work: Work, done: dict[int, Completion]) -> Sequence[C
 
 
 def _record_completed(work: Work, ended: Sequence[int], done: Mapping[int, Completion]) -> None:
-    """Record the transitions of jobs that completed, those of one worker together."""
+    """Records the transitions of jobs that completed, those of one worker together."""
     holders: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
     last = 0
     for job in ended:
@@ -148,43 +158,43 @@ def _record_completed(work: Work, ended: Sequence[int], done: Mapping[int, Compl
 
 
 async def _complete_tied(work: Work, done: Sequence[Completion]) -> bool:
-    """Complete all of these in bulk and tell their dependents; whether that could be."""
+    """Completes all of these and releases their dependents; returns False if it cannot."""
     ended = await work.tx.flow.complete_tied(work.now, done)
     if not ended:
         return False
     jobs = [row.job for row in ended]
-    _record_completed(work, jobs, {item[0]: item for item in done})
-    for (shape, workflow), alike in Counter([row[1:] for row in ended]).items():
+    _record_completed(work, jobs, {job_of_completion(item): item for item in done})
+    for (shape, workflow), alike in Counter([(row.shape, row.workflow) for row in ended]).items():
         work.count_moves(shape, workflow, RUNNING, COMPLETED, alike)
     edges = await work.tx.jobs.dependents(jobs, 0)
     if edges:
         await hold_dependents(work, (), edges)
-        await tell_satisfied(work, edges)
+        await satisfy_dependents(work, edges)
     return True
 
 
-async def _apply_others(work: Work, reports: Sequence[Report]) -> Verdicts:
-    """The reports that need more thought than a plain completion."""
+async def _apply_others(work: Work, reports: Sequence[AttemptReport]) -> ReportOutcome:
+    """Applies the reports that are not plain completions."""
     jobs = sorted({report.item.job for report in reports})
     facts = await work.tx.jobs.lock(jobs)
     leases = await work.tx.leases.lock(jobs)
     await work.catalog.know(work.tx, {fact.shape for fact in facts.values()})
-    held: list[tuple[Report, JobFacts, Lease]] = []
-    doubtful: list[Report] = []
+    held: list[tuple[AttemptReport, JobFacts, Lease]] = []
+    doubtful: list[AttemptReport] = []
     for report in reports:
         lease = leases.get(report.item.job)
         if lease is not None and _holds(report, lease):
             held.append((report, facts[lease.job], lease))
-        elif not isinstance(report.item, Missing):
+        elif not isinstance(report.item, NotHeld):
             doubtful.append(report)
-    verdicts = Verdicts({}, [])
-    await _apply(work, held, verdicts)
+    outcome = ReportOutcome({}, [])
+    await _apply(work, held, outcome)
     if doubtful:
-        await _judge(work, doubtful, facts, verdicts)
-    return verdicts
+        await _judge(work, doubtful, facts, outcome)
+    return outcome
 
 
-def _holds(report: Report, lease: Lease) -> bool:
+def _holds(report: AttemptReport, lease: Lease) -> bool:
     worker, item = report
     return (
         lease.attempt == item.attempt
@@ -194,7 +204,7 @@ def _holds(report: Report, lease: Lease) -> bool:
 
 
 async def _apply(
-    work: Work, held: Sequence[tuple[Report, JobFacts, Lease]], verdicts: Verdicts
+    work: Work, held: Sequence[tuple[AttemptReport, JobFacts, Lease]], outcome: ReportOutcome
 ) -> None:
     closing = Closing(work)
     limit = work.config.result_limit
@@ -203,15 +213,15 @@ async def _apply(
     for report, facts, lease in held:
         item = report.item
         if isinstance(item, Finished):
-            _finish(closing, facts, lease, item, verdicts, limit)
+            _finish(closing, facts, lease, item, outcome, limit)
         elif isinstance(item, Released):
             closing.hand_back(facts, lease, _clean(item.reason))
-        elif isinstance(item, Missing):
+        elif isinstance(item, NotHeld):
             lost = Failure(FailureClass.WORKER_LOST, "The worker does not hold this job")
             closing.fail(facts, lease, lost)
         elif lease.state == ASSIGNED:
             closing.start(facts, lease)
-            started.append((lease.job, work.now, run_deadline(work, lease, work.now, 0)))
+            started.append((lease.job, work.now, run_deadline(work, lease, work.now, None)))
     if started:
         await work.tx.leases.start(started)
     await closing.write()
@@ -221,16 +231,16 @@ def _may_retry(item: Item, lease: Lease, limit: int) -> bool:
     if isinstance(item, Finished):
         fine = item.outcome == "completed" and lease.state in (ASSIGNED, RUNNING)
         return not fine or _storable(item.result, limit)[1] is not None
-    return isinstance(item, Missing) or (isinstance(item, Released) and lease.state != ASSIGNED)
+    return isinstance(item, NotHeld) or (isinstance(item, Released) and lease.state != ASSIGNED)
 
 
-def run_deadline(work: Work, lease: Lease, started_at: int, activity_at: int) -> int:
-    """When the server steps in for an agent that did not enforce a timeout; 0: never."""
+def run_deadline(work: Work, lease: Lease, started_at: int, activity_at: int | None) -> int:
+    """Returns when the server ends an attempt whose agent did not; 0: never."""
     ends = []
     if lease.timeout_ms:
         ends.append(started_at + lease.timeout_ms)
     if lease.idle_ms:
-        ends.append((activity_at or started_at) + lease.idle_ms)
+        ends.append((started_at if activity_at is None else activity_at) + lease.idle_ms)
     if not ends:
         return 0
     return min(ends) + work.config.term_grace_ms + work.config.heartbeat_interval_ms
@@ -241,7 +251,7 @@ def _finish(
     facts: JobFacts,
     lease: Lease,
     item: Finished,
-    verdicts: Verdicts,
+    outcome: ReportOutcome,
     limit: int,
 ) -> None:
     if item.outcome == "completed" and lease.state != TIMED_OUT:
@@ -262,7 +272,7 @@ def _finish(
         return
     failure = _failure_of(item, lease)
     if failure.failure in INFRASTRUCTURE:
-        verdicts.troubles.append((lease.worker, lease.job))
+        outcome.troubles.append((lease.worker, lease.job))
     closing.fail(facts, lease, failure)
 
 
@@ -278,13 +288,13 @@ def _failure_of(item: Finished, lease: Lease) -> Failure:
 
 
 def exit_code_of(item: Finished) -> int | None:
-    """The exit code, brought within what every store keeps."""
+    """Returns the exit code within the range that every store keeps."""
     code = item.exit_code
     return code if code is None else max(-LARGEST_CODE, min(LARGEST_CODE, code))
 
 
 def _storable(value: object, limit: int) -> tuple[bytes | None, str | None]:
-    """The result as JSON, or why it cannot be stored."""
+    """Returns the result as JSON, or why it cannot be stored."""
     if value is None:
         return None, None
     try:
@@ -299,7 +309,7 @@ def _storable(value: object, limit: int) -> tuple[bytes | None, str | None]:
 
 
 def _clean(message: str | None) -> str | None:
-    """Text that every store takes: no NUL, no lone surrogates, not too long."""
+    """Returns text that every store takes: no NUL, no lone surrogates, not too long."""
     if message is None:
         return None
     text = message.replace("\x00", "\N{REPLACEMENT CHARACTER}")[:4_000]
@@ -307,28 +317,32 @@ def _clean(message: str | None) -> str | None:
 
 
 async def _judge(
-    work: Work, reports: Sequence[Report], facts: dict[int, JobFacts], verdicts: Verdicts
+    work: Work,
+    reports: Sequence[AttemptReport],
+    facts: dict[int, JobFacts],
+    outcome: ReportOutcome,
 ) -> None:
-    """Tell repetitions from lost leases, by the attempts that were closed."""
+    """Tells repetitions from lost leases by the attempts that were closed."""
     history = await work.tx.jobs.attempts(sorted({report.item.job for report in reports}))
     for report in reports:
         fact = facts.get(report.item.job)
         if fact is None:
-            _refuse(verdicts, report, "no such job")
+            _refuse(outcome, report, "no such job")
         elif not _repeats(report, fact, history.get(fact.id, [])):
-            _refuse(verdicts, report, "another attempt or worker holds this job, or it has ended")
+            _refuse(outcome, report, "another attempt or worker holds this job, or it has ended")
 
 
-def _repeats(report: Report, fact: JobFacts, closed: Sequence[Attempt]) -> bool:
+def _repeats(report: AttemptReport, fact: JobFacts, closed: Sequence[Attempt]) -> bool:
     worker, item = report
     if isinstance(item, Started):  # nothing may be launched without a lease
         return False
     mine = worker.id, worker.incarnation
-    if fact.state and fact.attempt == item.attempt and (fact.worker, fact.incarnation) == mine:
+    ended_with = fact.attempt, fact.worker, fact.incarnation
+    if not fact.is_open and ended_with == (item.attempt, *mine):
         return True
     return any(a.number == item.attempt and (a.worker, a.incarnation) == mine for a in closed)
 
 
-def _refuse(verdicts: Verdicts, report: Report, reason: str) -> None:
+def _refuse(outcome: ReportOutcome, report: AttemptReport, reason: str) -> None:
     refusal = Refusal(report.item.job, report.item.attempt, reason)
-    verdicts.lost.setdefault(report.worker.id, []).append(refusal)
+    outcome.lost.setdefault(report.worker.id, []).append(refusal)

@@ -1,4 +1,4 @@
-"""The alarm for planned jobs: a backoff of five seconds is five seconds, not the next round."""
+"""A timer in the store's time, so that a backoff of five seconds does not wait for a loop."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,13 +10,13 @@ class Alarm:
     def __init__(self, now: Callable[[], Awaitable[int]], ring: Callable[[], None]) -> None:
         self._now = now
         self._ring = ring
-        self._at = 0
+        self._at: int | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
 
     async def set(self, at: int) -> None:
-        """Ring at the store's time `at`, unless it rings before (0: never)."""
-        if not at or self._closed or (self._at and self._at <= at):
+        """Rings at the store's time `at`, unless it rings before."""
+        if self.is_set_before(at):
             return
         self._cancel()
         self._at = at
@@ -24,18 +24,18 @@ class Alarm:
             now = await self._now()
         except BaseException:
             if self._at == at:
-                self._at = 0  # another may set it; the loops look anyway
+                self._at = None  # another call may set it; the loops look anyway
             raise
         if self._at == at and not self._closed:
             delay = max(0, at - now) / 1000
             self._timer = asyncio.get_running_loop().call_later(delay, self._go_off)
 
     def is_set_before(self, at: int) -> bool:
-        """Whether setting it to `at` would change nothing."""
-        return not at or self._closed or bool(self._at and self._at <= at)
+        """Returns whether setting it to `at` would change nothing."""
+        return self._closed or (self._at is not None and self._at <= at)
 
     def close(self) -> None:
-        """Never ring again."""
+        """Cancels the timer for good."""
         self._closed = True
         self._cancel()
 
@@ -45,6 +45,6 @@ class Alarm:
             self._timer = None
 
     def _go_off(self) -> None:
-        self._at = 0
+        self._at = None
         self._timer = None
         self._ring()

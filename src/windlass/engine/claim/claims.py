@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.claim_planning import Demand
-from windlass.domain.rows.records import Grant, Granted
+from windlass.domain.rows.records import Grant, Granted, worker_of_granted
 from windlass.engine.claim.search import Given, Search
 from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Profile
@@ -19,7 +19,7 @@ RUNNING = State.RUNNING.code
 REFRESH_MS = 1_000  # a shared store's heads are read again at most this often
 
 
-class Seeker(NamedTuple):
+class Claimant(NamedTuple):
     """A worker that wants jobs, and what it can run."""
 
     worker: int
@@ -29,24 +29,24 @@ class Seeker(NamedTuple):
     prefetch: bool
 
 
-async def claim(work: Work, bounds: Bounds, seekers: Sequence[Seeker]) -> list[Granted]:
-    """Lease the best ready jobs to these workers, as many as they want."""
-    groups: dict[tuple[str, bool], list[Seeker]] = {}
+async def claim(work: Work, bounds: Bounds, seekers: Sequence[Claimant]) -> list[Granted]:
+    """Leases the best ready jobs to these workers, as many as they want."""
+    groups: dict[tuple[str, bool], list[Claimant]] = {}
     for seeker in seekers:
         groups.setdefault((seeker.profile.digest, seeker.prefetch), []).append(seeker)
     work.effects.count("assignment_attempts", sum(seeker.want for seeker in seekers))
     if len(groups) > 1 and work.catalog.any_choosy:
-        return await _claim_choosily(work, bounds, list(groups.values()))
+        return await _claim_by_preference(work, bounds, list(groups.values()))
     granted: list[Granted] = []
     for alike in groups.values():
         granted += await _claim_alike(work, bounds, alike)
     return granted
 
 
-async def _claim_choosily(
-    work: Work, bounds: Bounds, groups: Sequence[list[Seeker]]
+async def _claim_by_preference(
+    work: Work, bounds: Bounds, groups: Sequence[list[Claimant]]
 ) -> list[Granted]:
-    """The same where jobs prefer some workers: they get them first, and nobody waits for it."""
+    """Claims where jobs prefer some workers: those get them first, and nobody waits for it."""
     granted: list[Granted] = []
     for n, alike in enumerate(groups):
         others = [group[0].profile for group in groups[n + 1 :]]
@@ -65,26 +65,26 @@ def _leaves_to(mine: Profile, others: Sequence[Profile]) -> Callable[[int], bool
     return leave
 
 
-def _unserved(alike: Sequence[Seeker], granted: Sequence[Granted]) -> list[Seeker]:
-    """These workers with what they still want."""
-    got = Counter(grant[3] for grant in granted)
+def _unserved(alike: Sequence[Claimant], granted: Sequence[Granted]) -> list[Claimant]:
+    """Returns these workers with what they still want."""
+    got = Counter(map(worker_of_granted, granted))
     rest = [seeker._replace(want=seeker.want - got[seeker.worker]) for seeker in alike]
     return [seeker for seeker in rest if seeker.want > 0]
 
 
 async def _claim_alike(
-    work: Work, bounds: Bounds, alike: list[Seeker], leave: Callable[[int], bool] | None = None
+    work: Work, bounds: Bounds, alike: list[Claimant], leave: Callable[[int], bool] | None = None
 ) -> list[Granted]:
     want = sum(seeker.want for seeker in alike)
     profile = alike[0].profile
-    old = bounds.shared and work.now - bounds.refreshed_at > work.config.bound_ttl_ms
-    if bounds.refreshed_at < 0 or old:
+    age = bounds.age_ms(work.now)
+    if age is None or (bounds.shared and age > work.config.bound_ttl_ms):
         await _refresh(work, bounds)
     demands = [Demand(s.worker, s.incarnation, s.want, s.profile.runs) for s in alike]
     search = Search(work, bounds, profile, demands, leave)
     granted = await _search(work, search, alike[0].prefetch)
     short = len(search.given) < want
-    if short and bounds.shared and work.now - bounds.refreshed_at >= REFRESH_MS:
+    if short and bounds.shared and (bounds.age_ms(work.now) or 0) >= REFRESH_MS:
         await _refresh(work, bounds)
         again = Search(work, bounds, profile, _rest(demands, search.given), leave)
         granted += await _search(work, again, alike[0].prefetch)
@@ -117,7 +117,9 @@ async def _grant(work: Work, given: Given, prefetch: bool) -> list[Granted]:
         return []
     config = work.config
     epoch = work.catalog.epoch * config.epoch_attempts
-    grants = [(ticket, demand[0], demand[1], ticket[3] + 1) for ticket, demand in given]
+    grants = [
+        (ticket, demand.worker, demand.incarnation, ticket.attempt + 1) for ticket, demand in given
+    ]
     if epoch:  # nearly never: only after a backup was restored
         grants = [(ticket, w, i, max(attempt, epoch + 1)) for ticket, w, i, attempt in grants]
     if prefetch:
@@ -128,18 +130,18 @@ async def _grant(work: Work, given: Given, prefetch: bool) -> list[Granted]:
         slack = config.term_grace_ms + config.heartbeat_interval_ms
         granted = await work.tx.leases.grant(grants, RUNNING, work.now, slack)
     _record(work, grants, prefetch)
-    limited = Counter([ticket[5] for ticket, _ in given if ticket[5]])
+    limited = Counter([ticket.limit for ticket, _ in given if ticket.limit])
     if limited:
         await work.tx.limits.bump(limited)
     work.effects.count("assignment_successes", len(granted))
     if config.fair_share:
-        for shape, jobs in Counter(ticket[0] for ticket, _ in given).items():
+        for shape, jobs in Counter(ticket.shape for ticket, _ in given).items():
             work.catalog.shares.take(work.catalog.namespace_of(shape), jobs)
     return granted
 
 
 def _record(work: Work, grants: Sequence[Grant], prefetch: bool) -> None:
-    """Both transitions of a claim; no state is skipped."""
+    """Records both transitions of a claim; no state is skipped."""
     steps = ((QUEUED, ASSIGNED),) if prefetch else ((QUEUED, ASSIGNED), (ASSIGNED, RUNNING))
     holders: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
     counts: dict[tuple[int, int], int] = {}
@@ -148,9 +150,9 @@ def _record(work: Work, grants: Sequence[Grant], prefetch: bool) -> None:
         if worker != last:
             last = worker
             jobs, attempts = holders.setdefault((worker, incarnation), ([], []))
-        jobs.append(ticket[2])
+        jobs.append(ticket.job)
         attempts.append(attempt)
-        kind = ticket[0], ticket[4]
+        kind = ticket.shape, ticket.workflow
         counts[kind] = counts.get(kind, 0) + 1
     for (worker, incarnation), (jobs, attempts) in holders.items():
         work.move_all(jobs, attempts, steps, worker, incarnation)

@@ -35,11 +35,11 @@ class Gates:
         self.busy: set[int] = set()  # shapes whose limit or rate another transaction holds
 
     def unopened(self, shapes: Iterable[int]) -> list[int]:
-        """Those of these gated shapes that are to be opened first."""
+        """Returns the gated shapes that have not been opened yet."""
         return [shape for shape in shapes if shape not in self._opened]
 
     async def open(self, shapes: Sequence[int]) -> None:
-        """Read, under locks, what decisions about these shapes need."""
+        """Reads, under locks, what decisions about these shapes need."""
         known = {shape: self._catalog.shapes[shape] for shape in shapes}
         self._opened.update(known)
         if not self._rooms:
@@ -89,7 +89,7 @@ class Gates:
                 self.busy.add(number)
 
     def closed(self, number: int) -> bool:
-        """Whether nobody with room left may have a job of this shape in this transaction."""
+        """Returns whether no worker here may get a job of this shape in this transaction."""
         shape = self._opened.get(number)
         if shape is None:
             return False
@@ -100,7 +100,7 @@ class Gates:
         return not any(left > 0 and self.room(w, number) for w, left in self.left.items())
 
     def room(self, worker: int, number: int) -> int:
-        """How many more jobs of this shape the worker may have."""
+        """Returns how many more jobs of this shape the worker may have."""
         shape = self._opened.get(number)
         if shape is None:
             return MANY
@@ -114,7 +114,7 @@ class Gates:
         return min(most, self._rooms[worker].fits(shape, self._catalog.per_worker(shape.queue)))
 
     def take(self, worker: int, number: int, jobs: int) -> None:
-        """So many jobs of this shape go to this worker, or with -1 one does not after all."""
+        """Counts jobs of this shape for this worker; -1 takes one back."""
         shape = self._opened.get(number) or self._catalog.shapes[number]
         self._rooms[worker].take(shape, jobs)
         if shape.queue in self._queues:
@@ -131,7 +131,7 @@ class Gates:
         return room_in(rate, self._rates[shape.namespace, rate.key], self._work.now)
 
     def say_why(self) -> None:
-        """Tell the engine what was closed: who should not be asked, who is to look again, when."""
+        """Notes in the effects which workers have no room, and when closed shapes open again."""
         effects, now = self._work.effects, self._work.now
         for number, shape in self._opened.items():
             if number in self.busy or self._queues.get(shape.queue, 1) <= 0:
@@ -146,7 +146,7 @@ class Gates:
                     effects.refused.append((worker, number))
 
     async def settle(self, given: Sequence[tuple[Ticket, Demand]]) -> None:
-        """Write what these jobs, leased by now, count under."""
+        """Writes the limits and rates under which these leased jobs count."""
         bound: dict[int, list[int]] = {}
         rates: dict[RateKey, int] = {}
         for ticket, demand in given:
@@ -180,5 +180,5 @@ class Gates:
 
 
 def rate_key(shape: Shape) -> RateKey | None:
-    """Under which key the starts of this shape's jobs are counted."""
+    """Returns the key under which the starts of this shape's jobs are counted."""
     return None if shape.rate is None else (shape.namespace, shape.rate.key)

@@ -36,7 +36,7 @@ class _Fleet:
 
 
 async def preempt(work: Work) -> int:
-    """Tell preemptible jobs to make room for more urgent queues; how many were told."""
+    """Tells preemptible jobs to make room for more urgent queues, and returns how many."""
     if not any(row.preempts and not row.paused for row in work.catalog.queues.values()):
         return 0
     every = await work.tx.places.heads()
@@ -64,7 +64,7 @@ async def preempt(work: Work) -> int:
 
 
 async def _preempting(work: Work, heads: Sequence[Head]) -> list[Head]:
-    """Those that may take another's place, and that nothing else keeps from starting."""
+    """Returns the jobs that may preempt others and that nothing else keeps from starting."""
     catalog = work.catalog
     found = []
     for head in heads:
@@ -90,7 +90,7 @@ def _is_open(work: Work, head: Head, active: Mapping[str, int]) -> bool:
 def _victim(
     work: Work, fleet: _Fleet, head: Head, pending: list[Preemptible], left: list[Preemptible]
 ) -> Preemptible | None:
-    """Whose end would let this job start; None if it can start, or someone is leaving for it."""
+    """Returns the job to stop for this one; None if it can start or one is leaving already."""
     shape, catalog = work.catalog.shapes[head.shape], work.catalog
     able = {n for n, row in fleet.workers.items() if catalog.profile(row).runs(head.shape)}
     per_worker = catalog.per_worker(shape.queue)
@@ -120,7 +120,7 @@ def _for(work: Work, head: Head) -> str:
 
 
 async def tell_to_stop(work: Work, why: Mapping[int, str]) -> int:
-    """Mark the leases of these jobs that are still running, under the locks of the jobs."""
+    """Marks the running leases of these jobs to be stopped, under the locks of the jobs."""
     jobs = sorted(why)
     if not jobs:
         return 0

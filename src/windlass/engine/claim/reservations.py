@@ -23,7 +23,7 @@ MOST = 20  # reservations made in one round
 
 
 async def review(work: Work) -> int:
-    """End reservations that are over and make those that are due; how many changed."""
+    """Ends and makes reservations as needed, and returns how many changed."""
     after = work.config.reservation_after_ms
     kept = await work.tx.placement.reservations()
     if not after and not kept:
@@ -49,7 +49,7 @@ async def _over(work: Work, kept: Sequence[Reservation], heads: Mapping[int, Hea
     over: list[int] = []
     for row in kept:
         fact, worker = facts.get(row.job), workers.get(row.worker)
-        waits = fact is not None and not fact.state and row.job not in leased
+        waits = fact is not None and fact.is_open and row.job not in leased
         useful = worker is not None and may_claim(worker.status) and row.shape in heads
         if not (waits and useful and worker and work.catalog.profile(worker).runs(row.shape)):
             over.append(row.worker)
@@ -78,7 +78,7 @@ async def _make(work: Work, kept: Sequence[Reservation], heads: Iterable[Head]) 
 
 
 async def _overdue(work: Work, heads: Iterable[Head], kept: set[int]) -> list[Head]:
-    """Best jobs of their shapes that take resources and have waited long enough, in order."""
+    """Returns the best jobs of gated shapes that have waited long enough, in order."""
     catalog, latest = work.catalog, work.now - work.config.reservation_after_ms
     large = [
         head
@@ -99,7 +99,7 @@ async def _overdue(work: Work, heads: Iterable[Head], kept: set[int]) -> list[He
 
 
 async def _queued_at(work: Work, job: int) -> int:
-    """Since when a job has waited for a worker."""
+    """Returns since when a job has waited for a worker."""
     times = [event.at for event in await work.tx.log.of_job(job) if event.to == QUEUED]
     return times[-1] if times else 0
 
@@ -107,7 +107,7 @@ async def _queued_at(work: Work, job: int) -> int:
 async def rooms_of(
     work: Work, workers: Sequence[Worker], kept: Mapping[int, Reservation] | None = None
 ) -> dict[int, Room]:
-    """What each of these workers has left, also beside what it is kept for."""
+    """Returns what each of these workers has left, also beside its reservation."""
     rooms: dict[int, Room] = {}
     for row in workers:
         own = None if kept is None else kept.get(row.id)
@@ -123,7 +123,7 @@ async def rooms_of(
 def _choose(
     work: Work, number: int, workers: Sequence[Worker], rooms: Mapping[int, Room]
 ) -> Worker | None:
-    """The worker that lacks least for this shape; None if one has room now, or none ever."""
+    """Returns the worker that lacks least for this shape; None if one has room or none fits."""
     shape, catalog = work.catalog.shapes[number], work.catalog
     able = [row for row in workers if catalog.profile(row).runs(number)]
     if any(rooms[row.id].lacks(shape) is None for row in able):

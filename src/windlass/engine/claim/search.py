@@ -25,12 +25,12 @@ Given = list[tuple[Ticket, Demand]]
 
 
 def first_width(missing: int) -> int:
-    """How many shapes to probe first: a few more than are wanted, since some bounds are low."""
+    """Returns how many shapes to probe first: a few more than wanted, as bounds may be low."""
     return max(FIRST_SHAPES, missing + missing // 8)
 
 
 def most_of_each(shapes: int, missing: int) -> int:
-    """How many jobs to ask each of these shapes for.
+    """Returns how many jobs to ask each of these shapes for.
 
     Of many shapes only the heads are likely to be taken: more would be read in vain.
     """
@@ -63,7 +63,7 @@ class Search:
         self.given: Given = []
 
     async def run(self) -> Given:
-        """Find the jobs and plan how far the bounds may rise once they are taken."""
+        """Finds the jobs and plans how far the bounds may rise once they are taken."""
         rounds = 0
         while True:
             width = first_width(self._want - len(self.given)) << rounds
@@ -81,7 +81,7 @@ class Search:
             rounds += 1
 
     def _say_why(self, gates: Gates) -> None:
-        """Let others be asked for what is closed to these workers, or these look again."""
+        """Lets other workers be woken for closed shapes, or these look again."""
         gates.say_why()
         for shape in sorted(gates.busy):
             place = self._bounds.place_of(shape)
@@ -89,17 +89,17 @@ class Search:
                 self._work.effects.arrive_at(shape, *place, 1)
 
     async def settle(self) -> None:
-        """Write what the jobs given, leased by now, count under beside their keys."""
+        """Writes the limits and rates under which the leased jobs count."""
         if self._gates is not None:
             await self._gates.settle(self.given)
 
     async def _fetch(self, width: int) -> tuple[Place | None, bool]:
-        """Probe new shapes, and further into those that are used up."""
+        """Probes new shapes, and further into those that are used up."""
         candidates, following = await self._candidates(len(self._cursors) + width)
         places = [
             (shape, rank, job) for rank, job, shape in candidates if shape not in self._cursors
         ]
-        waiting = {ticket[0] for ticket in self._pool}
+        waiting = {ticket.shape for ticket in self._pool}
         places += [
             (shape, *cursor)
             for shape, cursor in self._cursors.items()
@@ -115,7 +115,7 @@ class Search:
         return following, True
 
     async def _candidates(self, width: int) -> tuple[list[Candidate], Place | None]:
-        """The best shapes, without those that are paused or whose gates are closed."""
+        """Returns the best shapes, without those that are paused or whose gates are closed."""
         best, profile = self._bounds.best, self._profile
         plain = self._gates is None and self._leave is None
         skip = None if plain and not self._work.catalog.any_paused else self._is_closed
@@ -138,7 +138,7 @@ class Search:
         await self._gates.open(shapes)
 
     def _room(self) -> dict[int, int]:
-        """How many jobs each worker still wants."""
+        """Returns how many jobs each worker still wants."""
         room = {demand.worker: demand.want for demand in self._demands}
         for _, demand in self.given:
             room[demand.worker] -= 1
@@ -159,7 +159,7 @@ class Search:
             found = {probes[0].shape: peeked}
         else:
             for ticket in peeked:
-                found[ticket[0]].append(ticket)
+                found[ticket.shape].append(ticket)
         for probe in probes:
             tickets = found[probe.shape]
             full = len(tickets) == probe.most
@@ -167,7 +167,7 @@ class Search:
             self._pool += tickets
 
     def _sure(self, bound: Place | None) -> list[Ticket]:
-        """The tickets nothing can precede any more, best first."""
+        """Returns the tickets that nothing can precede any more, best first."""
         if len(self._cursors) == 1 and (bound is None or bound in self._cursors.values()):
             return self._pool  # one shape, in its own order
         return settled(self._pool, bound)
@@ -183,9 +183,13 @@ class Search:
         return min(ends, default=None)
 
     async def _choose(self, sure: list[Ticket]) -> bool:
-        """Give out what is sure; whether that changed what is left to choose from."""
+        """Gives out sure tickets, and returns whether that changed what is left."""
         gates = self._gates
-        if gates is None and len(self._demands) == 1 and not [t for t in sure if t[5] or t[6]]:
+        if (
+            gates is None
+            and len(self._demands) == 1
+            and not [t for t in sure if t.limit or t.excluded]
+        ):
             return self._give_all(sure)
         room = self._room()
         demands = [d._replace(want=room[d.worker]) for d in self._demands]
@@ -206,7 +210,7 @@ class Search:
         return bool(gone)
 
     def _take_back(self, planned: Given, chosen: Given) -> None:
-        """What a limit did not let through takes nothing of its worker."""
+        """Gives back the room of jobs that a limit did not let through."""
         if self._gates is not None and len(chosen) < len(planned):
             kept = {ticket.job for ticket, _ in chosen}
             for ticket, demand in planned:
@@ -214,7 +218,7 @@ class Search:
                     self._gates.take(demand.worker, ticket.shape, -1)
 
     def _shut_closed(self, room: dict[int, int], gone: set[int]) -> set[int]:
-        """Look no further into shapes that are closed by now; jobs fetched of them stay."""
+        """Stops looking into shapes that have closed; jobs fetched of them stay ready."""
         gates = self._gates
         if gates is None:
             return set()
@@ -226,24 +230,24 @@ class Search:
         return {ticket.job for ticket in shut}
 
     def _give_all(self, sure: list[Ticket]) -> bool:
-        """To the only worker there is, since no limit or exclusion stands in the way."""
+        """Gives jobs without limits and exclusions to the only worker."""
         demand = self._demands[0]
         chosen = sure[: self._want - len(self.given)]
         self.given += [(ticket, demand) for ticket in chosen]
         if len(chosen) == len(self._pool):
             self._pool = []
         elif chosen:
-            gone = {ticket[2] for ticket in chosen}
-            self._pool = [ticket for ticket in self._pool if ticket[2] not in gone]
+            gone = {ticket.job for ticket in chosen}
+            self._pool = [ticket for ticket in self._pool if ticket.job not in gone]
         return bool(chosen)
 
     def _refuse(self, ticket: Ticket, room: dict[int, int]) -> bool:
-        """Whether the ticket must stay away from every worker that has room."""
+        """Returns whether every worker with room is excluded from the job."""
         now = self._work.now
         return all(excludes(ticket.excluded, w, now) for w, left in room.items() if left > 0)
 
     async def _within_limits(self, given: Given) -> tuple[Given, list[int]]:
-        """Those their limits leave room for; the others are parked."""
+        """Returns the jobs their limits leave room for, and parks the others."""
         limits = {ticket.limit for ticket, _ in (*given, *self.given) if ticket.limit}
         if not limits:
             return given, []
@@ -269,7 +273,7 @@ class Search:
         return kept, [ticket.job for ticket in (*over, *busy)]
 
     def _plan_raises(self) -> None:
-        """After the commit, each probed shape's bound may rise to what is left of it.
+        """Plans how far the bound of each probed shape may rise after the commit.
 
         Claims that ran beside this one could not see what it had locked. If it leaves some,
         having had enough, their workers are to look again.
@@ -278,7 +282,7 @@ class Search:
             self._work.effects.arrive(self._pool)
         left: dict[int, Place] = {}
         for ticket in (*self._pool, *self._passed):
-            shape, place = ticket[0], ticket[1:3]
+            shape, place = ticket.shape, (ticket.rank, ticket.job)
             known = left.get(shape)
             if known is None or place < known:
                 left[shape] = place

@@ -26,7 +26,7 @@ class Waiter:
         self._late = False
 
     def wake(self, shape: int | None = None) -> None:
-        """Let the waiter look again."""
+        """Lets the waiter look again."""
         self.shape = shape
         self._woken.set()
 
@@ -36,7 +36,7 @@ class Waiter:
         return self._woken.is_set()
 
     async def sleep(self, deadline: float) -> bool:
-        """Wait to be woken, until the loop's time `deadline`; whether it was woken."""
+        """Sleeps until woken or the loop's time `deadline`; returns whether it was woken."""
         self._late = False
         if not self._woken.is_set():
             timer = asyncio.get_running_loop().call_at(deadline, self._expire)
@@ -53,25 +53,30 @@ class Waiter:
         self._woken.set()
 
 
-class WakeUps:
+class WaitingSyncs:
     """The open syncs of this engine, oldest first."""
 
     def __init__(self) -> None:
+        self._woken_early: dict[int, int] = {}  # shape → syncs woken before its jobs committed
         self._seeking: dict[str, dict[Waiter, None]] = {}  # by profile digest, in order
         self._by_worker: dict[int, Waiter] = {}
 
     def __len__(self) -> int:
         return len(self._by_worker)
 
+    def any_woken(self) -> bool:
+        """Returns whether a sync has been woken and not looked yet."""
+        return any(waiter.woken for waiter in self._by_worker.values())
+
     def open(self, waiter: Waiter) -> None:
-        """Register a sync; an older one of the same worker is ended."""
+        """Adds a sync; an older one of the same worker ends."""
         self.end(waiter.worker)
         self._by_worker[waiter.worker] = waiter
         if waiter.want > 0:
             self._seeking.setdefault(waiter.profile.digest, {})[waiter] = None
 
     def end(self, worker: int) -> None:
-        """End the open sync of a worker that has sent a newer one."""
+        """Ends the open sync of a worker, such as one that has sent a newer one."""
         older = self._by_worker.get(worker)
         if older is not None:
             older.ended = True
@@ -79,7 +84,7 @@ class WakeUps:
             older.wake()
 
     def close(self, waiter: Waiter) -> None:
-        """Forget a sync that is answered; a wake-up it did not use goes to another."""
+        """Removes an answered sync; a wake-up it did not use goes to another."""
         if self._by_worker.get(waiter.worker) is waiter:
             del self._by_worker[waiter.worker]
         alike = self._seeking.get(waiter.profile.digest)
@@ -88,12 +93,25 @@ class WakeUps:
             if not alike:
                 del self._seeking[waiter.profile.digest]
         if waiter.woken and waiter.shape is not None:
-            self.arrive(waiter.shape, 1)
+            self.wake_for(waiter.shape, 1)
 
-    def arrive(self, shape: int, jobs: int) -> int:
-        """Wake at most `jobs` waiters that can run this shape and were not woken yet.
+    def wake_early(self, shape: int, jobs: int) -> None:
+        """Wakes syncs for jobs that are about to be written, so that they share the commit."""
+        woken = self.wake_for(shape, jobs)
+        self._woken_early[shape] = self._woken_early.get(shape, 0) + woken
 
-        Answers how many were woken.
+    def wake_for_committed(self, shape: int, jobs: int) -> None:
+        """Wakes syncs for jobs that have committed, less those that were woken early."""
+        self.wake_for(shape, jobs - self._woken_early.pop(shape, 0))
+
+    def forget_woken_early(self) -> None:
+        """Counts nobody as woken early: the jobs were not written."""
+        self._woken_early.clear()
+
+    def wake_for(self, shape: int, jobs: int) -> int:
+        """Wakes at most `jobs` waiters that can run this shape and were not woken yet.
+
+        Returns how many were woken.
         """
         woken = 0
         for alike in self._groups(shape):
@@ -106,7 +124,7 @@ class WakeUps:
         return woken
 
     def _groups(self, shape: int) -> list[dict[Waiter, None]]:
-        """Waiters alike that can run a shape; those first whom its jobs prefer."""
+        """Returns groups of equal waiters that can run a shape, preferred ones first."""
         found: list[tuple[Profile, dict[Waiter, None]]] = []
         for alike in self._seeking.values():
             if alike:
@@ -118,22 +136,22 @@ class WakeUps:
         return [alike for _, alike in found]
 
     def refuse(self, worker: int, shape: int) -> None:
-        """A worker has no room for a shape: if it was woken for it, another is asked."""
+        """Notes that a worker has no room for a shape, and wakes another if it was woken for it."""
         waiter = self._by_worker.get(worker)
         if waiter is None or shape in waiter.refused:
             return
         waiter.refused.add(shape)
         if waiter.shape == shape:
             waiter.shape = None
-            self.arrive(shape, 1)
+            self.wake_for(shape, 1)
 
     def forget_refusals(self) -> None:
-        """Ask everyone again: what they hold may have changed."""
+        """Lets every worker be asked again: what it holds may have changed."""
         for waiter in self._by_worker.values():
             waiter.refused.clear()
 
-    def poke(self, workers: Iterable[int]) -> None:
-        """Wake the syncs of these workers: there is something to tell them."""
+    def wake(self, workers: Iterable[int]) -> None:
+        """Wakes the syncs of these workers: there is a message for them."""
         for worker in workers:
             waiter = self._by_worker.get(worker)
             if waiter is not None:
@@ -141,6 +159,6 @@ class WakeUps:
                 waiter.wake()
 
     def wake_all(self) -> None:
-        """Wake everyone, to end their waits."""
+        """Wakes every sync."""
         for waiter in list(self._by_worker.values()):
             waiter.wake()

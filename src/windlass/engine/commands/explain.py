@@ -1,41 +1,54 @@
-"""The engine's answers to "why": a job that waits, a worker that idles, where time went."""
+"""`engine.explain`: why a job waits, why a worker is idle, where a job's time went."""
+
+from collections.abc import Sequence
 
 from windlass.domain.config import Config
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
+from windlass.domain.rows.views import JobView
+from windlass.engine.explain.forecast import ActiveWorkers, Outlook, outlooks
 from windlass.engine.explain.job import Explainer, Sees
 from windlass.engine.explain.time_spent import time_spent
 from windlass.engine.explain.worker import explain_worker
 from windlass.engine.transaction.arguments import check_id
 from windlass.engine.transaction.catalog import Catalog
-from windlass.ports.store import Store
+from windlass.ports.store import Store, Tx
 
 
 def everything(_namespace: str) -> bool:
-    """Who may see every namespace."""
+    """Sees every namespace."""
     return True
 
 
-class ExplainCommands:
-    """A part of the engine. All of it reads, and changes nothing."""
+class Explain:
+    """Answers from one read each, and changes nothing.
 
-    config: Config
-    store: Store
-    _catalog: Catalog
+    `sees` says which namespaces the caller may see; other jobs are not named.
+    """
 
-    async def explain(self, job: int, sees: Sees = everything) -> Explanation:
-        """Why a job is where it is, told to one who `sees` some namespaces."""
+    def __init__(self, *, store: Store, config: Config, catalog: Catalog) -> None:
+        self._store = store
+        self._config = config
+        self._catalog = catalog
+        self._active = ActiveWorkers()
+
+    async def job(self, job: int, sees: Sees = everything) -> Explanation:
+        """Explains why a job waits."""
         check_id("job", job)
-        return await self.store.read(
-            lambda tx: Explainer(tx, self._catalog, self.config, sees).explain(job)
+        return await self._store.read(
+            lambda tx: Explainer(tx, self._catalog, self._config, sees).explain(job)
         )
 
-    async def explain_worker(self, worker: int, sees: Sees = everything) -> WorkerExplanation:
-        """Why a worker is idle, told to one who `sees` some namespaces."""
+    async def worker(self, worker: int, sees: Sees = everything) -> WorkerExplanation:
+        """Explains why a worker is idle."""
         check_id("worker", worker)
-        return await self.store.read(lambda tx: explain_worker(tx, self._catalog, worker, sees))
+        return await self._store.read(lambda tx: explain_worker(tx, self._catalog, worker, sees))
 
     async def time_spent(self, job: int, sees: Sees = everything) -> TimeSpent:
-        """Where a job's time went, told to one who `sees` some namespaces."""
+        """Returns where a job's time went."""
         check_id("job", job)
-        return await self.store.read(lambda tx: time_spent(tx, self._catalog, job, sees))
+        return await self._store.read(lambda tx: time_spent(tx, self._catalog, job, sees))
+
+    async def outlooks(self, tx: Tx, views: Sequence[JobView]) -> dict[int, Outlook]:
+        """Returns what is expected of these jobs, within a read of the caller."""
+        return await outlooks(tx, self._catalog, self._active, views)

@@ -1,134 +1,153 @@
-"""The engine's commands about single jobs."""
+"""`engine.jobs`: commands about single jobs."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from windlass.domain.explain.forecast import Forecast
-from windlass.domain.job.priority_inheritance import levels_gained
-from windlass.domain.lifecycle.rank import level, rank
-from windlass.domain.rows.records import JobFacts
+from windlass.domain.job.job import DEFAULT_NAMESPACE, JobSpec, decode_spec
 from windlass.domain.rows.statistics import Summary
-from windlass.domain.rows.views import JobView
-from windlass.domain.values.errors import NotFound
-from windlass.engine.explain.forecast import Crowd, Forecaster, Outlook
+from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.engine.attempts.activity import Activity, note_activity
+from windlass.engine.commands.submit import SubmitCommand
 from windlass.engine.history.statistics import summaries
 from windlass.engine.jobs import priority, supersede, unblock
 from windlass.engine.jobs.cancel import Canceled, cancel
+from windlass.engine.jobs.end_waiters import EndWaiters
+from windlass.engine.jobs.inherit_rank import inherited_levels
+from windlass.engine.submit.submission import Submitted
 from windlass.engine.transaction.arguments import check_id, check_text, check_whole
 from windlass.engine.transaction.catalog import Catalog
-from windlass.engine.transaction.unit_of_work import Work
+from windlass.engine.transaction.group_commit import Committer, Lane, RunStep
+from windlass.engine.workflows.cascade_runner import CascadeRunner
+from windlass.engine.workflows.child_jobs import as_children, submit_children
 from windlass.engine.workflows.retry import retry_one
+from windlass.ports.gateway import Holder
 from windlass.ports.store import Store, Tx
 
-T = TypeVar("T")
 
-
-class Standing(NamedTuple):
-    """A job's place in the order: its score, the highest first, and how much of it is lent."""
+class Position(NamedTuple):
+    """A job's score, the highest of which goes first, and how much of it others lend it."""
 
     score: float
     inherited: float
 
 
-class JobCommands(ABC):
-    """A part of the engine."""
+class Jobs:
+    """Cancels, retries, unblocks and prioritizes jobs, and waits for them.
 
-    store: Store
-    _catalog: Catalog
-    _crowd: Crowd
+    Commands return when the jobs that depend on the result have been dealt with too.
+    """
 
-    @abstractmethod
-    async def run(self, step: Callable[[Work], Awaitable[T]]) -> T: ...
-
-    @abstractmethod
-    async def settled(self) -> None: ...
-
-    async def standing(self, job: int) -> Standing:
-        """Where a job stands in the order."""
-
-        async def read(tx: Tx) -> Standing:
-            facts = (await tx.jobs.read([job])).get(job)
-            if facts is None:
-                raise NotFound("job", job)
-            await self._catalog.know(tx, [facts.shape])
-            inherited = self.inherited(facts, self._catalog.queue_of(facts.shape))
-            interval = self._catalog.interval_ms
-            return Standing((tx.now - facts.rank) / interval, inherited)
-
-        return await self.store.read(read)
-
-    def inherited(self, facts: JobFacts, queue: str) -> float:
-        """By how many levels those that wait for an open job lift it."""
-        if facts.state:
-            return 0.0
-        total = level(self._catalog.weight(queue), facts.base, facts.adjustment)
-        interval = self._catalog.interval_ms
-        return levels_gained(rank(facts.age_from, total, interval), facts.rank, interval)
-
-    async def outlooks(self, tx: Tx, views: Sequence[JobView]) -> dict[int, Outlook]:
-        """What is expected of these jobs, within a read."""
-        facts = [view.record.facts for view in views]
-        await self._catalog.know(tx, [fact.shape for fact in facts])
-        expected = await Forecaster(tx, self._catalog, self._crowd).forecasts(views)
-        known = await summaries(tx, sorted({fact.shape for fact in facts}))
-        used = await tx.statistics.usage([fact.id for fact in facts])
-        return {
-            fact.id: Outlook(
-                tx.now,
-                expected.get(fact.id, Forecast()),
-                known.get(fact.shape),
-                used[fact.id].peak_memory if fact.id in used else None,
-                self.inherited(fact, self._catalog.queue_of(fact.shape)),
-            )
-            for fact in facts
-        }
-
-    async def statistics(self, shapes: Sequence[int]) -> dict[int, Summary]:
-        """What completed jobs of these shapes took; shapes without any are absent."""
-        return await self.store.read(lambda tx: summaries(tx, shapes))
+    def __init__(
+        self,
+        *,
+        store: Store,
+        catalog: Catalog,
+        committer: Committer,
+        run: RunStep,
+        cascades: CascadeRunner,
+        end_waiters: EndWaiters,
+        submissions: SubmitCommand,
+    ) -> None:
+        self._store = store
+        self._catalog = catalog
+        self._committer = committer
+        self._run = run
+        self._cascades = cascades
+        self._end_waiters = end_waiters
+        self._submissions = submissions
+        self._activity = committer.lane(Lane(note_activity))
 
     async def cancel(
         self, jobs: Sequence[int], reason: str = "Canceled", actor: str | None = None
     ) -> list[Canceled]:
-        """Cancel jobs; the answer comes when their dependents have been dealt with."""
+        """Cancels jobs."""
         for job in jobs:
             check_id("job", job)
         check_text("reason", reason)
         check_text("actor", actor)
-        canceled = await self.run(lambda work: cancel(work, jobs, reason, actor))
-        await self.settled()
+        canceled = await self._run(lambda work: cancel(work, jobs, reason, actor))
+        await self._cascades.settled()
         return canceled
 
     async def retry(
         self, job: int, actor: str | None = None, not_before: int | None = None
     ) -> supersede.Superseded:
-        """Supersede an ended job by a new one, which may start at `not_before` (ms)."""
+        """Supersedes an ended job by a new one, which may start at `not_before` (ms)."""
         check_id("job", job)
         check_text("actor", actor)
-        await self.settled()  # the end of this very job may still be told to its dependents
-        superseded = await self.run(lambda work: retry_one(work, job, actor, not_before))
-        await self.settled()
+        await self._cascades.settled()  # the end of this job may still be on its way to others
+        superseded = await self._run(lambda work: retry_one(work, job, actor, not_before))
+        await self._cascades.settled()
         return superseded
 
     async def unblock(
         self, job: int, accept: bool = True, reason: str = "Rejected", actor: str | None = None
     ) -> unblock.Unblocked:
-        """Meet a job's manual condition, or abort it."""
+        """Releases a job that waits for an operator, or aborts it."""
         check_id("job", job)
         check_text("reason", reason)
         check_text("actor", actor)
-        done = await self.run(lambda work: unblock.unblock(work, job, accept, reason, actor))
-        await self.settled()
+        done = await self._run(lambda work: unblock.unblock(work, job, accept, reason, actor))
+        await self._cascades.settled()
         return done
 
     async def adjust_priority(
         self, job: int, adjustment: int, actor: str | None = None
     ) -> priority.Adjusted:
-        """Set a job's priority adjustment."""
+        """Sets a job's priority adjustment."""
         check_id("job", job)
         check_whole("adjustment", adjustment)
         check_text("actor", actor)
-        adjusted = await self.run(lambda work: priority.adjust(work, job, adjustment, actor))
-        await self.settled()
+        adjusted = await self._run(lambda work: priority.adjust(work, job, adjustment, actor))
+        await self._cascades.settled()
         return adjusted
+
+    async def submit_children(self, holder: Holder, jobs: Sequence[JobSpec], key: str) -> Submitted:
+        """Submits jobs on behalf of a running job into its workflow, fenced by its lease.
+
+        Submitting again with the same `key` in this workflow returns the first answer.
+        """
+        if not jobs:
+            raise InvalidInput("jobs", "at least one job", 0)
+        check_text("key", key)
+        parent = (await self._store.read(lambda tx: tx.jobs.read([holder.job]))).get(holder.job)
+        if parent is None:
+            raise NotFound("job", holder.job)
+        namespace = await self.namespace_of(holder.job)
+        checked = self._submissions.validate(as_children(jobs, parent, namespace))
+        done = await self._run(lambda work: submit_children(work, holder, checked, key))
+        return done._replace(workflow=parent.workflow)
+
+    async def note_activity(self, sign: Activity) -> bool:
+        """Records a sign of life of a running job; False means `lease_lost`."""
+        for number, field in zip(sign, sign._fields, strict=True):
+            check_id(field, number)
+        return await self._committer.call(self._activity, sign)
+
+    async def wait_ended(self, job: int, timeout_ms: int) -> bool:
+        """Waits until a job has ended, and returns whether it has."""
+        return await self._end_waiters.wait_job(job, timeout_ms)
+
+    async def position(self, job: int) -> Position:
+        """Returns where a job is in the order of its queue."""
+
+        async def read(tx: Tx) -> Position:
+            facts = (await tx.jobs.read([job])).get(job)
+            if facts is None:
+                raise NotFound("job", job)
+            await self._catalog.know(tx, [facts.shape])
+            score = (tx.now - facts.rank) / self._catalog.interval_ms
+            return Position(score, inherited_levels(self._catalog, facts))
+
+        return await self._store.read(read)
+
+    async def statistics(self, shapes: Sequence[int]) -> dict[int, Summary]:
+        """Returns what completed jobs of these shapes took; shapes without any are absent."""
+        return await self._store.read(lambda tx: summaries(tx, shapes))
+
+    async def namespace_of(self, job: int) -> str:
+        """Returns the namespace of a job."""
+        body = (await self._store.read(lambda tx: tx.jobs.specs([job]))).get(job)
+        if body is None:
+            raise NotFound("job", job)
+        return decode_spec(body).namespace or DEFAULT_NAMESPACE

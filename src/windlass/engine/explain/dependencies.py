@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from windlass.domain.job.job import decode_spec
-from windlass.domain.rows.records import KEPT_WHILE_RUNNING, JobFacts, Wait
+from windlass.domain.rows.records import JobFacts, Wait
 from windlass.engine.jobs.supersede import newest_of
 from windlass.ports.store import Tx
 
@@ -19,7 +19,7 @@ class Blocked(NamedTuple):
 
 
 async def what_blocks(tx: Tx, job: int) -> Blocked:
-    """What this job, which stands in `waits`, waits for."""
+    """Returns what this blocked job waits for."""
     wait = (await tx.places.waiting([job])).get(job)
     body = (await tx.jobs.specs([job])).get(job)
     if body is None:
@@ -27,12 +27,12 @@ async def what_blocks(tx: Tx, job: int) -> Blocked:
     spec = decode_spec(body)
     named = [ref for ref in (*spec.after, *spec.after_any) if isinstance(ref, int)]
     newest = await newest_of(tx, named)
-    needs = {fact.id: fact for fact in newest.values() if not fact.state}
+    needs = {fact.id: fact for fact in newest.values() if fact.is_open}
     return Blocked(tuple(needs[job] for job in sorted(needs)), wait is not None and _asks(wait))
 
 
 async def way_to_root(tx: Tx, job: int) -> list[int]:
-    """Jobs from this open one to the first that is not blocked by another: the root cause."""
+    """Returns the chain from this open job to the root cause, which no job blocks."""
     way = [job]
     while len(way) < DEPTH:
         if not await _blocked_among(tx, way[-1:]):
@@ -47,10 +47,10 @@ async def way_to_root(tx: Tx, job: int) -> list[int]:
 
 
 async def _blocked_among(tx: Tx, jobs: Sequence[int]) -> set[int]:
-    """Those of these open jobs that do not run while they keep a wait."""
+    """Returns the jobs that are really blocked, and do not run while they keep a wait."""
     waits = await tx.places.waiting(jobs)
-    return {job for job, wait in waits.items() if wait.manual != KEPT_WHILE_RUNNING}
+    return {job for job, wait in waits.items() if not wait.is_running}
 
 
 def _asks(wait: Wait) -> bool:
-    return wait.manual == 1
+    return wait.needs_operator

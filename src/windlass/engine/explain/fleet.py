@@ -35,7 +35,7 @@ class Rooms:
         self._kept: dict[int, Reservation] = {}
 
     async def read(self, workers: Sequence[int]) -> None:
-        """Read it for these workers."""
+        """Reads what these workers hold and are reserved for."""
         loads = await self._tx.placement.loads(workers)
         kept = await self._tx.placement.reservations()
         await self._catalog.know(self._tx, [*(x.shape for x in loads), *(x.shape for x in kept)])
@@ -46,7 +46,7 @@ class Rooms:
     def lacks(
         self, worker: int, metadata: dict[str, Any], shape: Shape, per_worker: int
     ) -> Iterator[Obstacle]:
-        """What this worker lacks for one more job of this shape."""
+        """Returns what this worker lacks for one more job of this shape."""
         kept = self._kept.get(worker)
         if kept is None and worker not in self._held:
             return  # All that its metadata says it has is free, and was matched.
@@ -82,11 +82,11 @@ class Fleet:
 
     @classmethod
     async def read(cls, tx: Tx, catalog: Catalog) -> "Fleet":
-        """The workers and how many jobs each holds."""
+        """Returns the workers and how many jobs each holds."""
         return cls(tx, catalog, await tx.views.fleet())
 
     async def groups(self, shape: Shape, facts: JobFacts, per_worker: int) -> list[Group]:
-        """Every worker, grouped by what keeps it from this job.
+        """Returns every worker, grouped by what keeps it from this job.
 
         Of those that could never run it, or take no jobs, more is not told. There may be ten
         thousand of them, so the common case comes with few calls.
@@ -123,27 +123,40 @@ class Fleet:
     async def _read_rooms(self) -> Rooms:
         if self._rooms is None:
             self._rooms = Rooms(self._tx, self._catalog)
-            await self._rooms.read([row[0] for row in self._rows])
+            await self._rooms.read([worker for worker, *_ in self._rows])
         return self._rooms
 
     def name_of(self, worker: int) -> str:
-        """What a worker is called."""
-        return next((row[1] for row in self._rows if row[0] == worker), str(worker))
+        """Returns the name of a worker."""
+        found = self._row_of(worker)
+        if found is None:
+            return str(worker)
+        _, name, *_ = found
+        return name
 
     def profile_with(self, worker: int, dynamic: str) -> Profile | None:
-        """A worker as it would be if its agent said this; None if it is not there."""
-        static = next((row[6] for row in self._rows if row[0] == worker), None)
-        return None if static is None else self._catalog.profile_by(static, dynamic)
+        """Returns a worker's profile with this dynamic metadata, if there is such a worker."""
+        found = self._row_of(worker)
+        if found is None:
+            return None
+        *_, static, _ = found
+        return self._catalog.profile_by(static, dynamic)
+
+    def _row_of(self, worker: int) -> FleetRow | None:
+        return next((row for row in self._rows if row[0] == worker), None)
 
     def slots(self, workers: Sequence[int]) -> tuple[int, int]:
-        """How many slots these workers have, and how many of those are free."""
+        """Returns how many slots these workers have, and how many of those are free."""
         wanted = set(workers)
-        mine = [(row[3], row[4]) for row in self._rows if row[0] in wanted]
+        mine = [(slots, held) for worker, _, _, slots, held, *_ in self._rows if worker in wanted]
         return sum(slots for slots, _ in mine), sum(max(0, slots - held) for slots, held in mine)
 
     def profiles(self, workers: Sequence[int]) -> list[Profile]:
-        """What distinguishes these workers, for asking what else they can run."""
+        """Returns what distinguishes these workers, for asking what else they can run."""
         wanted = set(workers)
-        mine = [row for row in self._rows if row[0] in wanted]
-        found = [self._catalog.profile_by(row[6], row[7]) for row in mine]
+        found = [
+            self._catalog.profile_by(static, dynamic)
+            for worker, *_, static, dynamic in self._rows
+            if worker in wanted
+        ]
         return list({profile.digest: profile for profile in found}.values())

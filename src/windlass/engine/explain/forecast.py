@@ -10,6 +10,7 @@ from windlass.domain.rows.records import JobFacts
 from windlass.domain.rows.statistics import Summary
 from windlass.domain.rows.views import JobView
 from windlass.engine.history.statistics import summaries
+from windlass.engine.jobs.inherit_rank import inherited_levels
 from windlass.engine.transaction.catalog import Catalog, Profile
 from windlass.ports.store import Head, Tx
 
@@ -33,7 +34,7 @@ class Outlook(NamedTuple):
     inherited: float = 0.0
 
 
-class Taking(NamedTuple):
+class ActiveWorker(NamedTuple):
     """A worker that takes jobs."""
 
     slots: int
@@ -41,7 +42,7 @@ class Taking(NamedTuple):
     profile: Profile
 
 
-class Crowd:
+class ActiveWorkers:
     """The workers that take jobs, kept for a moment where they are many.
 
     To read thousands of them for every job that is shown would take longer than all the rest,
@@ -50,14 +51,17 @@ class Crowd:
 
     def __init__(self) -> None:
         self._read_at = -LASTS_MS
-        self._workers: list[Taking] = []
+        self._workers: list[ActiveWorker] = []
 
-    async def workers(self, tx: Tx, catalog: Catalog) -> list[Taking]:
-        """Those that take jobs, as they are or were a moment ago."""
+    async def workers(self, tx: Tx, catalog: Catalog) -> list[ActiveWorker]:
+        """Returns the workers that take jobs, at most two seconds old."""
         if not len(self._workers) > MANY or not 0 <= tx.now - self._read_at < LASTS_MS:
-            rows = [row for row in await tx.views.fleet() if may_claim(row[2])]
             profile = catalog.profile_by
-            self._workers = [Taking(row[3], row[4], profile(row[6], row[7])) for row in rows]
+            self._workers = [
+                ActiveWorker(slots, held, profile(static, dynamic))
+                for _, _, status, slots, held, _, static, dynamic in await tx.views.fleet()
+                if may_claim(status)
+            ]
             self._read_at = tx.now
         return self._workers
 
@@ -65,17 +69,17 @@ class Crowd:
 class Forecaster:
     """Forecasts in one snapshot; what all of them need is read once."""
 
-    def __init__(self, tx: Tx, catalog: Catalog, crowd: Crowd | None = None) -> None:
+    def __init__(self, tx: Tx, catalog: Catalog, active: ActiveWorkers | None = None) -> None:
         self._tx = tx
         self._catalog = catalog
-        self._crowd = crowd or Crowd()
-        self._workers: list[Taking] = []
+        self._active = active or ActiveWorkers()
+        self._workers: list[ActiveWorker] = []
         self._heads: list[Head] = []
         self._known: dict[int, Summary] = {}
         self._lines: dict[tuple[int, int], Line] = {}
 
     async def forecasts(self, views: Sequence[JobView]) -> dict[int, Forecast]:
-        """For each of these jobs that waits for a worker or runs; of many, the first few."""
+        """Forecasts the jobs that wait for a worker or run; of many, the first few."""
         wanted = [view for view in views if _has_future(view)][:MOST]
         if not wanted:
             return {}
@@ -83,12 +87,12 @@ class Forecaster:
         return {view.record.facts.id: await self._of(view) for view in wanted}
 
     async def summaries(self, shapes: Iterable[int]) -> dict[int, Summary]:
-        """What jobs of these shapes took."""
+        """Returns what jobs of these shapes took."""
         return await summaries(self._tx, sorted(set(shapes)))
 
     async def _read(self, views: Sequence[JobView]) -> None:
         if any(view.lease is None for view in views):
-            self._workers = await self._crowd.workers(self._tx, self._catalog)
+            self._workers = await self._active.workers(self._tx, self._catalog)
             self._heads = await self._tx.places.heads()
             await self._catalog.know(self._tx, (head.shape for head in self._heads))
         await self._learn(view.record.facts.shape for view in views)
@@ -108,7 +112,7 @@ class Forecaster:
         return forecast(line, own, max(0, view.not_before - now))
 
     async def _line(self, facts: JobFacts, own: Summary | None) -> Line:
-        """The line before a job; in a list, those of about the same rank share one."""
+        """Returns the line before a job; jobs of about the same rank in a list share one."""
         alike = facts.shape, facts.rank // ALIKE_MS
         found = self._lines.get(alike)
         if found is None:
@@ -132,10 +136,31 @@ class Forecaster:
         )
 
 
+async def outlooks(
+    tx: Tx, catalog: Catalog, active: ActiveWorkers, views: Sequence[JobView]
+) -> dict[int, Outlook]:
+    """Returns what is expected of these jobs."""
+    facts = [view.record.facts for view in views]
+    await catalog.know(tx, [fact.shape for fact in facts])
+    expected = await Forecaster(tx, catalog, active).forecasts(views)
+    known = await summaries(tx, sorted({fact.shape for fact in facts}))
+    used = await tx.statistics.usage([fact.id for fact in facts])
+    return {
+        fact.id: Outlook(
+            tx.now,
+            expected.get(fact.id, Forecast()),
+            known.get(fact.shape),
+            used[fact.id].peak_memory if fact.id in used else None,
+            inherited_levels(catalog, fact),
+        )
+        for fact in facts
+    }
+
+
 async def line_before(
     tx: Tx, catalog: Catalog, facts: JobFacts, heads: Iterable[Head], profiles: Iterable[Profile]
 ) -> list[tuple[int, int]]:
-    """(shape, how many ready jobs of it) before a job, where one of its workers takes them."""
+    """Returns (shape, ready jobs of it) before a job, where its workers take them."""
     distinct = list({profile.digest: profile for profile in profiles}.values())[:PROFILES]
     before = [
         head.shape
@@ -155,5 +180,5 @@ async def line_before(
 
 
 def _has_future(view: JobView) -> bool:
-    """Whether something can be said: a blocked job waits for others, an ended one for nothing."""
-    return not view.record.facts.state and view.state != BLOCKED
+    """Returns whether a forecast makes sense: not for blocked and ended jobs."""
+    return view.record.facts.is_open and view.state != BLOCKED

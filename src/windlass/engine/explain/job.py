@@ -52,7 +52,7 @@ class Explainer:
         self._fleet: Fleet | None = None
 
     async def explain(self, job: int) -> Explanation:
-        """Why this job is where it is."""
+        """Returns why this job is where it is."""
         view = await self._tx.views.job(job)
         if view is None:
             raise NotFound("job", job)
@@ -60,7 +60,7 @@ class Explainer:
         if not self._sees(shape.namespace):
             raise NotFound("job", job)
         state = str(STATE_BY_CODE[view.state])
-        if view.record.facts.state or view.lease is not None:
+        if not view.record.facts.is_open or view.lease is not None:
             return Explanation(job=job, state=state, summary=_no_wait(view, state))
         reasons = await self._reasons(view, shape)
         ahead = 0 if reasons.expected is None else reasons.expected.line.ahead
@@ -89,7 +89,7 @@ class Explainer:
         return tuple(notes)
 
     def _estimate(self, expected: Expected | None) -> Estimate | None:
-        """When it is likely to start, if nothing but the line before it keeps it."""
+        """Returns when it is likely to start, if it only waits for the jobs before it."""
         if expected is None:
             return None
         start = forecast(expected.line, expected.own).start
@@ -105,7 +105,7 @@ class Explainer:
         return self._catalog.shapes[facts.shape]
 
     async def _reasons(self, view: JobView, shape: Shape) -> Reasons:
-        """Everything that stands between an open job and a worker."""
+        """Returns everything that keeps an open job from a worker."""
         queue = await self._queue(shape.queue)
         parts = [
             await self._blocked(view),
@@ -134,14 +134,14 @@ class Explainer:
         return together(parts)
 
     async def _need(self, fact: JobFacts) -> Reasons:
-        """One unfinished dependency, with the way to its cause."""
+        """Returns one unfinished dependency, with the way to its cause."""
         way = await way_to_root(self._tx, fact.id)
         root = await self._tx.views.job(way[-1])
         if root is None:
             return Reasons()
         because = [f"job {a} waits for job {b}" for a, b in pairwise(way)]
         reasons = Reasons()
-        if not root.record.facts.state and root.lease is None:
+        if root.record.facts.is_open and root.lease is None:
             reasons = await self._root_reasons(root)
             if not reasons.steps and not reasons.waiting:
                 because.append(f"job {way[-1]} is {STATE_BY_CODE[root.state]}")
@@ -154,7 +154,7 @@ class Explainer:
         return Reasons((waiting,), reasons.steps)
 
     async def _root_reasons(self, root: JobView) -> Reasons:
-        """Why a job waits that no other job blocks, or is too far behind to be followed."""
+        """Returns why a job waits that no other job blocks, or that is too deep to follow."""
         shape = await self._shape_of(root.record.facts)
         if root.state == BLOCKED:
             job = root.record.facts.id
@@ -188,7 +188,7 @@ class Explainer:
         return self._fleet
 
     async def _placed(self, view: JobView, shape: Shape, per_worker: int, free: bool) -> Reasons:
-        """Who could run the job; if nothing else holds it back, also what stands before it."""
+        """Returns who could run the job and, if nothing else holds it back, what is before it."""
         fleet = await self._read_fleet()
         facts = view.record.facts
         groups = tuple(await fleet.groups(shape, facts, per_worker))
@@ -211,7 +211,7 @@ class Explainer:
         return Reasons(tuple(waits), tuple(steps), (), groups, expected)
 
     async def _line(self, view: JobView, fleet: Fleet, taking: Sequence[Group]) -> Expected:
-        """What stands before the job at the workers that could take it."""
+        """Returns what comes before the job at the workers that could take it."""
         facts = view.record.facts
         workers = [worker for group in taking for worker in group.ids]
         heads = await self._tx.places.heads()
@@ -261,7 +261,7 @@ def _doing(view: JobView) -> str:
 
 
 def _no_wait(view: JobView, state: str) -> str:
-    """A job that has ended, or that a worker has."""
+    """Explains a job that has ended, or that a worker has."""
     if view.lease is not None:
         started = view.lease.started_at or view.lease.assigned_at
         return f"{_doing(view)} since {format_moment(started)}"

@@ -18,7 +18,7 @@ QUEUED: Final = State.QUEUED.code
 
 
 async def limited(tx: Tx, view: JobView, shape: Shape, queue: QueueRow | None) -> Reasons:
-    """Every limit of this job, with those that bind as something it waits for."""
+    """Returns every limit of this job; those that are full are what it waits for."""
     return together(
         [await _by_key(tx, view), await _by_queue(tx, queue), await _by_rate(tx, shape)]
     )
@@ -30,7 +30,7 @@ async def limits_of_shape(tx: Tx, shape: Shape, queue: QueueRow | None) -> list[
 
 
 async def _by_key(tx: Tx, view: JobView) -> Reasons:
-    """The limit of its concurrency key."""
+    """Returns the limit of its concurrency key."""
     facts = view.record.facts
     row = (await tx.limits.lock([facts.limit])).get(facts.limit) if facts.limit else None
     if row is None:
@@ -47,7 +47,7 @@ async def _by_key(tx: Tx, view: JobView) -> Reasons:
 
 
 async def _is_parked(tx: Tx, view: JobView) -> bool:
-    """Whether jobs of the same key that come first take all slots there are."""
+    """Returns whether jobs of the same key that come first take all slots there are."""
     facts = view.record.facts
     if view.state != QUEUED or view.not_before:
         return False
@@ -56,7 +56,7 @@ async def _is_parked(tx: Tx, view: JobView) -> bool:
 
 
 async def _by_queue(tx: Tx, queue: QueueRow | None) -> Reasons:
-    """How many jobs of its queue may run at once."""
+    """Returns how many jobs of its queue may run at once."""
     if queue is None or not queue.max_running:
         return Reasons()
     row = (await tx.limits.lock([queue.limit])).get(queue.limit)
@@ -79,7 +79,7 @@ async def _by_queue(tx: Tx, queue: QueueRow | None) -> Reasons:
 
 
 async def _by_rate(tx: Tx, shape: Shape) -> Reasons:
-    """How many jobs with its rate's key may start in a stretch of time."""
+    """Returns how many jobs with its rate's key may start in its interval."""
     rate = shape.rate
     if rate is None:
         return Reasons()

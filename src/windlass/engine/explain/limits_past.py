@@ -37,14 +37,14 @@ class Limits(NamedTuple):
     shape: Shape
 
     def any(self, fleet: Iterable[Event]) -> bool:
-        """Whether there was a limit at all."""
+        """Returns whether there was a limit at all."""
         return bool(self.key or self.shape.rate or any(_most_running(self, e) for e in fleet))
 
 
 async def full_times(
     tx: Tx, catalog: Catalog, limits: Limits, first: Event, fleet: Sequence[Event], until: int
 ) -> list[Interval] | None:
-    """When one of these limits left no room, from `first` on; None: the log is too long."""
+    """Returns when one of these limits left no room, from `first` on; None: the log is too long."""
     if not limits.any(fleet):
         return []
     back = BEFORE if limits.shape.rate is not None else 0
@@ -76,7 +76,7 @@ class _Past:
         self._facts = facts
 
     async def of_key(self) -> list[tuple[int, bool]]:
-        """The concurrency key; its maximum is what the newest submit asked for."""
+        """Returns the concurrency key; its maximum is what the newest submit asked for."""
         limits = self._limits
         row = (await self._tx.limits.lock([limits.key])).get(limits.key) if limits.key else None
         if row is None:
@@ -87,7 +87,7 @@ class _Past:
         return self._changes(moves, row.leased - limits.active, limits.key_max, most)
 
     async def of_queue(self, fleet: Iterable[Event]) -> list[tuple[int, bool]]:
-        """How many jobs of its queue may run, which operators change."""
+        """Returns how many jobs of its queue may run, which operators change."""
         set_to = [
             (event.at, _data(event)["max_running"])
             for event in fleet
@@ -106,7 +106,7 @@ class _Past:
         return self._changes(moves, now - self._limits.active, start, later)
 
     async def of_rate(self) -> list[Interval]:
-        """When enough jobs with its rate's key had started."""
+        """Returns when enough jobs with its rate's key had started."""
         shape = self._limits.shape
         rate = shape.rate
         if rate is None:
@@ -140,7 +140,7 @@ class _Past:
     def _changes(
         self, moves: Sequence[Event], now: int, most: int, set_to: Sequence[tuple[int, int]]
     ) -> list[tuple[int, bool]]:
-        """Whether the limit was used up, from move to move, and from maximum to maximum."""
+        """Returns whether the limit was used up, from move to move, and from maximum to maximum."""
         used = now - sum(map(_change, moves))
         changes = [(self._first.at, 0 < most <= used)]
         told = [(event.at, _change(event), -1) for event in moves]
@@ -183,7 +183,7 @@ def _is_limit_of(event: Event, queue: str) -> bool:
 
 
 def _change(event: Event) -> int:
-    """What a transition changes of a limit's use."""
+    """Returns what a transition changes of a limit's use."""
     return (event.to in ACTIVE_CODES) - (event.frm in ACTIVE_CODES)
 
 

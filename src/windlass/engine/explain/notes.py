@@ -19,7 +19,7 @@ MANY: Final = 1_000  # workers whose past is not looked through
 
 
 async def deadlines_and_holds(tx: Tx, view: JobView, fleet: Fleet) -> list[str]:
-    """Until when it must have started or ended, and who is kept for it."""
+    """Returns notes about its deadlines and the worker that is reserved for it."""
     spec = decode_spec(view.record.spec)
     ends = ((spec.start_before_ms, "is canceled unless it starts"),
             (spec.finish_before_ms, "fails unless it ends"))  # fmt: skip
@@ -36,7 +36,7 @@ async def deadlines_and_holds(tx: Tx, view: JobView, fleet: Fleet) -> list[str]:
 
 
 async def rejection(tx: Tx, config: Config, view: JobView, shape: Shape, fleet: Fleet) -> str:
-    """What becomes of a job that none of the workers as they are now can run."""
+    """Returns whether and when a job that no present worker can run will be rejected."""
     own = decode_spec(view.record.spec).capability_grace
     grace = grace_ms(own, config.capability_grace_ms)
     pools = await pools_for(tx, shape)

@@ -17,7 +17,7 @@ from windlass.ports.store import Tx
 
 
 async def pools_for(tx: Tx, shape: Shape) -> str | None:
-    """What the pools that could run it do about it; None if there is none."""
+    """Returns what the pools that could run it do about it; None if there is none."""
     living = await tx.pools.living()
     said: list[str] = []
     for row in await tx.pools.all():
@@ -29,7 +29,7 @@ async def pools_for(tx: Tx, shape: Shape) -> str | None:
 
 
 def _doing(row: PoolRow, pool: Pool, members: Sequence[PoolWorkerRow], now: int) -> str:
-    """As far as rows tell; what the formula says is for `windlass pools plan`."""
+    """Returns what a pool does, as far as rows show it."""
     coming = sum(m.state in (Lifecycle.REQUESTED, Lifecycle.STARTING) for m in members)
     if coming:
         several = f"{coming} workers of pool {row.name} are on their way"

@@ -27,7 +27,7 @@ class Reasons(NamedTuple):
 
 
 def together(parts: Sequence[Reasons]) -> Reasons:
-    """Several reasons as one; a step that two of them need is taken once."""
+    """Joins several reasons; a step that two of them need is listed once."""
     steps = {step.text: step for part in parts for step in part.steps}
     return Reasons(
         tuple(one for part in parts for one in part.waiting),
@@ -39,7 +39,7 @@ def together(parts: Sequence[Reasons]) -> Reasons:
 
 
 def operator_asked(job: int) -> Reasons:
-    """The job waits for somebody to accept it."""
+    """Returns the reason of a job that waits for an operator."""
     step = Step(
         action="unblock", text=f"accept job {job}", job=job, command=f"windlass unblock {job}"
     )
@@ -47,7 +47,7 @@ def operator_asked(job: int) -> Reasons:
 
 
 def free_slot(holder: int) -> Step:
-    """Let a job that holds a slot end."""
+    """Returns the step that frees a slot: the end of a job that holds one."""
     return Step(
         action="free_slot", text=f"wait for job {holder} to end, or cancel it", job=holder,
         command=f"windlass cancel {holder}",

@@ -33,7 +33,7 @@ from windlass.domain.values.times import format_moment
 from windlass.engine.explain.limits_past import Limits, full_times
 from windlass.engine.jobs.supersede import newest_of
 from windlass.engine.transaction.catalog import Catalog
-from windlass.engine.verify.past import WorkerPast, tell_worker
+from windlass.engine.verify.past import WorkerPast, apply_worker_event
 from windlass.ports.store import Tx
 
 FLEET_EVENTS: Final = 100_000  # about workers and queues, that are read at most
@@ -46,7 +46,7 @@ Held = dict[Cause, list[Interval]]
 
 
 async def time_spent(tx: Tx, catalog: Catalog, job: int, sees: Callable[[str], bool]) -> TimeSpent:
-    """The time of one job by cause."""
+    """Returns the time of one job by cause."""
     view = await tx.views.job(job)
     if view is None:
         raise NotFound("job", job)
@@ -55,10 +55,10 @@ async def time_spent(tx: Tx, catalog: Catalog, job: int, sees: Callable[[str], b
     shape = catalog.shapes[facts.shape]
     if not sees(shape.namespace):
         raise NotFound("job", job)
-    return await _Account(tx, catalog, view, shape).add_up()
+    return await _TimeAccount(tx, catalog, view, shape).add_up()
 
 
-class _Account:
+class _TimeAccount:
     """What one account reads, and what it could not."""
 
     def __init__(self, tx: Tx, catalog: Catalog, view: JobView, shape: Shape) -> None:
@@ -96,7 +96,7 @@ class _Account:
         )
 
     async def _held(self) -> Held:
-        """When what held the job back while it was queued."""
+        """Returns what held the job back while it was queued, and when."""
         queued = [event for event in self._moves if event.to == QUEUED]
         if not queued:
             return {}
@@ -122,10 +122,10 @@ class _Account:
         return held
 
     async def _needs_end(self) -> int | None:
-        """When the last job it waited for ended; None while one has not."""
+        """Returns when the last job it waited for ended; None while one has not."""
         named = [r for r in (*self._spec.after, *self._spec.after_any) if isinstance(r, int)]
         newest = (await newest_of(self._tx, named)).values() if named else []
-        if any(not fact.state for fact in newest):
+        if any(fact.is_open for fact in newest):
             return None
         records = await self._tx.retention.records(sorted({fact.id for fact in newest}))
         return max((record.finished_at for record in records), default=FIRST)
@@ -144,14 +144,14 @@ class _Account:
         return while_true(changes, self._until)
 
     async def _without_worker(self, events: Sequence[Event]) -> list[Interval]:
-        """When no worker that takes jobs could have run it."""
+        """Returns when no worker that takes jobs could have run it."""
         told = [event for event in events if event.kind == EventKind.WORKER]
         workers = await self._workers_before({event.worker for event in told})
         able = {worker for worker, past in workers.items() if self._is_able(past)}
         changes = [(FIRST, not able)]
         for event in told:
             past = workers.setdefault(event.worker, WorkerPast())
-            tell_worker(past, event, _data(event))
+            apply_worker_event(past, event, _data(event))
             if self._is_able(past):
                 able.add(event.worker)
             else:
@@ -178,7 +178,7 @@ class _Account:
     # Limits
 
     async def _tell_limits(self, held: Held, first: Event, fleet: Sequence[Event]) -> None:
-        """When the limits of its key, queue and rate were used up."""
+        """Returns when the limits of its key, queue and rate were used up."""
         own = self._spec.concurrency
         facts = self._view.record.facts
         limits = Limits(

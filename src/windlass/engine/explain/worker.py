@@ -26,7 +26,7 @@ SHOWN: Final = 20  # kinds of jobs that are listed
 _END: Final = 2**62  # behind every rank
 
 
-class _Kind(NamedTuple):
+class _JobGroup(NamedTuple):
     """Jobs that look the same to a person, and that the same keeps from the worker."""
 
     namespace: str
@@ -38,7 +38,7 @@ class _Kind(NamedTuple):
 async def explain_worker(
     tx: Tx, catalog: Catalog, worker: int, sees: Callable[[str], bool]
 ) -> WorkerExplanation:
-    """Why this worker is idle, or what it does."""
+    """Returns why this worker is idle, or what it does."""
     views = {view.worker.id: view for view in await tx.views.workers_with_counts()}
     view = views.get(worker)
     if view is None:
@@ -46,12 +46,12 @@ async def explain_worker(
     heads = await tx.places.heads()
     await catalog.know(tx, (head.shape for head in heads))
     gates = await _Gates.read(tx, catalog, view.worker)
-    kinds: dict[_Kind, list[int]] = {}
+    kinds: dict[_JobGroup, list[int]] = {}
     for head in heads:
         shape = catalog.shapes[head.shape]
         if sees(shape.namespace):
             found = await gates.obstacles(shape)
-            kind = _Kind(shape.namespace, shape.queue, shape.task, found)
+            kind = _JobGroup(shape.namespace, shape.queue, shape.task, found)
             kinds.setdefault(kind, []).append(head.shape)
     ordered = sorted(kinds, key=lambda kind: (len(kind.obstacles), kind))
     hidden = len(heads) - sum(map(len, kinds.values()))
@@ -87,7 +87,7 @@ class _Gates:
         return cls(tx, rooms, worker.id, catalog.profile(worker), queues)
 
     async def obstacles(self, shape: Shape) -> Obstacles:
-        """Everything that keeps this worker from jobs of this shape."""
+        """Returns everything that keeps this worker from jobs of this shape."""
         metadata = self._profile.metadata
         found = Matcher(shape).obstacles(metadata)
         queue = self._queues.get(shape.queue)
@@ -107,7 +107,7 @@ class _Gates:
         return found
 
 
-async def _entry(tx: Tx, kind: _Kind, shapes: list[int]) -> WorkEntry:
+async def _entry(tx: Tx, kind: _JobGroup, shapes: list[int]) -> WorkEntry:
     count = await tx.views.ready_before(shapes, _END, 0, COUNTED + 1)
     first = kind.obstacles[0] if kind.obstacles else None
     return WorkEntry(
@@ -120,7 +120,7 @@ async def _entry(tx: Tx, kind: _Kind, shapes: list[int]) -> WorkEntry:
     )  # fmt: skip
 
 
-async def _summary(tx: Tx, view: WorkerView, kinds: list[_Kind], hidden: int) -> str:
+async def _summary(tx: Tx, view: WorkerView, kinds: list[_JobGroup], hidden: int) -> str:
     worker = view.worker
     standing = [
         *status_obstacles(worker.status, worker.reason), *slot_obstacles(worker.slots, view.leases)

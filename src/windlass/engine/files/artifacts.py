@@ -14,24 +14,24 @@ _DIGEST = re.compile(r"[0-9a-f]{64}\Z")
 
 
 def check_digest(sha256: str, field: str = "sha256") -> str:
-    """The digest itself, if it is one."""
+    """Returns the digest, or raises `InvalidInput`."""
     if not isinstance(sha256, str) or not _DIGEST.match(sha256):
         raise InvalidInput(field, "a SHA-256 as 64 lower-case hexadecimal digits", sha256)
     return sha256
 
 
 def artifact_key(sha256: str) -> str:
-    """Where a file with this digest is kept."""
+    """Returns where a file with this digest is kept."""
     return f"{FOLDER}/{check_digest(sha256)[:2]}/{sha256}"
 
 
 def digest_of(key: str) -> str:
-    """The digest of a file that is kept here."""
+    """Returns the digest of a file that is kept here."""
     return key.rpartition("/")[2]
 
 
 def upload_key(job: int, attempt: int, name: str) -> str:
-    """Where a worker may put a file by itself, until it is proved and kept."""
+    """Returns where a worker may upload a file, until it is checked and kept."""
     named = hashlib.sha256(name.encode()).hexdigest()
     return f"{UPLOADS}/{job}/{attempt}/{named}"
 
@@ -39,12 +39,12 @@ def upload_key(job: int, attempt: int, name: str) -> str:
 async def put_artifact(
     blobs: Blobs, chunks: AsyncIterator[bytes], sha256: str, size: int | None = None
 ) -> int:
-    """Keep a file under its digest; its size. What turns out to be another is refused."""
+    """Stores a file under its digest, and returns its size; another file is refused."""
     return await blobs.put_stream(artifact_key(sha256), proved(chunks, sha256, size))
 
 
 async def adopt_upload(blobs: Blobs, key: str, sha256: str, size: int | None = None) -> int:
-    """Keep what a worker has put under `key` by itself.
+    """Stores what a worker has uploaded under `key`.
 
     It is read once, and what is read is what is kept: nobody can exchange it in between.
     """
@@ -56,7 +56,7 @@ async def adopt_upload(blobs: Blobs, key: str, sha256: str, size: int | None = N
 async def proved(
     chunks: AsyncIterator[bytes], sha256: str, size: int | None
 ) -> AsyncIterator[bytes]:
-    """The same chunks; raises in the end unless they are the file that was declared."""
+    """Yields the chunks, and raises at the end unless they are the declared file."""
     digest = hashlib.sha256()
     seen = 0
     async for chunk in chunks:

@@ -26,6 +26,7 @@ from windlass.engine.files.artifacts import (
     put_artifact,
     upload_key,
 )
+from windlass.engine.files.inputs import check_input
 from windlass.engine.files.local_files import read_file, size_of, write_file
 from windlass.engine.files.logs import LogFiles, check_holder
 from windlass.engine.transaction.arguments import check_id
@@ -52,7 +53,7 @@ class Files(LogFiles):
     # Progress
 
     async def progress(self, holder: Holder, value: Any) -> None:
-        """How far the attempt is, as any small JSON value."""
+        """Stores how far the attempt is, as any small JSON value."""
         check_holder(holder)
         body = _json(value)
 
@@ -65,7 +66,7 @@ class Files(LogFiles):
         await self._write(Write(holder, apply))
 
     async def measured(self, holder: Holder, duration_ms: int) -> int:
-        """How long the attempt may take, now that its media is known to be so long."""
+        """Sets the timeout of an attempt by the duration of its media, and returns it."""
         check_holder(holder)
         check_id("duration", duration_ms)
         return int(await self._measure(Measured(holder, duration_ms)))
@@ -75,7 +76,7 @@ class Files(LogFiles):
     async def put_artifact(
         self, holder: Holder, name: str, path: Path, sha256: str, content_type: str
     ) -> None:
-        """Keep a file of this machine."""
+        """Stores a file of this machine as an artifact."""
         size = await size_of(path)
         await self.store_artifact(holder, name, read_file(path), sha256, size, content_type)
 
@@ -88,13 +89,13 @@ class Files(LogFiles):
         size: int | None,
         content_type: str,
     ) -> ArtifactRow:
-        """Keep what `chunks` yields; refused unless it is what was declared."""
+        """Stores what `chunks` yields; refused unless it is the declared file."""
         await self._may_add(holder, name, sha256, content_type)
         stored = await put_artifact(self._blobs, chunks, sha256, size)
         return await self._record(holder, name, sha256, stored, content_type)
 
     async def presign_artifact(self, holder: Holder, name: str) -> str | None:
-        """An address to which the worker may put the file by itself, if there is one."""
+        """Returns an address to which the worker may upload the file itself, if there is one."""
         await self._may_add(holder, name, "0" * 64, "")
         key = upload_key(holder.job, holder.attempt, name)
         return await self._blobs.presign("PUT", key, UPLOAD_TTL_MS)
@@ -102,33 +103,42 @@ class Files(LogFiles):
     async def adopt_artifact(
         self, holder: Holder, name: str, sha256: str, size: int | None, content_type: str
     ) -> ArtifactRow:
-        """Keep what the worker has put to such an address; refused unless as declared."""
+        """Stores what the worker has uploaded; refused unless it is the declared file."""
         await self._may_add(holder, name, sha256, content_type)
         key = upload_key(holder.job, holder.attempt, name)
         stored = await adopt_upload(self._blobs, key, sha256, size)
         return await self._record(holder, name, sha256, stored, content_type)
 
     async def artifacts(self, job: int) -> list[ArtifactRow]:
-        """The artifacts of the accepted attempt, by name; none while there is no such."""
+        """Returns the artifacts of the accepted attempt, by name; none without one."""
         check_id("job", job)
         return await self._engine.store.read(lambda tx: visible_artifacts(tx, job))
 
     async def open_artifact(self, job: int, name: str) -> tuple[ArtifactRow, AsyncIterator[bytes]]:
-        """One of them with its bytes."""
+        """Returns an artifact and its bytes."""
         for row in await self.artifacts(job):
             if row.name == name:
                 return row, self._blobs.stream(artifact_key(row.sha256))
         raise NotFound("artifact", name)
 
-    async def get_artifact(self, job: int, name: str, path: Path) -> None:
-        """Write one of them to a file of this machine."""
-        _, chunks = await self.open_artifact(job, name)
+    async def open_input(
+        self, holder: Holder, job: int, name: str
+    ) -> tuple[ArtifactRow, AsyncIterator[bytes]]:
+        """Opens an artifact of `job` for a running attempt that declares or waits for it."""
+        check_holder(holder)
+        check_id("job", job)
+        await self._engine.store.read(lambda tx: check_input(tx, holder, job))
+        return await self.open_artifact(job, name)
+
+    async def get_artifact(self, holder: Holder, job: int, name: str, path: Path) -> None:
+        """Writes an input of a running attempt to a file of this machine."""
+        _, chunks = await self.open_input(holder, job, name)
         await write_file(path, chunks)
 
     # Names
 
     async def set_name(self, name: str, job: int, artifact: str) -> NameRow:
-        """Let a name, in the job's namespace, stand for one of its artifacts."""
+        """Points a name in the job's namespace to one of its artifacts."""
         check_name("name", name)
         check_id("job", job)
 
@@ -174,7 +184,7 @@ class Files(LogFiles):
 
 
 async def visible_artifacts(tx: Tx, job: int) -> list[ArtifactRow]:
-    """The artifacts of a job's accepted attempt, ascending by name."""
+    """Returns the artifacts of a job's accepted attempt, ascending by name."""
     facts = (await tx.jobs.read([job])).get(job)
     if facts is None:
         raise NotFound("job", job)

@@ -15,7 +15,7 @@ RECHECK_MS: Final = 100
 async def follow_growing(
     engine: Engine, files: Files, job: int, attempt: int | None = None, offset: int = 0
 ) -> AsyncIterator[bytes]:
-    """The log until it ends, across attempts unless one is named; each begins anew."""
+    """Yields the log until it ends, attempt by attempt unless one is named."""
     current = attempt
     while True:
         row = await files.log(job, attempt)
@@ -32,10 +32,10 @@ async def follow_growing(
         elif await _is_over(engine, job, row):
             return
         else:  # It has not begun, or another attempt may come.
-            await engine.wait_ended(job, RECHECK_MS)
+            await engine.jobs.wait_ended(job, RECHECK_MS)
 
 
 async def _is_over(engine: Engine, job: int, row: LogRow) -> bool:
-    """Whether nothing more can come: the job has ended, and its log with it."""
+    """Returns whether nothing more can come: the job has ended, and its log with it."""
     facts = (await engine.store.read(lambda tx: tx.jobs.read([job])))[job]
     return bool(facts.state) and row.state != LogState.STREAMING

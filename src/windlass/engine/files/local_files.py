@@ -10,7 +10,7 @@ CHUNK: Final = 256 * 1024
 
 
 async def read_file(path: Path) -> AsyncIterator[bytes]:
-    """The bytes of a file."""
+    """Returns the bytes of a file."""
     run = asyncio.get_running_loop().run_in_executor
     file = await run(None, lambda: path.open("rb"))
     try:
@@ -21,7 +21,7 @@ async def read_file(path: Path) -> AsyncIterator[bytes]:
 
 
 async def write_file(path: Path, chunks: AsyncIterator[bytes]) -> None:
-    """Write a file; nothing stays of one that was not written to its end."""
+    """Writes a file; an incomplete one is removed."""
     run = asyncio.get_running_loop().run_in_executor
     file = await run(None, lambda: path.open("wb"))
     try:
@@ -35,6 +35,6 @@ async def write_file(path: Path, chunks: AsyncIterator[bytes]) -> None:
 
 
 async def size_of(path: Path) -> int:
-    """How many bytes a file has."""
+    """Returns how many bytes a file has."""
     facts = await asyncio.get_running_loop().run_in_executor(None, path.stat)
     return facts.st_size

@@ -19,7 +19,7 @@ from windlass.engine.attempts.attempt_files import (
 )
 from windlass.engine.attempts.log_segments import SEGMENT_LIMIT, Logs, placed
 from windlass.engine.engine import Engine
-from windlass.engine.files.merge_segments import Merging
+from windlass.engine.files.merge_segments import SegmentMerger
 from windlass.engine.transaction.arguments import check_id
 from windlass.ports.blobs import Blobs
 from windlass.ports.gateway import Holder
@@ -43,12 +43,12 @@ class LogFiles:
     def __init__(self, engine: Engine, blobs: Blobs) -> None:
         self._engine = engine
         self._logs = Logs(blobs)
-        self.merging = Merging(self._logs)
+        self.merging = SegmentMerger(self._logs)
         self._write = engine.lane(write_all)
         self._followers: dict[tuple[int, int], set[asyncio.Event]] = {}
 
     async def append_log(self, holder: Holder, offset: int, data: bytes) -> int:
-        """Write log bytes at `offset`; where the next ones go. Writing twice is harmless."""
+        """Writes log bytes at `offset`, and returns the next offset. Writing twice is harmless."""
         check_holder(holder)
         _check_size("offset", offset)
         if len(data) > SEGMENT_LIMIT:
@@ -72,7 +72,7 @@ class LogFiles:
         state: Literal["committed", "lost"],
         peak_memory: int = 0,
     ) -> None:
-        """The log has `size` bytes and all are here, or the rest will never come.
+        """Notes that the log has `size` bytes: all are here, or the rest will never come.
 
         `peak_memory` is what the attempt took at most, in bytes, if somebody measured it.
         """
@@ -87,7 +87,7 @@ class LogFiles:
             self.merging.ended(await self.log(holder.job, holder.attempt))
 
     async def log(self, job: int, attempt: int | None = None) -> LogRow:
-        """What is known of the log of an attempt, or of the newest one."""
+        """Returns what is known of the log of an attempt, or of the newest one."""
         check_id("job", job)
 
         async def read(tx: Tx) -> LogRow:
@@ -104,7 +104,7 @@ class LogFiles:
     async def read_log(
         self, job: int, attempt: int | None = None, offset: int = 0, limit: int = LARGEST
     ) -> LogReading:
-        """The log from `offset` on, at most `limit` bytes; missing ones leave a line."""
+        """Returns the log from `offset` on, at most `limit` bytes; missing ones leave a line."""
         _check_size("offset", offset)
         _check_size("limit", limit)
         row = await self.log(job, attempt)
@@ -114,7 +114,7 @@ class LogFiles:
     async def follow_log(
         self, job: int, attempt: int | None, beyond: int, timeout_ms: int
     ) -> LogRow:
-        """Wait until a log has more than `beyond` bytes or has ended; its row, then or in time."""
+        """Waits until a log has more than `beyond` bytes or has ended, and returns its row."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_ms / 1000
         while True:
@@ -125,7 +125,7 @@ class LogFiles:
             await self._sleep((row.job, row.attempt), min(left, FOLLOW_SECONDS))
 
     async def _writable(self, holder: Holder) -> LogRow:
-        """The log's row, if the holder may write to it: asked before any byte is kept."""
+        """Returns the log's row if the holder may write to it; called before bytes are stored."""
 
         async def read(tx: Tx) -> LogRow:
             lease = (await tx.leases.lock([holder.job])).get(holder.job)
@@ -153,7 +153,7 @@ class LogFiles:
 
 
 def check_holder(holder: Holder) -> None:
-    """Refuse what cannot be a holder."""
+    """Raises `InvalidInput` for what cannot be a holder."""
     for field, number in zip(holder._fields, holder, strict=True):
         check_id(field, number)
 

@@ -28,8 +28,8 @@ MOST_FOUND: Final = 1_000  # scattered logs of one sweep; the next one finds the
 log = structlog.get_logger()
 
 
-class Merging:
-    """Counts the appends of logs, and joins those of the long ones when they end."""
+class SegmentMerger:
+    """Counts the segments of logs, and merges those of long logs when they end."""
 
     def __init__(self, logs: Logs) -> None:
         self._logs = logs
@@ -38,18 +38,18 @@ class Merging:
         self._task: asyncio.Task[None] | None = None
 
     def appended(self, job: int, attempt: int) -> None:
-        """A segment was written."""
+        """Counts a written segment."""
         if len(self._appends) >= MOST_COUNTED:
             self._appends.clear()  # Of workers that were lost; what it costs is some merges.
         key = job, attempt
         self._appends[key] = self._appends.get(key, 0) + 1
 
     def is_due(self, job: int, attempt: int) -> bool:
-        """Whether a log that has ended is long enough to be worth it; asked once."""
+        """Returns whether an ended log has enough segments to merge; the count starts anew."""
         return self._appends.pop((job, attempt), 0) >= FROM
 
     def ended(self, row: LogRow) -> None:
-        """Join the segments of this log soon."""
+        """Joins the segments of this log soon."""
         self._waiting.append(row)
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._work())
@@ -66,19 +66,19 @@ class Merging:
             self._task = None
 
     async def settled(self) -> None:
-        """Wait until nothing is left to join."""
+        """Waits until nothing is left to merge."""
         if self._task is not None:
             await asyncio.wait((self._task,))
 
     async def close(self) -> None:
-        """Stop; what was not joined stays as it is."""
+        """Stops; what was not merged stays as it is."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait((self._task,))
 
 
-class Scattered:
-    """Logs that lie in far more segments than they need, found by the names of all segments."""
+class FragmentedLogs:
+    """Finds logs with far more segments than they need, by the names of all segments."""
 
     def __init__(self) -> None:
         self._found: list[tuple[int, int]] = []
@@ -86,7 +86,7 @@ class Scattered:
         self._segments = self._bytes = 0
 
     def see(self, infos: Sequence[BlobInfo]) -> None:
-        """Look at the next segments; those of one log come one after the other."""
+        """Reads the next segments; those of one log come one after another."""
         for info in infos:
             owner = owner_of(info.key)
             if owner != self._owner:
@@ -103,7 +103,7 @@ class Scattered:
         self._segments = self._bytes = 0
 
     async def join(self, store: Store, blobs: Blobs) -> int:
-        """Join the segments of those that have ended; how many logs."""
+        """Joins the segments of ended logs, and returns how many logs."""
         self._close()
         logs, joined = Logs(blobs), 0
         for job, attempt in self._found:

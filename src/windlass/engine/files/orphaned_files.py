@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from windlass.engine.attempts import log_segments as segments
 from windlass.engine.files import artifacts
-from windlass.engine.files.merge_segments import Scattered
+from windlass.engine.files.merge_segments import FragmentedLogs
 from windlass.ports.blobs import BlobInfo, Blobs
 from windlass.ports.store import Store
 
@@ -24,8 +24,8 @@ class Swept(NamedTuple):
 
 
 async def sweep_files(store: Store, blobs: Blobs, older_than_ms: int) -> Swept:
-    """Remove old files without an owner, join scattered logs. It reads every name there is."""
-    scattered = Scattered()
+    """Removes old files without an owner and joins fragmented logs, reading every name."""
+    scattered = FragmentedLogs()
 
     async def unreferenced(infos: Sequence[BlobInfo]) -> list[str]:
         digests = {artifacts.digest_of(info.key): info.key for info in infos}

@@ -47,7 +47,7 @@ _grace = msgspec.json.Decoder(_Grace).decode
 
 
 async def read_fleet(tx: Tx) -> Fleet:
-    """What all enrolled workers say or have said of themselves within a week, and pools."""
+    """Reads the metadata that enrolled workers reported within a week, and the pools."""
     workers = await tx.workers.all()
     known = {worker.id: worker for worker in workers}
     said = {(worker.static, worker.dynamic): None for worker in workers}
@@ -60,12 +60,12 @@ async def read_fleet(tx: Tx) -> Fleet:
 
 
 async def read_templates(tx: Tx) -> tuple[Template, ...]:
-    """What workers of pools are or would be like; those of disabled ones too."""
+    """Reads the templates of the workers of active pools."""
     return tuple(template_of(row) for row in await tx.pools.all() if row.state == PoolState.ACTIVE)
 
 
 async def note_past(work: Work, old: Worker, new: Worker) -> None:
-    """Remember what a worker said of itself until now, if it says something else."""
+    """Stores the metadata a worker reported until now, if it has changed."""
     if old.dynamic == new.dynamic:
         return
     digest = metadata_digest(msgspec.json.decode(old.dynamic))
@@ -81,7 +81,7 @@ class Verdicts:
         self._reasons: dict[int, str | None] = {}
 
     def reason(self, number: int, shape: Shape) -> str | None:
-        """Why nobody can run jobs of this shape; None: somebody can."""
+        """Returns why no worker can run jobs of this shape, or None."""
         if number not in self._reasons:
             self._reasons[number] = self._judge(shape)
         return self._reasons[number]
@@ -102,25 +102,25 @@ class Impossible(NamedTuple):
 
 
 async def reject_late(work: Work, jobs: Sequence[int], why: Mapping[int, Impossible]) -> int:
-    """Reject those of these jobs whose grace is over; `why` is by shape. How many."""
+    """Rejects the jobs whose grace is over, and returns how many; `why` is by shape."""
     facts = await work.tx.jobs.lock(sorted(jobs))
     await work.catalog.know(work.tx, {fact.shape for fact in facts.values()})
     specs = await work.tx.jobs.specs(sorted(facts))
     late = [
         fact
         for fact in facts.values()
-        if not fact.state and _is_over(work, fact, specs[fact.id], why.get(fact.shape))
+        if fact.is_open and _is_over(work, fact, specs[fact.id], why.get(fact.shape))
     ]
     return await _reject(work, late, why) if late else 0
 
 
 def asks_at_once(jobs: Sequence[ValidatedJob]) -> bool:
-    """Whether one of these jobs would rather be rejected than wait for somebody to come."""
+    """Returns whether one of these jobs has no grace."""
     return any(not job.template.only_named and job.spec.capability_grace == 0 for job in jobs)
 
 
 async def reject_at_once(work: Work, jobs: Sequence[int]) -> int:
-    """Reject those of these new jobs that have no grace, if nobody can run them."""
+    """Rejects the new jobs that have no grace and that no worker can run."""
     for start in range(0, len(jobs), work.config.chunk_rows):
         await _reject_at_once(work, jobs[start : start + work.config.chunk_rows])
     return len(jobs)
@@ -148,7 +148,7 @@ def _is_over(work: Work, fact: JobFacts, spec: bytes, why: Impossible | None) ->
 
 
 async def _reject(work: Work, facts: Sequence[JobFacts], why: Mapping[int, Impossible]) -> int:
-    """Only what is queued for now can be rejected: a job that waits may meet another fleet."""
+    """Rejects queued jobs only: one that waits may meet another fleet later."""
     await hold_waits(work, (), [fact.id for fact in facts])
     limited = [fact for fact in facts if fact.limit]
     parked = await work.tx.places.take_parked(limited) if limited else []
@@ -175,7 +175,7 @@ async def _reject(work: Work, facts: Sequence[JobFacts], why: Mapping[int, Impos
 def impossible(
     shapes: Iterable[tuple[int, Shape]], verdicts: Verdicts, since: Mapping[int, int], now: int
 ) -> dict[int, Impossible]:
-    """Those of these shapes that nobody can run."""
+    """Returns the shapes that no worker can run."""
     anybody = verdicts.fleet.workers > 0 or bool(verdicts.fleet.pools)
     found = ((number, verdicts.reason(number, shape)) for number, shape in shapes)
     return {

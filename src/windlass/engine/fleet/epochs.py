@@ -25,7 +25,7 @@ class Restored(NamedTuple):
 
 
 async def begin_epoch(work: Work, actor: str | None) -> Restored:
-    """Raise the epoch. Workers that still run something of the old one have ended it by then."""
+    """Raises the epoch. Until jobs are given out again, workers have ended those of the old one."""
     meta = await work.tx.catalog.meta()
     epoch = max(meta.get(EPOCH, 0), work.catalog.seen_epoch) + 1
     hold_until = work.now + work.config.heartbeat_timeout_ms + work.config.term_grace_ms
@@ -37,12 +37,12 @@ async def begin_epoch(work: Work, actor: str | None) -> Restored:
 
 
 def first_incarnation(work: Work) -> int:
-    """The lowest number that an incarnation of this epoch has."""
+    """Returns the lowest incarnation number of this epoch."""
     return work.catalog.epoch * work.config.epoch_attempts + 1
 
 
 def refuse_old_store(work: Work, worker: Worker, seen: int) -> Conflict:
-    """What a worker is told that knows a newer epoch; from now on nothing is given out."""
+    """Refuses a worker that knows a newer epoch; from now on nothing is given out."""
     catalog = work.catalog
     message = (
         f"worker {worker.name} has seen epoch {seen}, the store is at {catalog.epoch}: it was "

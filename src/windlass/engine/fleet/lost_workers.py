@@ -22,7 +22,7 @@ _ONLINE = (WorkerStatus.ONLINE,)
 _SHUT_OUT = (WorkerStatus.DISABLED, WorkerStatus.PENDING_APPROVAL)  # they stay what they are
 
 
-class Silence(NamedTuple):
+class SilenceReport(NamedTuple):
     """What a look at the workers' heartbeats found."""
 
     unhealthy: int
@@ -30,8 +30,8 @@ class Silence(NamedTuple):
     orphans: int
 
 
-async def hear(work: Work) -> bool:
-    """Note that workers are being heard; whether leases may end now.
+async def note_server_alive(work: Work) -> bool:
+    """Notes that a server hears workers, and returns whether leases may end now.
 
     After a gap in which no engine did so, or a step of the clock, nothing ends before
     every worker had a full lease to be heard again.
@@ -50,8 +50,8 @@ async def hear(work: Work) -> bool:
     return work.now >= grace_until
 
 
-async def judge_silence(work: Work, heard: dict[int, int], may_end: bool) -> Silence:
-    """Mark workers that missed a heartbeat; end the incarnations of those that are lost."""
+async def judge_silence(work: Work, heard: dict[int, int], may_end: bool) -> SilenceReport:
+    """Marks workers that missed a heartbeat, and ends the incarnations of lost ones."""
     config = work.config
     late = await _unheard(work, heard, config.heartbeat_interval_ms * 4 // 3, _ONLINE)
     lost: list[Worker] = []
@@ -68,7 +68,7 @@ async def judge_silence(work: Work, heard: dict[int, int], may_end: bool) -> Sil
     gone += [silent[w.id] for w in left if w.id in silent]
     leases = await work.tx.leases.of_workers(sorted(worker.id for worker in gone))
     orphans = await end_orphans(work, leases, {worker.id: worker.name for worker in gone})
-    return Silence(unhealthy, len(lost), orphans)
+    return SilenceReport(unhealthy, len(lost), orphans)
 
 
 async def _unheard(
@@ -82,7 +82,7 @@ async def _unheard(
 
 
 async def _mark_unhealthy(work: Work, silent: dict[int, Worker], late: list[Worker]) -> int:
-    """Mark those that are still online; `silent` holds the rows as they are then."""
+    """Marks the workers that are still online; `silent` gets their new rows."""
     marked = []
     for worker in (silent[w.id] for w in late if w.id in silent):
         if worker.status == WorkerStatus.ONLINE:
@@ -98,7 +98,7 @@ async def _mark_unhealthy(work: Work, silent: dict[int, Worker], late: list[Work
 
 
 async def _lose(work: Work, silent: list[Worker]) -> list[Worker]:
-    """End these incarnations; their leases are orphans then."""
+    """Ends these incarnations; their leases become orphans."""
     lost = [worker for worker in silent if worker.status in LEASED]
     threshold = format_duration(work.config.heartbeat_timeout_ms)
     for worker in lost:
@@ -118,7 +118,7 @@ async def _lose(work: Work, silent: list[Worker]) -> list[Worker]:
 
 
 async def end_orphans(work: Work, leases: list[Lease], names: dict[int, str]) -> int:
-    """Give up the attempts of workers that are gone."""
+    """Ends the attempts of workers that are gone."""
     if not leases:
         return 0
     reasons = {
@@ -133,12 +133,12 @@ async def end_orphans(work: Work, leases: list[Lease], names: dict[int, str]) ->
 
 
 async def recover_orphans(work: Work) -> int:
-    """End leases whose worker was removed or has begun a new incarnation."""
+    """Ends leases whose worker was removed or has begun a new incarnation."""
     return await end_orphans(work, await work.tx.leases.orphans(work.config.chunk_rows), {})
 
 
 async def end_overdue(work: Work) -> int:
-    """Time out attempts past their deadline: the backstop behind the agents."""
+    """Times out attempts past their deadline: the backstop behind the agents."""
     overdue = await work.tx.leases.overdue(work.now, work.config.chunk_rows)
     if not overdue:
         return 0
@@ -166,7 +166,7 @@ async def end_overdue(work: Work) -> int:
 
 
 def _time_out(work: Work, shape: int, workflow: int, lease: Lease) -> None:
-    activity = lease.activity_at or lease.started_at
+    activity = lease.last_activity_at
     work.move(
         lease.job, shape, workflow, lease.attempt, RUNNING, TIMED_OUT, "Timed out",
         worker=lease.worker, incarnation=lease.incarnation, data={"last_activity": activity},
@@ -176,7 +176,7 @@ def _time_out(work: Work, shape: int, workflow: int, lease: Lease) -> None:
 
 
 async def refill_limits(work: Work) -> int:
-    """Move parked jobs up wherever a limit leaves room: a safety net."""
+    """Moves parked jobs up wherever a limit leaves room: a safety net."""
     limits = await work.tx.limits.parked()
     for limit in limits:
         work.slots.refill(limit)

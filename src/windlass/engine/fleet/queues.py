@@ -44,7 +44,7 @@ class Limited(NamedTuple):
 
 
 def check_limits(limits: QueueLimits) -> None:
-    """Refuse what cannot be a limit."""
+    """Raises `InvalidInput` for what cannot be a limit."""
     for name, value in (("max_running", limits[0]), ("max_per_worker", limits[1])):
         whole = isinstance(value, int) and not isinstance(value, bool)
         if value is not None and not (whole and 0 <= value <= MOST):
@@ -52,14 +52,14 @@ def check_limits(limits: QueueLimits) -> None:
 
 
 def check_weight(weight: object) -> None:
-    """Refuse what cannot be a share."""
+    """Raises `InvalidInput` for what cannot be a share."""
     whole = isinstance(weight, int) and not isinstance(weight, bool)
     if not (whole and isinstance(weight, int) and 1 <= weight <= HEAVIEST):
         raise InvalidInput("weight", f"an integer from 1 to {HEAVIEST}", weight)
 
 
 async def set_paused(work: Work, queue: str, paused: bool, actor: str | None) -> Paused:
-    """Pause or resume a queue."""
+    """Pauses or resumes a queue."""
     row = await _row(work, queue)
     if bool(row.paused) == paused:
         return Paused(queue, paused, False)
@@ -71,7 +71,7 @@ async def set_paused(work: Work, queue: str, paused: bool, actor: str | None) ->
 
 
 async def set_limits(work: Work, queue: str, limits: QueueLimits, actor: str | None) -> Limited:
-    """Set how much of a queue may run; what runs already is counted, and goes on."""
+    """Sets how much of a queue may run; jobs that run already count, and continue."""
     row = await _row(work, queue)
     changed = row._replace(
         max_running=row.max_running if limits.max_running is None else limits.max_running,
@@ -99,7 +99,7 @@ async def set_limits(work: Work, queue: str, limits: QueueLimits, actor: str | N
 
 
 async def adopt_leases(work: Work) -> int:
-    """Count leases that were given out by servers which did not know of a limit yet."""
+    """Counts leases that were given out by servers which did not know of a limit yet."""
     adopted = 0
     for queue, row in sorted(work.catalog.queues.items()):
         if row.max_running and row.limit:
@@ -110,7 +110,7 @@ async def adopt_leases(work: Work) -> int:
 
 
 async def set_namespace_weight(work: Work, namespace: str, weight: int, actor: str | None) -> bool:
-    """Set the share of a namespace; whether that changed anything."""
+    """Sets the share of a namespace, and returns whether that changed anything."""
     if (await work.tx.placement.namespace_weights()).get(namespace) == weight:
         return False
     await work.tx.placement.set_namespace_weight(namespace, weight)
@@ -121,7 +121,7 @@ async def set_namespace_weight(work: Work, namespace: str, weight: int, actor: s
 
 
 async def _put(work: Work, row: QueueRow) -> None:
-    """Write a queue; claims that follow the commit keep to it, here at once."""
+    """Writes a queue; on this server claims follow it right after the commit."""
     await work.tx.catalog.put_queue(row)
     work.effects.queues.append(row)
     work.effects.catalog = True
@@ -133,13 +133,13 @@ async def _row(work: Work, queue: str) -> QueueRow:
 
 
 async def _uncounted(work: Work, queue: str) -> list[int]:
-    """The jobs under leases that do not count under their queue's limit, locked."""
+    """Returns the jobs under leases that do not count under their queue's limit, locked."""
     await work.catalog.refresh(work.tx)  # a shape that is not known here may run as well
     return await work.tx.placement.unbound(work.catalog.shapes_in(queue))
 
 
 async def _count(work: Work, jobs: list[int], limit: int) -> None:
-    """Let these leases count under the limit of their queue."""
+    """Counts these leases under the limit of their queue."""
     if jobs:
         await work.tx.limits.lock([limit])
         await work.tx.placement.bind(jobs, limit)

@@ -48,7 +48,7 @@ class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
     holder: int = ANYONE
 
     def proves_dead(self, incarnation: int) -> bool:
-        """Whether nothing of this incarnation can be left."""
+        """Returns whether no process of this incarnation can be left."""
         return self.takeover and (self.replaces is None or incarnation <= self.replaces)
 
 
@@ -62,7 +62,7 @@ class Enrolled(NamedTuple):
 
 
 def check_enrolment(enrolment: Enrolment) -> None:
-    """Refuse what cannot be a worker."""
+    """Raises `InvalidInput` for what cannot be a worker."""
     name = enrolment.name
     if not name or len(name) > 200 or not name.isprintable():
         raise InvalidInput("name", "printable text of 1 to 200 characters", name)
@@ -71,7 +71,7 @@ def check_enrolment(enrolment: Enrolment) -> None:
 
 
 async def enrol(work: Work, enrolment: Enrolment) -> Enrolled:
-    """Begin a new incarnation; an older one must be over, or provably dead."""
+    """Begins a new incarnation; an older one must have ended, or be provably dead."""
     dynamic = _encode(enrolment.metadata).decode()
     worker = await work.tx.workers.lock_name(enrolment.name)
     if worker is None:
@@ -117,7 +117,7 @@ async def enrol(work: Work, enrolment: Enrolment) -> Enrolled:
 
 
 async def _expect_few_pending(work: Work) -> None:
-    """Whoever can reach a server may ask to be approved; not so many that it is a burden."""
+    """Limits how many workers may wait for approval: anyone who reaches a server may ask."""
     pending = [int(WorkerStatus.PENDING_APPROVAL)]
     if len(await work.tx.workers.silent_since(work.now + 1, pending)) >= MOST_PENDING:
         raise Conflict(
@@ -128,7 +128,7 @@ async def _expect_few_pending(work: Work) -> None:
 
 
 async def _end_incarnation(work: Work, worker: Worker, enrolment: Enrolment) -> None:
-    """End the old incarnation's leases, or refuse while it may still be alive."""
+    """Ends the old incarnation's leases, or refuses while it may still be alive."""
     leases = await work.tx.leases.of_workers([worker.id])
     if not leases:
         return
@@ -146,7 +146,7 @@ async def _end_incarnation(work: Work, worker: Worker, enrolment: Enrolment) -> 
 
 
 async def leave(work: Work, worker_id: int, incarnation: int) -> bool:
-    """Take a worker for offline whose process has said that it ends; nobody is to blame.
+    """Marks a worker offline whose process has said that it ends; no job is blamed.
 
     What an operator decided stays, and so does one that still holds jobs: its silence decides.
     """
@@ -167,7 +167,7 @@ async def leave(work: Work, worker_id: int, incarnation: int) -> bool:
 async def end_leases(
     work: Work, leases: Sequence[Lease], reasons: Mapping[int, str], restarted: bool = False
 ) -> int:
-    """End attempts whose worker is gone, for the reason given for each worker.
+    """Ends attempts whose worker is gone, for the reason given for each worker.
 
     The caller has locked the workers that are still there. Leases that changed since they
     were read are left alone. What was never started is only handed back when the agent
@@ -197,7 +197,7 @@ async def end_leases(
 async def set_status(
     work: Work, worker_id: int, status: WorkerStatus, reason: str | None, actor: str | None
 ) -> bool:
-    """Drain, enable or disable a worker; whether that changed anything."""
+    """Drains, enables or disables a worker, and returns whether that changed anything."""
     worker = (await work.tx.workers.lock([worker_id])).get(worker_id)
     if worker is None:
         raise NotFound("worker", worker_id)
@@ -217,7 +217,7 @@ async def set_status(
 async def set_static(
     work: Work, worker_id: int, static: Mapping[str, object], actor: str | None
 ) -> bool:
-    """Set the metadata that operators decide; it wins over what the agent reports."""
+    """Sets the metadata that operators decide; it wins over what the agent reports."""
     worker = (await work.tx.workers.lock([worker_id])).get(worker_id)
     if worker is None:
         raise NotFound("worker", worker_id)
@@ -234,7 +234,7 @@ async def set_static(
 
 
 async def remove(work: Work, worker_id: int, force: bool, actor: str | None) -> bool:
-    """Forget a worker. Refused while it holds jobs, unless forced: then they are orphans."""
+    """Removes a worker. Refused while it holds jobs, unless forced: they become orphans."""
     worker = (await work.tx.workers.lock([worker_id])).get(worker_id)
     if worker is None:
         return False
@@ -242,6 +242,8 @@ async def remove(work: Work, worker_id: int, force: bool, actor: str | None) -> 
     if leases and not force:
         raise Conflict("worker_busy", f"worker {worker.name} holds {len(leases)} jobs: drain it")
     await work.tx.workers.remove(worker_id)
+    await work.tx.access.remove_of_worker(worker_id)
+    work.effects.pokes.append(worker_id)  # its open sync is answered: it is gone
     work.say(
         EventKind.WORKER, f"Worker {worker.name} removed", worker=worker_id,
         incarnation=worker.incarnation, actor=actor, data={"status": "removed"},

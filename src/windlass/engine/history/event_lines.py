@@ -28,7 +28,7 @@ class SettledLog(Protocol):
     async def read_settled(self, after: int, count: int) -> list[Event]: ...
 
 
-class Report(msgspec.Struct, frozen=True):
+class EventLinesReport(msgspec.Struct, frozen=True):
     """What one round gave to the sink."""
 
     events: int
@@ -36,7 +36,7 @@ class Report(msgspec.Struct, frozen=True):
 
 
 async def read_new(store: Store, after: int, count: int = CHUNK) -> tuple[Sequence[Event], int]:
-    """The next events behind number `after`, and the number to go on from."""
+    """Returns the next events after number `after`, and the number to continue from."""
     if isinstance(store, SettledLog):
         events = await store.read_settled(after, count)
     else:
@@ -44,7 +44,7 @@ async def read_new(store: Store, after: int, count: int = CHUNK) -> tuple[Sequen
     return events, events[-1].seq if events else after
 
 
-class LogTail:
+class EventTailer:
     """A loop like the others: each round gives the sink what is new.
 
     `sink` is any function of a line, such as the `info` of a structlog logger.
@@ -59,14 +59,14 @@ class LogTail:
         self._after = after
         self._names: dict[int, WorkerName] = {}
 
-    async def run_once(self, now: int) -> Report:
-        """One round: everything there is."""
+    async def run_once(self, now: int) -> EventLinesReport:
+        """Runs one round: passes on all new events."""
         del now
         events = lines = 0
         while True:
             new, self._after = await read_new(self._store, self._after)
             if not new:
-                return Report(events, lines)
+                return EventLinesReport(events, lines)
             await self._learn_names(new)
             for event in new:
                 for line in render(event, self._names):
@@ -75,7 +75,7 @@ class LogTail:
             events += len(new)
 
     async def _learn_names(self, events: Sequence[Event]) -> None:
-        """Look the workers up again if one is new or has something to say of itself."""
+        """Reads the workers again if one is new or has changed."""
         if any(
             event.kind == EventKind.WORKER or (event.worker and event.worker not in self._names)
             for event in events

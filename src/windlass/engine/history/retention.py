@@ -18,7 +18,7 @@ from windlass.engine.attempts.attempt_files import end_log
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.verify.baseline import dump, load
 from windlass.engine.verify.findings import Findings
-from windlass.engine.verify.known import Known
+from windlass.engine.verify.known import SnapshotIndex
 from windlass.engine.verify.replay import Replay
 from windlass.ports.store import Snapshot
 from windlass.ports.store_retention import Ended
@@ -31,31 +31,31 @@ LOG_GRACE_MS: Final = 600_000  # for the rest of a log to come in after its atte
 
 
 class Walk(NamedTuple):
-    """How many rows a step removed or changed, and where the next one goes on (0: done)."""
+    """How many rows a step removed or changed, and where the next one continues, if any."""
 
     done: int
-    next: int
+    next: int | None
 
 
-async def remove_jobs(work: Work, after: int) -> Walk:
-    """Remove the next jobs behind `after` that ended long enough ago and nobody needs."""
+async def remove_jobs(work: Work, after: int | None) -> Walk:
+    """Removes the next jobs after `after` that ended long ago and that nothing needs."""
     if not await work.tx.retention.try_lock():
-        return Walk(0, 0)
+        return Walk(0, None)
     cutoffs = _Cutoffs(work)
     if not cutoffs.latest:
-        return Walk(0, 0)
+        return Walk(0, None)
     count = work.config.chunk_rows
-    ended, following = await work.tx.retention.ended(after, cutoffs.latest, count)
+    ended, following = await work.tx.retention.ended(after or 0, cutoffs.latest, count)
     await work.catalog.know(work.tx, {row.shape for row in ended})
     old = [row.job for row in ended if cutoffs.passed(row)]
     if not old:
-        return Walk(0, following)
+        return Walk(0, following or None)
     facts = await work.tx.jobs.lock(old)
     needed = await _needed(work, list(facts))
-    free = {job: fact for job, fact in facts.items() if fact.state and job not in needed}
+    free = {job: fact for job, fact in facts.items() if not fact.is_open and job not in needed}
     gone = await _outside_open_workflows(work, free)
     await _remove(work, gone)
-    return Walk(len(gone), following)
+    return Walk(len(gone), following or None)
 
 
 class _Cutoffs:
@@ -77,16 +77,17 @@ class _Cutoffs:
 
 
 async def _needed(work: Work, jobs: Sequence[int]) -> set[int]:
-    """Those of these jobs that open jobs depend on, an intent is about, or a name points to."""
+    """Returns the jobs that open jobs depend on, or that an intent or a name refers to."""
     tx = work.tx
     needed = {row.job for row in await tx.workflows.cascades_of(jobs)}
     needed |= {row.job for row in await tx.files.names(None)}
     chunk = 0
     while found := await tx.jobs.dependents(jobs, chunk):
         waiting = sorted({edge >> 1 for edges in found.values() for edge in edges})
-        states = {job: fact.state for job, fact in (await tx.jobs.read(waiting)).items()}
+        facts = await tx.jobs.read(waiting)
+        open_jobs = {job for job, fact in facts.items() if fact.is_open}
         for job, edges in found.items():
-            if any(states.get(edge >> 1) == 0 for edge in edges):
+            if any(edge >> 1 in open_jobs for edge in edges):
                 needed.add(job)
         chunk += 1
     return needed
@@ -99,11 +100,11 @@ async def _outside_open_workflows(work: Work, facts: Mapping[int, JobFacts]) -> 
     return {job: f for job, f in facts.items() if not f.workflow or f.workflow in ended}
 
 
-async def remove_empty_workflows(work: Work, after: int) -> Walk:
-    """Remove ended workflows that never had a job, newest first, on from number `after`."""
+async def remove_empty_workflows(work: Work, after: int | None) -> Walk:
+    """Removes ended workflows that never had a job, newest first, below `after`."""
     keep_ms = work.config.job_retention_ms
     if not keep_ms or not await work.tx.retention.try_lock():
-        return Walk(0, 0)
+        return Walk(0, None)
     count = work.config.chunk_rows
     rows = await work.tx.workflows.newest(after or NEWEST, count)
     before = work.now - keep_ms
@@ -112,7 +113,7 @@ async def remove_empty_workflows(work: Work, after: int) -> Walk:
     gone = [n for n, row in locked.items() if row.finished_at and not any(row.counts)]
     if gone:
         await work.tx.retention.remove_workflows(gone)
-    return Walk(len(gone), rows[-1].id if len(rows) == count else 0)
+    return Walk(len(gone), rows[-1].id if len(rows) == count else None)
 
 
 async def _remove(work: Work, facts: Mapping[int, JobFacts]) -> None:
@@ -139,7 +140,7 @@ async def _remove(work: Work, facts: Mapping[int, JobFacts]) -> None:
 
 
 def spans(numbers: Sequence[int]) -> list[tuple[int, int]]:
-    """Ascending numbers as first and last of each unbroken run."""
+    """Returns ascending numbers as (first, last) of each unbroken run."""
     found: list[tuple[int, int]] = []
     for number in numbers:
         if found and number == found[-1][1] + 1:
@@ -150,7 +151,7 @@ def spans(numbers: Sequence[int]) -> list[tuple[int, int]]:
 
 
 async def trim_events(work: Work) -> int:
-    """Turn the oldest events into a baseline, if they are old enough; how many went."""
+    """Turns the oldest events into a baseline, and returns how many were removed."""
     keep_ms = work.config.event_retention_ms
     if not keep_ms or not await work.tx.retention.try_lock():
         return 0
@@ -164,7 +165,7 @@ async def trim_events(work: Work) -> int:
 
 
 async def trim_runs(work: Work) -> int:
-    """Remove the next runs of schedules that ended long ago, kept as long as jobs; how many."""
+    """Removes the next runs of schedules that ended long ago, and returns how many."""
     keep_ms = work.config.job_retention_ms
     if not keep_ms or not await work.tx.retention.try_lock():
         return 0
@@ -172,7 +173,7 @@ async def trim_runs(work: Work) -> int:
 
 
 async def trim_reactions(work: Work) -> int:
-    """The same for reactions that were done or given up."""
+    """Does the same for reactions that were done or given up."""
     keep_ms = work.config.job_retention_ms
     if not keep_ms or not await work.tx.retention.try_lock():
         return 0
@@ -187,12 +188,12 @@ def _oldest(events: Sequence[Event], cutoff: int) -> Sequence[Event]:
 
 
 async def _move_baseline(work: Work, events: Sequence[Event]) -> None:
-    """Replay these events from the baseline, and write where they lead to."""
+    """Replays these events from the baseline, and writes the new baseline."""
     retention = work.tx.retention
     jobs = sorted({event.job for event in events if event.job})
     records = await retention.records(jobs)
     empty = Snapshot(*((),) * (len(Snapshot._fields) - len(Snapshot._field_defaults)))
-    replay = Replay(Known(empty._replace(jobs=tuple(records))), Findings())
+    replay = Replay(SnapshotIndex(empty._replace(jobs=tuple(records))), Findings())
     wanted = {
         BaselineKind.HEAD: [0],
         BaselineKind.JOB: jobs,
@@ -219,17 +220,17 @@ async def _move_baseline(work: Work, events: Sequence[Event]) -> None:
 
 
 def _workflows_in(events: Sequence[Event], replay: Replay) -> list[int]:
-    """The workflows that these events are about."""
+    """Returns the workflows that these events are about."""
     mine = {record.facts.workflow for record in replay.known.jobs.values()}
     told = {replay.workflow_of(event) for event in events if event.kind == EventKind.WORKFLOW}
     return sorted((mine | told) - {0})
 
 
-async def lose_logs(work: Work, after: int) -> Walk:
-    """Tell the logs that nobody will complete: their attempts ended some time ago."""
-    rows = await work.tx.files.streaming(after, work.config.chunk_rows)
+async def lose_logs(work: Work, after: int | None) -> Walk:
+    """Marks logs as lost whose attempts ended some time ago."""
+    rows = await work.tx.files.streaming(after or 0, work.config.chunk_rows)
     if not rows:
-        return Walk(0, 0)
+        return Walk(0, None)
     jobs = sorted({row.job for row in rows})
     leases = await work.tx.leases.lock(jobs)
     ends = await _ends(work, jobs)
@@ -241,15 +242,15 @@ async def lose_logs(work: Work, after: int) -> Walk:
         if ends.get((row.job, row.attempt), 0) < work.now - LOG_GRACE_MS:
             await end_log(work, row, row.bytes, LogState.LOST, None)
             lost += 1
-    return Walk(lost, rows[-1].job if len(rows) == work.config.chunk_rows else 0)
+    return Walk(lost, rows[-1].job if len(rows) == work.config.chunk_rows else None)
 
 
 async def _ends(work: Work, jobs: Sequence[int]) -> dict[tuple[int, int], int]:
-    """When each attempt of these jobs ended."""
+    """Returns when each attempt of these jobs ended."""
     ends = {
         (record.facts.id, record.facts.attempt): record.finished_at
         for record in await work.tx.retention.records(jobs)
-        if record.facts.state
+        if not record.facts.is_open
     }
     for job, attempts in (await work.tx.jobs.attempts(jobs)).items():
         ends.update({(job, row.number): row.finished_at for row in attempts})

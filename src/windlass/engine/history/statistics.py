@@ -27,7 +27,7 @@ SHAPES: Final = 1_000  # summaries asked for at once
 
 
 async def account(work: Work, events: int) -> int:
-    """Account for the next events; how many numbers that were, 0 if there is nothing to do."""
+    """Adds the next events to the statistics, and returns how many numbers that were."""
     statistics = work.tx.statistics
     position = await statistics.position()
     settled = work.now - SETTLED_MS
@@ -40,7 +40,7 @@ async def account(work: Work, events: int) -> int:
 
 
 async def pass_over(work: Work, most: int) -> int:
-    """Leave out what is older than the newest `most` events: of so many, a part will do."""
+    """Skips all but the newest `most` events, which represent the others."""
     statistics = work.tx.statistics
     position = await statistics.position()
     target = await work.tx.log.newest() - most
@@ -50,7 +50,7 @@ async def pass_over(work: Work, most: int) -> int:
 
 
 async def summaries(tx: Tx, shapes: Sequence[int]) -> dict[int, Summary]:
-    """What is known of these shapes; those of which no job has completed are absent."""
+    """Returns the statistics of these shapes; those without a completed job are absent."""
     found: dict[int, Summary] = {}
     for start in range(0, len(shapes), SHAPES):
         found |= summarise(await tx.statistics.of_shapes(shapes[start : start + SHAPES]))

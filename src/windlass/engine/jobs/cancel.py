@@ -5,14 +5,14 @@ from typing import NamedTuple
 
 from windlass.domain.job.job import ALLOW_FAILURE
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
-from windlass.domain.rows.records import KEPT_WHILE_RUNNING, JobEnd, JobFacts, Lease
+from windlass.domain.rows.records import JobEnd, JobFacts, Lease
 from windlass.engine.jobs.close import Closing, end_without_attempt
 from windlass.engine.jobs.dependents import (
     Ended,
     hold_dependents,
     hold_waits,
     jobs_ended,
-    tell_dependents,
+    notify_dependents,
 )
 from windlass.engine.jobs.end_waiting import note_ended
 from windlass.engine.jobs.inherit_rank import pass_on_ended
@@ -37,7 +37,7 @@ class Canceled(NamedTuple):
 
 
 async def cancel(work: Work, jobs: Sequence[int], reason: str, actor: str | None) -> list[Canceled]:
-    """Cancel these jobs; each answer stands in the order of the ids."""
+    """Cancels these jobs; the answers are in the order of the ids."""
     if len(jobs) < MANY:
         return await _cancel(work, jobs, reason, actor)
     ended = await _end_in_bulk(work, sorted(set(jobs)), reason, actor)
@@ -49,7 +49,7 @@ async def cancel(work: Work, jobs: Sequence[int], reason: str, actor: str | None
 async def _end_in_bulk(
     work: Work, jobs: Sequence[int], reason: str, actor: str | None
 ) -> frozenset[int]:
-    """End those that wait or are ready, which many jobs mostly are."""
+    """Ends jobs that wait or are ready: most of a large number are."""
     await work.tx.jobs.hold(jobs)
     edges = await work.tx.jobs.dependents(jobs, 0)
     await hold_dependents(work, jobs, edges)
@@ -58,7 +58,7 @@ async def _end_in_bulk(
     told = [
         Ended(row.job, bool(row.flags & ALLOW_FAILURE), reason) for row in ended if row.job in edges
     ]
-    await tell_dependents(work, told, edges)
+    await notify_dependents(work, told, edges)
     return frozenset(row.job for row in ended)
 
 
@@ -67,15 +67,15 @@ async def _cancel(
 ) -> list[Canceled]:
     facts = await work.tx.jobs.lock(sorted(set(jobs)))
     await work.catalog.know(work.tx, {fact.shape for fact in facts.values()})
-    open_jobs = [fact for fact in facts.values() if not fact.state]
+    open_jobs = [fact for fact in facts.values() if fact.is_open]
     answers = {
         fact.id: Canceled(fact.id, str(STATE_BY_CODE[fact.state]), False)
         for fact in facts.values()
-        if fact.state
+        if not fact.is_open
     }
     await hold_waits(work, (), sorted(fact.id for fact in open_jobs))
     found = await withdraw(work, open_jobs)
-    running_too = [w for w in found.withdrawn if w.wait and w.wait.manual == KEPT_WHILE_RUNNING]
+    running_too = [w for w in found.withdrawn if w.wait and w.wait.is_running]
     leased = [*found.leased, *await _leases_of(work, running_too)]
     kept = {w.facts.id for w in running_too}
     waiting = [w for w in found.withdrawn if w.facts.id not in kept]
@@ -93,7 +93,7 @@ async def _leases_of(work: Work, withdrawn: Sequence[Withdrawn]) -> list[tuple[J
 async def end_waiting(
     work: Work, waiting: Sequence[Withdrawn], reason: str, actor: str | None
 ) -> None:
-    """Cancel jobs that were taken out of the places where they waited."""
+    """Cancels jobs that were taken out of the places where they waited."""
     if not waiting:
         return
     ends: list[JobEnd] = []
@@ -116,7 +116,7 @@ async def end_waiting(
 async def _stop(
     work: Work, leased: Sequence[tuple[JobFacts, Lease]], reason: str, actor: str | None
 ) -> dict[int, Canceled]:
-    """Assigned attempts end at once, no process can exist; running ones are told to stop."""
+    """Ends assigned attempts, which have no process yet, and tells running ones to stop."""
     answers: dict[int, Canceled] = {}
     closing = Closing(work)
     told: list[int] = []

@@ -77,14 +77,14 @@ class Closing:
         self._history: dict[int, list[Attempt]] = {}
 
     async def learn(self, failing: Sequence[int]) -> None:
-        """Read what decisions about failed attempts need: own policies and histories."""
+        """Reads what decisions about failed attempts need: policies and histories."""
         missing = [job for job in failing if job not in self._specs]
         if missing:
             self._specs.update(await self._work.tx.jobs.specs(missing))
             self._history.update(await self._work.tx.jobs.attempts(missing))
 
     def start(self, facts: JobFacts, lease: Lease) -> Lease:
-        """A result for an assigned attempt records `running` first."""
+        """Records `running` first when a result comes for an assigned attempt."""
         if lease.state != ASSIGNED:
             return lease
         self._move(facts, lease, ASSIGNED, RUNNING, None)
@@ -93,19 +93,19 @@ class Closing:
     def complete(
         self, facts: JobFacts, lease: Lease, exit_code: int | None, result: bytes | None
     ) -> None:
-        """The attempt did its work."""
+        """Completes the attempt."""
         lease = self.start(facts, lease)
         self._move(facts, lease, lease.state, COMPLETED, None)
         self._end(facts, lease, COMPLETED, None, exit_code=exit_code, result=result)
 
     def fail(self, facts: JobFacts, lease: Lease, failure: Failure) -> None:
-        """The attempt failed, timed out or lost its worker: retry or give up."""
+        """Retries an attempt that failed, timed out or lost its worker, or gives up."""
         if lease.state == CANCELING:
             self._end_canceled(facts, lease, failure)
             return
         frm = lease.state
         if failure.failure is FailureClass.TIMEOUT and frm != TIMED_OUT:
-            activity = lease.activity_at or lease.started_at or lease.assigned_at
+            activity = lease.last_activity_at or lease.assigned_at
             self._move(facts, lease, frm, TIMED_OUT, failure.message, last_activity=activity)
             self._work.effects.count("timeouts")
             frm = TIMED_OUT
@@ -118,14 +118,14 @@ class Closing:
             self._give_up(facts, lease, frm, failure, verdict)
 
     def cancel(self, facts: JobFacts, lease: Lease, reason: str) -> None:
-        """End an attempt whose process never existed or has stopped after a cancel."""
+        """Ends an attempt whose process never existed or has stopped after a cancel."""
         if lease.state == RUNNING:
             self._move(facts, lease, RUNNING, CANCELING, reason)
             lease = lease._replace(state=CANCELING)
         self._end_canceled(facts, lease, Failure(FailureClass.CANCELED, reason))
 
     def hand_back(self, facts: JobFacts, lease: Lease, reason: str | None) -> None:
-        """The worker gives the attempt back, for no fault of the job."""
+        """Takes an attempt back from its worker, without blaming the job."""
         if lease.state == CANCELING:
             self.cancel(facts, lease, lease.reason or "Canceled")
         elif lease.state == TIMED_OUT:
@@ -139,7 +139,7 @@ class Closing:
             self._return(facts, lease, reason)
 
     async def write(self) -> None:
-        """Write all that was decided, in the order of locks."""
+        """Writes all that was decided, in the order of locks."""
         work, tx = self._work, self._work.tx
         if self._dropped:
             await tx.leases.drop(self._dropped)
@@ -178,7 +178,7 @@ class Closing:
         )
 
     def _used_up(self, facts: JobFacts, verdict: Retry) -> dict[str, int]:
-        """Which retry this is, and of how many, for the log."""
+        """Returns which retry this is, and of how many, for the log."""
         if verdict.counts == "none":
             return {}
         if verdict.counts == "lost":
@@ -224,7 +224,7 @@ class Closing:
         self._end(counted, lease, FAILED, why, failure=failure)
 
     def _reject(self, facts: JobFacts, lease: Lease, frm: int, failure: Failure) -> None:
-        """Nothing was run: the job goes back into the queue, as the table wants it, and out."""
+        """Rejects a job that never ran: by way of the queue, as the transition table requires."""
         self._work.effects.count("assignment_failures")
         why = failure.message or "its arguments do not fit"
         kind = str(failure.failure)
@@ -346,7 +346,7 @@ class Closing:
         )  # fmt: skip
 
     async def _settle_waits(self) -> None:
-        """Jobs may have kept a wait while they ran (see `engine/jobs/supersede.py`)."""
+        """Removes the waits that jobs kept while they ran (see `engine/jobs/supersede.py`)."""
         ended = [end.job for end in self._ends]
         if not ended and not self._again:
             return
@@ -361,7 +361,7 @@ class Closing:
             await self._requeue(waits)
 
     async def _requeue(self, waits: Mapping[int, Wait]) -> None:
-        """Put jobs that go on back into a place; unmet dependencies block them again."""
+        """Puts jobs that continue back into a place; unmet dependencies block them again."""
         work = self._work
         blocked = await self._blocked_again(waits)
         ready: list[Ticket] = []
@@ -381,7 +381,7 @@ class Closing:
         await make_ready(work, ready)
 
     async def _blocked_again(self, waits: Mapping[int, Wait]) -> set[int]:
-        """Those of the jobs that go on which have kept a wait: now it counts."""
+        """Returns the continuing jobs that have kept a wait: now it counts."""
         kept = [
             waits[ticket.job]._replace(manual=0, ticket=ticket)
             for _, _, ticket in self._again
@@ -397,7 +397,7 @@ class Closing:
 
 
 def end_without_attempt(facts: JobFacts, state: int, now: int, reason: str) -> JobEnd:
-    """A job ends while no attempt is in force."""
+    """Returns the end of a job that has no attempt in force."""
     return JobEnd(
         facts.id, state, facts.flags, facts.attempt, facts.failed, facts.lost,
         0, 0, 0, 0, now, 0, None, None, reason, None,
@@ -408,7 +408,7 @@ WORKER_LOST_CODE = FailureClass.WORKER_LOST.code
 
 
 def ticket_of(facts: JobFacts, lease: Lease) -> Ticket:
-    """The ticket of a job whose attempt has just closed."""
+    """Returns the ticket of a job whose attempt has just closed."""
     return Ticket(
         facts.shape,
         facts.rank,

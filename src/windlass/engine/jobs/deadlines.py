@@ -14,7 +14,7 @@ from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.deadlines import Late, late_for
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.states import State
-from windlass.domain.rows.records import KEPT_WHILE_RUNNING, JobFacts, Lease
+from windlass.domain.rows.records import JobFacts, Lease
 from windlass.engine.jobs.cancel import end_waiting
 from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.jobs.dependents import hold_waits
@@ -42,7 +42,7 @@ _decode = msgspec.json.Decoder(Deadlines).decode
 
 
 def cut_timeout(timeout_ms: int, spec: bytes, now: int) -> int:
-    """How long the agent lets an attempt run that has to end by some time.
+    """Returns how long the agent lets an attempt with a deadline run.
 
     A little longer than that: as long as a server is there, it is the one to say so.
     """
@@ -54,12 +54,12 @@ def cut_timeout(timeout_ms: int, spec: bytes, now: int) -> int:
 
 
 def deadlines_of(spec: JobSpec, job: int) -> list[tuple[int, int]]:
-    """The rows of a job's deadlines."""
+    """Returns the rows of a job's deadlines."""
     return [(at, job) for at in (spec.start_before_ms, spec.finish_before_ms) if at is not None]
 
 
 def without_passed(spec: JobSpec, now: int) -> JobSpec:
-    """A job that is tried anew: deadlines that have passed were those of the first time."""
+    """Returns the spec of a retried job without the deadlines that have passed."""
     if spec.start_before is None and spec.finish_before is None:
         return spec
     return msgspec.structs.replace(
@@ -75,20 +75,20 @@ def _ahead(at: str | None, now: int) -> str | None:
 
 
 async def note_deadlines(work: Work, rows: Sequence[tuple[int, int]]) -> None:
-    """Remember deadlines, and look when the first of them has come."""
+    """Stores deadlines, and sets the alarm for the first of them."""
     if rows:
         await work.tx.deadlines.add(rows)
         work.effects.fall_due(min(at for at, _ in rows))
 
 
-async def next_deadline(tx: Tx) -> int:
-    """The earliest deadline, 0 if there is none."""
+async def next_deadline(tx: Tx) -> int | None:
+    """Returns the earliest deadline."""
     first = await tx.deadlines.passed(2**62, 1)
-    return first[0][0] if first else 0
+    return first[0][0] if first else None
 
 
 async def end_late(work: Work) -> int:
-    """Deal with the jobs whose deadlines have passed; how many deadlines that were."""
+    """Ends the jobs whose deadlines have passed, and returns how many deadlines that were."""
     passed = await work.tx.deadlines.passed(work.now, work.config.chunk_rows)
     if not passed:
         return 0
@@ -104,7 +104,7 @@ async def end_late(work: Work) -> int:
 
 
 def _late(fact: JobFacts, spec: bytes, now: int) -> Late | None:
-    if fact.state:
+    if not fact.is_open:
         return None
     known = _decode(spec)
     start_before, finish_before = moment_ms(known.start_before), moment_ms(known.finish_before)
@@ -127,8 +127,8 @@ async def _end(work: Work, facts: Sequence[JobFacts], late: Mapping[int, Late]) 
 
 
 def _runs(gone: Withdrawn) -> bool:
-    """Whether only a wait was found that is kept for when the job comes back."""
-    return gone.wait is not None and gone.wait.manual == KEPT_WHILE_RUNNING
+    """Returns whether the job runs and has only a wait that is kept meanwhile."""
+    return gone.wait is not None and gone.wait.is_running
 
 
 async def _end_leased(
@@ -152,8 +152,8 @@ async def _end_leased(
 
 
 def _tell(work: Work, fact: JobFacts, lease: Lease, reason: str) -> None:
-    """The process is to stop; its end is that of the job."""
-    activity = lease.activity_at or lease.started_at
+    """Records the timeout: the process has to stop, and the job ends with it."""
+    activity = lease.last_activity_at
     work.move(
         fact.id, fact.shape, fact.workflow, lease.attempt, RUNNING, TIMED_OUT, reason,
         worker=lease.worker, incarnation=lease.incarnation, data={"last_activity": activity},

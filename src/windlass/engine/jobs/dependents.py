@@ -18,7 +18,6 @@ from windlass.domain.lifecycle.rank import age_from_ms
 from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.workflow_state import FORGIVEN
 from windlass.domain.rows.records import (
-    KEPT_WHILE_RUNNING,
     Cascade,
     CascadeKind,
     JobEnd,
@@ -39,7 +38,7 @@ _KIND = attrgetter("shape", "workflow")
 
 
 async def hold_waits(work: Work, jobs: Iterable[int], ending: Sequence[int]) -> dict[int, Wait]:
-    """Lock the waits of these jobs, and of those that will hear of an end, in one order.
+    """Locks the waits of these jobs and of their dependents, in one order.
 
     A job that took the place of another has a higher number than its dependents, so locks
     on the way from a job to its dependents would not ascend.
@@ -53,7 +52,7 @@ async def hold_waits(work: Work, jobs: Iterable[int], ending: Sequence[int]) -> 
 async def hold_dependents(
     work: Work, jobs: Sequence[int], edges: Mapping[int, Sequence[int]]
 ) -> None:
-    """Lock the waits of these jobs and, in the same order, of those behind these edges.
+    """Locks the waits of these jobs and, in the same order, of those behind these edges.
 
     A job that comes back to `waits` meanwhile is seen by the statement that follows the lock.
     """
@@ -72,7 +71,7 @@ class Ended(NamedTuple):
 
 
 async def jobs_ended(work: Work, facts: Sequence[JobFacts], ends: Sequence[JobEnd]) -> None:
-    """Tell the dependents of these jobs, which have just ended."""
+    """Notifies the dependents of jobs that have just ended."""
     edges = await work.tx.jobs.dependents([fact.id for fact in facts], 0)
     ended: list[Ended] = []
     for fact, end in zip(facts, ends, strict=True):
@@ -80,11 +79,11 @@ async def jobs_ended(work: Work, facts: Sequence[JobFacts], ends: Sequence[JobEn
         if fact.workflow and forgiven and end.state != COMPLETED:
             work.count_in_workflow(fact.workflow, FORGIVEN, 1)
         ended.append(Ended(fact.id, end.state == COMPLETED or forgiven, end.reason))
-    await tell_dependents(work, ended, edges)
+    await notify_dependents(work, ended, edges)
 
 
-async def tell_satisfied(work: Work, edges: Mapping[int, Sequence[int]]) -> None:
-    """Tell the dependents of jobs that have just completed; `edges` are the first chunks."""
+async def satisfy_dependents(work: Work, edges: Mapping[int, Sequence[int]]) -> None:
+    """Notifies the dependents of completed jobs; `edges` are the first chunks."""
     satisfied: list[Sequence[int]] = []
     for job, waiting in edges.items():
         if len(waiting) < CHUNK:
@@ -94,10 +93,10 @@ async def tell_satisfied(work: Work, edges: Mapping[int, Sequence[int]]) -> None
     await _count_met(work, satisfied)
 
 
-async def tell_dependents(
+async def notify_dependents(
     work: Work, ended: Iterable[Ended], edges: Mapping[int, Sequence[int]]
 ) -> None:
-    """What is met is met at once; `edges` are the first chunks of dependents."""
+    """Meets or aborts the dependents of ended jobs; `edges` are their first chunks."""
     satisfied: list[Sequence[int]] = []
     for job, satisfies, reason in ended:
         waiting = edges.get(job)
@@ -116,7 +115,7 @@ async def tell_dependents(
 
 
 async def _count_met(work: Work, edges: Sequence[Sequence[int]]) -> None:
-    """Meet each dependent's conditions as often as an edge leads to it."""
+    """Meets one condition of a dependent for each edge that leads to it."""
     met: dict[int, int] = {}
     for edge, times in Counter(chain.from_iterable(edges)).items():
         met[edge >> 1] = met.get(edge >> 1, 0) + times
@@ -125,7 +124,7 @@ async def _count_met(work: Work, edges: Sequence[Sequence[int]]) -> None:
 
 
 async def meet(work: Work, met: dict[int, int], manual: bool = False) -> None:
-    """Lower the unmet counts of these jobs and queue those that wait for nothing more."""
+    """Lowers the unmet counts of these jobs and queues those that wait for nothing more."""
     if manual:
         freed = await work.tx.places.meet(met, manual)
     else:
@@ -133,24 +132,24 @@ async def meet(work: Work, met: dict[int, int], manual: bool = False) -> None:
         ready, freed = await work.tx.flow.free(met, work.now, young_from)
         await _note_released(work, ready)
         work.effects.arrive(ready)
-    late = [wait for wait in freed if wait.manual != KEPT_WHILE_RUNNING and ages_anew(work, wait)]
+    late = [wait for wait in freed if not wait.is_running and ages_anew(work, wait)]
     for wait in late:
         await work.tx.places.add_waits([wait._replace(unmet=1, manual=0)])
         work.cascades.append(Cascade(0, wait.job, CascadeKind.RELEASE, 0, None))
     held_back = {wait.job for wait in late}
     await release(
         work,
-        [w for w in freed if w.job not in held_back and w.manual != KEPT_WHILE_RUNNING],
+        [w for w in freed if w.job not in held_back and not w.is_running],
     )
 
 
 def ages_anew(work: Work, wait: Wait) -> bool:
-    """Whether the job was blocked for so long that its age starts later now."""
+    """Returns whether the job was blocked for so long that its age starts later now."""
     return age_from_ms(wait.age_from, None, work.now) > wait.age_from
 
 
 async def release(work: Work, waits: Sequence[Wait]) -> None:
-    """Queue jobs whose last condition was met."""
+    """Queues jobs whose last condition was met."""
     await _note_released(work, [wait.ticket for wait in waits])
     ready = []
     for wait in waits:
@@ -162,7 +161,7 @@ async def release(work: Work, waits: Sequence[Wait]) -> None:
 
 
 async def _note_released(work: Work, tickets: Sequence[Ticket]) -> None:
-    """Record that these jobs are queued, and count them."""
+    """Records that these jobs are queued, and counts them."""
     if not tickets:
         return
     _, _, jobs, attempts, *_ = zip(*tickets, strict=True)

@@ -1,42 +1,68 @@
-"""Whoever waits for jobs to end: told by this engine's commits, else by looking again."""
+"""Calls that wait for a job or a workflow to end.
+
+Commits of this engine wake them. Other engines may not say what has ended, so on a shared
+store the calls also look again from time to time.
+"""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from windlass.domain.lifecycle.workflow_state import ENDED, WorkflowState
 from windlass.ports.store import Store, Tx
 
-POLL_SECONDS = 0.5  # other engines do not tell which jobs have ended
-SLOW_POLL_SECONDS = 5.0  # they do, and word of it was lost
+POLL_SECONDS = 0.5  # where other engines do not announce ends
+SLOW_POLL_SECONDS = 5.0  # where they do, in case an announcement was lost
+
+HasEnded = Callable[[Tx, int], Awaitable[bool | None]]  # None: there is no such job or workflow
 
 
-async def _has_ended(tx: Tx, job: int) -> bool | None:
-    """Whether a job, or the workflow with minus this number, has; None: there is none."""
-    if job < 0:
-        row = (await tx.workflows.lock([-job])).get(-job)
-        return None if row is None else WorkflowState(row.state) in ENDED
-    facts = (await tx.jobs.read([job])).get(job)
-    return None if facts is None else bool(facts.state)
-
-
-class Endings:
-    """The jobs somebody waits for; workflows have minus their number here."""
+class EndWaiters:
+    """The calls of one engine that wait for an end."""
 
     def __init__(self, store: Store) -> None:
+        self._jobs = _Waiters(store, _has_job_ended)
+        self._workflows = _Waiters(store, _has_workflow_ended)
+
+    async def wait_job(self, job: int, timeout_ms: int) -> bool:
+        """Waits until a job has ended, and returns whether it has."""
+        return await self._jobs.wait(job, timeout_ms)
+
+    async def wait_workflow(self, workflow: int, timeout_ms: int) -> bool:
+        """Waits until a workflow has ended, and returns whether it has."""
+        return await self._workflows.wait(workflow, timeout_ms)
+
+    def wake(self, jobs: Iterable[int], workflows: Iterable[int]) -> None:
+        """Wakes the calls that wait for these; they have ended."""
+        self._jobs.wake(jobs)
+        self._workflows.wake(workflows)
+
+    def wake_all(self) -> None:
+        """Lets every call look again."""
+        self._jobs.wake_all()
+        self._workflows.wake_all()
+
+    def close(self) -> None:
+        """Ends all waits."""
+        self._jobs.close()
+        self._workflows.close()
+
+
+class _Waiters:
+    def __init__(self, store: Store, has_ended: HasEnded) -> None:
         self._store = store
+        self._has_ended = has_ended
         self._poll = SLOW_POLL_SECONDS if store.inline else POLL_SECONDS
         self._waiting: dict[int, list[asyncio.Event]] = {}
         self._closed = False
 
-    async def wait(self, job: int, timeout_ms: int) -> bool:
-        """Wait until a job has ended; whether it has."""
+    async def wait(self, number: int, timeout_ms: int) -> bool:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_ms / 1000
         while True:
             ended = asyncio.Event()
-            self._waiting.setdefault(job, []).append(ended)
+            self._waiting.setdefault(number, []).append(ended)
             try:
-                over = await self._store.read(lambda tx: _has_ended(tx, job))
+                over = await self._store.read(lambda tx: self._has_ended(tx, number))
                 left = deadline - loop.time()
                 if over is None or over or left <= 0 or self._closed:
                     return bool(over)
@@ -45,26 +71,33 @@ class Endings:
                 await ended.wait()
                 timer.cancel()
             finally:
-                self._forget(job, ended)
+                self._forget(number, ended)
 
-    def tell(self, jobs: Iterable[int]) -> None:
-        """These jobs have ended."""
+    def wake(self, numbers: Iterable[int]) -> None:
         if self._waiting:
-            for job in jobs:
-                for ended in self._waiting.get(job, ()):
+            for number in numbers:
+                for ended in self._waiting.get(number, ()):
                     ended.set()
 
-    def look_again(self) -> None:
-        """Any of them may have ended unheard."""
-        self.tell(list(self._waiting))
+    def wake_all(self) -> None:
+        self.wake(list(self._waiting))
 
     def close(self) -> None:
-        """End all waits."""
         self._closed = True
-        self.look_again()
+        self.wake_all()
 
-    def _forget(self, job: int, ended: asyncio.Event) -> None:
-        waiting = self._waiting[job]
+    def _forget(self, number: int, ended: asyncio.Event) -> None:
+        waiting = self._waiting[number]
         waiting.remove(ended)
         if not waiting:
-            del self._waiting[job]
+            del self._waiting[number]
+
+
+async def _has_job_ended(tx: Tx, job: int) -> bool | None:
+    facts = (await tx.jobs.read([job])).get(job)
+    return None if facts is None else not facts.is_open
+
+
+async def _has_workflow_ended(tx: Tx, workflow: int) -> bool | None:
+    row = (await tx.workflows.lock([workflow])).get(workflow)
+    return None if row is None else WorkflowState(row.state) in ENDED

@@ -16,7 +16,7 @@ QUEUED = State.QUEUED.code
 async def note_ended(
     work: Work, ended: Sequence[Waited], to: int, reason: str, actor: str | None = None
 ) -> None:
-    """Count and record jobs that ended while they waited: equal ones together."""
+    """Counts and records jobs that ended while they waited, equal ones together."""
     await work.catalog.know(work.tx, {row.shape for row in ended})
     alike: dict[int, list[Waited]] = {}
     counts: dict[tuple[int, int, int], int] = {}

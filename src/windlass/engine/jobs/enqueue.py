@@ -14,7 +14,7 @@ RETRYING = State.RETRYING.code
 
 
 async def make_ready(work: Work, tickets: Sequence[Ticket]) -> None:
-    """Put queued jobs where workers find them; those beyond their limit are parked."""
+    """Puts queued jobs where workers find them; those beyond their limit are parked."""
     free = [ticket for ticket in tickets if not ticket.limit]
     work.slots.admit(ticket for ticket in tickets if ticket.limit)
     if free:
@@ -23,13 +23,13 @@ async def make_ready(work: Work, tickets: Sequence[Ticket]) -> None:
 
 
 async def plan_for(work: Work, at: int, state: int, ticket: Ticket) -> None:
-    """Keep a job back until `at`."""
+    """Holds a job back until `at`."""
     await work.tx.places.add_due([Due(at, ticket.job, state, ticket)])
     work.effects.fall_due(at)
 
 
 async def promote_due(work: Work, count: int) -> int:
-    """Move up to `count` jobs whose time has come; how many were moved."""
+    """Moves up to `count` jobs whose time has come, and returns how many were moved."""
     rows = await work.tx.places.pull_due(work.now, count)
     if not rows:
         return 0

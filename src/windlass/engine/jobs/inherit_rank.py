@@ -12,9 +12,11 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from windlass.domain.job.job import LENDS, decode_spec
+from windlass.domain.job.priority_inheritance import levels_gained
 from windlass.domain.lifecycle.rank import level, rank
 from windlass.domain.rows.records import Cascade, CascadeKind, Due, JobFacts
-from windlass.engine.jobs.locate import Found, withdraw
+from windlass.engine.jobs.locate import Located, withdraw
+from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.unit_of_work import Work
 
 CHUNK = 1_000  # dependents in one row
@@ -25,19 +27,28 @@ _ids = msgspec.json.Decoder(list[int]).decode
 
 
 def pass_on(work: Work, jobs: Sequence[int]) -> None:
-    """Have those that these jobs wait for, or waited for, looked at again."""
+    """Adds intents to rank again what these jobs wait for, or waited for."""
     for start in range(0, len(jobs), CHUNK):
         some = msgspec.json.encode(list(jobs[start : start + CHUNK])).decode()
         work.cascades.append(Cascade(0, 0, CascadeKind.INHERIT, 0, some))
 
 
 def pass_on_ended(work: Work, ended: Iterable[tuple[int, int]]) -> None:
-    """The same for jobs, with their flags, that ended while they waited."""
+    """Does the same for jobs, given with their flags, that ended while they waited."""
     pass_on(work, [job for job, flags in ended if flags & LENDS])
 
 
+def inherited_levels(catalog: Catalog, facts: JobFacts) -> float:
+    """Returns by how many levels those that wait for an open job lift it."""
+    if not facts.is_open:
+        return 0.0
+    total = level(catalog.weight(catalog.queue_of(facts.shape)), facts.base, facts.adjustment)
+    interval = catalog.interval_ms
+    return levels_gained(rank(facts.age_from, total, interval), facts.rank, interval)
+
+
 async def inherit_chunk(work: Work, cascade: Cascade) -> tuple[int | None, int]:
-    """A step of an intent: where the next one begins (None at the end), how many it looked at."""
+    """Runs one step; returns where the next one begins, if any, and how many jobs it read."""
     if work.inline:
         # Where intents share a transaction, those before it may still be about to queue jobs.
         await work.slots.settle()
@@ -56,7 +67,7 @@ async def inherit_chunk(work: Work, cascade: Cascade) -> tuple[int | None, int]:
 
 
 async def _waited_for(work: Work, job: int) -> list[int]:
-    """What a job waits for, by the newest of each chain of successors; ascending."""
+    """Returns what a job waits for, by the newest of each chain of successors; ascending."""
     body = (await work.tx.jobs.specs([job])).get(job)
     if body is None:
         return []
@@ -65,17 +76,17 @@ async def _waited_for(work: Work, job: int) -> list[int]:
     found: set[int] = set()
     while named:
         facts = await work.tx.jobs.read(sorted(named))
-        found |= {job for job, fact in facts.items() if not fact.state}
+        found |= {job for job, fact in facts.items() if fact.is_open}
         named = {fact.superseded_by for fact in facts.values() if fact.superseded_by}
     return sorted(found)
 
 
 async def refresh(work: Work, jobs: Sequence[int]) -> list[JobFacts]:
-    """Rank these jobs anew where they wait; those whose rank changed."""
+    """Ranks these waiting jobs again, and returns those whose rank changed."""
     if not jobs:
         return []
     facts = await work.tx.jobs.lock(sorted(jobs))
-    open_jobs = [fact for fact in facts.values() if not fact.state]
+    open_jobs = [fact for fact in facts.values() if fact.is_open]
     await work.catalog.know(work.tx, {fact.shape for fact in open_jobs})
     places = await ranks_of(work, open_jobs)
     changed = [fact for fact in open_jobs if places[fact.id] != fact.rank]
@@ -85,7 +96,7 @@ async def refresh(work: Work, jobs: Sequence[int]) -> list[JobFacts]:
 
 
 async def ranks_of(work: Work, facts: Sequence[JobFacts]) -> dict[int, int]:
-    """The rank of each of these locked jobs: its own, or the best of those that wait for it.
+    """Returns the rank of each locked job: its own, or the best of those that wait for it.
 
     Whoever lends its rank is marked, so that its end is passed on. It may end before it is
     locked for that: then everything is looked at again.
@@ -99,7 +110,7 @@ async def ranks_of(work: Work, facts: Sequence[JobFacts]) -> dict[int, int]:
 
 
 async def _mark(work: Work, lenders: Iterable[JobFacts]) -> bool:
-    """Mark those that are not marked yet; False if one is not any more what it was."""
+    """Marks jobs as lending their rank; returns False if one has changed meanwhile."""
     unmarked = {fact.id: fact for fact in lenders if not fact.flags & LENDS}
     if not unmarked:
         return True
@@ -112,14 +123,14 @@ async def _mark(work: Work, lenders: Iterable[JobFacts]) -> bool:
 
 
 def _own_rank(work: Work, fact: JobFacts) -> int:
-    """The job's place in the order if nobody waited for it."""
+    """Returns the job's place in the order if nobody waited for it."""
     weight = work.catalog.weight(work.catalog.queue_of(fact.shape))
     priority = level(weight, fact.base, fact.adjustment)
     return rank(fact.age_from, priority, work.catalog.interval_ms)
 
 
 async def _best_waiting(work: Work, jobs: Sequence[int]) -> dict[int, JobFacts]:
-    """The best of the open jobs that wait for each of these; rather one that is marked."""
+    """Returns the best open job that waits for each of these, preferring marked ones."""
     best: dict[int, JobFacts] = {}
     left, chunk = list(jobs), 0
     while left:
@@ -127,7 +138,7 @@ async def _best_waiting(work: Work, jobs: Sequence[int]) -> dict[int, JobFacts]:
         facts = await work.tx.jobs.read(sorted({e >> 1 for some in edges.values() for e in some}))
         for job, some in edges.items():
             found = (facts.get(edge >> 1) for edge in some)
-            waiting = [fact for fact in found if fact is not None and not fact.state]
+            waiting = [fact for fact in found if fact is not None and fact.is_open]
             if job in best:
                 waiting.append(best[job])
             if waiting:
@@ -142,8 +153,8 @@ async def _set(work: Work, fact: JobFacts, place: int) -> None:
     await work.tx.jobs.set_priority(fact.id, fact.adjustment, fact.age_from, place, flags)
 
 
-async def move_to(work: Work, fact: JobFacts, place: int) -> Found:
-    """Give a locked job another rank, wherever it waits: its state does not change.
+async def move_to(work: Work, fact: JobFacts, place: int) -> Located:
+    """Gives a locked job another rank, wherever it waits: its state does not change.
 
     What it waits for may have its rank from it by then, so its end has to be passed on.
     """
@@ -153,8 +164,8 @@ async def move_to(work: Work, fact: JobFacts, place: int) -> Found:
     return found
 
 
-async def _put_back(work: Work, found: Found, place: int) -> None:
-    """Back to the same place, at the new rank."""
+async def _put_back(work: Work, found: Located, place: int) -> None:
+    """Puts a job back into its place, at the new rank."""
     places = work.tx.places
     for gone in found.withdrawn:
         ticket = gone.ticket._replace(rank=place)

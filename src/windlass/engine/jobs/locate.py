@@ -26,15 +26,15 @@ class Withdrawn(NamedTuple):
     was_ready: bool = False
 
 
-class Found(NamedTuple):
+class Located(NamedTuple):
     """Where a set of open jobs stood: taken out of waiting places, or under a lease."""
 
     withdrawn: list[Withdrawn]
     leased: list[tuple[JobFacts, Lease]]
 
 
-async def withdraw(work: Work, facts: Sequence[JobFacts]) -> Found:
-    """Remove these open jobs from waits, due, parked and ready; leases are locked."""
+async def withdraw(work: Work, facts: Sequence[JobFacts]) -> Located:
+    """Removes these open jobs from waits, due, parked and ready; leases are locked."""
     left = {fact.id: fact for fact in sorted(facts)}
     places = work.tx.places
     withdrawn = [
@@ -54,4 +54,4 @@ async def withdraw(work: Work, facts: Sequence[JobFacts]) -> Found:
         for ticket in await places.take_ready(list(left.values()))
     ]
     leases = await work.tx.leases.lock(list(left)) if left else {}
-    return Found(withdrawn, [(left[job], lease) for job, lease in sorted(leases.items())])
+    return Located(withdrawn, [(left[job], lease) for job, lease in sorted(leases.items())])

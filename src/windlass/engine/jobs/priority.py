@@ -22,11 +22,11 @@ class Adjusted(NamedTuple):
 
 
 async def adjust(work: Work, job: int, adjustment: int, actor: str | None) -> Adjusted:
-    """Set a job's adjustment; wherever it waits, it moves to its new rank."""
+    """Sets a job's adjustment; wherever it waits, it moves to its new rank."""
     facts = (await work.tx.jobs.lock([job])).get(job)
     if facts is None:
         raise NotFound("job", job)
-    if facts.state:
+    if not facts.is_open:
         state = STATE_BY_CODE[facts.state]
         raise Conflict("job_ended", f"expected job {job} to be open, it is {state}")
     if facts.adjustment == adjustment:

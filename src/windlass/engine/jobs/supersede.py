@@ -51,7 +51,7 @@ class Superseded(NamedTuple):
 async def retry(
     work: Work, job: int, actor: str | None, not_before: int | None = None
 ) -> Superseded:
-    """Supersede `job`, or answer with the job that already has."""
+    """Supersedes `job`, or returns the job that already has."""
     (done,) = await retry_many(work, [job], actor, not_before)
     if isinstance(done, WindlassError):
         raise done
@@ -61,7 +61,7 @@ async def retry(
 async def retry_many(
     work: Work, jobs: Sequence[int], actor: str | None, not_before: int | None = None
 ) -> list[Superseded | WindlassError]:
-    """The same for many at once, each after those of them that it depends on."""
+    """Supersedes many jobs at once, each after those of them that it depends on."""
     known = await work.tx.jobs.read(sorted(jobs))
     bodies = await work.tx.jobs.specs(sorted(known))
     specs = {job: decode_spec(body) for job, body in bodies.items()}
@@ -71,7 +71,7 @@ async def retry_many(
     named = await _newest(work, [ref for spec in specs.values() for ref in _ids(spec)])
     locked = await work.tx.jobs.lock(sorted({*known, *named.values()}))
     await work.catalog.know(work.tx, (locked[job].shape for job in known))
-    standing = await _Standing.read(work, [locked[job] for job in sorted(known)])
+    standing = await _Obstacles.read(work, [locked[job] for job in sorted(known)])
     answers: list[Superseded | WindlassError] = []
     for job in jobs:
         if job not in locked:
@@ -93,7 +93,7 @@ async def retry_many(
 
 
 async def newest_of(tx: Tx, jobs: Iterable[int]) -> dict[int, JobFacts]:
-    """The last successor of each of these jobs; those that are gone are left out."""
+    """Returns the last successor of each of these jobs; those that are gone are left out."""
     found: dict[int, JobFacts] = {}
     ahead = {job: job for job in jobs}
     while ahead:
@@ -105,13 +105,13 @@ async def newest_of(tx: Tx, jobs: Iterable[int]) -> dict[int, JobFacts]:
 
 
 def _follow(job: int, locked: Mapping[int, JobFacts]) -> int:
-    """The newest of a chain, of which the last links were made just now."""
+    """Returns the newest of a chain whose last links were made in this transaction."""
     while job in locked and locked[job].superseded_by in locked:
         job = locked[job].superseded_by
     return job
 
 
-class _Standing:
+class _Obstacles:
     """What stands against superseding jobs, beside their dependencies."""
 
     def __init__(self, busy: frozenset[int], canceling: frozenset[int]) -> None:
@@ -120,7 +120,7 @@ class _Standing:
 
     @classmethod
     async def read(cls, work: Work, jobs: Sequence[JobFacts]) -> Self:
-        """Look at intents under way and, under their locks, at the workflows."""
+        """Reads the intents under way and, locked, the workflows."""
         await work.slots.hold({fact.limit for fact in jobs if fact.limit})
         workflows = sorted({fact.workflow for fact in jobs if fact.workflow})
         rows = await work.tx.workflows.lock(workflows) if workflows else {}
@@ -131,11 +131,11 @@ class _Standing:
         return cls(frozenset(busy), frozenset(canceling))
 
     def is_canceling(self, fact: JobFacts) -> bool:
-        """Whether nothing of the job's workflow may start any more."""
+        """Returns whether nothing of the job's workflow may start any more."""
         return fact.workflow in self._canceling
 
     def refusal(self, old: JobFacts) -> Conflict | None:
-        """Why this job cannot be superseded now."""
+        """Returns why this job cannot be superseded now."""
         if old.superseded_by:
             return None
         state = STATE_BY_CODE[old.state]
@@ -156,7 +156,7 @@ def _ids(spec: JobSpec) -> list[int]:
 
 
 async def _newest(work: Work, ids: list[int]) -> dict[int, int]:
-    """For each job that is named, the newest of its chain of successors."""
+    """Returns for each named job the newest of its chain of successors."""
     newest = {job: job for job in ids}
     while newest:
         facts = await work.tx.jobs.read(sorted(set(newest.values())))
@@ -170,7 +170,7 @@ async def _newest(work: Work, ids: list[int]) -> dict[int, int]:
 def _standing_cause_of(
     old: JobFacts, spec: JobSpec, named: Mapping[int, int], locked: Mapping[int, JobFacts]
 ) -> Conflict | None:
-    """Behind a failure that still stands a new job would only be aborted, whatever ended it."""
+    """Returns the failed dependency because of which a new job would only be aborted."""
     cause = _standing_cause(spec, named, locked)
     if cause is None:
         return None
@@ -197,7 +197,7 @@ async def _replace(
     work: Work, old: JobFacts, spec: JobSpec, named: Mapping[int, int],
     locked: Mapping[int, JobFacts], actor: str | None,
 ) -> int:  # fmt: skip
-    """Write the new job, move edges and key, and put it in its place."""
+    """Writes the new job, moves edges and key, and puts it in its place."""
     (new,) = await work.tx.jobs.allocate(1)
     spec = without_passed(spec, work.now)
     after = sorted({named[ref] for ref in spec.after if isinstance(ref, int)})
@@ -235,7 +235,7 @@ async def _replace(
 async def _put(
     work: Work, old: JobFacts, row: NewJob, spec: JobSpec, unmet: int, actor: str | None
 ) -> None:
-    """Put the new job where it waits or is ready."""
+    """Puts the new job where it waits or is ready."""
     ticket = Ticket(row.shape, row.rank, row.id, 0, row.workflow, row.limit, None)
     data = {"supersedes": old.id, "base": old.base, "adjustment": old.adjustment}
     work.move(row.id, row.shape, row.workflow, 0, 0, BLOCKED if unmet else QUEUED,
@@ -256,7 +256,7 @@ def _unmet(locked: Mapping[int, JobFacts], after: list[int], after_any: list[int
     for job in after:
         fact = locked.get(job)
         if fact is not None and not (
-            fact.state == COMPLETED or (fact.state and fact.flags & ALLOW_FAILURE)
+            fact.state == COMPLETED or (not fact.is_open and fact.flags & ALLOW_FAILURE)
         ):
             unmet += 1
     return unmet + sum(1 for job in after_any if job in locked and not locked[job].state)
@@ -265,7 +265,7 @@ def _unmet(locked: Mapping[int, JobFacts], after: list[int], after_any: list[int
 async def _add_edges(
     work: Work, new: int, states: Mapping[int, JobFacts], after: list[int], after_any: list[int]
 ) -> None:
-    """The new job waits for what the old one waited for."""
+    """Lets the new job wait for what the old one waited for."""
     edges: dict[int, list[int]] = {}
     for job in after:
         if job in states and not states[job].state:
@@ -278,7 +278,7 @@ async def _add_edges(
 
 
 def _reopen_workflow(work: Work, old: JobFacts) -> None:
-    """The old job does not count any more; an ended workflow opens again."""
+    """Stops counting the old job, and reopens a workflow that has ended."""
     if not old.workflow:
         return
     work.count_in_workflow(old.workflow, old.state, -1)
@@ -288,7 +288,7 @@ def _reopen_workflow(work: Work, old: JobFacts) -> None:
 
 
 async def revive(work: Work, cascade: Cascade, edges: tuple[int, ...]) -> None:
-    """Hand one chunk of dependents on to the new job, and let them wait for it.
+    """Hands one chunk of dependents on to the new job, and lets them wait for it.
 
     The new job may have ended by now. It told those that had been handed on; the others
     are settled here: what the old job's end had met stays met.
@@ -303,7 +303,7 @@ async def revive(work: Work, cascade: Cascade, edges: tuple[int, ...]) -> None:
     met = [job for job, any_end in dependents.items() if any_end or forgiven]
     if not locked[new].state:
         await _block_again(work, [locked[job] for job in met if not locked[job].state])
-    standing = await _Standing.read(work, [locked[job] for job in sorted(specs)])
+    standing = await _Obstacles.read(work, [locked[job] for job in sorted(specs)])
     for job in sorted(dependents):
         fact = locked[job]
         if fact.state != ABORTED or fact.superseded_by or job not in specs:
@@ -319,8 +319,8 @@ async def revive(work: Work, cascade: Cascade, edges: tuple[int, ...]) -> None:
 
 
 def _may_wait(facts: JobFacts) -> bool:
-    """Whether the end of a dependency can still mean something to this job."""
-    return not facts.state or (facts.state == ABORTED and not facts.superseded_by)
+    """Returns whether the end of a dependency still matters to this job."""
+    return facts.is_open or (facts.state == ABORTED and not facts.superseded_by)
 
 
 async def _aborted_specs(work: Work, jobs: list[int]) -> dict[int, JobSpec]:
@@ -330,7 +330,7 @@ async def _aborted_specs(work: Work, jobs: list[int]) -> dict[int, JobSpec]:
 
 
 async def _block_again(work: Work, facts: list[JobFacts]) -> None:
-    """Queued dependents wait again; those that run keep a wait for when they come back."""
+    """Blocks queued dependents again; running ones keep a wait for when they come back."""
     found = await withdraw(work, facts)
     for gone in found.withdrawn:
         fact = gone.facts

@@ -21,13 +21,13 @@ class Unblocked(NamedTuple):
 
 
 async def unblock(work: Work, job: int, accept: bool, reason: str, actor: str | None) -> Unblocked:
-    """Meet a job's manual condition, or abort the job."""
+    """Meets a job's manual condition, or aborts the job."""
     facts = (await work.tx.jobs.lock([job])).get(job)
     if facts is None:
         raise NotFound("job", job)
     wait = (await hold_waits(work, [job], [] if accept else [job])).get(job)
-    if wait is None or wait.manual != 1:
-        if accept and not facts.state:
+    if wait is None or not wait.needs_operator:
+        if accept and facts.is_open:
             return Unblocked(job, False)
         if not accept and facts.state == ABORTED:
             return Unblocked(job, False)

@@ -19,7 +19,7 @@ from windlass.ports.store import Probe, Tx
 FIRST = -(2**62)  # below every rank
 
 
-class Report(msgspec.Struct, frozen=True):
+class CapabilityReport(msgspec.Struct, frozen=True):
     """How many shapes nobody can run, and how many jobs one round rejected."""
 
     shapes: int
@@ -38,14 +38,14 @@ class CapabilityLoop:
         self._since: dict[int, int] = {}
         self.interval_ms = engine.config.cleanup_interval_ms
 
-    async def run_once(self, now: int) -> Report:
-        """One round: a look at the fleet, then at each shape that nobody can run."""
+    async def run_once(self, now: int) -> CapabilityReport:
+        """Runs one round: reads the fleet, then each shape that no worker can run."""
         engine = self._engine
         fleet = await engine.store.read(read_fleet)
         if fleet != self._verdicts.fleet:
             self._verdicts = Verdicts(fleet)
         heads = await engine.store.read(lambda tx: tx.places.heads())
-        known = ((head.shape, engine.shape(head.shape)) for head in heads)
+        known = ((head.shape, engine.catalog.shapes.get(head.shape)) for head in heads)
         shapes = [(number, shape) for number, shape in known if shape is not None]
         found = impossible(shapes, self._verdicts, self._since, await engine.now())
         # What is new here may pass with the next worker that enrols, as after every start of
@@ -56,10 +56,10 @@ class CapabilityLoop:
         for number in sorted(known_before):
             rejected += await self._walk(number, found)
         engine.counters.ran(self.name, now)
-        return Report(len(found), rejected)
+        return CapabilityReport(len(found), rejected)
 
     async def _walk(self, shape: int, found: dict[int, Impossible]) -> int:
-        """Look at all ready jobs of a shape, a chunk at a time."""
+        """Looks at all ready jobs of a shape, a chunk at a time."""
         rejected, rank, job = 0, FIRST, 0
         chunk = self._engine.config.chunk_rows
         while True:

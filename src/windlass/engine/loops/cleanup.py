@@ -6,7 +6,7 @@ from windlass.engine.engine import Engine
 from windlass.engine.fleet.lost_workers import recover_orphans
 
 
-class Report(msgspec.Struct, frozen=True):
+class CleanupReport(msgspec.Struct, frozen=True):
     """What one round did."""
 
     orphans: int
@@ -22,11 +22,11 @@ class CleanupLoop:
         self._engine = engine
         self.interval_ms = engine.config.cleanup_interval_ms
 
-    async def run_once(self, now: int) -> Report:
-        """One round."""
+    async def run_once(self, now: int) -> CleanupReport:
+        """Runs one round."""
         orphans = 0
         while ended := await self._engine.run(recover_orphans):
             orphans += ended
-        promoted = await self._engine.promote_due()
+        promoted = await self._engine.due_jobs.move()
         self._engine.counters.ran(self.name, now)
-        return Report(orphans, promoted)
+        return CleanupReport(orphans, promoted)

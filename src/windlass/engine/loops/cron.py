@@ -6,7 +6,7 @@ from windlass.engine.engine import Engine
 from windlass.engine.schedules.runs import Runs
 
 
-class Report(msgspec.Struct, frozen=True):
+class CronReport(msgspec.Struct, frozen=True):
     """What one round did."""
 
     slots: int
@@ -23,8 +23,8 @@ class CronLoop:
         self._runs = runs
         self.interval_ms = engine.config.cron_interval_ms
 
-    async def run_once(self, now: int) -> Report:
-        """One round; the times are the store's."""
+    async def run_once(self, now: int) -> CronReport:
+        """Runs one round; the times are the store's."""
         chunk = self._engine.config.chunk_rows
         slots = started = 0
         for schedule in await self._runs.due(chunk):
@@ -35,4 +35,4 @@ class CronLoop:
                 started += await self._runs.advance(schedule)
             after = waiting[-1]
         self._engine.counters.ran(self.name, now)
-        return Report(slots, started)
+        return CronReport(slots, started)

@@ -3,11 +3,11 @@
 import msgspec
 
 from windlass.engine.engine import Engine
-from windlass.engine.fleet.lost_workers import end_overdue, hear, judge_silence
+from windlass.engine.fleet.lost_workers import end_overdue, judge_silence, note_server_alive
 from windlass.engine.transaction.unit_of_work import Work
 
 
-class Report(msgspec.Struct, frozen=True):
+class HealthReport(msgspec.Struct, frozen=True):
     """What one round found. `in_grace`: no lease or deadline ends yet after an outage."""
 
     unhealthy: int
@@ -26,13 +26,13 @@ class HealthLoop:
         self._engine = engine
         self.interval_ms = engine.config.health_interval_ms
 
-    async def run_once(self, now: int) -> Report:
-        """One round; it may take several transactions, each on a bounded number of rows."""
+    async def run_once(self, now: int) -> HealthReport:
+        """Runs one round, in several transactions if there are many rows."""
         engine = self._engine
-        may_end = await engine.run(hear)
+        may_end = await engine.run(note_server_alive)
         unhealthy = lost = orphans = 0
         while True:
-            silence = await engine.run(lambda work: judge_silence(work, engine.heard, may_end))
+            silence = await engine.run(lambda work: judge_silence(work, engine.last_heard, may_end))
             unhealthy += silence.unhealthy
             lost += silence.lost
             orphans += silence.orphans
@@ -40,7 +40,7 @@ class HealthLoop:
                 break
         timed_out = await self._end_overdue() if may_end else 0
         engine.counters.ran(self.name, now)
-        return Report(unhealthy, lost, orphans, timed_out, not may_end)
+        return HealthReport(unhealthy, lost, orphans, timed_out, not may_end)
 
     async def _end_overdue(self) -> int:
         total = 0

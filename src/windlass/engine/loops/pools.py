@@ -1,7 +1,7 @@
-"""The pools loop: asks providers what there is, starts what is missing, ends what is not needed.
+"""The pools loop: lists machines, launches what is missing, terminates what is not needed.
 
-One server at a time does this, by a turn that it takes in the store. Should two overlap, all
-that they decide is decided under the pools' locks, and providers take each token once.
+One server at a time does this, by a turn that it takes in the store. Should two overlap, they
+decide under the pools' locks, and providers accept each token once.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from windlass.domain.pools.templates import decode_pool
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.engine.access import CODE_PREFIX, digest_of
 from windlass.engine.pools.pools import Pools
-from windlass.engine.pools.reconcile import Found, Requests, reconcile
+from windlass.engine.pools.reconcile import ProviderListing, ProviderRequests, reconcile
 from windlass.engine.pools.steps import (
     decide,
     note_ended,
@@ -33,7 +33,7 @@ from windlass.ports.provider import Machine, Order, Owner, Provider, ProviderFau
 TURN_UNTIL: Final = "pools_turn_until"
 TURN_OWNER: Final = "pools_turn_owner"
 TURN_MS: Final = 15_000
-CALL_MS: Final = 60_000  # a provider that takes longer is taken not to answer
+CALL_MS: Final = 60_000  # a provider that takes longer counts as not answering
 AT_ONCE: Final = 10  # launches side by side
 MOST_STARTED: Final = 100  # in one round
 
@@ -42,7 +42,7 @@ T = TypeVar("T")
 log = structlog.get_logger("windlass.pools")
 
 
-class Report(msgspec.Struct, frozen=True):
+class PoolsReport(msgspec.Struct, frozen=True):
     """What one round did; it is idle if another server has the turn."""
 
     pools: int = 0
@@ -54,7 +54,7 @@ class Report(msgspec.Struct, frozen=True):
 
 
 class PoolsLoop:
-    """Runs pools. Safe on every server at once; one does it."""
+    """Runs pools. Safe on every server at once: the one that has the turn acts."""
 
     name = "pools"
 
@@ -65,18 +65,18 @@ class PoolsLoop:
         self._made: dict[int, tuple[bytes, Provider]] = {}
         self.interval_ms = self._engine.config.pools_interval_ms
 
-    async def run_once(self, now: int) -> Report:
-        """One round: look, take note, decide, act."""
+    async def run_once(self, now: int) -> PoolsReport:
+        """Runs one round: compares, decides and acts."""
         if not await self._engine.store.read(lambda tx: tx.pools.all()):
-            return Report()
+            return PoolsReport()
         installation = await self._pools.installation()
         if not await self._engine.run(self._take_turn):
-            return await self._round(installation, turn=False)
-        before = await self._round(installation)
-        verdicts = await self._decide()
-        after = await self._round(installation) if any(v.start for v in verdicts) else Report()
+            return await self.tend(installation, turn=False)
+        before = await self.tend(installation)
+        verdicts = await self.decide()
+        after = await self.tend(installation) if any(v.start for v in verdicts) else PoolsReport()
         self._engine.counters.ran(self.name, now)
-        return Report(
+        return PoolsReport(
             pools=len(verdicts),
             wanted=sum(verdict.wanted for verdict in verdicts),
             launched=before.launched + after.launched,
@@ -96,16 +96,20 @@ class PoolsLoop:
         await work.tx.catalog.set_meta(TURN_OWNER, self._me)
         return True
 
-    async def _decide(self) -> Sequence[Verdict]:
+    async def decide(self) -> Sequence[Verdict]:
+        """Decides what each pool starts and ends; nothing is asked of providers yet."""
         survey = await self._pools.survey()
         tokens = [self._pools.fresh_name() for _ in range(MOST_STARTED)]
         return await self._engine.run(partial(decide, survey=survey, tokens=tokens))
 
-    async def _round(self, installation: str, turn: bool = True) -> Report:
-        """Tend all pools; without the turn, only machines that no other server can see."""
+    async def tend(self, installation: str, turn: bool = True) -> PoolsReport:
+        """Compares all pools with their providers, and launches and terminates what was decided.
+
+        Without the turn it covers only machines that no other server can see.
+        """
         rows = await self._engine.store.read(lambda tx: tx.pools.all())
-        reports = await _all(self._tend(row, installation, turn) for row in rows)
-        return Report(
+        reports = await _all(self._tend_pool(row, installation, turn) for row in rows)
+        return PoolsReport(
             pools=len(rows) if turn else 0,
             launched=sum(report.launched for report in reports),
             refused=sum(report.refused for report in reports),
@@ -113,25 +117,27 @@ class PoolsLoop:
             leaks=sum(report.leaks for report in reports),
         )
 
-    async def _tend(self, row: PoolRow, installation: str, turn: bool) -> Report:
-        """One pool: what its provider has, and what is to be asked of it."""
+    async def _tend_pool(self, row: PoolRow, installation: str, turn: bool) -> PoolsReport:
+        """Compares one pool with what its provider lists, and asks for the difference."""
         pool, owner = decode_pool(row.body), Owner(installation, row.name)
         try:
             provider = self._provider(row, pool)
             if not turn and not provider.host:
-                return Report()
+                return PoolsReport()
             machines = await _in_time(provider.find(owner))
         except (ProviderFault, InvalidInput) as fault:
             await self._complain(row, str(fault))
-            return Report()
+            return PoolsReport()
         retry = 0 if self._engine.store.inline else CALL_MS
         listed = None if machines is None else {m.token: m for m in machines}
-        found = Found(listed, provider.settle_ms, retry, provider.host, turn)
-        requests: Requests = await self._engine.run(partial(reconcile, pool_id=row.id, found=found))
+        found = ProviderListing(listed, provider.settle_ms, retry, provider.host, turn)
+        requests: ProviderRequests = await self._engine.run(
+            partial(reconcile, pool_id=row.id, found=found)
+        )
         launched = await self._launch_all(provider, pool, owner, requests.launch)
         if requests.terminate:
             await self._terminate(row, provider, requests.terminate, machines is None)
-        return Report(
+        return PoolsReport(
             launched=launched,
             refused=len(requests.launch) - launched,
             terminated=len(requests.terminate),
@@ -183,7 +189,7 @@ class PoolsLoop:
         await self._engine.run(partial(note_fault, pool_id=row.id, why=why))
 
     def _provider(self, row: PoolRow, pool: Pool) -> Provider:
-        """The provider of a pool; made anew when the pool was changed."""
+        """Returns the provider of a pool; a changed pool gets a new one."""
         made = self._made.get(row.id)
         if made is None or made[0] != row.body:
             made = self._made[row.id] = row.body, self._pools.providers(pool)
@@ -191,13 +197,13 @@ class PoolsLoop:
 
 
 async def _add_code(work: Work, code: str, ttl_ms: int) -> None:
-    """A code for one enrolment, which is good as long as its machine may take to start."""
+    """Adds a code for one enrolment, valid as long as the machine may take to start."""
     row = Code(digest_of(code), work.now, work.now + ttl_ms, 0)
     await work.tx.access.add_code(row)
 
 
 async def _in_time(asking: Awaitable[T]) -> T:
-    """What a provider answers, unless it takes too long."""
+    """Returns what a provider answers, or raises `ProviderFault` if it takes too long."""
     try:
         async with asyncio.timeout(CALL_MS / 1000):
             return await asking
@@ -211,7 +217,7 @@ async def _in_time(asking: Awaitable[T]) -> T:
 
 
 async def _all(doing: Iterable[Awaitable[T]]) -> list[T]:
-    """Let all of them end, then answer, or raise what the first one raised."""
+    """Waits for all, then returns their results or raises the first error."""
     done = await asyncio.gather(*doing, return_exceptions=True)
     for outcome in done:
         if isinstance(outcome, BaseException):

@@ -14,7 +14,7 @@ from windlass.engine.schedules.reactions import Reactions
 AT_ONCE: Final = 20  # webhooks that are sent side by side
 
 
-class Report(msgspec.Struct, frozen=True):
+class ReactionsReport(msgspec.Struct, frozen=True):
     """How many reactions one round carried out or tried."""
 
     tried: int
@@ -30,14 +30,14 @@ class ReactionsLoop:
         self._reactions = reactions
         self.interval_ms = engine.config.reactions_interval_ms
 
-    async def run_once(self, now: int) -> Report:
-        """One round."""
+    async def run_once(self, now: int) -> ReactionsReport:
+        """Runs one round."""
         tried = 0
         for row in await self._reactions.due(False, self._engine.config.chunk_rows):
             await self._reactions.carry_out(row)
             tried += 1
         self._engine.counters.ran(self.name, now)
-        return Report(tried)
+        return ReactionsReport(tried)
 
 
 class WebhooksLoop:
@@ -50,12 +50,12 @@ class WebhooksLoop:
         self._reactions = reactions
         self.interval_ms = engine.config.reactions_interval_ms
 
-    async def run_once(self, now: int) -> Report:
-        """One round; it ends when the slowest receiver has answered or run out of time."""
+    async def run_once(self, now: int) -> ReactionsReport:
+        """Runs one round; it ends when the slowest receiver has answered or timed out."""
         rows = await self._reactions.due(True, AT_ONCE)
         sent = await asyncio.gather(*map(self._reactions.send, rows), return_exceptions=True)
         for outcome in sent:
             if isinstance(outcome, BaseException):
                 raise outcome
         self._engine.counters.ran(self.name, now)
-        return Report(sum(outcome is not None for outcome in sent))
+        return ReactionsReport(sum(outcome is not None for outcome in sent))

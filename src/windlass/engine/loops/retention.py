@@ -26,10 +26,10 @@ SWEEP_MS = 3_600_000  # every file's name is read, so not in each round
 class Step(Protocol):
     """One transaction of a walk over many rows."""
 
-    def __call__(self, work: Work, after: int) -> Awaitable[Walk]: ...
+    def __call__(self, work: Work, after: int | None) -> Awaitable[Walk]: ...
 
 
-class Report(msgspec.Struct, frozen=True):
+class RetentionReport(msgspec.Struct, frozen=True):
     """What one round removed; `logs` were given up, `joined` lie in fewer segments now."""
 
     jobs: int
@@ -52,8 +52,8 @@ class RetentionLoop:
         self._swept_at = -SWEEP_MS
         self.interval_ms = engine.config.retention_interval_ms
 
-    async def run_once(self, now: int) -> Report:
-        """One round of many small transactions."""
+    async def run_once(self, now: int) -> RetentionReport:
+        """Runs one round of many small transactions."""
         logs = await self._walk(lose_logs)
         jobs = await self._walk(remove_jobs)
         await self._walk(remove_empty_workflows)
@@ -62,7 +62,7 @@ class RetentionLoop:
         runs = await self._repeat(trim_runs)
         reactions = await self._repeat(trim_reactions)
         self._engine.counters.ran(self.name, now)
-        return Report(jobs, events, logs, swept.removed, runs, reactions, swept.joined)
+        return RetentionReport(jobs, events, logs, swept.removed, runs, reactions, swept.joined)
 
     async def _repeat(self, step: Callable[[Work], Awaitable[int]]) -> int:
         done = 0
@@ -71,12 +71,13 @@ class RetentionLoop:
         return done
 
     async def _walk(self, step: Step) -> int:
-        done = after = 0
+        done = 0
+        after: int | None = None
         while True:
             walk = await self._engine.run(partial(step, after=after))
             done += walk.done
             after = walk.next
-            if not after:
+            if after is None:
                 return done
 
     async def _sweep(self, now: int) -> Swept:

@@ -14,7 +14,7 @@ from windlass.engine.fleet.queues import adopt_leases
 from windlass.engine.workflows.cascades import advance
 
 
-class Report(msgspec.Struct, frozen=True):
+class SchedulingReport(msgspec.Struct, frozen=True):
     """What one round did."""
 
     steps: int
@@ -34,17 +34,17 @@ class SchedulingLoop:
         self._engine = engine
         self.interval_ms = engine.config.scheduling_interval_ms
 
-    async def run_once(self, now: int) -> Report:
-        """One round."""
+    async def run_once(self, now: int) -> SchedulingReport:
+        """Runs one round."""
         engine = self._engine
         steps = 0
         while await engine.run(advance):
             steps += 1
         limits = await engine.run(refill_limits)
-        promoted = await engine.promote_due()
+        promoted = await engine.due_jobs.move()
         adopted = await engine.run(adopt_leases)
         reserved = await engine.run(review)
         preempted = await engine.run(preempt)
-        await engine.look_around()
+        await engine.wake_for_ready_jobs()
         engine.counters.ran(self.name, now)
-        return Report(steps, limits, promoted, adopted, reserved, preempted)
+        return SchedulingReport(steps, limits, promoted, adopted, reserved, preempted)

@@ -10,7 +10,7 @@ from windlass.engine.history.statistics import account, pass_over
 MOST = 50_000  # events a round: beyond it the newest stand for all
 
 
-class Report(msgspec.Struct, frozen=True):
+class StatisticsReport(msgspec.Struct, frozen=True):
     """How many events one round accounted for, and how many it passed over."""
 
     events: int
@@ -26,8 +26,8 @@ class StatisticsLoop:
         self._engine = engine
         self.interval_ms = engine.config.statistics_interval_ms
 
-    async def run_once(self, now: int) -> Report:
-        """One round of small transactions."""
+    async def run_once(self, now: int) -> StatisticsReport:
+        """Runs one round of small transactions."""
         engine = self._engine
         passed_over = await engine.run(partial(pass_over, most=MOST))
         events = 0
@@ -35,4 +35,4 @@ class StatisticsLoop:
         while events < 2 * MOST and (some := await engine.run(partial(account, events=chunk))):
             events += some
         engine.counters.ran(self.name, now)
-        return Report(events, passed_over)
+        return StatisticsReport(events, passed_over)

@@ -1,4 +1,4 @@
-"""The ticker around every loop: run, wait, run again, until told to stop."""
+"""Runs a loop at its interval until it is stopped."""
 
 import asyncio
 from typing import Generic, Protocol, TypeVar
@@ -15,13 +15,13 @@ log = structlog.get_logger()
 
 
 class Loop(Protocol[R_co]):
-    """What a ticker runs."""
+    """A maintenance loop: one round at a time."""
 
     name: str
     interval_ms: int
 
     async def run_once(self, now: int) -> R_co:
-        """One round, at the store's or clock's time `now`."""
+        """Runs one round at the time `now`, and reports what it did."""
         ...
 
 
@@ -35,12 +35,16 @@ class Ticker(Generic[R_co]):
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to tick."""
+        """Starts the first round."""
         self._task = asyncio.get_running_loop().create_task(self._tick())
 
-    async def stop(self, limit_ms: int) -> None:
-        """Stop after the present round, or when `limit_ms` have passed."""
+    def stop_soon(self) -> None:
+        """Starts no further round."""
         self._stopping.set()
+
+    async def stop(self, limit_ms: int) -> None:
+        """Stops after the present round, or when `limit_ms` have passed."""
+        self.stop_soon()
         if self._task is None:
             return
         done, _ = await asyncio.wait([self._task], timeout=limit_ms / 1000)

@@ -9,7 +9,7 @@ import structlog
 from windlass.domain.rows.records import WorkflowRow
 from windlass.domain.values.errors import Conflict
 from windlass.engine.engine import Engine
-from windlass.engine.workflows.watchdog import Found, describe, examine, give_up, repair
+from windlass.engine.workflows.watchdog import Stall, describe, examine, give_up, repair
 from windlass.ports.store import Tx
 
 INTERVAL_MS = 30_000
@@ -17,7 +17,7 @@ INTERVAL_MS = 30_000
 log = structlog.get_logger("windlass.watchdog")
 
 
-class Report(msgspec.Struct, frozen=True):
+class WatchdogReport(msgspec.Struct, frozen=True):
     """What one round did; `examined` are those that had not changed since the last one."""
 
     unfinished: int
@@ -26,11 +26,11 @@ class Report(msgspec.Struct, frozen=True):
     canceled: int
 
 
-class _Seen(NamedTuple):
-    """How a workflow looked, since when, and when it was examined (0: not yet)."""
+class _Sighting(NamedTuple):
+    """How a workflow looked in the last round, and when it was examined."""
 
     look: tuple[object, ...]
-    examined_at: int
+    examined_at: int | None
 
 
 class WatchdogLoop:
@@ -41,11 +41,11 @@ class WatchdogLoop:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.interval_ms = min(INTERVAL_MS, engine.config.stall_timeout_ms)
-        self._seen: dict[int, _Seen] = {}
+        self._seen: dict[int, _Sighting] = {}
         self._repaired_at: dict[int, int] = {}  # when a contradiction was first found
 
-    async def run_once(self, now: int) -> Report:
-        """One round: those that stand as in the last one are looked at closely."""
+    async def run_once(self, now: int) -> WatchdogReport:
+        """Runs one round: examines the workflows that have not changed since the last one."""
         rows = await self._unfinished()
         suspects = [row.id for row in rows if self._stands(row, now)]
         open_ids = {row.id for row in rows}
@@ -60,7 +60,7 @@ class WatchdogLoop:
                 canceled += gave_up
                 repaired += not gave_up
         self._engine.counters.ran(self.name, now)
-        return Report(len(rows), len(suspects), repaired, canceled)
+        return WatchdogReport(len(rows), len(suspects), repaired, canceled)
 
     async def _unfinished(self) -> list[WorkflowRow]:
         rows: list[WorkflowRow] = []
@@ -70,20 +70,20 @@ class WatchdogLoop:
         return rows
 
     def _stands(self, row: WorkflowRow, now: int) -> bool:
-        """Whether nothing changed since the last round, and this was not examined lately."""
+        """Returns whether it has not changed since the last round and is due for examination."""
         look = row.state, row.run, row.counts
         seen = self._seen.get(row.id)
         if seen is None or seen.look != look:
-            self._seen[row.id] = _Seen(look, 0)
+            self._seen[row.id] = _Sighting(look, None)
             return False
-        return not seen.examined_at or now - seen.examined_at >= self._patience
+        return seen.examined_at is None or now - seen.examined_at >= self._patience
 
     @property
     def _patience(self) -> int:
         return self._engine.config.stall_timeout_ms
 
-    async def _act(self, found: Found, now: int) -> bool:
-        """Repair it or, if it has come back, cancel it; whether it was canceled."""
+    async def _act(self, found: Stall, now: int) -> bool:
+        """Repairs a stall or, if it has come back, cancels the workflow and returns True."""
         first = self._repaired_at.setdefault(found.workflow, now)
         everything = await self._engine.store.read(partial(describe, found=found))
         log.error("workflow_stalled", workflow=found.workflow, what=found.what, **everything)

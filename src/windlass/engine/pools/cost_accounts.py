@@ -24,7 +24,7 @@ async def charge(
     members: Iterable[PoolWorkerRow],
     workers: Mapping[int, Worker],
 ) -> None:
-    """Charge for each worker what its time since it was last charged has cost."""
+    """Charges each worker's time since it was last charged."""
     charged = {member.worker: member for member in members}
     active = (n for n, member in charged.items() if not _has_idled(member, workers.get(n)))
     spells = await _spells(work, pool_id, sorted(active))
@@ -43,7 +43,7 @@ async def charge(
 
 
 def _has_idled(member: PoolWorkerRow, worker: Worker | None) -> bool:
-    """Whether it held nothing when it was last looked at, and got nothing since."""
+    """Returns whether it held nothing at the last look, and has got nothing since."""
     return bool(member.idle_since and worker and worker.last_lease == member.last_lease)
 
 
@@ -52,7 +52,7 @@ def _added(one: CostRow, other: CostRow) -> CostRow:
 
 
 async def _spells(work: Work, pool_id: int, workers: list[int]) -> list[Spell]:
-    """What these workers hold, and what they held since the accounts were last made."""
+    """Returns what these workers hold, and what they held since the accounts were last made."""
     name, newest = position_name(pool_id), await work.tx.log.newest()
     known = (await work.tx.catalog.meta()).get(name)
     after = newest if known is None else max(known, newest - MOST_EVENTS)

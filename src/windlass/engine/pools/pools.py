@@ -23,8 +23,8 @@ from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import Conflict, NotFound
 from windlass.domain.values.times import month_of
 from windlass.engine.engine import Engine
-from windlass.engine.pools.snapshot import MOST_COUNTED, MOST_SURVEYED, Survey, look
-from windlass.engine.pools.targets import Known
+from windlass.engine.pools.snapshot import MOST_COUNTED, MOST_SURVEYED, ShapeTotals, take_snapshot
+from windlass.engine.pools.targets import KnownPool
 from windlass.engine.transaction.arguments import check_metadata
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.clock import Secrets
@@ -38,7 +38,7 @@ LOWEST_RANK: Final = -(2**63)
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-class Shown(NamedTuple):
+class PoolView(NamedTuple):
     """A pool with its workers and what it has cost this month."""
 
     row: PoolRow
@@ -47,7 +47,7 @@ class Shown(NamedTuple):
     costs: Sequence[CostRow]
 
 
-class Planned(NamedTuple):
+class PlannedPools(NamedTuple):
     """What pools would do now, and the fleet that says so."""
 
     fleet: Fleet
@@ -72,7 +72,7 @@ class Pools:
         self.address = address  # where workers find the server, unless a pool says otherwise
 
     async def apply(self, given: Mapping[str, object], actor: str) -> tuple[PoolRow, bool]:
-        """Make or change a pool; the row, and whether anything changed."""
+        """Creates or changes a pool; returns the row and whether anything changed."""
         pool = parse_pool(given)
         check_metadata(pool.template())
         check_reach(pool, self.address)
@@ -85,7 +85,7 @@ class Pools:
         return await self.engine.run(step)
 
     async def delete(self, name: str, actor: str) -> bool:
-        """Let a pool drain and go; whether that was new."""
+        """Drains and removes a pool; returns False if that was under way already."""
 
         async def step(work: Work) -> bool:
             row = await work.tx.pools.lock_name(name)
@@ -100,14 +100,14 @@ class Pools:
 
         return await self.engine.run(step)
 
-    async def all(self) -> list[Shown]:
-        """Every pool with its workers and costs."""
+    async def all(self) -> list[PoolView]:
+        """Returns every pool with its workers and costs."""
 
-        async def read(tx: Tx) -> list[Shown]:
+        async def read(tx: Tx) -> list[PoolView]:
             living = await tx.pools.living()
             costs = await tx.pools.costs(month_of(tx.now))
             return [
-                Shown(
+                PoolView(
                     row,
                     decode_pool(row.body),
                     [member for member in living if member.pool == row.id],
@@ -119,29 +119,29 @@ class Pools:
         return await self.engine.store.read(read)
 
     async def costs(self, month: int) -> list[CostRow]:
-        """What a month has cost, of pools that are gone as well."""
+        """Returns what a month has cost, including deleted pools."""
         return await self.engine.store.read(lambda tx: tx.pools.costs(month))
 
-    async def plan(self, workers: int | None = None, target_ms: int | None = None) -> Planned:
-        """What the pools would do now, or would if they were otherwise."""
+    async def plan(self, workers: int | None = None, target_ms: int | None = None) -> PlannedPools:
+        """Returns what the pools would do now, or with other settings."""
         survey = await self.survey()
-        seen = await self.engine.run(lambda work: look(work, survey))
+        seen = await self.engine.run(lambda work: take_snapshot(work, survey))
         fleet = what_if(seen.fleet, workers, target_ms)
         waits = any(target.queued for target in fleet.targets)
         useless = [known.pool.name for known in seen.pools if waits and _is_useless(known, fleet)]
-        return Planned(fleet, size(fleet), useless)
+        return PlannedPools(fleet, size(fleet), useless)
 
-    async def survey(self) -> Survey:
-        """The mean runtimes of what waits and runs, where there is history, and long counts."""
+    async def survey(self) -> ShapeTotals:
+        """Returns mean runtimes of waiting and running shapes, and counts of very many jobs."""
         load = await self.engine.run(lambda work: work.tx.pools.load(MOST_COUNTED))
         shapes = {shape for shape, _ in load.ready} | {shape for _, shape, _ in load.leases}
-        found = await self.engine.statistics(sorted(shapes))
+        found = await self.engine.jobs.statistics(sorted(shapes))
         means = {shape: max(1, round(summary.mean_ms)) for shape, summary in found.items()}
         many = [shape for shape, count in load.ready if count == MOST_COUNTED]
-        return Survey(means, {shape: await self._depth(shape) for shape in many})
+        return ShapeTotals(means, {shape: await self._depth(shape) for shape in many})
 
     async def _depth(self, shape: int) -> int:
-        """Count ready jobs of a shape span by span, so that others get their turn in between."""
+        """Counts ready jobs of a shape span by span, so that others get their turn in between."""
         counted, last = 0, Span(0, LOWEST_RANK, 0)
         while counted < MOST_SURVEYED:
             step = partial(_next_span, shape=shape, after=last)
@@ -152,7 +152,7 @@ class Pools:
         return counted
 
     async def installation(self) -> str:
-        """A name for this installation, which its machines carry; made once."""
+        """Returns the name of this installation, which its machines carry; made once."""
 
         async def step(work: Work) -> int:
             known = (await work.tx.catalog.meta()).get(INSTALLATION)
@@ -166,7 +166,7 @@ class Pools:
         return self._installation
 
     def fresh_name(self, length: int = 10) -> str:
-        """Hexadecimal digits that no other has."""
+        """Returns unique hexadecimal digits."""
         return hashlib.sha256(self.secrets.secret().encode()).hexdigest()[:length]
 
 
@@ -174,7 +174,7 @@ async def _next_span(work: Work, shape: int, after: Span) -> Span:
     return await work.tx.pools.span(shape, after.rank, after.job, MOST_COUNTED)
 
 
-def _is_useless(known: Known, fleet: Fleet) -> bool:
+def _is_useless(known: KnownPool, fleet: Fleet) -> bool:
     name = known.pool.name
     return not any(name in t.pools or name in t.guesses for t in fleet.targets if t.queued)
 

@@ -18,7 +18,7 @@ from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.provider import Machine
 
 
-class Requests(NamedTuple):
+class ProviderRequests(NamedTuple):
     """What is to be asked of a provider after a commit."""
 
     launch: Sequence[PoolWorkerRow] = ()
@@ -26,7 +26,7 @@ class Requests(NamedTuple):
     leaks: int = 0
 
 
-class Found(NamedTuple):
+class ProviderListing(NamedTuple):
     """What a provider's list showed; `settle_ms` is how long new machines may be missing.
 
     Where there is no list, the rows say what there is: a machine until it was ended. With a
@@ -41,24 +41,24 @@ class Found(NamedTuple):
     turn: bool = True
 
     def is_elsewhere(self, member: PoolWorkerRow) -> bool:
-        """Whether its machine is on a host that this list says nothing of."""
+        """Returns whether its machine is on a host that this list does not cover."""
         host, colon, _ = (member.machine or "").rpartition(":")
         return bool(self.host and colon) and host != self.host
 
     def concerns(self, member: PoolWorkerRow) -> bool:
-        """Whether this server is to look after it."""
+        """Returns whether this server is to look after it."""
         return self.turn or bool(member.machine and not self.is_elsewhere(member))
 
 
-async def reconcile(work: Work, pool_id: int, found: Found) -> Requests:
-    """Bring a pool's rows in line with what exists, and say what the provider is to do."""
+async def reconcile(work: Work, pool_id: int, found: ProviderListing) -> ProviderRequests:
+    """Brings a pool's rows in line with what exists, and returns the requests to make."""
     row = await work.tx.pools.lock(pool_id)
     members = [member for member in await work.tx.pools.living() if member.pool == pool_id]
     machines = found.machines
     if machines is None:
         machines = {m.token: Machine(m.token, m.machine) for m in members if m.machine}
     if row is None:
-        return Requests(terminate=list(machines.values()), leaks=len(machines))
+        return ProviderRequests(terminate=list(machines.values()), leaks=len(machines))
     workers = await work.tx.workers.lock(sorted(m.worker for m in members))
     held = await work.tx.leases.count(sorted(workers))
     step = _Reconciling(work, row, found, machines, workers, held)
@@ -71,12 +71,11 @@ async def reconcile(work: Work, pool_id: int, found: Found) -> Requests:
     for was, now in zip(members, after, strict=True):
         if now.state == Lifecycle.GONE:
             await remove(work, was.worker, False, ACTOR)
-            await work.tx.access.remove_of_worker(was.worker)
     known = {member.token for member in members if not found.is_elsewhere(member)}
     leaks = [machine for token, machine in machines.items() if token not in known]
     for machine in leaks:
         say(work, row, f"found {machine.id}, which nobody asked for", machine=machine.id)
-    return Requests(step.launch, [*step.terminate, *leaks], len(leaks))
+    return ProviderRequests(step.launch, [*step.terminate, *leaks], len(leaks))
 
 
 class _Reconciling:
@@ -86,7 +85,7 @@ class _Reconciling:
         self,
         work: Work,
         row: PoolRow,
-        found: Found,
+        found: ProviderListing,
         machines: Mapping[str, Machine],
         workers: Mapping[int, Worker],
         held: Mapping[int, int],
@@ -102,13 +101,13 @@ class _Reconciling:
         self.terminate: list[Machine] = []
 
     def recover(self) -> None:
-        """What was said of a provider that could not be asked is over when it could for a while."""
+        """Clears the fault of a provider that has answered for a while."""
         row = self.row
         if row.message is not None and not row.failures and self._work.now >= row.next_at:
             self.row = row._replace(message=None)
 
     def advance(self, member: PoolWorkerRow) -> PoolWorkerRow:
-        """Where this worker stands now; what it needs is noted."""
+        """Returns the worker's next state, and adds the requests it needs."""
         away = self._found.is_elsewhere(member)
         machine = self._presumed(member) if away else self._machines.get(member.token)
         if machine is not None and member.machine != machine.id:
@@ -126,7 +125,7 @@ class _Reconciling:
         return member
 
     def _presumed(self, member: PoolWorkerRow) -> Machine | None:
-        """A machine on another host is there as long as its worker is heard, or may still come."""
+        """Presumes that a machine on another host exists while its worker is heard or may come."""
         worker = self._workers.get(member.worker)
         heard = worker is not None and worker.status != WorkerStatus.OFFLINE
         if heard or member.state in (Lifecycle.REQUESTED, Lifecycle.STARTING):

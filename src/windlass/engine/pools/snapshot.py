@@ -1,4 +1,4 @@
-"""What pools decide from: one look at the queue, the workers and the pools themselves."""
+"""Reads what pools decide from: the queue, the workers and the pools themselves."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -18,7 +18,7 @@ from windlass.domain.pools.pools import (
 from windlass.domain.pools.sizing import Fleet, Member, PoolNow
 from windlass.domain.pools.templates import decode_pool, template_of
 from windlass.domain.values.times import month_of
-from windlass.engine.pools.targets import Known, Targets, sort_workers
+from windlass.engine.pools.targets import KnownPool, Targets, sort_workers
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store_pools import Load
 
@@ -27,22 +27,22 @@ ROUNDS_TO_END: Final = 4  # told to stop, seen to have stopped, ended, seen to b
 MOST_SURVEYED: Final = 1_000_000  # ready jobs of one shape; beyond, nobody counts
 
 
-class Survey(NamedTuple):
+class ShapeTotals(NamedTuple):
     """What is gathered beforehand, by shape: mean runtimes, and counts of very many jobs."""
 
     expected: Mapping[int, int]
     depths: Mapping[int, int] = {}
 
 
-class Seen(NamedTuple):
+class FleetSnapshot(NamedTuple):
     """Everything that was looked at."""
 
     fleet: Fleet
-    pools: Sequence[Known]
+    pools: Sequence[KnownPool]
     host_of: Mapping[int, int]  # by worker
 
-    def members_of(self, known: Known) -> list[Member]:
-        """The workers of a pool, as those that decide who leaves see them."""
+    def members_of(self, known: KnownPool) -> list[Member]:
+        """Returns the workers of a pool as members for sizing."""
         waiting = {host for t in self.fleet.targets if t.queued for host in t.hosts}
         return [
             Member(row.id, row.idle_since, self.host_of.get(row.worker) in waiting)
@@ -51,8 +51,8 @@ class Seen(NamedTuple):
         ]
 
 
-async def look(work: Work, survey: Survey) -> Seen:
-    """Read all of it in this transaction, but for what a survey told before."""
+async def take_snapshot(work: Work, survey: ShapeTotals) -> FleetSnapshot:
+    """Reads everything in this transaction, except what `survey` holds already."""
     tx, expected = work.tx, survey.expected
     load = _deepened(await tx.pools.load(MOST_COUNTED), survey.depths)
     await work.catalog.know(tx, {s for s, _ in load.ready} | {s for _, s, _ in load.leases})
@@ -79,23 +79,23 @@ async def look(work: Work, survey: Survey) -> Seen:
     }
     now = [_pool_now(work.config, known, used, longest) for known in pools]
     fleet = Fleet(work.now, targets, tuple(found.hosts), tuple(now))
-    return Seen(fleet, pools, found.host_of)
+    return FleetSnapshot(fleet, pools, found.host_of)
 
 
 def _deepened(load: Load, depths: Mapping[int, int]) -> Load:
-    """The load with whole numbers where there are more jobs than one transaction counts."""
+    """Returns the load with full counts of very many jobs."""
     ready = [(s, max(count, depths.get(s, 0)) if count == MOST_COUNTED else count)
              for s, count in load.ready]  # fmt: skip
     return load._replace(ready=ready)
 
 
-def _know(row: PoolRow, members: Sequence[PoolWorkerRow]) -> Known:
+def _know(row: PoolRow, members: Sequence[PoolWorkerRow]) -> KnownPool:
     pool = decode_pool(row.body)
-    return Known(row, pool, members, template_of(row, pool))
+    return KnownPool(row, pool, members, template_of(row, pool))
 
 
 def _pool_now(
-    config: Config, known: Known, used: Mapping[str, int], longest: Mapping[str, int]
+    config: Config, known: KnownPool, used: Mapping[str, int], longest: Mapping[str, int]
 ) -> PoolNow:
     row, pool = known.row, known.pool
     if row.state == PoolState.DELETING:
@@ -117,6 +117,6 @@ def _pool_now(
     )
 
 
-def _shapes_of(known: Known, work: Work, load: Load) -> set[int]:
+def _shapes_of(known: KnownPool, work: Work, load: Load) -> set[int]:
     shapes = {shape for shape, _ in load.ready} | {shape for _, shape, _ in load.leases}
     return {s for s in shapes if can_run(work.catalog.shapes[s], known.template.metadata) is None}

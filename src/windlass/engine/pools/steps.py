@@ -22,8 +22,8 @@ from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Worker
 from windlass.engine.claim.preemption import tell_to_stop
 from windlass.engine.fleet.workers import remove, set_status
-from windlass.engine.pools.snapshot import Seen, Survey, look
-from windlass.engine.pools.targets import Known
+from windlass.engine.pools.snapshot import FleetSnapshot, ShapeTotals, take_snapshot
+from windlass.engine.pools.targets import KnownPool
 from windlass.engine.pools.transitions import ACTOR, failed, move, say
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.provider import Machine
@@ -33,11 +33,11 @@ GONE_KEPT_MS: Final = 7 * 86_400_000
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-async def decide(work: Work, survey: Survey, tokens: Sequence[str]) -> list[Verdict]:
-    """Ask for the workers that are missing, and send away those that are not needed."""
+async def decide(work: Work, survey: ShapeTotals, tokens: Sequence[str]) -> list[Verdict]:
+    """Records requests for missing workers, and drains those that are not needed."""
     for row in sorted(await work.tx.pools.all()):
         await work.tx.pools.lock(row.id)
-    seen = await look(work, survey)
+    seen = await take_snapshot(work, survey)
     verdicts = size(seen.fleet)
     left = list(tokens)
     rows = {known.pool.name: known.row for known in seen.pools}
@@ -53,8 +53,8 @@ async def decide(work: Work, survey: Survey, tokens: Sequence[str]) -> list[Verd
     return verdicts
 
 
-async def _request(work: Work, row: PoolRow, known: Known, tokens: Sequence[str]) -> None:
-    """Write down who is to be: the worker with what it will be known by, and the intent."""
+async def _request(work: Work, row: PoolRow, known: KnownPool, tokens: Sequence[str]) -> None:
+    """Records the workers to be launched, with their tokens."""
     pool, slots = known.pool, known.template.slots
     static = _encode(pool.template()).decode()
     fresh: list[PoolWorkerRow] = []
@@ -79,8 +79,8 @@ async def _request(work: Work, row: PoolRow, known: Known, tokens: Sequence[str]
     say(work, row, f"Pool {pool.name} asks for {len(fresh)} workers", **asked)
 
 
-async def _send_away(work: Work, seen: Seen) -> None:
-    """Drain those that should leave; one that has just got a job stays, unless all go."""
+async def _send_away(work: Work, seen: FleetSnapshot) -> None:
+    """Drains those that should leave; one that has just got a job stays, unless all go."""
     for known, now in zip(seen.pools, seen.fleet.pools, strict=True):
         going = leavers(now, seen.members_of(known), work.now)
         for member in known.members:
@@ -97,8 +97,8 @@ async def _send_away(work: Work, seen: Seen) -> None:
             await work.tx.pools.update_workers([draining])
 
 
-async def _take_back(work: Work, seen: Seen) -> None:
-    """Where a budget is spent, what still runs is queued again, blamed for nothing."""
+async def _take_back(work: Work, seen: FleetSnapshot) -> None:
+    """Queues what still runs again where a budget is spent, without blaming the jobs."""
     for known, now in zip(seen.pools, seen.fleet.pools, strict=True):
         if known.members and is_spent(now):
             held = await work.tx.leases.of_workers([member.worker for member in known.members])
@@ -108,8 +108,8 @@ async def _take_back(work: Work, seen: Seen) -> None:
                 say(work, known.row, f"{told} jobs are taken back: {why}")
 
 
-async def _end_pools(work: Work, seen: Seen) -> None:
-    """A deleted pool goes with its last worker; what was asked for in vain is forgotten."""
+async def _end_pools(work: Work, seen: FleetSnapshot) -> None:
+    """Removes deleted pools whose last worker is gone, and old rows of workers and codes."""
     for known in seen.pools:
         if known.row.state == PoolState.DELETING and not known.members:
             await work.tx.pools.remove(known.row.id)
@@ -119,12 +119,12 @@ async def _end_pools(work: Work, seen: Seen) -> None:
 
 
 async def note_launch(work: Work, member: PoolWorkerRow, machine: Machine) -> None:
-    """The provider has started a machine."""
+    """Notes that the provider has started a machine."""
     await _note(work, member, Lifecycle.STARTING, None, machine.id)
 
 
 async def note_refusal(work: Work, member: PoolWorkerRow, why: str) -> None:
-    """The provider refused or did not answer: whatever it made all the same is to go."""
+    """Notes a failed launch; a machine that exists all the same is terminated later."""
     row = await _note(work, member, Lifecycle.TERMINATING, why, None)
     if row is not None:
         await work.tx.pools.update(failed(work, row, decode_pool(row.body), why))
@@ -133,7 +133,7 @@ async def note_refusal(work: Work, member: PoolWorkerRow, why: str) -> None:
 async def _note(
     work: Work, member: PoolWorkerRow, state: Lifecycle, why: str | None, machine: str | None
 ) -> PoolRow | None:
-    """Take a worker from `requested` on; None if it has moved on meanwhile."""
+    """Moves a requested worker on; returns its pool, or None if it has moved meanwhile."""
     row = await work.tx.pools.lock(member.pool)
     now = await work.tx.pools.worker(member.id)
     if row is None or now is None or now.state != Lifecycle.REQUESTED:
@@ -152,7 +152,7 @@ async def note_ended(work: Work, pool_id: int, tokens: Sequence[str]) -> None:
 
 
 async def note_fault(work: Work, pool_id: int, why: str) -> None:
-    """A provider could not be asked what there is; nothing is concluded from that.
+    """Notes that a provider could not list its machines; nothing is concluded from that.
 
     Workers that it was never asked for are forgotten: others must not count on them.
     """

@@ -16,7 +16,7 @@ from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store_pools import Load
 
 
-class Known(NamedTuple):
+class KnownPool(NamedTuple):
     """A pool, its row and its workers."""
 
     row: PoolRow
@@ -32,7 +32,7 @@ class Known(NamedTuple):
         return sum(member.state in states for member in self.members)
 
 
-class Kind(NamedTuple):
+class WorkerGroup(NamedTuple):
     """Workers that are alike: those that are heard have a profile, others what is foretold."""
 
     pool: str
@@ -40,15 +40,15 @@ class Kind(NamedTuple):
     profile: Profile | None
 
 
-class Sorted(NamedTuple):
+class SortedWorkers(NamedTuple):
     """Workers that take jobs, now or soon, and which of the hosts each of them is part of."""
 
     hosts: Sequence[Host]
-    kinds: Sequence[Kind]  # host by host
+    kinds: Sequence[WorkerGroup]  # host by host
     host_of: Mapping[int, int]
 
 
-class Counts:
+class ShapeWork:
     """What there is of one shape, in jobs and milliseconds."""
 
     def __init__(self) -> None:
@@ -56,10 +56,12 @@ class Counts:
         self.more = False
 
 
-def sort_workers(work: Work, workers: Mapping[int, Worker], pools: Sequence[Known]) -> Sorted:
-    """Sort all that take jobs by what they can run."""
+def sort_workers(
+    work: Work, workers: Mapping[int, Worker], pools: Sequence[KnownPool]
+) -> SortedWorkers:
+    """Groups all workers that take jobs by what they can run."""
     kinds = {
-        worker.id: Kind("", worker.slots, work.catalog.profile(worker))
+        worker.id: WorkerGroup("", worker.slots, work.catalog.profile(worker))
         for worker in workers.values()
         if may_claim(worker.status)
     }
@@ -71,25 +73,31 @@ def sort_workers(work: Work, workers: Mapping[int, Worker], pools: Sequence[Know
     numbers = {kind: number for number, kind in enumerate(dict.fromkeys(kinds.values()))}
     counts = Counter(kinds.values())
     hosts = [Host(number, kind.pool, counts[kind]) for kind, number in numbers.items()]
-    return Sorted(hosts, list(numbers), {worker: numbers[kind] for worker, kind in kinds.items()})
+    return SortedWorkers(
+        hosts, list(numbers), {worker: numbers[kind] for worker, kind in kinds.items()}
+    )
 
 
 def _kind_of(
-    work: Work, workers: Mapping[int, Worker], known: Known, member: PoolWorkerRow
-) -> Kind | None:
+    work: Work, workers: Mapping[int, Worker], known: KnownPool, member: PoolWorkerRow
+) -> WorkerGroup | None:
     worker = workers.get(member.worker)
     if worker is not None and worker.incarnation and may_claim(worker.status):
-        return Kind(known.pool.name, worker.slots, work.catalog.profile(worker))
+        return WorkerGroup(known.pool.name, worker.slots, work.catalog.profile(worker))
     if member.state == Lifecycle.ONLINE:
         return None  # it is away for the moment, or disabled
-    return Kind(known.pool.name, known.template.slots, None)
+    return WorkerGroup(known.pool.name, known.template.slots, None)
 
 
 class Targets:
     """Gathers work by who can run it."""
 
     def __init__(
-        self, work: Work, pools: Sequence[Known], found: Sorted, expected: Mapping[int, int]
+        self,
+        work: Work,
+        pools: Sequence[KnownPool],
+        found: SortedWorkers,
+        expected: Mapping[int, int],
     ) -> None:
         self._work = work
         self._catalog = work.catalog
@@ -99,7 +107,7 @@ class Targets:
         self._expected = expected
 
     def gather(self, load: Load, most: int) -> tuple[Target, ...]:
-        """One target for each combination of workers and pools, and places on them."""
+        """Returns one target for each combination of workers and pools that can run the work."""
         joined: dict[object, tuple[list[int], Target]] = {}
         for shape, counts in sorted(self._count(load, most).items()):
             target = self._target(shape, counts)
@@ -112,14 +120,14 @@ class Targets:
             target._replace(label=self._label(shapes)) for shapes, target in joined.values()
         )
 
-    def _count(self, load: Load, most: int) -> dict[int, Counts]:
-        """What waits and may start, and what runs on workers that take jobs."""
-        found: dict[int, Counts] = {}
+    def _count(self, load: Load, most: int) -> dict[int, ShapeWork]:
+        """Returns what waits and may start, and what runs on workers that take jobs."""
+        found: dict[int, ShapeWork] = {}
         running = Counter(self._catalog.queue_of(shape) for _, shape, _ in load.leases)
         for shape, count in load.ready:
             if self._catalog.paused(shape):
                 continue
-            counts = found.setdefault(shape, Counts())
+            counts = found.setdefault(shape, ShapeWork())
             queue = self._catalog.queue_of(shape)
             row = self._catalog.queues.get(queue)
             room = row.max_running if row else 0
@@ -128,12 +136,12 @@ class Targets:
             running[queue] += counts.queued
         for worker, shape, since in load.leases:
             if worker in self._found.host_of:
-                counts = found.setdefault(shape, Counts())
+                counts = found.setdefault(shape, ShapeWork())
                 counts.running += 1
                 counts.running_ms += max(self._expect(shape) - (self._work.now - since), 0)
         return found
 
-    def _target(self, shape: int, counts: Counts) -> Target:
+    def _target(self, shape: int, counts: ShapeWork) -> Target:
         hosts = {
             host.id: room
             for host, kind in zip(self._found.hosts, self._found.kinds, strict=True)
@@ -157,8 +165,8 @@ class Targets:
         needs = self._catalog.shapes[shape]
         return needs, self._catalog.per_worker(needs.queue)
 
-    def _room(self, kind: Kind, shape: int) -> int:
-        """How many jobs of this shape such a worker takes at once."""
+    def _room(self, kind: WorkerGroup, shape: int) -> int:
+        """Returns how many jobs of this shape such a worker takes at once."""
         needs, per_worker = self._needs(shape)
         if kind.profile is None:
             template = self._templates[kind.pool]
@@ -170,7 +178,7 @@ class Targets:
         return room_for(needs, kind.profile.metadata, kind.slots, per_worker)
 
     def _obstacle(self, shape: int) -> str:
-        """What keeps it from the pool that is nearest to what it needs."""
+        """Returns what keeps it from the pool that is nearest to what it needs."""
         needs = self._catalog.shapes[shape]
         best: tuple[int, str] | None = None
         for known in self._pools:

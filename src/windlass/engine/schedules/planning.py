@@ -17,7 +17,7 @@ from windlass.engine.submit.write_jobs import submit
 from windlass.engine.transaction.unit_of_work import Work
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class PlanRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be started, for whom: a `description` with `parameters`, or `jobs`.
 
     `priority`, `key` and `labels` go before those of the description; `name` is that of a
@@ -36,7 +36,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = {}
 
 
-class Planned(NamedTuple):
+class PlannedWorkflow(NamedTuple):
     """One workflow, ready to be submitted."""
 
     workflow: WorkflowSpec
@@ -47,16 +47,16 @@ class Planner(Protocol):
     """Raises `InvalidInput` naming the field that is wrong."""
 
     def check(self, description: Mapping[str, Any], namespace: str) -> None:
-        """Whether a description can be a template."""
+        """Raises `InvalidInput` if a description cannot be a template."""
         ...
 
-    def plan(self, order: Order) -> Planned: ...
+    def plan(self, order: PlanRequest) -> PlannedWorkflow: ...
 
 
-async def submit_planned(work: Work, engine: Engine, planned: Planned) -> Submitted:
-    """Submit in the transaction of `work`, so that what else is written goes with it."""
+async def submit_planned(work: Work, engine: Engine, planned: PlannedWorkflow) -> Submitted:
+    """Submits in the transaction of `work`, together with what else it writes."""
     check_workflow(planned.workflow, engine.config.payload_limit)
-    submission = Submission(engine.validate_jobs(planned.jobs), planned.workflow)
+    submission = Submission(engine.validate(planned.jobs), planned.workflow)
     (answer,) = await submit(work, [submission])
     if isinstance(answer, WindlassError):
         raise answer

@@ -24,8 +24,8 @@ from windlass.domain.values.errors import (
 from windlass.domain.values.quantities import format_duration, parse_duration_ms
 from windlass.domain.values.times import format_moment
 from windlass.engine.engine import Engine
-from windlass.engine.schedules.planning import Order, Planner, submit_planned
-from windlass.engine.schedules.templates import find_template, order_of
+from windlass.engine.schedules.planning import Planner, PlanRequest, submit_planned
+from windlass.engine.schedules.templates import find_template, plan_request_of
 from windlass.engine.submit.submission import Duplicate
 from windlass.engine.transaction.reaction_intents import reactions_for
 from windlass.engine.transaction.unit_of_work import Work
@@ -58,15 +58,15 @@ class Reactions:
         self._courier = courier
 
     async def of_workflow(self, workflow: int) -> list[ReactionRow]:
-        """All that followed, or is to follow, the ends of a workflow."""
+        """Returns all that followed, or is to follow, the ends of a workflow."""
         return await self._engine.store.read(lambda tx: tx.reactions.of_workflow(workflow))
 
     async def due(self, webhooks: bool, count: int) -> list[ReactionRow]:
-        """Those whose time has come."""
+        """Returns the reactions that are due."""
         return await self._engine.store.read(lambda tx: tx.reactions.due(tx.now, webhooks, count))
 
     async def carry_out(self, row: ReactionRow) -> None:
-        """Submit or retry; what is refused for good is given up, with the reason."""
+        """Submits a follow-up or retries; what is refused for good is given up, with the reason."""
         act = self._submit if row.kind == ReactionKind.SUBMIT else self._retry
         try:
             await act(row.id)
@@ -81,9 +81,9 @@ class Reactions:
             await self._conclude(row.id, ReactionState.FAILED, 0, str(error))
 
     async def send(self, row: ReactionRow) -> Delivered | None:
-        """Send a webhook, unless another server just does."""
+        """Sends a webhook, unless another server is sending it."""
         try:
-            delivery = await self._engine.run(lambda work: self._claim(work, row.id))
+            delivery = await self._engine.run(lambda work: self.claim(work, row.id))
         except NotFound as gone:
             await self._conclude(row.id, ReactionState.FAILED, 0, str(gone))
             return None
@@ -106,7 +106,7 @@ class Reactions:
         if isinstance(task.reaction.submit, str):
             namespace = task.workflow.namespace
             template = await find_template(work.tx, namespace, task.reaction.submit)
-            order = order_of(template, order)
+            order = plan_request_of(template, order)
         planned = self._planner.plan(order)
         submitted = await submit_planned(work, self._engine, planned)
         said = f"submitted workflow {submitted.workflow}"
@@ -115,7 +115,7 @@ class Reactions:
     # Retries
 
     async def _retry(self, reaction: int) -> None:
-        """Try the failed jobs again after the next delay, if there is one left."""
+        """Retries the failed jobs after the next delay, if there is one left."""
         task = await self._engine.store.read(lambda tx: _pending(tx, reaction))
         if task is None:
             return
@@ -134,11 +134,11 @@ class Reactions:
         noted = row._replace(tries=row.tries + 1, result=row.workflow, message=said)
         await self._engine.run(lambda work: work.tx.reactions.update(noted))
         not_before = await self._engine.now() + delay
-        await self._engine.retry_workflow(row.workflow, True, actor, not_before=not_before)
+        await self._engine.workflows.retry(row.workflow, True, actor, not_before=not_before)
         await self._conclude(row.id, ReactionState.DONE, row.workflow, said)
 
     async def _next_delay(self, task: _Task) -> int | None:
-        """As many delays are used up as retries were made for this workflow before."""
+        """Returns the next delay: each earlier retry of this workflow has used up one."""
         rows = await self.of_workflow(task.row.workflow)
         used = sum(1 for row in rows if row.result and _is_earlier(row, task.row))
         delays = [] if task.reaction.retry is None else task.reaction.retry.delays
@@ -146,8 +146,8 @@ class Reactions:
 
     # Webhooks
 
-    async def _claim(self, work: Work, reaction: int) -> Delivery | None:
-        """Take a webhook to send it: others leave it alone for a while."""
+    async def claim(self, work: Work, reaction: int) -> Delivery | None:
+        """Claims a webhook to send it; other servers leave it alone for a while."""
         task = await _pending(work.tx, reaction)
         if task is None or task.row.next_at > work.now or task.reaction.webhook is None:
             return None
@@ -168,7 +168,7 @@ class Reactions:
 
 
 async def _pending(tx: Tx, reaction: int) -> _Task | None:
-    """An intent that is not done yet; None: it is, or there is nothing to be done."""
+    """Returns a reaction that is not done yet, or None."""
     row = await tx.reactions.lock(reaction)
     if row is None or row.state != ReactionState.PENDING:
         return None
@@ -182,14 +182,14 @@ async def _pending(tx: Tx, reaction: int) -> _Task | None:
 
 
 def _is_earlier(row: ReactionRow, now: ReactionRow) -> bool:
-    """Whether this is the same reaction to an earlier end."""
+    """Returns whether this is the same reaction to an earlier end."""
     return (row.trigger, row.place) == (now.trigger, now.place) and row.run < now.run
 
 
-def _order(task: _Task) -> Order:
+def _order(task: _Task) -> PlanRequest:
     workflow, submit = task.workflow, task.reaction.submit
     jobs = [] if submit is None or isinstance(submit, str) else msgspec.to_builtins(submit)
-    return Order(
+    return PlanRequest(
         name=f"{workflow.name}, then",
         namespace=workflow.namespace,
         actor=f"reaction of workflow {workflow.id}",
@@ -200,13 +200,13 @@ def _order(task: _Task) -> Order:
 
 
 def delivery_id(row: ReactionRow) -> str:
-    """What a receiver knows a delivery by, however often it comes."""
+    """Returns the id by which a receiver recognises repeated deliveries."""
     on = Trigger(row.trigger).name.lower()
     return f"{row.workflow}-{row.run}-{on}-{row.place}"
 
 
 def _body(task: _Task) -> bytes:
-    """The same each time: only what cannot change is told."""
+    """Returns the body of a delivery, the same each time."""
     row, workflow = task.row, task.workflow
     return _encode(
         {

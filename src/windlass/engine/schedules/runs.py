@@ -24,8 +24,8 @@ from windlass.domain.schedules.schedules import (
 from windlass.domain.values.errors import InvalidInput, Overloaded, StoreUnavailable, WindlassError
 from windlass.domain.values.times import format_moment
 from windlass.engine.engine import Engine
-from windlass.engine.schedules.planning import Order, Planned, Planner, submit_planned
-from windlass.engine.schedules.templates import find_template, order_of
+from windlass.engine.schedules.planning import PlannedWorkflow, Planner, PlanRequest, submit_planned
+from windlass.engine.schedules.templates import find_template, plan_request_of
 from windlass.engine.submit.submission import Duplicate
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Tx
@@ -35,7 +35,7 @@ TIDIED: Final = 20  # those that nothing waits for, of which the ends are noted 
 REASON_LIMIT: Final = 500
 
 
-class Starts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RunTarget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a schedule starts: a template with parameters, or jobs."""
 
     template: str | None = None
@@ -44,7 +44,7 @@ class Starts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     priority: int | str | None = None
 
 
-starts_of = msgspec.json.Decoder(Starts).decode
+starts_of = msgspec.json.Decoder(RunTarget).decode
 
 
 class Advanced(NamedTuple):
@@ -75,23 +75,23 @@ class Runs:
         return await self._engine.store.read(lambda tx: tx.schedules.waiting(after, count))
 
     async def note_slots(self, schedule: int) -> int:
-        """Note the slots of a schedule that have come; how many are to run."""
+        """Notes the slots of a schedule that have come, and returns how many are to run."""
         return await self._engine.run(lambda work: _note_slots(work, schedule))
 
     async def advance(self, schedule: int) -> int:
-        """Start what waits, as far as the overlap policy allows; how many runs were started."""
+        """Starts waiting runs as far as the overlap policy allows, and returns how many."""
         started = 0
         while True:
             done = await self._advance_once(schedule)
             for workflow in done.cancel:
                 reason = "Its schedule starts the next run"
-                await self._engine.cancel_workflow(workflow, reason, "schedule")
+                await self._engine.workflows.cancel(workflow, reason, "schedule")
             started += bool(done.workflow)
             if not done.run:
                 return started
 
     async def _advance_once(self, schedule: int) -> Advanced:
-        """One transaction for the oldest waiting run; one more if it cannot be started."""
+        """Starts the oldest waiting run; a second transaction records it if that fails."""
         tried: list[int] = []
         try:
             return await self._engine.run(lambda work: self._advance(work, schedule, tried))
@@ -135,10 +135,10 @@ class Runs:
         _say(work, row, done, f"started workflow {submitted.workflow}", "started")
         return Advanced(run.id, submitted.workflow)
 
-    async def plan(self, tx: Tx, row: ScheduleRow, slot: int) -> Planned:
-        """What a run of this schedule submits."""
+    async def plan(self, tx: Tx, row: ScheduleRow, slot: int) -> PlannedWorkflow:
+        """Returns what a run of this schedule submits."""
         starts = starts_of(row.body)
-        order = Order(
+        order = PlanRequest(
             name=row.name,
             namespace=row.namespace,
             actor=f"schedule {row.name}",
@@ -149,7 +149,7 @@ class Runs:
         )
         if starts.template is not None:
             template = await find_template(tx, row.namespace, starts.template)
-            order = order_of(template, order)
+            order = plan_request_of(template, order)
         return self._planner.plan(order)
 
 
@@ -180,7 +180,7 @@ async def _note_slots(work: Work, schedule: int) -> int:
 
 
 async def _still_running(work: Work, runs: Sequence[RunRow]) -> tuple[int, ...]:
-    """The workflows of these runs that have not ended; the ends of the others are noted.
+    """Returns the open workflows of these runs, and records the ends of the others.
 
     They are read without locks: rows of workflows are locked last of all.
     """
@@ -209,7 +209,7 @@ async def _end(work: Work, row: ScheduleRow, run: RunRow, state: RunState, reaso
 async def _end_waiting(
     work: Work, schedule: int, run: int, state: RunState, reason: str
 ) -> Advanced:
-    """End a run that could not be started, unless another server could."""
+    """Ends a run that could not be started, unless another server has."""
     row = await work.tx.schedules.lock(schedule)
     if row is None:
         return Advanced()
@@ -220,7 +220,7 @@ async def _end_waiting(
 
 
 def _verdict(error: WindlassError) -> tuple[RunState, str]:
-    """What becomes of a run that was refused, and why."""
+    """Returns what becomes of a run that was refused, and why."""
     if isinstance(error, Duplicate):
         same = f"workflow {error.workflow}, which has the same key, has not ended"
         return RunState.SKIPPED, same

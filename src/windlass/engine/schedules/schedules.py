@@ -24,7 +24,7 @@ from windlass.domain.schedules.schedules import (
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.engine.engine import Engine
 from windlass.engine.schedules.planning import Planner
-from windlass.engine.schedules.runs import Runs, Starts
+from windlass.engine.schedules.runs import Runs, RunTarget
 from windlass.engine.schedules.templates import check_template_name
 from windlass.engine.transaction.arguments import check_text
 from windlass.engine.transaction.unit_of_work import Work
@@ -36,7 +36,7 @@ SHOWN_RUNS: Final = 20
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-class Wanted(NamedTuple):
+class ScheduleInput(NamedTuple):
     """A schedule as it is asked for."""
 
     namespace: str
@@ -47,10 +47,10 @@ class Wanted(NamedTuple):
     catch_up: str
     catch_up_limit: int
     paused: bool
-    starts: Starts
+    starts: RunTarget
 
 
-class Seen(NamedTuple):
+class ScheduleView(NamedTuple):
     """A schedule and its newest runs."""
 
     row: ScheduleRow
@@ -64,8 +64,8 @@ class Schedules:
         self._engine = engine
         self.runs = Runs(engine, planner)
 
-    async def put(self, wanted: Wanted, actor: str) -> tuple[ScheduleRow, bool]:
-        """Make or change a schedule; the row, and whether anything changed."""
+    async def put(self, wanted: ScheduleInput, actor: str) -> tuple[ScheduleRow, bool]:
+        """Creates or changes a schedule; returns the row and whether anything changed."""
         body = _checked(wanted, actor)
         await self._engine.store.read(lambda tx: self._try_plan(tx, _draft(wanted, body)))
 
@@ -75,7 +75,7 @@ class Schedules:
         return await self._engine.run(step)
 
     async def remove(self, namespace: str, name: str, actor: str) -> bool:
-        """Forget a schedule and its runs; what it started goes on."""
+        """Deletes a schedule and its runs; workflows it started continue."""
 
         async def step(work: Work) -> bool:
             row = await work.tx.schedules.lock_name(namespace, name)
@@ -88,7 +88,7 @@ class Schedules:
         return await self._engine.run(step)
 
     async def set_paused(self, namespace: str, name: str, paused: bool, actor: str) -> bool:
-        """Let slots pass, or go on with those to come; whether that was new."""
+        """Pauses or resumes a schedule, and returns whether that changed anything."""
 
         async def step(work: Work) -> bool:
             row = await _named(work.tx, namespace, name)
@@ -103,7 +103,7 @@ class Schedules:
         return await self._engine.run(step)
 
     async def run_now(self, namespace: str, name: str, actor: str) -> RunRow:
-        """Run a schedule by hand, beside its slots; its overlap policy holds for this too."""
+        """Runs a schedule now, beside its slots, under its overlap policy."""
 
         async def step(work: Work) -> RunRow:
             row = await _named(work.tx, namespace, name)
@@ -120,22 +120,22 @@ class Schedules:
         return runs[0] if runs else run
 
     async def all(self, namespace: str | None) -> list[ScheduleRow]:
-        """Every schedule of a namespace, or of all."""
+        """Returns every schedule of a namespace, or of all."""
         return await self._engine.store.read(lambda tx: tx.schedules.all(namespace))
 
-    async def show(self, namespace: str, name: str) -> Seen:
-        """A schedule with its newest runs."""
+    async def show(self, namespace: str, name: str) -> ScheduleView:
+        """Returns a schedule with its newest runs."""
 
-        async def read(tx: Tx) -> Seen:
+        async def read(tx: Tx) -> ScheduleView:
             row = await _named(tx, namespace, name)
-            return Seen(row, await tx.schedules.runs(row.id, 0, SHOWN_RUNS))
+            return ScheduleView(row, await tx.schedules.runs(row.id, 0, SHOWN_RUNS))
 
         return await self._engine.store.read(read)
 
     async def _try_plan(self, tx: Tx, row: ScheduleRow) -> None:
-        """Refuse what could not be started, as far as that can be known now."""
+        """Raises `InvalidInput` for what could not be started, as far as that is known now."""
         planned = await self.runs.plan(tx, row, 0)
-        self._engine.validate_jobs(planned.jobs)
+        self._engine.validate(planned.jobs)
         order_by_dependencies([*planned.jobs])
 
 
@@ -180,8 +180,8 @@ def _say(work: Work, row: ScheduleRow, what: str, actor: str | None, **data: obj
     work.say(EventKind.SCHEDULE, f"Schedule {row.name} {what}", actor=actor, data=about)
 
 
-def _checked(wanted: Wanted, actor: str) -> bytes:
-    """What is stored of what it starts; refuses what cannot be meant."""
+def _checked(wanted: ScheduleInput, actor: str) -> bytes:
+    """Returns the stored form of what it starts, or raises `InvalidInput`."""
     check_template_name(wanted.name)
     check_name("namespace", wanted.namespace)
     check_text("actor", actor)
@@ -207,7 +207,7 @@ def _one_of(field: str, value: str, known: Sequence[str]) -> None:
         raise InvalidInput(field, f"one of {', '.join(known)}", value)
 
 
-def _draft(wanted: Wanted, body: bytes) -> ScheduleRow:
+def _draft(wanted: ScheduleInput, body: bytes) -> ScheduleRow:
     return ScheduleRow(
         0, wanted.namespace, wanted.name, wanted.cron, wanted.zone, wanted.overlap,
         wanted.catch_up, wanted.catch_up_limit, int(wanted.paused), 0, 0, body, 0, None, 0,

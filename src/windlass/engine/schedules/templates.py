@@ -15,7 +15,7 @@ from windlass.domain.rows.events import EventKind
 from windlass.domain.schedules.schedules import TemplateRow
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.engine.engine import Engine
-from windlass.engine.schedules.planning import Order, Planner
+from windlass.engine.schedules.planning import Planner, PlanRequest
 from windlass.engine.transaction.arguments import check_text
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Tx
@@ -33,7 +33,7 @@ class PutTemplate(NamedTuple):
     applied: bool
 
 
-class Started(NamedTuple):
+class StartedWorkflow(NamedTuple):
     """A workflow and its jobs; `applied` is False if one with its key had not ended."""
 
     workflow: int
@@ -52,7 +52,7 @@ class Templates:
     async def put(
         self, namespace: str, name: str, body: Mapping[str, Any], actor: str
     ) -> PutTemplate:
-        """Make a new version, unless the newest is the same."""
+        """Creates a new version, unless the newest is the same."""
         check_template_name(name)
         check_name("namespace", namespace)
         check_text("actor", actor)
@@ -78,7 +78,7 @@ class Templates:
         return await self._engine.run(step)
 
     async def remove(self, namespace: str, name: str, actor: str) -> bool:
-        """Let no version of a template be started any more; whether there was one."""
+        """Deletes a template, and returns whether there was one."""
 
         async def step(work: Work) -> bool:
             removed = await work.tx.templates.remove(namespace, name, work.now)
@@ -90,25 +90,27 @@ class Templates:
         return await self._engine.run(step)
 
     async def find(self, namespace: str, reference: str) -> TemplateRow:
-        """A version that can be started: `name` for the newest, or `name@version`."""
+        """Returns a version that can be started: `name` for the newest, or `name@version`."""
         return await self._engine.store.read(lambda tx: find_template(tx, namespace, reference))
 
     async def all(self, namespace: str | None) -> list[TemplateRow]:
-        """The newest version of each."""
+        """Returns the newest version of each."""
         return await self._engine.store.read(lambda tx: tx.templates.all(namespace))
 
-    async def start(self, reference: str, order: Order, key: str | None = None) -> Started:
-        """Submit the workflow that a template describes; with the same `key`, once."""
+    async def start(
+        self, reference: str, order: PlanRequest, key: str | None = None
+    ) -> StartedWorkflow:
+        """Submits the workflow that a template describes; with the same `key`, once."""
         row = await self.find(order.namespace, reference)
-        planned = self._planner.plan(order_of(row, order))
+        planned = self._planner.plan(plan_request_of(row, order))
         key = key if planned.jobs else None
         done = await self._engine.submit(planned.jobs, planned.workflow, key)
         applied = len(done.ids) == len(planned.jobs) and all(done.applied)
-        return Started(done.workflow, done.ids, applied, f"{row.name}@{row.version}")
+        return StartedWorkflow(done.workflow, done.ids, applied, f"{row.name}@{row.version}")
 
 
 def check_template_name(name: str, field: str = "name") -> None:
-    """A name, without what would not go into an address or a reference."""
+    """Raises `InvalidInput` for a name that does not fit into an address or a reference."""
     check_name(field, name)
     if any(sign in name for sign in "@/?#%"):
         raise InvalidInput(field, "a name without @ / ? # %", name)
@@ -117,7 +119,7 @@ def check_template_name(name: str, field: str = "name") -> None:
 async def find_template(
     tx: Tx, namespace: str, reference: str, field: str = "template"
 ) -> TemplateRow:
-    """The version that a reference names."""
+    """Returns the version that a reference names."""
     name, at, text = reference.partition("@")
     if not at:
         found = await tx.templates.newest(namespace, name)
@@ -130,8 +132,8 @@ async def find_template(
     return found
 
 
-def order_of(row: TemplateRow, order: Order) -> Order:
-    """The same order, with the description of this version."""
+def plan_request_of(row: TemplateRow, order: PlanRequest) -> PlanRequest:
+    """Returns the request with the description of this version."""
     return msgspec.structs.replace(
         order,
         description=msgspec.json.decode(row.body, type=dict[str, Any]),

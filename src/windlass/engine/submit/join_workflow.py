@@ -34,7 +34,7 @@ class Groups(NamedTuple):
 async def join_workflows(
     work: Work, submission: Submission, jobs: Sequence[ValidatedJob]
 ) -> Groups:
-    """Make the new workflow, or lock the existing ones that jobs are added to."""
+    """Makes the new workflow, or locks the existing ones that jobs are added to."""
     tied = (job.spec.workflow for job in jobs if not job.template.only_named)
     named = sorted({workflow for workflow in tied if workflow is not None})
     if submission.workflow is None:
@@ -113,7 +113,7 @@ async def _make(work: Work, spec: WorkflowSpec) -> Groups:
 
 
 async def _take_key(work: Work, namespace: str, key: str, new: int) -> None:
-    """Let the key name the new workflow, unless it names one that has not ended."""
+    """Lets the key name the new workflow, unless it names one that has not ended."""
     tx = work.tx.workflows
     named = await tx.claim_key(namespace, key, new)
     while named != new:
@@ -124,7 +124,7 @@ async def _take_key(work: Work, namespace: str, key: str, new: int) -> None:
 
 
 def base_of(spec: JobSpec, own: int | None, parent: int | None, workflow: int) -> int:
-    """A job's base: its own, else its parent's effective priority, else its workflow's.
+    """Returns a job's base priority: its own, else its parent's, else its workflow's.
 
     A priority with a sign, as text, is relative to what it would be without one.
     """
@@ -137,5 +137,5 @@ def base_of(spec: JobSpec, own: int | None, parent: int | None, workflow: int) -
 
 
 def is_relative(spec: JobSpec) -> bool:
-    """Whether the job's priority is an amount to add."""
+    """Returns whether the job's priority is an amount to add."""
     return isinstance(spec.priority, str) and spec.priority.strip()[:1] in ("+", "-")

@@ -28,12 +28,12 @@ class Draft(msgspec.Struct, gc=False):
 
 
 def _more_than_named(drafts: Sequence[Draft]) -> list[Draft]:
-    """Those with ties besides names. The others need not be asked for keys, limits or parents."""
+    """Returns the drafts that may have keys, limits or parents, and not only names."""
     return [draft for draft in drafts if not draft.job.template.only_named]
 
 
 async def reserve(work: Work, drafts: Sequence[Draft]) -> None:
-    """Find out which keys are known."""
+    """Looks up which keys are known."""
     rows: dict[tuple[str, str], KeyRow] = {}
     tied = _more_than_named(drafts)
     for draft in tied:
@@ -74,7 +74,7 @@ async def resolve(
     named: Named,
     origins: Mapping[int, int],
 ) -> dict[int, JobFacts]:
-    """Add references by id to those by name; lock and read the jobs outside of this submission."""
+    """Adds references by id to those by name; locks and reads jobs outside the submission."""
     if named.numbered or len(fresh) < len(drafts) or any(named.after_any):
         ids = {draft.id: draft.known or draft.id for draft in drafts}
         for draft in fresh:
@@ -98,7 +98,7 @@ async def resolve(
 async def _follow_successors(
     work: Work, fresh: Sequence[Draft], outside: dict[int, JobFacts]
 ) -> None:
-    """Let what waits for a job that was retried by hand wait for the one in its place."""
+    """Lets jobs wait for the successor of a job that was retried by hand."""
     newest = {job: fact.superseded_by for job, fact in outside.items() if fact.superseded_by}
     ahead = set(newest.values()) - set(outside)
     if not newest:
@@ -123,10 +123,10 @@ def _last(job: int, newest: Mapping[int, int]) -> int:
 def _find_ids(
     draft: Draft, ids: Mapping[int, int], drafts: Sequence[Draft], origins: Mapping[int, int]
 ) -> None:
-    """Tell all ids, those of jobs that were there already among them."""
+    """Sets all ids, including those of jobs that existed already."""
 
     def meant(reference: int) -> int:
-        """The job that is meant by the id of one that it repeats."""
+        """Returns the job that is meant by the id of one that it repeats."""
         return ids[drafts[origins[reference]].id] if reference in origins else reference
 
     spec = draft.job.spec

@@ -50,7 +50,7 @@ class Duplicate(WindlassError):
 
 
 def check_workflow(spec: WorkflowSpec, most_bytes: int) -> None:
-    """Refuse what cannot be kept."""
+    """Raises `InvalidInput` for a workflow that cannot be stored."""
     check_name("workflow.name", spec.name)
     check_name("workflow.namespace", spec.namespace)
     if spec.key is not None:
@@ -93,14 +93,14 @@ class Submitted(NamedTuple):
 
 
 def bytes_of(submission: Submission) -> int:
-    """How much room it takes in a batch."""
+    """Returns how much of a batch's bytes it takes."""
     return sum(len(job.body) for job in submission.jobs)
 
 
-async def said_before(
+async def known_answers(
     work: Work, submissions: Sequence[Submission], places: Mapping[int, Sequence[int]]
 ) -> dict[int, Submitted | WindlassError]:
-    """The answers to submissions whose key is known; the keys of the others are taken.
+    """Returns the answers to submissions whose key is known, and claims the other keys.
 
     Answers and `places`, the ids that new jobs would get, are found by the submission's `id`.
     """
@@ -131,7 +131,7 @@ def _key_row(submission: Submission, ids: Sequence[int]) -> KeyRow:
 
 
 def submission_key(submission: Submission) -> tuple[str, str, str]:
-    """Namespace and name of its key, and the digest of all that was submitted."""
+    """Returns namespace and name of its key, and the digest of all that was submitted."""
     digest = hashlib.sha256()
     for job in submission.jobs:
         body = job.body if job.template.plain else encode_spec(job.spec)
@@ -146,7 +146,7 @@ def submission_key(submission: Submission) -> tuple[str, str, str]:
 
 
 def _write_ids(ids: Iterable[int]) -> str:
-    """Rising ids as stretches: 7-9,12-12."""
+    """Returns rising ids as stretches: 7-9,12-12."""
     stretches: list[list[int]] = []
     for job in ids:
         if stretches and stretches[-1][1] == job - 1:

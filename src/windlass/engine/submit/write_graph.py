@@ -30,7 +30,7 @@ QUEUED = State.QUEUED.code
 COMPLETED = State.COMPLETED.code
 
 
-class _Kind:
+class _JobRun:
     """What successive jobs of one template, base and workflow have in common."""
 
     __slots__ = (
@@ -53,7 +53,7 @@ class _Kind:
         self.queued: list[int] = []
 
     def has(self, draft: Draft) -> bool:
-        """Whether this job is of the kind too."""
+        """Returns whether this job belongs to the run too."""
         return (
             draft.job.template is self.template
             and draft.base == self.base
@@ -61,7 +61,7 @@ class _Kind:
         )
 
 
-class _Sheet:
+class _RowBatch:
     """The rows of one submission, gathered."""
 
     def __init__(
@@ -79,11 +79,11 @@ class _Sheet:
         self._work = work
         self._outside = outside
         self._groups = groups
-        self._kinds: list[_Kind] = []
+        self._kinds: list[_JobRun] = []
 
     def add_all(self, drafts: Sequence[Draft], shapes: Mapping[str, int]) -> None:
-        """Write down all jobs, which come ascending by id."""
-        kind: _Kind | None = None
+        """Adds the rows of all jobs, which come ascending by id."""
+        kind: _JobRun | None = None
         for draft in drafts:
             if kind is None or not kind.has(draft):
                 kind = self._kind(draft, shapes[draft.job.template.digest])
@@ -95,16 +95,16 @@ class _Sheet:
         for kind in self._kinds:
             self._add(kind)
 
-    def _kind(self, draft: Draft, shape: int) -> _Kind:
+    def _kind(self, draft: Draft, shape: int) -> _JobRun:
         spec, work = draft.job.spec, self._work
         workflow = self._groups.get(draft.workflow)
         created = workflow.created_at if workflow else work.now
         age_from = age_from_ms(created, spec.not_before_ms or None, None)
         total = level(work.catalog.weight(spec.queue), draft.base, 0)
-        return _Kind(draft, shape, age_from, rank(age_from, total, work.catalog.interval_ms))
+        return _JobRun(draft, shape, age_from, rank(age_from, total, work.catalog.interval_ms))
 
     def _rank(self, drafts: Sequence[Draft]) -> None:
-        """Each job by the best among itself and those behind it."""
+        """Ranks each job by the best among itself and those that wait for it."""
         if len({kind.rank for kind in self._kinds}) > 1:
             own = {draft.id: draft.rank for draft in drafts}
             waits = {draft.id: (*draft.after, *draft.any_after) for draft in drafts}
@@ -116,18 +116,18 @@ class _Sheet:
             self._rank_outside(drafts)
 
     def _rank_outside(self, drafts: Sequence[Draft]) -> None:
-        """Existing jobs that one of these waits for may have to be ranked anew."""
+        """Adds intents to rank existing jobs again that one of these waits for."""
         outside = self._outside
         better = []
         for draft in drafts:
             facts = (outside.get(job) for job in (*draft.after, *draft.any_after))
-            if any(f is not None and not f.state and f.rank > draft.rank for f in facts):
+            if any(f is not None and f.is_open and f.rank > draft.rank for f in facts):
                 draft.lends = True
                 better.append(draft.id)
         pass_on(self._work, better)
 
-    def _add(self, kind: _Kind) -> None:
-        """Write down the jobs of one kind, in a loop that looks at nothing that they share."""
+    def _add(self, kind: _JobRun) -> None:
+        """Adds the rows of one run, in a loop that skips everything its jobs share."""
         template, shape, workflow, now = kind.template, kind.shape, kind.workflow, self._work.now
         flags, base, age_from, named = template.flags, kind.base, kind.age_from, template.only_named
         timeout_ms, idle_ms, rows = template.timeout_ms, template.idle_ms, self.rows
@@ -147,8 +147,8 @@ class _Sheet:
             else:
                 self._put(draft, kind, unmet)
 
-    def _put(self, draft: Draft, kind: _Kind, unmet: int) -> None:
-        """Find the place of a job that may have a time, a deadline or a manual condition."""
+    def _put(self, draft: Draft, kind: _JobRun, unmet: int) -> None:
+        """Adds a job that may have a start time, a deadline or a manual condition."""
         spec, job_id = draft.job.spec, draft.id
         ticket = Ticket(kind.shape, draft.rank, job_id, 0, kind.workflow, draft.limit, None)
         self.deadlines += deadlines_of(spec, job_id)
@@ -168,7 +168,7 @@ class _Sheet:
             self.ready.append(ticket)
 
     def count(self) -> None:
-        """Record the first transitions, equal ones together."""
+        """Records the first transitions, equal ones together."""
         made: dict[tuple[int | None, int], list[int]] = {}
         for kind in self._kinds:
             for state, jobs in ((BLOCKED, kind.blocked), (QUEUED, kind.queued)):
@@ -180,7 +180,7 @@ class _Sheet:
             self._work.move_all(jobs, (0,) * len(jobs), ((0, state),), data=data)
 
     def _tie(self, draft: Draft) -> int:
-        """Write down what the job waits for; how many."""
+        """Adds what the job waits for, and returns how many conditions are unmet."""
         edges, edge = self.edges, draft.id * 2
         for job in draft.after:
             edges[job].append(edge)
@@ -189,12 +189,12 @@ class _Sheet:
         return len(draft.after) + len(draft.any_after)
 
     def _tie_to_outside(self, draft: Draft) -> int:
-        """The same where some of those may have ended, or have failed the job already."""
+        """Does the same where some of those may have ended or failed already."""
         edges, outside, edge = self.edges, self._outside, draft.id * 2
         unmet, unsatisfied = 0, False
         for job in draft.after:
             fact = outside.get(job)
-            if fact is not None and fact.state:
+            if fact is not None and not fact.is_open:
                 if not has_failed(fact):
                     continue
                 unsatisfied = True
@@ -202,7 +202,7 @@ class _Sheet:
             unmet += 1
         for job in draft.any_after:
             fact = outside.get(job)
-            if fact is None or not fact.state:
+            if fact is None or fact.is_open:
                 edges[job].append(edge + 1)
                 unmet += 1
         if unsatisfied:
@@ -210,15 +210,15 @@ class _Sheet:
         return unmet
 
 
-async def write_drafts(
+async def write_graph(
     work: Work,
     fresh: Sequence[Draft],
     outside: Mapping[int, JobFacts],
     groups: Mapping[int, WorkflowRow],
 ) -> None:
-    """Write these jobs; `outside` are the others they name, `groups` their workflows."""
+    """Writes these jobs; `outside` are the others they name, `groups` their workflows."""
     shapes = await work.intern([draft.job for draft in fresh])
-    sheet = _Sheet(work, outside, groups)
+    sheet = _RowBatch(work, outside, groups)
     sheet.add_all(sorted(fresh, key=lambda d: d.id), shapes)
     sheet.count()
     await work.tx.jobs.insert(sheet.rows)
@@ -236,7 +236,7 @@ async def write_drafts(
     _doom(work, sheet.doomed, outside)
 
 
-def _stored_spec(draft: Draft, kind: _Kind) -> bytes:
+def _stored_spec(draft: Draft, kind: _JobRun) -> bytes:
     """Returns the spec to store: references as ids, and the workflow it belongs to."""
     if not draft.after and not draft.any_after:
         return with_relations(draft.job.body, kind.relations)
@@ -245,7 +245,7 @@ def _stored_spec(draft: Draft, kind: _Kind) -> bytes:
 
 
 def _doom(work: Work, doomed: list[Draft], outside: Mapping[int, JobFacts]) -> None:
-    """A job that depends on a failed one is aborted like any other, by a cascade."""
+    """Adds cascades that abort jobs which depend on a failed one."""
     for draft in doomed:
         for job in draft.after:
             fact = outside.get(job)
@@ -255,5 +255,5 @@ def _doom(work: Work, doomed: list[Draft], outside: Mapping[int, JobFacts]) -> N
 
 
 def has_failed(fact: JobFacts) -> bool:
-    """Whether the job ended in a way that its dependents cannot go on from."""
-    return bool(fact.state) and fact.state != COMPLETED and not fact.flags & ALLOW_FAILURE
+    """Returns whether the job failed without `allow_failure`."""
+    return not fact.is_open and fact.state != COMPLETED and not fact.flags & ALLOW_FAILURE

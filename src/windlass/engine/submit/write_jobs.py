@@ -15,8 +15,8 @@ from windlass.domain.rows.records import JobColumns, JobFacts
 from windlass.domain.values.errors import WindlassError
 from windlass.engine.submit.join_workflow import Groups, base_of, join_workflows
 from windlass.engine.submit.resolve_references import Draft, reserve, resolve
-from windlass.engine.submit.submission import Submission, Submitted, said_before
-from windlass.engine.submit.write_graph import write_drafts
+from windlass.engine.submit.submission import Submission, Submitted, known_answers
+from windlass.engine.submit.write_graph import write_graph
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.unit_of_work import Work
 
@@ -24,7 +24,7 @@ QUEUED = State.QUEUED.code
 
 
 def is_plain(submission: Submission) -> bool:
-    """Whether no job of it has ties, so that it can share a transaction with others."""
+    """Returns whether no job of it refers to others, so that it can share a transaction."""
     if submission.workflow is not None:
         return False
     last: JobTemplate | None = None
@@ -38,7 +38,7 @@ def is_plain(submission: Submission) -> bool:
 
 
 async def submit(work: Work, submissions: Sequence[Submission]) -> list[Submitted | WindlassError]:
-    """Write a batch of submissions, or raise what stands against one of them."""
+    """Writes a batch of submissions, or raises the error of one of them."""
     plain = [s for s in submissions if is_plain(s)]
     answers: dict[int, Submitted | WindlassError] = {}
     if plain:
@@ -52,14 +52,14 @@ async def submit(work: Work, submissions: Sequence[Submission]) -> list[Submitte
 async def _submit_all_plain(
     work: Work, submissions: Sequence[Submission]
 ) -> dict[int, Submitted | WindlassError]:
-    """The answers, by identity: what has been said before is not written again."""
+    """Writes plain submissions unless their key is known; returns the answers by identity."""
     ids = await work.tx.jobs.allocate(sum(len(s.jobs) for s in submissions))
     places: dict[int, Sequence[int]] = {}
     start = 0
     for submission in submissions:
         places[id(submission)] = ids[start : start + len(submission.jobs)]
         start += len(submission.jobs)
-    answers = await said_before(work, submissions, places)
+    answers = await known_answers(work, submissions, places)
     new = [s for s in submissions if id(s) not in answers]
     if new:
         taken = [job_id for s in new for job_id in places[id(s)]] if answers else ids
@@ -71,7 +71,7 @@ async def _submit_all_plain(
 
 
 async def _submit_plain(work: Work, jobs: list[ValidatedJob], ids: Sequence[int]) -> None:
-    """Jobs with no ties: their rows in one pass, ready at once."""
+    """Writes plain jobs in one pass; they are ready at once."""
     shapes = await work.intern(jobs)
     rows, groups = plain_rows(work.catalog, shapes, jobs, ids, work.now)
     await work.tx.flow.enter(rows)
@@ -104,7 +104,7 @@ def plain_rows(
     ids: Sequence[int],
     now: int,
 ) -> tuple[list[JobColumns], Iterable[Group]]:
-    """The rows of jobs with no ties, and what they have in common."""
+    """Returns the rows of plain jobs, and the groups that share a rank."""
     rows: list[JobColumns] = []
     groups: dict[tuple[str, int | None], Group] = {}
     group: Group | None = None
@@ -133,14 +133,14 @@ def _group(catalog: Catalog, template: JobTemplate, shape: int, first: int, now:
 
 
 async def _submit_tied(work: Work, submission: Submission) -> Submitted | WindlassError:
-    """Jobs with names, keys, dependencies, limits, parents or a workflow."""
+    """Writes jobs with names, keys, dependencies, limits, parents or a workflow."""
     ids = await work.tx.jobs.allocate(len(submission.jobs))
     named = find_names([job.spec for job in submission.jobs], ids)
     numbers = range(len(ids))
     columns = zip(numbers, submission.jobs, named.ids, named.after, named.after_any, strict=True)
     drafts = list(starmap(Draft, columns))
     if drafts:
-        said = await said_before(work, [submission], {id(submission): ids})
+        said = await known_answers(work, [submission], {id(submission): ids})
         if id(submission) in said:
             return await _answer_again(work, said[id(submission)], drafts, named.order)
     await reserve(work, drafts)
@@ -148,7 +148,7 @@ async def _submit_tied(work: Work, submission: Submission) -> Submitted | Windla
     outside = await resolve(work, drafts, fresh, named, submission.origins or {})
     groups = await join_workflows(work, submission, [draft.job for draft in fresh])
     _join(fresh, groups, outside)
-    await write_drafts(work, fresh, outside, groups.rows)
+    await write_graph(work, fresh, outside, groups.rows)
     if len(fresh) == len(drafts):
         return Submitted(tuple(named.ids), (True,) * len(drafts), groups.new)
     found = tuple(draft.known or draft.id for draft in drafts)
@@ -156,7 +156,7 @@ async def _submit_tied(work: Work, submission: Submission) -> Submitted | Windla
 
 
 def _join(fresh: Sequence[Draft], groups: Groups, outside: Mapping[int, JobFacts]) -> None:
-    """Tell jobs their workflow and their base priority."""
+    """Sets the workflow and the base priority of each job."""
     new, ground = groups.new, groups.bases.get(groups.new, 0)
     for draft in fresh:
         template = draft.job.template
@@ -173,7 +173,7 @@ def _join(fresh: Sequence[Draft], groups: Groups, outside: Mapping[int, JobFacts
 async def _answer_again(
     work: Work, said: Submitted | WindlassError, drafts: list[Draft], order: Sequence[int]
 ) -> Submitted | WindlassError:
-    """What was answered the first time: ids follow from the order, keys from their table."""
+    """Returns the first answer again: ids follow from the order, keys from their table."""
     if not isinstance(said, Submitted):
         return said
     for job_id, index in zip(sorted(said.ids), order, strict=True):

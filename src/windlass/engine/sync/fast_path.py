@@ -1,8 +1,8 @@
-"""Hot commands in one round trip, where the store offers that and the case is a common one.
+"""The fast path: common submits and syncs in one round trip, where the store offers that.
 
-This file only asks and understands the answer: which jobs a worker may get is planned from the
-same bounds as ever, and what a commit means goes into the same `Effects`. Whatever is not
-common is answered with None, and the ordinary way is gone.
+This file only builds the request and reads the answer: which jobs a worker may get is
+planned from the same bounds, and the result of a commit goes into the same `Effects`. Cases
+that are not common return None, and the normal path runs instead.
 """
 
 import hashlib
@@ -11,13 +11,13 @@ from typing import Generic, NamedTuple, TypeVar
 
 from windlass.domain.config import Config
 from windlass.domain.lifecycle.states import State
-from windlass.domain.rows.records import Completion, Worker
-from windlass.engine.attempts.reports import sort_out
+from windlass.domain.rows.records import Completion, Worker, job_of_completion
+from windlass.engine.attempts.reports import split_reports
 from windlass.engine.claim.claims import REFRESH_MS
 from windlass.engine.claim.search import first_width, most_of_each
 from windlass.engine.submit.submission import Submission, Submitted, submission_key
 from windlass.engine.submit.write_jobs import plain_rows
-from windlass.engine.sync.fast_path_gates import PLAIN, HotGates, Opening
+from windlass.engine.sync.fast_path_gates import PLAIN, FastGates, Opening
 from windlass.engine.sync.sync import SyncCall, assignments
 from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Catalog, Profile
@@ -40,11 +40,11 @@ from windlass.wire.sync import SyncReply, SyncRequest
 Q = TypeVar("Q")
 A = TypeVar("A")
 
-MOST_SAT_OUT = 64
+MOST_SKIPPED = 64
 
 
-class Done(NamedTuple, Generic[A]):
-    """Answers, what their commit means, and when workers were heard."""
+class FastResult(NamedTuple, Generic[A]):
+    """Answers, the effects of their commit, and when workers were last heard."""
 
     answers: Sequence[A]
     effects: Effects
@@ -52,11 +52,11 @@ class Done(NamedTuple, Generic[A]):
 
 
 async def answers_of(
-    run: Callable[[Sequence[Q]], Awaitable[Done[A] | None]],
-    finish: Callable[[Done[A]], None],
+    run: Callable[[Sequence[Q]], Awaitable[FastResult[A] | None]],
+    finish: Callable[[FastResult[A]], None],
     requests: Sequence[Q],
 ) -> Sequence[A] | None:
-    """The answers of a hot command; None if the ordinary way has to be gone."""
+    """Returns the answers of a fast command, or None if the normal path has to run."""
     done = await run(requests)
     if done is None:
         return None
@@ -64,8 +64,8 @@ async def answers_of(
     return done.answers
 
 
-class _Shyness:
-    """How many calls to sit out: twice as many after each that was not common."""
+class _Backoff:
+    """Skips calls after a failed try: twice as many after each further one."""
 
     def __init__(self) -> None:
         self._next = 1
@@ -77,7 +77,7 @@ class _Shyness:
 
     def learn(self, worked: bool) -> None:
         self._left = 0 if worked else self._next
-        self._next = 1 if worked else min(2 * self._next, MOST_SAT_OUT)
+        self._next = 1 if worked else min(2 * self._next, MOST_SKIPPED)
 
 
 class _Plan(NamedTuple):
@@ -89,8 +89,8 @@ class _Plan(NamedTuple):
     refused: Sequence[tuple[int, int]] = ()
 
 
-class HotPaths:
-    """The hot commands of one engine."""
+class FastPath:
+    """The fast commands of one engine."""
 
     def __init__(self, hot: Hot, config: Config, catalog: Catalog, bounds: Bounds) -> None:
         self._hot = hot
@@ -98,13 +98,13 @@ class HotPaths:
         self._catalog = catalog
         self._bounds = bounds
         self._rules = HotRules(config.heartbeat_interval_ms // 3, config.bound_ttl_ms, REFRESH_MS)
-        self._shyness = _Shyness()
+        self._backoff = _Backoff()
         self._described: dict[tuple[str, str], bytes] = {}
-        self._poked: set[int] = set()
-        self._gates = HotGates(catalog)
+        self._skipped: set[int] = set()
+        self._gates = FastGates(catalog)
 
-    async def submit(self, submissions: Sequence[Submission]) -> Done[Submitted] | None:
-        """Jobs without ties of shapes that are known."""
+    async def submit(self, submissions: Sequence[Submission]) -> FastResult[Submitted] | None:
+        """Submits plain jobs of known shapes."""
         jobs = [job for submission in submissions for job in submission.jobs]
         shapes: dict[str, int] = {}
         for job in jobs:
@@ -122,36 +122,36 @@ class HotPaths:
         if done is None:
             return None
         effects = Effects()
-        effects.told = done.told
+        effects.announced = done.told
         for shape, rank, first, count in arrivals:
             effects.arrive_at(shape, rank + done.now, done.ids[first], count)
-        return Done(_submitted(submissions, done.ids), effects)
+        return FastResult(_submitted(submissions, done.ids), effects)
 
-    def poke(self, workers: Iterable[int]) -> None:
-        """There may be something to tell these workers that only the ordinary way looks for."""
-        self._poked.update(workers)
+    def skip_once(self, workers: Iterable[int]) -> None:
+        """Takes the normal path for the next sync of these workers: they may have messages."""
+        self._skipped.update(workers)
 
-    async def sync(self, calls: Sequence[SyncCall]) -> Done[SyncReply] | None:
-        """One worker's sync that reports plain completions at most."""
+    async def sync(self, calls: Sequence[SyncCall]) -> FastResult[SyncReply] | None:
+        """Answers one worker's sync that reports nothing but plain completions."""
         if len(calls) != 1:
             return None  # a batch shares its round trips
-        if not self._speaks_for_now(calls[0].request):
+        if not self._is_current(calls[0].request):
             return None
-        if calls[0].worker in self._poked:
-            self._poked.discard(calls[0].worker)
+        if calls[0].worker in self._skipped:
+            self._skipped.discard(calls[0].worker)
             return None
         known = self._catalog.last_seen_as(calls[0].worker)
         if known is None or not _is_plain(known[0], calls[0].request):
             return None
         done: dict[int, Completion] = {}
-        if sort_out(known[0], calls[0].request, self._config.result_limit, done):
+        if split_reports(known[0], calls[0].request, self._config.result_limit, done):
             return None
         plan = self._plan(*known, calls[0].request, done)
-        if plan is None or not self._shyness.tries():
+        if plan is None or not self._backoff.tries():
             return None
         asked = self._asked(known[0], calls[0], list(done.values()), plan)
         answer = await self._hot.sync(asked, self._rules)
-        self._shyness.learn(answer is not None)
+        self._backoff.learn(answer is not None)
         if answer is None:
             return None
         effects = self._effects(asked, answer, plan.generations)
@@ -161,27 +161,27 @@ class HotPaths:
             jobs=tuple(assignments(answer.granted, calls[0].request.prefetch, answer.now)),
             epoch=self._catalog.epoch,
         )
-        return Done([reply], effects, {} if asked.again else {asked.worker: answer.now})
+        return FastResult([reply], effects, {} if asked.again else {asked.worker: answer.now})
 
-    def _speaks_for_now(self, request: SyncRequest) -> bool:
-        """Whether nothing has to be told from the time before a backup was restored."""
+    def _is_current(self, request: SyncRequest) -> bool:
+        """Returns whether the worker has no claims from before a backup was restored."""
         catalog = self._catalog
         before = catalog.epoch * self._config.epoch_attempts
         current = request.epoch <= catalog.epoch and request.incarnation > before
         return current and not catalog.behind and not catalog.hold_until
 
     def learn(self, loads: Mapping[int, WorkerLoad], leaving: Iterable[int]) -> None:
-        """Remember what workers hold; of those that jobs left otherwise it is not known."""
+        """Remembers what workers hold, and forgets those whose jobs ended in another way."""
         self._gates.learn(loads, leaving)
 
     def forget(self) -> None:
-        """What was remembered may be wrong."""
+        """Forgets what workers hold: it may be wrong."""
         self._gates.forget()
 
     def _note(self, asked: PlainSync, answer: PlainSynced, effects: Effects) -> None:
-        """Keep in mind what the worker holds now, and tell of places that are free."""
+        """Remembers what the worker holds now, and notes freed slots of queues."""
         shapes = answer.shapes or [PLAIN] * len(answer.granted)
-        done = [item[0] for item in asked.done]
+        done = [job_of_completion(item) for item in asked.done]
         self._gates.note(asked.worker, asked.received, done, answer.granted, shapes)
         queues = {row.limit: name for name, row in self._catalog.queues.items()}
         for limit in answer.freed:
@@ -190,12 +190,12 @@ class HotPaths:
     def _plan(
         self, worker: Worker, profile: Profile, request: SyncRequest, done: Collection[int]
     ) -> _Plan | None:
-        """Where to look for jobs, from the same bounds as the ordinary search begins with."""
+        """Plans where to look for jobs, from the bounds with which the normal search begins."""
         want, bounds, catalog, config = request.want, self._bounds, self._catalog, self._config
         limited: list[Limited] | None = [] if catalog.any_limited and done else None
         if want <= 0:
             return _Plan(PlainClaim(0), {}, limited)
-        if bounds.refreshed_at < 0 or config.fair_share:
+        if bounds.refreshed_at is None or config.fair_share:
             return None
         paused = catalog.paused if catalog.any_paused else None
         candidates, following = bounds.best(profile, first_width(want), paused)
@@ -233,7 +233,7 @@ class HotPaths:
     def _open(
         self, worker: Worker, request: SyncRequest, done: Collection[int], gated: Sequence[int]
     ) -> Opening | None:
-        """What a worker may have of gated shapes, if that is known."""
+        """Returns how many jobs of gated shapes a worker may get, if that is known."""
         room = self._gates.room(worker, request.received, done)
         return None if room is None else self._gates.open(room, gated, request.want)
 
@@ -247,20 +247,22 @@ class HotPaths:
         )  # fmt: skip
 
     def _describe(self, worker: Worker) -> bytes:
-        told = worker.static, worker.dynamic
-        known = self._described.get(told)
+        metadata = worker.static, worker.dynamic
+        known = self._described.get(metadata)
         if known is None:
             if len(self._described) >= 10_000:
                 self._described.clear()
-            known = self._described[told] = hashlib.sha256("\n".join(told).encode()).digest()
+            known = self._described[metadata] = hashlib.sha256(
+                "\n".join(metadata).encode()
+            ).digest()
         return known
 
     def _effects(
         self, asked: PlainSync, answer: PlainSynced, generations: Mapping[int, int]
     ) -> Effects:
-        """The same that the ordinary search and the reports leave."""
+        """Returns the effects that the normal search and the reports would have."""
         effects = Effects()
-        effects.ended += sorted(item[0] for item in asked.done)
+        effects.ended += sorted(map(job_of_completion, asked.done))
         if not answer.asked:
             return effects
         effects.count("assignment_attempts", answer.asked)

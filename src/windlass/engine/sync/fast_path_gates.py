@@ -1,4 +1,4 @@
-"""Gates on the hot way: room on workers, as this server remembers what they hold.
+"""Gates on the fast path: the room of workers, as this server remembers what they hold.
 
 What a worker holds is remembered from the last claim that read it. Leases are only ever added under
 the worker's row, and each raises its `last_lease`: if the agent has received no newer one than is
@@ -14,7 +14,7 @@ from msgspec import structs
 
 from windlass.domain.matching.room import Room
 from windlass.domain.matching.shapes import Shape
-from windlass.domain.rows.records import Granted, Worker
+from windlass.domain.rows.records import Granted, Worker, job_of_granted, lease_of_granted
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.effects import WorkerLoad
 from windlass.ports.store_hot import Limited
@@ -29,7 +29,7 @@ class Opening(NamedTuple):
     limited: list[Limited]
 
 
-class HotGates:
+class FastGates:
     """The loads of workers that this server gave jobs to."""
 
     def __init__(self, catalog: Catalog) -> None:
@@ -37,7 +37,7 @@ class HotGates:
         self._loads: dict[int, WorkerLoad] = {}
 
     def learn(self, loads: Mapping[int, WorkerLoad], leaving: Iterable[int]) -> None:
-        """Remember what claims have read, once they have committed.
+        """Remembers what claims have read, once they have committed.
 
         Of workers that jobs left without a claim nothing is known any more.
         """
@@ -50,11 +50,11 @@ class HotGates:
         self._loads.update(loads)
 
     def forget(self) -> None:
-        """Trust nothing: a queue may have limits that were not counted."""
+        """Forgets all loads: a queue may have limits that were not counted."""
         self._loads.clear()
 
     def room(self, worker: Worker, received: int, done: Iterable[int]) -> Room | None:
-        """What a worker has left once these jobs have ended; None if that is not known."""
+        """Returns what a worker has left once these jobs have ended; None if that is not known."""
         load = self._loads.get(worker.id)
         if load is None or (load.incarnation, load.last_lease) != (worker.incarnation, received):
             return None
@@ -76,7 +76,7 @@ class HotGates:
         return room
 
     def open(self, room: Room, gated: Iterable[int], want: int) -> Opening | None:
-        """What a worker may have of these shapes; None if that takes the ordinary way.
+        """Returns what a worker may have of these shapes; None if the normal path has to run.
 
         Several gated shapes compete for the room: then it must suffice for any mix of them.
         """
@@ -99,7 +99,7 @@ class HotGates:
         return Opening(most, limited)
 
     def _any_mix_fits(self, room: Room, shapes: Sequence[Shape], want: int) -> bool:
-        """Whether so many jobs fit, whichever of these shapes they have."""
+        """Returns whether `want` jobs fit, whichever of these shapes they have."""
         if any(shape.apart is not None for shape in shapes):
             return False
         largest: dict[str, int] = {}
@@ -117,7 +117,7 @@ class HotGates:
         self, worker: int, received: int, done: Iterable[int],
         granted: Iterable[Granted], shapes: Iterable[int],
     ) -> None:  # fmt: skip
-        """A hot sync has committed: these jobs ended, those were given."""
+        """Updates a load after a fast sync: these jobs ended, those were given."""
         load = self._loads.get(worker)
         if load is None:
             return
@@ -129,12 +129,12 @@ class HotGates:
             del self._loads[worker]
             return
         for grant, shape in zip(granted, shapes, strict=True):
-            load.given[grant[0]] = shape
-            load.last_lease = max(load.last_lease, grant[2])
+            load.given[job_of_granted(grant)] = shape
+            load.last_lease = max(load.last_lease, lease_of_granted(grant))
 
 
 def _name_rest(load: WorkerLoad, known: Mapping[int, int]) -> None:
-    """Jobs that were given before are still among those counted, as far as the counts go."""
+    """Assigns counted leases to jobs that were given before, as far as the counts go."""
     for job, shape in known.items():
         if load.rest.get(shape, 0) > 0 and job not in load.given:
             load.rest[shape] -= 1

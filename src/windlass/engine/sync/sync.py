@@ -14,10 +14,23 @@ import msgspec
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.workers import WorkerStatus, may_claim, note_trouble
 from windlass.domain.rows.events import EventKind
-from windlass.domain.rows.records import Completion, Granted, Lease, Worker
+from windlass.domain.rows.records import (
+    Completion,
+    Granted,
+    Lease,
+    Worker,
+    lease_of_granted,
+    worker_of_granted,
+)
 from windlass.domain.values.errors import Conflict, NotFound, WindlassError
-from windlass.engine.attempts.reports import Item, Missing, Report, apply_reports, sort_out
-from windlass.engine.claim.claims import Seeker, claim
+from windlass.engine.attempts.reports import (
+    AttemptReport,
+    Item,
+    NotHeld,
+    apply_reports,
+    split_reports,
+)
+from windlass.engine.claim.claims import Claimant, claim
 from windlass.engine.fleet.capability import note_past
 from windlass.engine.fleet.epochs import first_incarnation, refuse_old_store
 from windlass.engine.jobs.deadlines import FINISH_BEFORE, cut_timeout
@@ -44,14 +57,14 @@ class SyncCall(NamedTuple):
 
 
 def only_claim(call: SyncCall) -> SyncCall:
-    """The same sync without its reports, which have been applied."""
+    """Returns the sync without its reports, which have been applied."""
     bare = msgspec.structs.replace(
         call.request, started=(), finished=(), released=(), held=None, metadata=None
     )
     return SyncCall(call.worker, bare, again=True)
 
 
-class _Turn:
+class _WorkerSync:
     """One worker's part of the batch, as it is worked through."""
 
     __slots__ = ("arrived", "claims", "held", "lost", "request", "resent", "stops", "worker")
@@ -70,24 +83,24 @@ class _Turn:
 async def sync(
     work: Work, bounds: Bounds, calls: Sequence[SyncCall]
 ) -> list[SyncReply | WindlassError]:
-    """Answer a batch of syncs; the answers stand in the order of the calls."""
+    """Answers a batch of syncs, in the order of the calls."""
     rows = await work.tx.workers.lock(sorted(call.worker for call in calls))
     answers: dict[int, SyncReply | WindlassError] = {}
-    turns: list[_Turn] = []
+    turns: list[_WorkerSync] = []
     for call in calls:
         admitted = _admit(work, rows.get(call.worker), call)
         if isinstance(admitted, Worker):
-            turns.append(_Turn(admitted, call))
+            turns.append(_WorkerSync(admitted, call))
         else:
             answers[call.worker] = admitted
     if turns:
-        await _take_turns(work, bounds, turns)
+        await _run_syncs(work, bounds, turns)
         answers.update({turn.worker.id: _reply(work, turn) for turn in turns})
     return [answers[call.worker] for call in calls]
 
 
 def _admit(work: Work, worker: Worker | None, call: SyncCall) -> Worker | SyncReply | WindlassError:
-    """The worker if its sync may be applied, else the answer it gets."""
+    """Returns the worker if its sync may be applied, else the answer."""
     if worker is None:
         return NotFound("worker", call.worker)
     if call.request.epoch > work.catalog.epoch:
@@ -104,20 +117,20 @@ def _admit(work: Work, worker: Worker | None, call: SyncCall) -> Worker | SyncRe
     return worker
 
 
-async def _take_turns(work: Work, bounds: Bounds, turns: list[_Turn]) -> None:
+async def _run_syncs(work: Work, bounds: Bounds, turns: list[_WorkerSync]) -> None:
     before = {turn.worker.id: turn.worker for turn in turns}
     for turn in turns:
-        turn.worker = _heard(work, turn)
+        turn.worker = _note_heartbeat(work, turn)
         work.catalog.remember(turn.worker)
     await _apply_reports(work, turns)
-    await _send_again(work, turns)
+    await _resend(work, turns)
     await _tell_to_stop(work, turns)
     await _claim(work, bounds, turns)
     await _write_workers(work, before, turns)
 
 
-def _heard(work: Work, turn: _Turn) -> Worker:
-    """The worker as this sync leaves it: seen now, well again, perhaps described anew."""
+def _note_heartbeat(work: Work, turn: _WorkerSync) -> Worker:
+    """Returns the worker after this sync: seen now, healthy, perhaps with new metadata."""
     worker, request = turn.worker, turn.request
     if not turn.arrived:
         return worker
@@ -131,14 +144,14 @@ def _heard(work: Work, turn: _Turn) -> Worker:
         )
         worker = worker._replace(status=int(WorkerStatus.ONLINE))
     if request.metadata is not None:
-        worker = _described(work, worker, _encode(request.metadata).decode())
+        worker = _note_metadata(work, worker, _encode(request.metadata).decode())
     if work.now - worker.last_seen >= work.config.heartbeat_interval_ms // 3:
         worker = worker._replace(last_seen=work.now)
     return worker
 
 
-def _described(work: Work, worker: Worker, dynamic: str) -> Worker:
-    """The worker with what its agent now says of it; the log keeps since when."""
+def _note_metadata(work: Work, worker: Worker, dynamic: str) -> Worker:
+    """Returns the worker with the metadata its agent reports; the log keeps since when."""
     if dynamic != worker.dynamic:
         work.say(
             EventKind.WORKER,
@@ -150,12 +163,12 @@ def _described(work: Work, worker: Worker, dynamic: str) -> Worker:
     return worker._replace(dynamic=dynamic)
 
 
-async def _apply_reports(work: Work, turns: list[_Turn]) -> None:
+async def _apply_reports(work: Work, turns: list[_WorkerSync]) -> None:
     done: dict[int, Completion] = {}
-    reports: list[Report] = []
+    reports: list[AttemptReport] = []
     limit = work.config.result_limit
     for turn in turns:
-        reports += sort_out(turn.worker, turn.request, limit, done)
+        reports += split_reports(turn.worker, turn.request, limit, done)
     reports += await _audit(work, turns)
     if not reports and not done:
         return
@@ -166,11 +179,11 @@ async def _apply_reports(work: Work, turns: list[_Turn]) -> None:
         turn.lost += verdicts.lost.get(turn.worker.id, ())
         for who, job in verdicts.troubles:
             if who == turn.worker.id:
-                turn.worker = _troubled(work, turn.worker, job)
+                turn.worker = _count_failure(work, turn.worker, job)
 
 
-def _troubled(work: Work, worker: Worker, job: int) -> Worker:
-    """Count an infrastructure failure against the worker; too many drain it as bad."""
+def _count_failure(work: Work, worker: Worker, job: int) -> Worker:
+    """Counts an infrastructure failure against the worker; too many drain it as bad."""
     work.effects.count("worker_failures")
     troubles, jobs = note_trouble(worker, job, work.now, work.config.bad_worker_window_ms)
     worker = worker._replace(troubles=troubles)
@@ -188,8 +201,8 @@ def _troubled(work: Work, worker: Worker, job: int) -> Worker:
     return worker._replace(status=int(WorkerStatus.DRAINING), reason=reason)
 
 
-async def _send_again(work: Work, turns: list[_Turn]) -> None:
-    """Open leases above `received` were never seen; and what is held is audited."""
+async def _resend(work: Work, turns: list[_WorkerSync]) -> None:
+    """Sends leases above `received` again, which were never seen, and audits what is held."""
     behind = [
         turn
         for turn in turns
@@ -213,24 +226,24 @@ async def _send_again(work: Work, turns: list[_Turn]) -> None:
             turn.lost.append(Refusal(job, attempt, "this attempt is not leased to the worker"))
 
 
-async def _audit(work: Work, turns: list[_Turn]) -> list[Report]:
-    """What was given to workers that they neither hold nor report.
+async def _audit(work: Work, turns: list[_WorkerSync]) -> list[AttemptReport]:
+    """Returns reports for leases that their workers neither hold nor mention.
 
     These are reports as well, so that all jobs of a sync are locked at once and in order.
     """
     audited = {turn.worker.id: turn for turn in turns if turn.request.held is not None}
     if not audited:
         return []
-    accounted = {turn.worker.id: turn.held | _said(turn.request) for turn in audited.values()}
+    accounted = {turn.worker.id: turn.held | _reported(turn.request) for turn in audited.values()}
     missing = []
     for lease in await work.tx.leases.of_workers(list(audited)):
         turn, attempt = audited[lease.worker], (lease.job, lease.attempt)
         if lease.lease <= turn.request.received and attempt not in accounted[lease.worker]:
-            missing.append(Report(turn.worker, Missing(*attempt)))
+            missing.append(AttemptReport(turn.worker, NotHeld(*attempt)))
     return missing
 
 
-def _said(request: SyncRequest) -> set[tuple[int, int]]:
+def _reported(request: SyncRequest) -> set[tuple[int, int]]:
     items: Iterable[Item] = chain(request.started, request.released, request.finished)
     return {(item.job, item.attempt) for item in items}
 
@@ -247,7 +260,7 @@ def _assignment_again(lease: Lease, spec: bytes) -> Assignment:
     )
 
 
-async def _tell_to_stop(work: Work, turns: list[_Turn]) -> None:
+async def _tell_to_stop(work: Work, turns: list[_WorkerSync]) -> None:
     by_worker = {turn.worker.id: turn for turn in turns}
     for stop in await work.tx.leases.stopped(list(by_worker)):
         by_worker[stop.worker].stops.append(
@@ -255,7 +268,7 @@ async def _tell_to_stop(work: Work, turns: list[_Turn]) -> None:
         )
 
 
-async def _claim(work: Work, bounds: Bounds, turns: list[_Turn]) -> None:
+async def _claim(work: Work, bounds: Bounds, turns: list[_WorkerSync]) -> None:
     seekers = []
     if work.catalog.behind or work.now < work.catalog.hold_until:
         return
@@ -266,7 +279,7 @@ async def _claim(work: Work, bounds: Bounds, turns: list[_Turn]) -> None:
         want = min(turn.request.want - len(turn.resent), room)
         if want > 0:
             seekers.append(
-                Seeker(
+                Claimant(
                     turn.worker.id,
                     turn.worker.incarnation,
                     want,
@@ -281,22 +294,21 @@ async def _claim(work: Work, bounds: Bounds, turns: list[_Turn]) -> None:
     _see_arrivals(work, bounds)
     granted: dict[int, list[Granted]] = {}
     for grant in await resolve(work, await claim(work, bounds, seekers)):
-        mine = granted.get(grant[3])
-        if mine is None:
-            mine = granted[grant[3]] = []
-        mine.append(grant)
+        granted.setdefault(worker_of_granted(grant), []).append(grant)
     for turn in turns:
         mine = granted.get(turn.worker.id)
         if mine:
             turn.claims = assignments(mine, turn.request.prefetch, work.now)
-            turn.worker = turn.worker._replace(seq=turn.request.seq, last_lease=mine[-1][2])
+            turn.worker = turn.worker._replace(
+                seq=turn.request.seq, last_lease=lease_of_granted(mine[-1])
+            )
         load = work.effects.loads.get(turn.worker.id)
         if load is not None:
             load.incarnation, load.last_lease = turn.worker.incarnation, turn.worker.last_lease
 
 
 def assignments(granted: Sequence[Granted], prefetch: bool, now: int) -> list[Assignment]:
-    """What a worker is told of its new leases."""
+    """Returns the assignments for new leases."""
     state = "assigned" if prefetch else "running"
     raw = msgspec.Raw
     return [
@@ -310,7 +322,7 @@ def assignments(granted: Sequence[Granted], prefetch: bool, now: int) -> list[As
 
 
 def _see_arrivals(work: Work, bounds: Bounds) -> None:
-    """What this very transaction has made ready may be claimed in it as well.
+    """Lets this transaction claim the jobs that it has made ready itself.
 
     Should it be rolled back, a bound below the truth only costs a probe.
     """
@@ -319,7 +331,7 @@ def _see_arrivals(work: Work, bounds: Bounds) -> None:
             bounds.lower(shape, rank, job)
 
 
-async def _write_workers(work: Work, before: dict[int, Worker], turns: list[_Turn]) -> None:
+async def _write_workers(work: Work, before: dict[int, Worker], turns: list[_WorkerSync]) -> None:
     beats: list[tuple[int, int, int, int]] = []
     changed: list[Worker] = []
     for turn in turns:
@@ -339,7 +351,7 @@ async def _write_workers(work: Work, before: dict[int, Worker], turns: list[_Tur
         await work.tx.workers.update(changed)
 
 
-def _reply(work: Work, turn: _Turn) -> SyncReply:
+def _reply(work: Work, turn: _WorkerSync) -> SyncReply:
     return SyncReply(
         jobs=(*turn.resent, *turn.claims),
         cancel=tuple(turn.stops),

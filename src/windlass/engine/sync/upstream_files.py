@@ -19,7 +19,7 @@ _decode: Final = msgspec.json.Decoder().decode
 
 
 async def find_upstream(tx: Tx, spec: Mapping[str, Any], wanted: Sequence[str]) -> dict[str, Any]:
-    """What these names stand for, of those that stand for something."""
+    """Returns the values of the names that have one."""
     facts = await _newest(tx, [*spec.get("after", ()), *spec.get("after_any", ())])
     named = await _names(tx, list(facts))
     chosen = {name: _choose(name.removeprefix(UPSTREAM), named) for name in wanted}
@@ -41,7 +41,7 @@ async def find_upstream(tx: Tx, spec: Mapping[str, Any], wanted: Sequence[str]) 
 
 
 async def _newest(tx: Tx, jobs: Sequence[int]) -> dict[int, JobFacts]:
-    """The jobs; where others took their place, those."""
+    """Returns the jobs, or their successors."""
     newest: dict[int, JobFacts] = {}
     wanted = sorted(set(jobs))
     while wanted:
@@ -58,6 +58,6 @@ async def _names(tx: Tx, jobs: Sequence[int]) -> dict[str, int]:
 
 
 def _choose(reference: str, named: Mapping[str, int]) -> list[tuple[int, str]]:
-    """The jobs that may be meant, with the rest as the artifact; names may have slashes too."""
+    """Returns the jobs that a path may name, each with the rest as the artifact."""
     fits = [name for name in named if reference.startswith(f"{name}/")]
     return [(named[n], reference[len(n) + 1 :]) for n in sorted(fits, key=len, reverse=True)]

@@ -22,19 +22,19 @@ _Item = Started | Finished | Released | Held
 
 
 def check_id(field: str, value: object) -> None:
-    """Refuse what cannot be the number of a job, worker or attempt."""
+    """Raises `InvalidInput` for what cannot be the id of a job, worker or attempt."""
     if not _is_number(value, 1):
         raise InvalidInput(field, f"an integer from 1 to {LARGEST}", value)
 
 
 def check_whole(field: str, value: object) -> None:
-    """Refuse what is no whole number; its limits depend on the job."""
+    """Raises `InvalidInput` for what is no integer; its limits depend on the job."""
     if type(value) is not int:
         raise InvalidInput(field, "an integer", value)
 
 
 def check_text(field: str, value: str | None) -> None:
-    """Refuse text that not every store can keep, such as reasons and actors."""
+    """Raises `InvalidInput` for text that not every store can keep."""
     if value is None:
         return
     if len(value) > TEXT_LIMIT or "\x00" in value or not _is_unicode(value):
@@ -43,7 +43,7 @@ def check_text(field: str, value: str | None) -> None:
 
 
 def check_metadata(metadata: Mapping[str, object], field: str = "metadata") -> None:
-    """Refuse metadata that is no JSON, or more than anyone needs to say of a worker."""
+    """Raises `InvalidInput` for metadata that is not JSON or too large."""
     try:
         body = _encode(metadata)
     except (UnicodeEncodeError, TypeError, ValueError, RecursionError, OverflowError) as error:
@@ -55,7 +55,7 @@ def check_metadata(metadata: Mapping[str, object], field: str = "metadata") -> N
 
 
 def check_sync(request: SyncRequest, longest_wait_ms: int) -> None:
-    """Refuse a sync that cannot be meant."""
+    """Raises `InvalidInput` for a sync with impossible values."""
     if not _is_number(request.wait_ms, 0) or request.wait_ms > longest_wait_ms:
         expected = f"from 0 to the heartbeat interval ({longest_wait_ms})"
         raise InvalidInput("wait_ms", expected, request.wait_ms)

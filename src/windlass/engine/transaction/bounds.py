@@ -26,10 +26,14 @@ class Bounds:
         self._low: dict[int, Place] = {}
         self._generation: dict[int, int] = {}
         self._heaps: dict[str, tuple[Profile, list[Candidate]]] = {}
-        self.refreshed_at = -1
+        self.refreshed_at: int | None = None  # when all heads were last read, by the store
+
+    def age_ms(self, now: int) -> int | None:
+        """Returns how long ago all heads were read; None if they have to be read first."""
+        return None if self.refreshed_at is None else now - self.refreshed_at
 
     def lower(self, shape: int, rank: int, job: int) -> None:
-        """A job became ready: no later than here."""
+        """Lowers the bound of a shape to a job that became ready."""
         self._generation[shape] = self._generation.get(shape, 0) + 1
         low = self._low.get(shape)
         if low is not None and low <= (rank, job):
@@ -41,20 +45,20 @@ class Bounds:
                 heapq.heappush(heap, candidate)
 
     def place_of(self, shape: int) -> Place | None:
-        """Where the best job of a shape stands at the earliest; None if it has none."""
+        """Returns the lowest place the best job of a shape can have; None if it has no job."""
         return self._low.get(shape)
 
     def best_of(self, shapes: Iterable[int], count: int) -> list[Candidate]:
-        """Those `count` of these shapes whose best jobs may stand before the others'."""
+        """Returns the `count` shapes with the lowest bounds."""
         low = self._low
         return heapq.nsmallest(count, ((*low[shape], shape) for shape in shapes if shape in low))
 
     def generations(self, shapes: Iterable[int]) -> dict[int, int]:
-        """A reading to hand back to `raise_to`."""
+        """Returns the generations of these shapes, to pass to `raise_to`."""
         return {shape: self._generation.get(shape, 0) for shape in shapes}
 
     def raise_to(self, shape: int, place: Place | None, generation: int) -> None:
-        """A claim saw nothing below `place` (None: nothing at all) since that generation.
+        """Raises a bound to `place` (None: no job is left), as a claim saw it at that generation.
 
         Of claims that ran side by side only the first may raise a bound: what one has
         locked and left is hidden from the others. A later one may still lower it.
@@ -70,7 +74,7 @@ class Bounds:
             self._low[shape] = place
 
     def replace(self, heads: Iterable[Head], now: int) -> None:
-        """Forget all bounds and start from the heads just read."""
+        """Replaces all bounds by the heads just read."""
         self._low.clear()
         self._heaps.clear()
         self.refreshed_at = now
@@ -79,13 +83,13 @@ class Bounds:
             self._low[head.shape] = (head.rank, head.job)
 
     def reset(self) -> None:
-        """Trust nothing: the next claim reads the heads anew."""
-        self.refreshed_at = -1
+        """Makes the next claim read the heads again."""
+        self.refreshed_at = None
 
     def best(
         self, profile: Profile, count: int, skip: Callable[[int], bool] | None
     ) -> tuple[list[Candidate], Place | None]:
-        """The `count` lowest shapes this profile can run, and the bound of the next one.
+        """Returns the `count` lowest shapes this profile can run, and the bound of the next one.
 
         Stale entries met on the way are mended, so each costs once.
         """

@@ -40,12 +40,12 @@ class Profile:
         self.paid = metadata.get(POOL) is not None
 
     def forget(self) -> None:
-        """Match anew: shapes may have got other numbers."""
+        """Forgets all matches: shapes may have got other ids."""
         self._matches.clear()
         self._liking.clear()
 
     def liking(self, shape: int) -> tuple[int, bool]:
-        """The lower, the better for jobs of this shape: what they prefer, then what is not paid."""
+        """Returns a sort key, lowest best: preferred workers first, then those not paid for."""
         known = self._liking.get(shape)
         if known is None:
             wants = self._catalog.shapes.get(shape)
@@ -55,7 +55,7 @@ class Profile:
         return known, self.paid
 
     def runs(self, shape: int) -> bool:
-        """Whether workers with this metadata can run jobs of `shape`."""
+        """Returns whether workers with this metadata can run jobs of `shape`."""
         known = self._matches.get(shape)
         if known is None:
             needs = self._catalog.shapes.get(shape)
@@ -74,7 +74,7 @@ class Shares:
         self.read_at = -1
 
     def take(self, namespace: str, jobs: int) -> None:
-        """So many jobs more run of this namespace."""
+        """Counts jobs that have started in this namespace."""
         self.running[namespace] = self.running.get(namespace, 0) + jobs
 
 
@@ -102,7 +102,7 @@ class Catalog:
         self._of_worker: dict[int, tuple[Worker, Profile]] = {}
 
     async def refresh(self, tx: Tx) -> None:
-        """Read what was added or changed since."""
+        """Reads what was added or changed since."""
         for row in await tx.catalog.shapes_after(self._newest):
             self._learn(row.id, row.digest, _shape_decoder.decode(row.body))
             self._newest = max(self._newest, row.id)
@@ -115,7 +115,7 @@ class Catalog:
         self.hold_until = meta.get("hold_until", 0)
 
     def learn_queues(self, rows: Iterable[QueueRow]) -> None:
-        """Remember queues whose change has committed."""
+        """Remembers queues whose change has committed."""
         self.queues.update({row.name: row for row in rows})
         self._look_at_queues()
 
@@ -125,12 +125,12 @@ class Catalog:
         self.any_limited = any(row.max_running or row.max_per_worker for row in rows)
 
     async def intern(self, tx: Tx, new: Mapping[str, ValidatedJob]) -> dict[str, int]:
-        """Insert these shapes, by digest. They are remembered only after the commit."""
+        """Inserts these shapes, by digest. They are remembered only after the commit."""
         bodies = {digest: _encode(new[digest].shape) for digest in sorted(new)}
         return await tx.catalog.intern_shapes(bodies)
 
     def learn(self, new: Mapping[str, ValidatedJob], ids: Mapping[str, int]) -> None:
-        """Remember shapes whose transaction has committed."""
+        """Remembers shapes whose transaction has committed."""
         for digest, job in new.items():
             self._learn(ids[digest], digest, job.shape)
 
@@ -141,28 +141,28 @@ class Catalog:
             self.any_choosy = True
 
     async def know(self, tx: Tx, shapes: Iterable[int]) -> None:
-        """Make sure that these shapes are here; ids may become visible out of order."""
+        """Reads these shapes if they are missing; ids may become visible out of order."""
         if any(shape not in self.shapes for shape in shapes):
             self._newest = 0
             await self.refresh(tx)
 
     @property
     def behind(self) -> bool:
-        """Whether a worker has seen a newer epoch: the store is an old one, restored."""
+        """Whether a worker has seen a newer epoch: the store is a restored backup."""
         return self.seen_epoch > self.epoch
 
     def weight(self, queue: str) -> int:
-        """The queue's weight as set by an operator, else the default."""
+        """Returns the queue's weight as set by an operator, else the default."""
         row = self.queues.get(queue)
         return queue_weight(queue) if row is None else row.weight
 
     def paused(self, shape: int) -> bool:
-        """Whether jobs of this shape may not be claimed because of their queue."""
+        """Returns whether jobs of this shape may not be claimed because of their queue."""
         row = self.queues.get(self.shapes[shape].queue)
         return row is not None and bool(row.paused)
 
     def gated(self, shape: int, profile: Profile) -> bool:
-        """Whether more than the match decides if such a worker may have a job of it now."""
+        """Returns whether jobs of this shape have to pass gates on such a worker."""
         known = self._gated.get(shape)
         if known is None:
             known = self._gated[shape] = is_gated(self.shapes[shape])
@@ -174,29 +174,29 @@ class Catalog:
         return row is not None and bool(row.max_running or row.max_per_worker)
 
     def limit_of(self, queue: str) -> int:
-        """The row of `limits` that counts what runs of this queue; 0 if it has no limit."""
+        """Returns the row of `limits` that counts what runs of this queue; 0 if it has no limit."""
         row = self.queues.get(queue)
         return 0 if row is None or not row.max_running else row.limit
 
     def per_worker(self, queue: str) -> int:
-        """How many jobs of this queue a worker may hold, 0 for any number."""
+        """Returns how many jobs of this queue a worker may hold, 0 for any number."""
         row = self.queues.get(queue)
         return 0 if row is None else row.max_per_worker
 
     def shapes_in(self, queue: str) -> list[int]:
-        """The shapes of a queue."""
+        """Returns the shapes of a queue."""
         return [number for number, shape in self.shapes.items() if shape.queue == queue]
 
     def queue_of(self, shape: int) -> str:
-        """The name of the queue that jobs of this shape stand in."""
+        """Returns the queue of the jobs of this shape."""
         return self.shapes[shape].queue
 
     def namespace_of(self, shape: int) -> str:
-        """Whose jobs of this shape are."""
+        """Returns the namespace of the jobs of this shape."""
         return self.shapes[shape].namespace
 
     def clear(self, numbers_return: bool) -> None:
-        """Forget everything that a transaction may have taught and then rolled back.
+        """Forgets everything that a rolled-back transaction may have added.
 
         Where a number that was rolled back is never given again, the shapes behind the
         numbers stay: other transactions may be using them at this moment.
@@ -211,24 +211,24 @@ class Catalog:
                 profile.forget()
 
     def remember(self, worker: Worker) -> None:
-        """Keep a worker's profile at hand for its waiting syncs."""
+        """Remembers a worker's profile for its waiting syncs."""
         self._of_worker[worker.id] = worker, self.profile(worker)
 
     def profile_of(self, worker: int) -> Profile | None:
-        """The profile of a worker that this engine has heard before."""
+        """Returns the profile of a worker that this engine has heard from."""
         known = self._of_worker.get(worker)
         return None if known is None else known[1]
 
     def last_seen_as(self, worker: int) -> tuple[Worker, Profile] | None:
-        """A worker as this engine has last seen it; it may have changed since."""
+        """Returns a worker as this engine last saw it; it may have changed since."""
         return self._of_worker.get(worker)
 
     def profile(self, worker: Worker) -> Profile:
-        """The profile of a worker's present metadata."""
+        """Returns the profile of a worker's present metadata."""
         return self.profile_by(worker.static, worker.dynamic)
 
     def profile_by(self, static: str, dynamic: str) -> Profile:
-        """The same by what operators and the agent say of it."""
+        """Returns the profile of static and dynamic metadata."""
         known = self._profiles.get((static, dynamic))
         if known is None:
             merged = merge_metadata(msgspec.json.decode(dynamic), msgspec.json.decode(static))

@@ -32,16 +32,16 @@ class Counters:
         self._last_run: dict[str, int] = {}
 
     def add(self, counts: dict[str, int]) -> None:
-        """Count what a commit did."""
+        """Counts what a commit did."""
         for name, by in counts.items():
             self._counts[name] = self._counts.get(name, 0) + by
 
     def ran(self, loop: str, now: int) -> None:
-        """A loop has run."""
+        """Notes that a loop has run."""
         self._last_run[loop] = now
 
     def read(self, depth: dict[str, int]) -> Metrics:
-        """A reading, together with the store's queue depths."""
+        """Returns the metrics, with the store's queue depths."""
         counts = self._counts
         attempts = counts.get("assignment_attempts", 0)
         successes = counts.get("assignment_successes", 0)

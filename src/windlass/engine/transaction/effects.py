@@ -38,12 +38,13 @@ class Effects:
         self.arrivals: dict[int, tuple[int, int, int]] = {}  # shape → rank, job, how many
         self.raises: list[Raise] = []
         self.pokes: list[int] = []
-        self.ended: list[int] = []
-        self.due_at = 0
+        self.ended: list[int] = []  # jobs
+        self.ended_workflows: list[int] = []
+        self.due_at: int | None = None  # when the first of the new planned jobs is due
         self.cascades = False
         self.catalog = False
         self.counts: dict[str, int] = {}
-        self.told = False  # other engines have heard of it with the commit
+        self.announced = False  # the commit itself has told the other engines
         self.unresolved: list[tuple[int, int, str]] = []  # job, attempt, why: it is to fail
         self.refused: list[tuple[int, int]] = []  # worker, shape: it has no room for it
         self.loads: dict[int, WorkerLoad] = {}  # by worker, where there are gates
@@ -53,13 +54,13 @@ class Effects:
         self.opening: dict[int, int] = {}  # shape → when its rate lets the next one start
 
     def arrive(self, tickets: Iterable[Ticket]) -> None:
-        """These jobs are ready."""
+        """Notes that these jobs are ready."""
         for shape, group in groupby(sorted(tickets), _shape):
             alike = list(group)
             self.arrive_at(shape, alike[0].rank, alike[0].job, len(alike))
 
     def arrive_at(self, shape: int, rank: int, job: int, count: int) -> None:
-        """So many jobs of one shape are ready, the best of them here."""
+        """Notes that `count` jobs of one shape are ready, and the place of the best."""
         known = self.arrivals.get(shape)
         if known is not None:
             rank, job = min((known[0], known[1]), (rank, job))
@@ -67,28 +68,29 @@ class Effects:
         self.arrivals[shape] = (rank, job, count)
 
     def fall_due(self, at: int) -> None:
-        """Something is to move at this time."""
-        if at and (not self.due_at or at < self.due_at):
+        """Notes that a job is due at this time."""
+        if self.due_at is None or at < self.due_at:
             self.due_at = at
 
     def reopen(self, shape: int, at: int) -> None:
-        """Jobs of this shape may start again at this time."""
+        """Notes when jobs of this shape may start again."""
         self.opening[shape] = min(at, self.opening.get(shape, at))
 
     def free(self, queue: str, by: int) -> None:
-        """So many more jobs of a limited queue may run."""
+        """Notes that `by` more jobs of a limited queue may run."""
         self.freed[queue] = self.freed.get(queue, 0) + by
 
     def count(self, name: str, by: int = 1) -> None:
-        """Add to one of the engine's own counters."""
+        """Adds to one of the engine's own counters."""
         self.counts[name] = self.counts.get(name, 0) + by
 
     def news(self) -> News:
-        """What other engines should hear."""
+        """Returns what other engines should know."""
         return News(
             arrivals=tuple((shape, *best) for shape, best in self.arrivals.items()),
             pokes=tuple(self.pokes),
-            due_at=self.due_at,
+            due_at=self.due_at or 0,
             catalog=self.catalog,
             ended=tuple(self.ended),
+            ended_workflows=tuple(self.ended_workflows),
         )

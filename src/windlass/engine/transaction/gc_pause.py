@@ -1,7 +1,7 @@
-"""Large submissions without the garbage collector.
+"""Pauses the garbage collector during large submissions.
 
-They make a million objects that all stay until the commit. The collector would walk them
-again and again and find nothing: a third of the time.
+They create a million objects that all live until the commit. The collector would walk them
+again and again and find nothing, which takes a third of the time.
 """
 
 import gc
@@ -9,19 +9,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-MANY: Final = 5_000  # jobs from which on it is worth it
+MANY: Final = 5_000  # jobs in a submission from which a pause pays off
 
-_calm: list[bool] = []  # one entry for each who asked: whether the collector ran before
+_pauses: list[bool] = []  # one for each open pause: whether the collector was on before
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
-    """Keep the collector away; the last one to leave lets it go on."""
-    _calm.append(gc.isenabled() if not _calm else _calm[0])
+def gc_paused() -> Iterator[None]:
+    """Pauses the collector; it resumes when the last open pause ends."""
+    _pauses.append(gc.isenabled() if not _pauses else _pauses[0])
     gc.disable()
     try:
         yield
     finally:
-        ran = _calm.pop()
-        if not _calm and ran:
+        was_on = _pauses.pop()
+        if not _pauses and was_on:
             gc.enable()

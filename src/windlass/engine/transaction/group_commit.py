@@ -12,7 +12,7 @@ queue while it holds another.
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from windlass.domain.config import Config
 from windlass.domain.values.errors import Overloaded, StoreUnavailable, WindlassError
@@ -22,14 +22,34 @@ from windlass.ports.store import Store, Tx
 
 Q = TypeVar("Q")
 A = TypeVar("A")
+T = TypeVar("T")
 Run = Callable[[Work, Sequence[Q]], Awaitable[Sequence[A | WindlassError]]]
-Hot = Callable[[Sequence[Q]], Awaitable[Sequence[A] | None]]
+Fast = Callable[[Sequence[Q]], Awaitable[Sequence[A] | None]]
+Step = Callable[[Work], Awaitable[T]]
 
 RETRY_AFTER_MS = 1_000
 LANE_TRANSACTIONS = 4  # of one lane at the same time, on a store that runs them side by side
 BUSY = "store_busy"  # the code of a refusal because another process is writing just now
 BUSY_PAUSE_S = 0.001
 BUSY_LIMIT_S = 20.0  # then the callers hear of it
+
+
+class RunStep(Protocol):
+    """Runs one step in a transaction of the group commit."""
+
+    async def __call__(self, step: Step[T]) -> T: ...
+
+
+class CommitListener(Protocol):
+    """Learns how transactions end."""
+
+    def committed(self, work: Work) -> None:
+        """Applies the effects of a committed transaction."""
+        ...
+
+    def failed(self) -> None:
+        """Drops what was remembered of a transaction that was rolled back."""
+        ...
 
 
 class Waiting(NamedTuple):
@@ -55,12 +75,12 @@ class Lane(Generic[Q, A]):
         self.key = key
         self.size = size
         self.most = most  # in one batch
-        self.hot: Hot[Q, A] | None = None  # answers common batches in one round trip, or None
+        self.fast: Fast[Q, A] | None = None  # answers common batches in one round trip
         self.pending: deque[Waiting] = deque()
         self.running = 0
 
     def take(self, most: int, most_bytes: int) -> list[Waiting]:
-        """The next batch; what clashes or does not fit stays for the one after."""
+        """Removes and returns the next batch; what clashes or does not fit stays."""
         most = min(most, self.most or most)
         if self.key is None and self.size is None and len(self.pending) <= most:
             batch = list(self.pending)
@@ -90,25 +110,31 @@ class Committer:
         store: Store,
         config: Config,
         begin: Callable[[Tx], Work],
-        committed: Callable[[Work], None],
-        failed: Callable[[], None],
     ) -> None:
         self._store = store
         self._config = config
         self._begin = begin
-        self._committed = committed
-        self._failed = failed
+        self._listener: CommitListener | None = None
         self._lanes: list[Lane[Any, Any]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining = False
 
+    @property
+    def busy(self) -> bool:
+        """Whether a transaction is under way."""
+        return bool(self._tasks)
+
+    def listen(self, listener: CommitListener) -> None:
+        """Sets who learns how transactions end."""
+        self._listener = listener
+
     def lane(self, lane: Lane[Q, A]) -> Lane[Q, A]:
-        """Add a lane; they are run in the order they were added."""
+        """Adds a lane; lanes run in the order they were added."""
         self._lanes.append(lane)
         return lane
 
     async def call(self, lane: Lane[Q, A], request: Q) -> A:
-        """Wait for the answer to one call."""
+        """Runs one call in a transaction and returns its answer."""
         if len(lane.pending) >= self._config.queue_limit:
             raise Overloaded(RETRY_AFTER_MS)
         answer: asyncio.Future[A] = asyncio.get_running_loop().create_future()
@@ -117,7 +143,7 @@ class Committer:
         return await answer
 
     async def close(self) -> None:
-        """Let what has begun end."""
+        """Waits for the transactions that have begun."""
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
@@ -160,10 +186,10 @@ class Committer:
         try:
             answers = await self._run(batch)
         except StoreUnavailable as error:
-            self._failed()
+            self._roll_back()
             _give_error(batch, error)
         except Exception as error:
-            self._failed()
+            self._roll_back()
             if len(batch) == 1:
                 _give_error(batch, error)
             else:
@@ -180,10 +206,10 @@ class Committer:
                     waiting.answer.set_result(answer)
 
     async def _run(self, batch: list[Waiting]) -> Sequence[Any]:
-        """In one round trip where that is possible, else in a transaction."""
-        hot = batch[0].lane.hot
-        if hot is not None:  # only where each lane commits on its own
-            answers = await hot([waiting.request for waiting in batch])
+        """Runs a batch on the fast path where that is possible, else in a transaction."""
+        fast = batch[0].lane.fast
+        if fast is not None:  # only where each lane commits on its own
+            answers = await fast([waiting.request for waiting in batch])
             if answers is not None:
                 return answers
         return await self._transact(batch)
@@ -201,12 +227,17 @@ class Committer:
             await work.settle()
             return answers
 
-        answers = await self._outlast(run)
-        self._committed(last[0])
+        answers = await self._transact_when_free(run)
+        if self._listener is not None:
+            self._listener.committed(last[0])
         return answers
 
-    async def _outlast(self, run: Callable[[Tx], Awaitable[list[Any]]]) -> list[Any]:
-        """Transact as soon as no other process does."""
+    def _roll_back(self) -> None:
+        if self._listener is not None:
+            self._listener.failed()
+
+    async def _transact_when_free(self, run: Callable[[Tx], Awaitable[list[Any]]]) -> list[Any]:
+        """Runs a transaction, waiting while another process writes."""
         loop = asyncio.get_running_loop()
         patience = loop.time() + BUSY_LIMIT_S
         while True:

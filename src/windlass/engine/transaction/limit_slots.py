@@ -31,28 +31,28 @@ class Slots:
         self._rates: dict[RateKey, RateRow] = {}  # held
 
     def admit(self, tickets: Iterable[Ticket]) -> None:
-        """These jobs may run as far as their limits go; the others are to be parked."""
+        """Makes these jobs ready as far as their limits allow, and parks the others."""
         self._arriving += tickets
 
     def free(self, limit: int) -> None:
-        """A lease under this limit has ended."""
+        """Frees a slot: a lease under this limit has ended."""
         self._freed[limit] = self._freed.get(limit, 0) - 1
 
     def leave(self, limit: int, queue: str) -> None:
-        """A lease under the limit of its queue has ended."""
+        """Frees a slot of the queue: a lease under its limit has ended."""
         self._left[limit, queue] = self._left.get((limit, queue), 0) + 1
 
     def refill(self, limit: int) -> None:
-        """A job under this limit left `ready`, or came back to `parked`."""
+        """Looks for a parked job to move up: one under this limit has left `ready`."""
         self._open.add(limit)
 
     def rise(self, ticket: Ticket) -> None:
-        """A parked job has another rank: it may pass others, and may have been passed over."""
+        """Notes that a parked job has another rank: it may pass others now."""
         self._risen.append(ticket)
         self._open.add(ticket.limit)
 
     async def hold(self, limits: Iterable[int]) -> dict[int, LimitRow]:
-        """Lock these limits; those that cannot be had without the risk of a deadlock are absent."""
+        """Locks these limits; those that could deadlock are absent from the answer."""
         wanted = sorted(limits)
         new = [limit for limit in wanted if limit not in self._held]
         if new and (self._rates or new[0] < max(self._held, default=0)):
@@ -63,7 +63,7 @@ class Slots:
         return rows
 
     async def hold_rates(self, keys: Sequence[RateKey]) -> dict[RateKey, RateRow]:
-        """Lock these rates, behind all limits; those that others hold may be absent, as above."""
+        """Locks these rates, after all limits; those that could deadlock may be absent."""
         new = sorted(key for key in keys if key not in self._rates)
         if new:
             first = not self._rates or new[0] > max(self._rates)
@@ -71,16 +71,16 @@ class Slots:
         return {key: self._rates[key] for key in keys if key in self._rates}
 
     def kept_starts(self, key: RateKey) -> int:
-        """How many starts under a rate that is held are remembered."""
+        """Returns how many starts under a locked rate are kept."""
         return self._rates[key].keep
 
     async def put_rates(self, rows: Sequence[RateRow]) -> None:
-        """Write rates that are held."""
+        """Writes locked rates."""
         self._rates.update({(row.namespace, row.key): row for row in rows})
         await self._tx.placement.put_rates(rows)
 
     async def settle(self) -> None:
-        """Do what was gathered."""
+        """Writes what was gathered."""
         left, self._left = self._left, {}
         risen, self._risen = self._risen, []
         arriving, self._arriving = self._arriving, []
@@ -113,7 +113,7 @@ class Slots:
     async def _divide(
         self, tickets: Sequence[Ticket], room: dict[int, int]
     ) -> tuple[list[Ticket], list[Ticket]]:
-        """Those the limits leave room for, and the others."""
+        """Returns the jobs that the limits leave room for, and the others."""
         left: dict[tuple[int, int], int] = {}
         ready: list[Ticket] = []
         over: list[Ticket] = []
@@ -126,7 +126,7 @@ class Slots:
         return ready, over
 
     async def _pass_ready(self, parked: Sequence[Ticket], moved: set[int]) -> list[Ticket]:
-        """Let jobs just parked take the place of less urgent ones that stand in `ready`."""
+        """Lets newly parked jobs take the place of less urgent ones in `ready`."""
         places, passing = self._tx.places, []
         for ticket in sorted(parked, key=lambda t: (t.rank, t.job)):
             if ticket.job in moved:
@@ -140,7 +140,7 @@ class Slots:
         return passing
 
     async def _next(self, limits: Sequence[int], room: dict[int, int]) -> list[Ticket]:
-        """Take the best parked jobs, per limit and shape, that there is room for."""
+        """Takes the best parked jobs, per limit and shape, that there is room for."""
         chosen: list[Ticket] = []
         for limit in limits:
             if room[limit] <= 0:

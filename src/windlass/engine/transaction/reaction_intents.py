@@ -23,7 +23,7 @@ _details = msgspec.json.Decoder(Details).decode
 
 
 async def note_ends(tx: Tx, ends: Sequence[tuple[int, int, WorkflowState]]) -> None:
-    """Record what follows these ends: workflow, run, and the state it ended in."""
+    """Records the reactions to these ends: workflow, run, and the state it ended in."""
     about = await tx.workflows.about([workflow for workflow, _, _ in ends])
     rows: list[ReactionRow] = []
     for workflow, run, state in ends:
@@ -41,7 +41,7 @@ async def note_ends(tx: Tx, ends: Sequence[tuple[int, int, WorkflowState]]) -> N
 
 
 def reactions_for(details: Details, trigger: int) -> list[Any]:
-    """The reactions of a workflow to one kind of end, as they were submitted."""
+    """Returns the reactions of a workflow to one kind of end, as they were submitted."""
     chosen = {
         Trigger.SUCCESS: details.on_success,
         Trigger.FAILURE: details.on_failure,

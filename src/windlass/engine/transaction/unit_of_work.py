@@ -59,7 +59,7 @@ class Work:
         self._canceling: dict[int, tuple[str, str | None]] = {}  # why, and by whom
 
     async def intern(self, jobs: Sequence[ValidatedJob]) -> Mapping[str, int]:
-        """The ids of these jobs' shapes, by digest."""
+        """Returns the ids of these jobs' shapes, by digest."""
         known = self.catalog.ids
         new: dict[str, ValidatedJob] = {}
         ids: dict[str, int] = {}
@@ -96,7 +96,7 @@ class Work:
         actor: str | None = None,
         data: Mapping[str, object] | None = None,
     ) -> None:
-        """Record one transition of one job."""
+        """Records one transition of one job."""
         if (frm, to) not in TRANSITION_CODES:
             refuse(frm, to)
         self.events.append(
@@ -118,7 +118,7 @@ class Work:
         self.count_moves(shape, workflow, frm, to)
 
     def count_moves(self, shape: int, workflow: int, frm: int, to: int, jobs: int = 1) -> None:
-        """Keep depth and workflow counts in step with `jobs` equal transitions."""
+        """Updates depth and workflow counts for `jobs` equal transitions."""
         if to == QUEUED:
             self._queued[shape] = self._queued.get(shape, 0) + jobs
         elif frm == QUEUED:
@@ -129,21 +129,21 @@ class Work:
                 self.count_in_workflow(workflow, frm, -jobs)
 
     def count_in_workflow(self, workflow: int, slot: int, by: int) -> None:
-        """Change one count of a workflow."""
+        """Changes one count of a workflow."""
         counts = self._workflows.setdefault(workflow, {})
         counts[slot] = counts.get(slot, 0) + by
 
     def touch_workflow(self, workflow: int) -> None:
-        """Have this workflow's state judged at the end, even if no count changed."""
+        """Decides this workflow's state at the end, even if no count changed."""
         self._workflows.setdefault(workflow, {})
 
     def reopen_workflow(self, workflow: int) -> None:
-        """A job of it is tried anew: if the workflow has ended, another run of it begins."""
+        """Begins another run of the workflow if it has ended: a job of it is retried."""
         self._reopened.add(workflow)
         self.touch_workflow(workflow)
 
     def cancel_workflow(self, workflow: int, reason: str, actor: str | None) -> None:
-        """Let this workflow be `canceling`, or `canceled` if nothing of it is open."""
+        """Marks this workflow `canceling`, or `canceled` if nothing of it is open."""
         self._canceling[workflow] = reason, actor
         self.touch_workflow(workflow)
 
@@ -158,14 +158,14 @@ class Work:
         actor: str | None = None,
         data: Mapping[str, object] | None = None,
     ) -> None:
-        """Record an event that is not a transition of a job."""
+        """Records an event that is not a transition of a job."""
         text = None if data is None else json.dumps(data, separators=(",", ":"))
         self.events.append(
             Event(0, self.now, kind, job, 0, worker, incarnation, 0, 0, reason, actor, text)
         )
 
     async def settle(self) -> None:
-        """Write slots, intents, counts, workflow states, events: the end of the transaction."""
+        """Writes slots, intents, counts, workflow states and events at the end."""
         await self.slots.settle()
         if self.cascades:
             await self.tx.workflows.add_cascades(self.cascades)
@@ -179,7 +179,7 @@ class Work:
         await self._log_events()
 
     async def _log_events(self) -> None:
-        """Write the events in order; equal ones of many jobs go in bulk."""
+        """Writes the events in order; equal ones of many jobs go in bulk."""
         single: list[Event] = []
         for entry in self.events:
             if isinstance(entry, Event):
@@ -205,7 +205,7 @@ class Work:
         actor: str | None = None,
         data: Mapping[str, object] | None = None,
     ) -> None:
-        """Record the same steps of many jobs; the caller counts them (`count_moves`)."""
+        """Records the same steps of many jobs; the caller counts them (`count_moves`)."""
         for step in steps:
             if step not in TRANSITION_CODES:
                 refuse(*step)
@@ -258,7 +258,7 @@ class Work:
             await note_ends(self.tx, ends)
 
     async def _fail_fast(self, row: WorkflowRow) -> None:
-        """Record the intent to stop what is left, if a failure calls for it."""
+        """Records the intent to stop what is left, if a failure calls for it."""
         deltas = self._workflows[row.id]
         failures = deltas.get(State.FAILED.code, 0) + deltas.get(State.REJECTED.code, 0)
         if not stops_now(row.flags, row.counts, failures):
@@ -287,16 +287,16 @@ class Work:
             data={"workflow": workflow, "from": int(before), "to": int(after)},
         )
         if after in ENDED:
-            self.effects.ended.append(-workflow)
+            self.effects.ended_workflows.append(workflow)
         return after
 
 
 def depth_of(queue: str) -> str:
-    """The counter of a queue's depth."""
+    """Returns the counter of a queue's depth."""
     return f"{DEPTH}{queue}"
 
 
 def refuse(frm: int, to: int) -> None:
-    """Raise for a transition outside the table; both codes are known to be states."""
+    """Raises `InvalidTransition`; both codes are states."""
     source, target = STATE_BY_CODE[frm], STATE_BY_CODE[to]
     raise InvalidTransition(source, str(target))

@@ -42,7 +42,7 @@ class Dump(NamedTuple):
 
 
 def load(replay: Replay, rows: Iterable[BaselineRow], counting: bool = True) -> None:
-    """Begin where the removed events ended; `counting` also brings all counts there."""
+    """Begins where the removed events ended; `counting` also brings all counts there."""
     past = replay.past
     for row in rows:
         body: dict[str, Any] = json.loads(row.body)
@@ -70,7 +70,7 @@ def load(replay: Replay, rows: Iterable[BaselineRow], counting: bool = True) -> 
 
 
 def seed_ended(replay: Replay) -> None:
-    """Take jobs that ended before the baseline as they stand, unless an event says otherwise."""
+    """Takes jobs that ended before the baseline from the snapshot."""
     past = replay.past
     if not past.trimmed:
         return
@@ -78,13 +78,13 @@ def seed_ended(replay: Replay) -> None:
     for row in replay.known.snapshot.attempts:
         tries.setdefault(row.job, []).append((row.number, row.worker, row.incarnation))
     for job, record in replay.known.jobs.items():
-        if record.facts.state and job <= past.newest_trimmed_job and job not in past.jobs:
+        if not record.facts.is_open and job <= past.newest_trimmed_job and job not in past.jobs:
             past.jobs[job] = _as_it_stands(record, tries.get(job, []))
             past.seeded.add(job)
 
 
 def settle_seeded(replay: Replay) -> None:
-    """Count the jobs that were taken as they stand; whether one was superseded is known now."""
+    """Counts the jobs that were taken from the snapshot, now that successors are known."""
     past = replay.past
     for job in past.seeded:
         record, told = replay.known.jobs[job], past.jobs[job]
@@ -95,7 +95,7 @@ def settle_seeded(replay: Replay) -> None:
 
 
 def dump(past: Past) -> Dump:
-    """What is to be kept of the jobs and the others that the replayed events spoke of."""
+    """Returns the baseline rows for what the replayed events were about."""
     limits = {n: (q.max_running, q.max_per_worker) for n, q in past.holdings.queues.items()}
     head = {
         "seq": past.seq, "newest_job": past.newest_trimmed_job, "paused": past.paused,
@@ -122,7 +122,7 @@ def _as_it_stands(record: JobRecord, tries: list[tuple[int, int, int]]) -> JobPa
 
 
 def _count(past: Past, record: JobRecord, told: JobPast) -> None:
-    """Let a job count where the events that led to its state would have counted it."""
+    """Counts a job as the events that led to its state would have."""
     facts = record.facts
     if facts.workflow:
         counts = past.workflow(facts.workflow).counts
@@ -136,7 +136,7 @@ def _count(past: Past, record: JobRecord, told: JobPast) -> None:
 
 
 def _hold(replay: Replay, record: JobRecord, told: JobPast) -> None:
-    """Let a job that was under way take what it takes."""
+    """Counts what a job under way holds."""
     shape = record.facts.shape
     if told.state in ACTIVE_CODES and shape in replay.known.shapes:
         queue = replay.known.shapes[shape].queue

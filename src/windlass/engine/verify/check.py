@@ -9,7 +9,7 @@ from windlass.engine.verify.baseline import load, seed_ended, settle_seeded
 from windlass.engine.verify.compare import compare
 from windlass.engine.verify.counts import check_counts
 from windlass.engine.verify.findings import Findings, Violation
-from windlass.engine.verify.known import Known
+from windlass.engine.verify.known import SnapshotIndex
 from windlass.engine.verify.order import check_order
 from windlass.engine.verify.places import check_places
 from windlass.engine.verify.pools import check_pools
@@ -23,7 +23,7 @@ TRIES = 10  # to get log and state of one moment, on a store that others write t
 
 
 async def verify(store: Store, config: Config | None = None) -> list[Violation]:
-    """Every violation found, an empty list if there is none.
+    """Returns every violation found, an empty list if there is none.
 
     It reads the whole log; memory grows with the jobs, not with the events. On a store
     that is being written to, log and state are read until they belong together.
@@ -41,7 +41,7 @@ async def verify(store: Store, config: Config | None = None) -> list[Violation]:
 def judge(
     events: Iterable[Event], snapshot: Snapshot, config: Config | None = None
 ) -> list[Violation]:
-    """The same for events and a snapshot that are at hand."""
+    """Verifies events and a snapshot that have been read."""
     replay = _replay_over(snapshot, config or Config())
     for event in events:
         replay.apply(event)
@@ -49,7 +49,7 @@ def judge(
 
 
 def _replay_over(snapshot: Snapshot, config: Config) -> Replay:
-    replay = Replay(Known(snapshot), Findings(), (*CHECKS, retry_check(config)))
+    replay = Replay(SnapshotIndex(snapshot), Findings(), (*CHECKS, retry_check(config)))
     load(replay, snapshot.baseline)
     seed_ended(replay)
     return replay
@@ -64,7 +64,7 @@ async def _replay_log(tx: Tx, replay: Replay) -> None:
 
 
 async def _count_events(tx: Tx) -> tuple[int, int]:
-    """How many there are, and the number of the newest."""
+    """Returns how many there are, and the number of the newest."""
     count = after = 0
     while chunk := await tx.log.read(after, CHUNK):
         count += len(chunk)

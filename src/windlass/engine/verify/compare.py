@@ -2,12 +2,12 @@
 
 from windlass.domain.lifecycle.workflow_state import ENDED
 from windlass.engine.verify.findings import Findings
-from windlass.engine.verify.known import Known
+from windlass.engine.verify.known import SnapshotIndex
 from windlass.engine.verify.past import JobPast, Past
 
 
-def compare(known: Known, past: Past, found: Findings) -> None:
-    """Compare jobs, attempts, workers, workflows and queues."""
+def compare(known: SnapshotIndex, past: Past, found: Findings) -> None:
+    """Compares jobs, attempts, workers, workflows and queues."""
     _compare_jobs(known, past, found)
     _compare_attempts(known, past, found)
     _compare_workers(known, past, found)
@@ -21,7 +21,7 @@ def compare(known: Known, past: Past, found: Findings) -> None:
             found.add("S20", f"queue {queue.name} has limits {limits}; the log differs")
 
 
-def _compare_jobs(known: Known, past: Past, found: Findings) -> None:
+def _compare_jobs(known: SnapshotIndex, past: Past, found: Findings) -> None:
     for job, row in known.jobs.items():
         told = past.jobs.get(job)
         if told is None:
@@ -45,12 +45,12 @@ def _compare_jobs(known: Known, past: Past, found: Findings) -> None:
 
 
 def _last_worker(told: JobPast) -> int:
-    """Who ran the attempt that the job ended with; 0 if it ended otherwise or is open."""
+    """Returns the worker of the attempt that the job ended with, or 0."""
     by_attempt = told.ended and told.closed and all(told.closed != n for n, *_ in told.tries)
     return told.worker if by_attempt else 0
 
 
-def _compare_attempts(known: Known, past: Past, found: Findings) -> None:
+def _compare_attempts(known: SnapshotIndex, past: Past, found: Findings) -> None:
     recorded: dict[int, list[tuple[int, int, int]]] = {}
     for row in known.snapshot.attempts:
         recorded.setdefault(row.job, []).append((row.number, row.worker, row.incarnation))
@@ -59,7 +59,7 @@ def _compare_attempts(known: Known, past: Past, found: Findings) -> None:
             found.add("S20", f"has closed attempts {recorded.get(job)}, not {told.tries}", job)
 
 
-def _compare_workers(known: Known, past: Past, found: Findings) -> None:
+def _compare_workers(known: SnapshotIndex, past: Past, found: Findings) -> None:
     for row in known.snapshot.workers:
         told = past.worker(row.id)
         if told.removed or (row.status, row.incarnation) != (told.status, told.incarnation):
@@ -73,7 +73,7 @@ def _compare_workers(known: Known, past: Past, found: Findings) -> None:
             found.add("S20", f"worker {worker} is gone, the log has not removed it")
 
 
-def _compare_workflows(known: Known, past: Past, found: Findings) -> None:
+def _compare_workflows(known: SnapshotIndex, past: Past, found: Findings) -> None:
     for row in known.snapshot.workflows:
         told = past.workflow(row.id)
         if (row.state, row.run) != (told.state, told.run):

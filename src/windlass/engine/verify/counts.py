@@ -8,7 +8,7 @@ from windlass.domain.lifecycle.workflow_state import COUNTS
 from windlass.domain.rows.records import CascadeKind, JobFacts, Wait
 from windlass.engine.submit.submission import MARK as SUBMISSION
 from windlass.engine.verify.findings import Findings
-from windlass.engine.verify.known import Known
+from windlass.engine.verify.known import SnapshotIndex
 from windlass.engine.verify.past import Past
 
 QUEUED = State.QUEUED.code
@@ -17,8 +17,8 @@ COMPLETED = State.COMPLETED.code
 _DEPTH = "depth:"
 
 
-def check_counts(known: Known, past: Past, found: Findings) -> None:
-    """Recount depths, limits, workflows and unmet conditions."""
+def check_counts(known: SnapshotIndex, past: Past, found: Findings) -> None:
+    """Recounts depths, limits, workflows and unmet conditions."""
     _check_depths(known, past, found)
     _check_limits(known, past, found)
     _check_workflows(known, past, found)
@@ -26,7 +26,7 @@ def check_counts(known: Known, past: Past, found: Findings) -> None:
     _check_keys(known, found)
 
 
-def _check_depths(known: Known, past: Past, found: Findings) -> None:
+def _check_depths(known: SnapshotIndex, past: Past, found: Findings) -> None:
     depths = Counter(
         known.queue_of(job)
         for job, told in past.jobs.items()
@@ -43,7 +43,7 @@ def _check_depths(known: Known, past: Past, found: Findings) -> None:
             found.add("S19", said)
 
 
-def _check_limits(known: Known, past: Past, found: Findings) -> None:
+def _check_limits(known: SnapshotIndex, past: Past, found: Findings) -> None:
     leased = Counter(lease.limit for lease in known.snapshot.leases)
     leased.update(lease.queue_limit for lease in known.snapshot.leases)
     for row in known.snapshot.limits:
@@ -54,7 +54,7 @@ def _check_limits(known: Known, past: Past, found: Findings) -> None:
             found.add("S19", f"{said}; the log says {told}")
 
 
-def _check_workflows(known: Known, past: Past, found: Findings) -> None:
+def _check_workflows(known: SnapshotIndex, past: Past, found: Findings) -> None:
     recount: dict[int, list[int]] = {}
     for row in known.snapshot.jobs:
         facts, told = row.facts, past.jobs.get(row.facts.id)
@@ -71,8 +71,8 @@ def _check_workflows(known: Known, past: Past, found: Findings) -> None:
             found.add("S19", f"{said}; the log says {told_counts}")
 
 
-def _check_unmet(known: Known, found: Findings) -> None:
-    """Each wait counts the edges that are not met; those about to be changed are left out."""
+def _check_unmet(known: SnapshotIndex, found: Findings) -> None:
+    """Checks that each wait counts its unmet edges, except those about to change."""
     snapshot = known.snapshot
     changing = {cascade.job for cascade in snapshot.cascades}
     released = {c.job for c in snapshot.cascades if c.kind == CascadeKind.RELEASE}
@@ -92,20 +92,20 @@ def _check_unmet(known: Known, found: Findings) -> None:
 
 
 def _check_wait(wait: Wait, edges: int, found: Findings) -> None:
-    should = edges + (wait.manual == 1)
+    should = edges + wait.needs_operator
     if wait.unmet != should:
         said = f"waits for {wait.unmet} conditions, {should} are unmet"
         found.add("S19", said, wait.job)
 
 
 def _is_met(owner: JobFacts, any_end: bool) -> bool:
-    if not owner.state:
+    if owner.is_open:
         return False
     return any_end or owner.state == COMPLETED or bool(owner.flags & ALLOW_FAILURE)
 
 
-def _check_keys(known: Known, found: Findings) -> None:
-    """S2: of the jobs with one key, one is not superseded, and the key names it."""
+def _check_keys(known: SnapshotIndex, found: Findings) -> None:
+    """Checks S2: of the jobs with one key, one is not superseded, and the key names it."""
     newest: dict[tuple[str, str], list[int]] = {}
     for row in known.snapshot.jobs:
         if b'"key"' not in row.spec or row.facts.superseded_by:

@@ -21,6 +21,6 @@ class Findings:
         self.violations: list[Violation] = []
 
     def add(self, invariant: str, message: str, job: int = 0, seq: int = 0) -> None:
-        """Note a violation."""
+        """Notes a violation."""
         if len(self.violations) < MOST:
             self.violations.append(Violation(invariant, message, job, seq))

@@ -26,16 +26,16 @@ class Holdings:
         return self.queues.setdefault(name, QueuePast())
 
     def held(self, worker: int) -> Counter[int]:
-        """The shapes of what a worker holds."""
+        """Returns the shapes of what a worker holds."""
         return self._held.setdefault(worker, Counter())
 
     def take(self, worker: int, shape: int, queue: str, jobs: int) -> None:
-        """So many leases of a worker begin, or end."""
+        """Counts leases of a worker that begin or end."""
         self.held(worker)[shape] += jobs
         self.queue(queue).active += jobs
 
     def set_limits(self, data: dict[str, Any]) -> None:
-        """A queue has other limits from now on."""
+        """Sets the limits of a queue."""
         queue = self.queue(data["queue"])
         queue.max_running = data["max_running"]
         queue.max_per_worker = data["max_per_worker"]

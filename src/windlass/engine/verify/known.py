@@ -14,7 +14,7 @@ from windlass.ports.store import Snapshot
 _shape_decoder = msgspec.json.Decoder(Shape)
 
 
-class Ties(msgspec.Struct):
+class JobReferences(msgspec.Struct):
     """The fields of a stored spec that tie a job to others."""
 
     namespace: str = DEFAULT_NAMESPACE
@@ -26,10 +26,10 @@ class Ties(msgspec.Struct):
     priority: int | str | None = None
 
 
-_ties_decoder = msgspec.json.Decoder(Ties)
+_ties_decoder = msgspec.json.Decoder(JobReferences)
 
 
-class Known:
+class SnapshotIndex:
     """The snapshot, by id."""
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -40,17 +40,17 @@ class Known:
         self.workflows = {row.id for row in snapshot.workflows}
         self._matches: dict[tuple[int, str, str], bool] = {}
 
-    def ties(self, job: int) -> Ties:
-        """A job's ties; none if the job is unknown."""
+    def ties(self, job: int) -> JobReferences:
+        """Returns a job's references; none if the job is unknown."""
         row = self.jobs.get(job)
-        return Ties() if row is None else _decode_ties(row.spec)
+        return JobReferences() if row is None else _decode_ties(row.spec)
 
     def queue_of(self, job: int) -> str:
-        """The queue a job belongs to."""
+        """Returns the queue a job belongs to."""
         return self.shapes[self.jobs[job].facts.shape].queue
 
     def runs(self, shape: int, dynamic: str, static: str) -> bool:
-        """Whether a worker with this metadata can run jobs of this shape."""
+        """Returns whether a worker with this metadata can run jobs of this shape."""
         key = shape, dynamic, static
         known = self._matches.get(key)
         if known is None:
@@ -60,5 +60,5 @@ class Known:
 
 
 @lru_cache(maxsize=4_096)
-def _decode_ties(spec: bytes) -> Ties:
+def _decode_ties(spec: bytes) -> JobReferences:
     return _ties_decoder.decode(spec)

@@ -5,20 +5,20 @@ there are intents.
 """
 
 from windlass.engine.verify.findings import Findings
-from windlass.engine.verify.known import Known
+from windlass.engine.verify.known import SnapshotIndex
 
 
-def check_order(known: Known, found: Findings) -> None:
-    """S20: the rank of an open job is at least as good as that of all it blocks."""
+def check_order(known: SnapshotIndex, found: Findings) -> None:
+    """Checks S20: the rank of an open job is at least as good as that of all it blocks."""
     if known.snapshot.cascades:
         return
     for job, edges in known.snapshot.dependents:
         row = known.jobs.get(job)
-        if row is None or row.facts.state:
+        if row is None or not row.facts.is_open:
             continue
         for edge in edges:
             waiting = known.jobs.get(edge >> 1)
-            if waiting is None or waiting.facts.state or waiting.facts.rank >= row.facts.rank:
+            if waiting is None or not waiting.facts.is_open or waiting.facts.rank >= row.facts.rank:
                 continue
             found.add("S20", f"stands behind job {edge >> 1}, which waits for it", job)
             break

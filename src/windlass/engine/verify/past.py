@@ -72,8 +72,8 @@ class WorkerPast:
         self.removed = False
 
 
-def tell_worker(worker: WorkerPast, event: Event, data: Mapping[str, Any]) -> None:
-    """What an event about a worker changes of it."""
+def apply_worker_event(worker: WorkerPast, event: Event, data: Mapping[str, Any]) -> None:
+    """Applies an event about a worker."""
     status = data.get("status")
     if status == "enrolled":
         worker.incarnation = event.incarnation
@@ -117,7 +117,7 @@ class LimitPast:
         self.set_at = -1
 
     def set_max(self, value: int, at: int) -> None:
-        """A submit names the limit; of those in the same moment the largest counts."""
+        """Sets the limit that a submit names; of those at the same time the largest counts."""
         self.max = max(value, self.max) if at == self.set_at else value
         self.set_at = at
 
@@ -142,13 +142,13 @@ class Past:
         self.missing: dict[int, int] = {}  # jobs the log knows and the state does not → seq
 
     def worker(self, worker: int) -> WorkerPast:
-        """A worker; one that was never mentioned begins here."""
+        """Returns a worker; one that was never mentioned begins here."""
         return self.workers.setdefault(worker, WorkerPast())
 
     def workflow(self, workflow: int) -> WorkflowPast:
-        """A workflow; one that was never mentioned begins here."""
+        """Returns a workflow; one that was never mentioned begins here."""
         return self.workflows.setdefault(workflow, WorkflowPast())
 
     def limit(self, limit: int) -> LimitPast:
-        """A limit; one that was never mentioned begins here."""
+        """Returns a limit; one that was never mentioned begins here."""
         return self.limits.setdefault(limit, LimitPast())

@@ -21,7 +21,7 @@ ASSIGNED = State.ASSIGNED.code
 
 
 def count_holdings(replay: Replay, job: JobPast, event: Event) -> None:
-    """Keep what is held in step with a transition; before it is taken."""
+    """Updates what is held, before a transition is applied."""
     enters = event.to in ACTIVE_CODES and event.frm not in ACTIVE_CODES
     leaves = event.frm in ACTIVE_CODES and event.to not in ACTIVE_CODES
     row = replay.known.jobs.get(event.job)
@@ -39,7 +39,7 @@ def count_holdings(replay: Replay, job: JobPast, event: Event) -> None:
 
 
 def check_placement(replay: Replay, job: JobPast, event: Event) -> None:
-    """S13: a worker has room for what it is given, a queue for one more, a rate for a start."""
+    """Checks S13: worker, queue and rate have room for what is given out."""
     row = replay.known.jobs.get(event.job)
     shape = None if row is None else replay.known.shapes.get(row.facts.shape)
     if event.to == ASSIGNED and shape is not None:
@@ -68,7 +68,7 @@ def _excesses(replay: Replay, shape: Shape, event: Event) -> list[str]:
 
 
 def _lacking(replay: Replay, shape: Shape, worker: int, per_worker: int) -> str | None:
-    """What the worker lacks, both by what the log tells of it and by what it says now."""
+    """Returns what the worker lacks, by the log and by its present metadata."""
     row, told = replay.known.workers.get(worker), replay.past.worker(worker)
     if row is None:
         return None

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
-from windlass.domain.rows.records import KEPT_WHILE_RUNNING, JobFacts, Lease, Ticket
+from windlass.domain.rows.records import JobFacts, Lease, Ticket
 from windlass.engine.verify.findings import Findings
-from windlass.engine.verify.known import Known
+from windlass.engine.verify.known import SnapshotIndex
 from windlass.engine.verify.past import JobPast, Past
 from windlass.ports.store import Snapshot
 
@@ -14,7 +14,7 @@ BLOCKED = State.BLOCKED.code
 QUEUED = State.QUEUED.code
 
 
-class Standing(NamedTuple):
+class JobInPlace(NamedTuple):
     """One job in one place, and the state that means."""
 
     place: str
@@ -24,25 +24,25 @@ class Standing(NamedTuple):
     lease: Lease | None = None
 
 
-def standings(snapshot: Snapshot) -> Iterator[Standing]:
-    """Every row of every place; a wait kept beside a lease is not a place of its own."""
+def jobs_in_places(snapshot: Snapshot) -> Iterator[JobInPlace]:
+    """Returns every row of every place; a wait kept beside a lease is not a place of its own."""
     for wait in snapshot.waits:
-        if wait.manual != KEPT_WHILE_RUNNING:
-            yield Standing("waits", wait.job, BLOCKED, wait.ticket)
+        if not wait.is_running:
+            yield JobInPlace("waits", wait.job, BLOCKED, wait.ticket)
     for due in snapshot.due:
-        yield Standing("due", due.job, due.state, due.ticket)
+        yield JobInPlace("due", due.job, due.state, due.ticket)
     for ticket in snapshot.parked:
-        yield Standing("parked", ticket.job, QUEUED, ticket)
+        yield JobInPlace("parked", ticket.job, QUEUED, ticket)
     for ticket in snapshot.ready:
-        yield Standing("ready", ticket.job, QUEUED, ticket)
+        yield JobInPlace("ready", ticket.job, QUEUED, ticket)
     for lease in snapshot.leases:
-        yield Standing("leases", lease.job, lease.state, None, lease)
+        yield JobInPlace("leases", lease.job, lease.state, None, lease)
 
 
-def check_places(known: Known, past: Past, found: Findings) -> None:
-    """S20: every open job stands in one place, in the state the log left it in."""
+def check_places(known: SnapshotIndex, past: Past, found: Findings) -> None:
+    """Checks S20: every open job is in one place, in the state that the log leads to."""
     seen: dict[int, str] = {}
-    for standing in standings(known.snapshot):
+    for standing in jobs_in_places(known.snapshot):
         job = standing.job
         if job in seen:
             found.add("S20", f"stands in {seen[job]} and in {standing.place}", job)
@@ -53,17 +53,17 @@ def check_places(known: Known, past: Past, found: Findings) -> None:
             continue
         _check_standing(standing, row.facts, past.jobs.get(job, JobPast()), found)
     for job, row in known.jobs.items():
-        if not row.facts.state and job not in seen:
+        if row.facts.is_open and job not in seen:
             found.add("S20", "is open and stands nowhere", job)
     # Once the run is over its wait means nothing, and goes when its dependency ends.
     for wait in known.snapshot.waits:
-        if wait.manual == KEPT_WHILE_RUNNING and seen.get(wait.job, "leases") != "leases":
+        if wait.is_running and seen.get(wait.job, "leases") != "leases":
             found.add("S20", f"a wait is kept for a run, it stands in {seen[wait.job]}", wait.job)
 
 
-def _check_standing(standing: Standing, facts: JobFacts, past: JobPast, found: Findings) -> None:
+def _check_standing(standing: JobInPlace, facts: JobFacts, past: JobPast, found: Findings) -> None:
     place, job = standing.place, standing.job
-    if facts.state:
+    if not facts.is_open:
         found.add("S20", f"has ended and stands in {place}", job)
     if standing.state != past.state:
         shown = STATE_BY_CODE[standing.state], STATE_BY_CODE[past.state]

@@ -5,12 +5,12 @@ from typing import Any
 
 from windlass.domain.pools.pools import Lifecycle
 from windlass.engine.verify.findings import Findings
-from windlass.engine.verify.known import Known
+from windlass.engine.verify.known import SnapshotIndex
 from windlass.engine.verify.past import Past
 
 
 def note_pool(past: Past, found: Findings, data: Mapping[str, Any], seq: int) -> None:
-    """A pool asked for workers, or one of its workers took a step."""
+    """Applies an event of a pool or of one of its workers."""
     living = past.pools.setdefault(data["pool"], set())
     if "tokens" in data:
         living |= set(data["tokens"])
@@ -21,8 +21,8 @@ def note_pool(past: Past, found: Findings, data: Mapping[str, Any], seq: int) ->
         living.discard(data["token"])
 
 
-def check_pools(known: Known, past: Past, found: Findings) -> None:
-    """The workers that are not gone are those that the log tells of, and each is one worker."""
+def check_pools(known: SnapshotIndex, past: Past, found: Findings) -> None:
+    """Checks that the workers of pools are those of the log, each of them once."""
     names = {row.id: row.name for row in known.snapshot.pools}
     living = [row for row in known.snapshot.pool_workers if row.state != Lifecycle.GONE]
     seen: set[int] = set()

@@ -11,8 +11,14 @@ from windlass.domain.lifecycle.workflow_state import ENDED, FORGIVEN
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import JobFacts
 from windlass.engine.verify.findings import Findings
-from windlass.engine.verify.known import Known
-from windlass.engine.verify.past import ACTIVE_CODES, TERMINAL_CODES, JobPast, Past, tell_worker
+from windlass.engine.verify.known import SnapshotIndex
+from windlass.engine.verify.past import (
+    ACTIVE_CODES,
+    TERMINAL_CODES,
+    JobPast,
+    Past,
+    apply_worker_event,
+)
 from windlass.engine.verify.pools import note_pool
 from windlass.engine.verify.schedules import note_start
 
@@ -28,7 +34,9 @@ MoveCheck = Callable[["Replay", JobPast, Event], None]
 class Replay:
     """The state that the log leads to. Events come in the order of their numbers."""
 
-    def __init__(self, known: Known, found: Findings, checks: Sequence[MoveCheck] = ()) -> None:
+    def __init__(
+        self, known: SnapshotIndex, found: Findings, checks: Sequence[MoveCheck] = ()
+    ) -> None:
         self.known = known
         self.found = found
         self.past = Past()
@@ -46,7 +54,7 @@ class Replay:
         }
 
     def apply(self, event: Event) -> None:
-        """Take one step."""
+        """Applies one transition."""
         past = self.past
         if event.seq <= past.seq:
             self.found.add("S20", f"event {event.seq} follows {past.seq}", event.job, event.seq)
@@ -93,12 +101,12 @@ class Replay:
             job.supersedes = data.get("supersedes", 0)
 
     def _own_base(self, job: int) -> int:
-        """The base priority that a spec asks for; the log only tells one that came otherwise."""
+        """Returns the base priority of a spec; the log only holds one that differs."""
         own = self.known.ties(job).priority
         return 0 if own is None else parse_priority(own)
 
     def _count(self, facts: JobFacts, job: JobPast, event: Event, data: dict[str, Any]) -> None:
-        """Keep the counts of workflows, limits and workers in step."""
+        """Keeps the counts of workflows, limits and workers in step."""
         if facts.workflow:
             counts = self.past.workflow(facts.workflow).counts
             counts[event.to] += 1
@@ -125,13 +133,13 @@ class Replay:
         if data.get("status") == "enrolled" and event.incarnation <= worker.incarnation:
             message = f"worker {event.worker} enrolled as {event.incarnation} again"
             self.found.add("S3", message, 0, event.seq)
-        tell_worker(worker, event, data)
+        apply_worker_event(worker, event, data)
 
     def _apply_pool(self, event: Event) -> None:
         note_pool(self.past, self.found, _data(event), event.seq)
 
     def workflow_of(self, event: Event) -> int:
-        """The workflow that an event of its own is about."""
+        """Returns the workflow that an event of its own is about."""
         number: int = _data(event)["workflow"]
         return number
 
@@ -159,7 +167,7 @@ class Replay:
         self.past.jobs.setdefault(event.job, JobPast()).adjustment = _data(event)["adjustment"]
 
     def _apply_removal(self, event: Event) -> None:
-        """Retention has removed these jobs: nothing is left of them to compare with."""
+        """Forgets jobs that retention has removed."""
         for first, last in _data(event).get("removed", ()):
             for job in range(first, last + 1):
                 self.past.jobs.pop(job, None)

@@ -22,7 +22,7 @@ COMPLETED = State.COMPLETED.code
 
 
 def check_transition(replay: Replay, job: JobPast, event: Event) -> None:
-    """S8: only transitions of the table, from the state it is in. S11: a join fires once."""
+    """Checks S8: only transitions of the table, from the present state. S11: joins fire once."""
     if event.frm != job.state:
         joined = event.frm == BLOCKED and event.to == QUEUED
         said = f"left {_name(event.frm)} for {_name(event.to)}, it was {_name(job.state)}"
@@ -33,7 +33,7 @@ def check_transition(replay: Replay, job: JobPast, event: Event) -> None:
 
 
 def check_attempt(replay: Replay, job: JobPast, event: Event) -> None:
-    """S3–S6: attempts rise, are given once, end once, and only their holder speaks."""
+    """Checks S3–S6: attempts rise, are given once, end once, and only by their holder."""
     if event.to == ASSIGNED:
         _check_new_attempt(replay, job, event)
         return
@@ -72,7 +72,7 @@ def _check_new_attempt(replay: Replay, job: JobPast, event: Event) -> None:
 
 
 def check_dependencies(replay: Replay, job: JobPast, event: Event) -> None:
-    """S10: each dependency, or one that took its place, has met its condition."""
+    """Checks S10: each dependency, or its successor, has met its condition."""
     if event.to != ASSIGNED or job.attempt:
         return
     ties = replay.known.ties(event.job)
@@ -98,7 +98,7 @@ def _met(replay: Replay, dependency: int, conditional: bool) -> bool:
 
 
 def check_capacity(replay: Replay, job: JobPast, event: Event) -> None:
-    """S13: no more runs than the worker has slots, and than a limit allows."""
+    """Checks S13: no more runs than the worker has slots, and than a limit allows."""
     row = replay.known.jobs.get(event.job)
     if event.to == ASSIGNED and row is not None and row.facts.limit:
         limit = replay.past.limit(row.facts.limit)
@@ -113,7 +113,7 @@ def check_capacity(replay: Replay, job: JobPast, event: Event) -> None:
 
 
 def check_match(replay: Replay, job: JobPast, event: Event) -> None:
-    """S14: the worker satisfied the shape, by what the log holds or by what it says now."""
+    """Checks S14: the worker satisfied the shape, then or now."""
     del job
     row, worker = replay.known.jobs.get(event.job), replay.known.workers.get(event.worker)
     if event.to != ASSIGNED or row is None or worker is None:
@@ -130,7 +130,7 @@ def check_match(replay: Replay, job: JobPast, event: Event) -> None:
 
 
 def retry_check(config: Config) -> MoveCheck:
-    """S9: failed, lost and returned attempts, each within its own limit."""
+    """Checks S9: failed, lost and returned attempts, each within its own limit."""
     policy = config.retry
 
     def check(replay: Replay, job: JobPast, event: Event) -> None:
@@ -151,7 +151,7 @@ def retry_check(config: Config) -> MoveCheck:
 
 
 def check_known(replay: Replay, job: JobPast, event: Event) -> None:
-    """S1: a job that was ever submitted can be read."""
+    """Checks S1: a job that was ever submitted can be read."""
     if job.state == 0 and event.job not in replay.known.jobs:
         # Unless a later event tells that retention has removed it.
         replay.past.missing.setdefault(event.job, event.seq)

@@ -5,12 +5,12 @@ from typing import Any
 
 from windlass.domain.schedules.schedules import RunState
 from windlass.engine.verify.findings import Findings
-from windlass.engine.verify.known import Known
+from windlass.engine.verify.known import SnapshotIndex
 from windlass.engine.verify.past import Past
 
 
 def note_start(past: Past, found: Findings, data: Mapping[str, Any], seq: int) -> None:
-    """A slot was started; the log may say so once."""
+    """Applies the start of a slot, which the log may hold once."""
     place = (data["schedule"], data["slot"])
     if place in past.slots:
         said = f"schedule {data['name']} started slot {data['slot']} as workflow "
@@ -18,8 +18,8 @@ def note_start(past: Past, found: Findings, data: Mapping[str, Any], seq: int) -
     past.slots[place] = data["workflow"]
 
 
-def check_schedules(known: Known, past: Past, found: Findings) -> None:
-    """Each slot has one run, and one that was started is the one the log tells of."""
+def check_schedules(known: SnapshotIndex, past: Past, found: Findings) -> None:
+    """Checks that each slot has one run, and that started ones are those of the log."""
     seen: set[tuple[int, int]] = set()
     last = {row.id: row.last_slot for row in known.snapshot.schedules}
     for run in known.snapshot.schedule_runs:

@@ -1,26 +1,33 @@
-"""Working off intents in the background, one step after the other, until none is left."""
+"""Runs cascades in the background, one step after another, until none is left."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 
 
-class WorkingOff:
-    """One task at a time. `step` does one step, and says whether there was anything to do."""
+class CascadeRunner:
+    """Runs one task at a time. `step` does one step and returns False if there was none."""
 
     def __init__(self, step: Callable[[], Awaitable[bool]]) -> None:
         self._step = step
         self._more = False
+        self._stopped = False
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """There is something to do, or there may be."""
+        """Runs the cascades that exist or may exist."""
+        if self._stopped:
+            return
         self._more = True  # also for a task that has just looked for the last time
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._run())
             self._task.add_done_callback(lambda task: task.cancelled() or task.exception())
 
+    def stop(self) -> None:
+        """Starts nothing more; cascades stay in the store for the next engine."""
+        self._stopped = True
+
     async def settled(self) -> None:
-        """Wait until everything known so far is done; raises what stood in the way."""
+        """Waits until every cascade known so far is done. Raises the error of a failed step."""
         if self._task is not None:
             await asyncio.shield(self._task)
 

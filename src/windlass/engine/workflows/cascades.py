@@ -14,8 +14,8 @@ from windlass.engine.jobs.dependents import (
     Ended,
     hold_dependents,
     meet,
+    notify_dependents,
     release,
-    tell_dependents,
 )
 from windlass.engine.jobs.end_waiting import note_ended
 from windlass.engine.jobs.inherit_rank import inherit_chunk, ranks_of
@@ -28,7 +28,7 @@ ABORTED = State.ABORTED.code
 
 
 async def advance(work: Work, most: int = 1) -> bool:
-    """Do steps of the oldest intents until they touched `most` jobs; whether there was one.
+    """Runs steps of the oldest intents until they touched `most` jobs; returns False if none.
 
     More than one step makes sense where transactions run one after another: elsewhere each
     has locks to take in order.
@@ -48,7 +48,7 @@ async def advance(work: Work, most: int = 1) -> bool:
 
 
 async def _advance(work: Work, cascade: Cascade) -> tuple[int | None, int]:
-    """One step: where the next one begins (None at the end), and how many jobs it touched."""
+    """Runs one step; returns where the next one begins, if any, and how many jobs it touched."""
     if cascade.kind in (CascadeKind.CANCEL, CascadeKind.STOP):
         return await stop_chunk(work, cascade), CHUNK
     if cascade.kind == CascadeKind.RETRY:
@@ -88,7 +88,7 @@ def _satisfies(facts: JobFacts) -> bool:
 
 
 async def _abort(work: Work, owner: JobFacts, jobs: list[int], met: dict[int, int]) -> None:
-    """Abort those of these jobs that still wait, and go on to their own dependents.
+    """Aborts the jobs that still wait, and continues with their own dependents.
 
     Those in `met` are satisfied by any end.
     """
@@ -100,15 +100,15 @@ async def _abort(work: Work, owner: JobFacts, jobs: list[int], met: dict[int, in
     ended = await work.tx.flow.end_waiting(jobs, ABORTED, work.now, reason, queued=False)
     await note_ended(work, ended, ABORTED, reason)
     told = [Ended(row.job, bool(row.flags & ALLOW_FAILURE), reason) for row in ended]
-    await tell_dependents(work, told, edges)
+    await notify_dependents(work, told, edges)
     if met:
         await meet(work, met)
 
 
 async def _release_with_new_age(work: Work, job: int) -> None:
-    """Queue a job that was blocked for more than an hour; its age counts from then."""
+    """Queues a job that was blocked for more than an hour; its age counts from then."""
     facts = (await work.tx.jobs.lock([job])).get(job)
-    if facts is None or facts.state:
+    if facts is None or not facts.is_open:
         return
     for wait in await work.tx.places.meet({job: 1}, False):
         age_from = age_from_ms(facts.age_from, None, work.now)

@@ -25,7 +25,7 @@ APART = "\x1d"  # in no key of a user's
 
 
 def as_children(specs: Sequence[JobSpec], parent: JobFacts, namespace: str) -> list[JobSpec]:
-    """These jobs as children: of the parent's namespace, in its workflow."""
+    """Returns these jobs as children: in the parent's namespace and workflow."""
     return [
         msgspec.structs.replace(
             spec, parent=parent.id, workflow=parent.workflow or None, namespace=namespace
@@ -35,7 +35,7 @@ def as_children(specs: Sequence[JobSpec], parent: JobFacts, namespace: str) -> l
 
 
 def key_of(parent: JobFacts, key: str) -> str:
-    """The submission's key: one of the workflow, or else of the job."""
+    """Returns the submission's key, unique in the workflow, or else in the job."""
     scope = f"workflow {parent.workflow}" if parent.workflow else f"job {parent.id}"
     return f"{APART}{scope}{APART}{key}"
 
@@ -43,7 +43,7 @@ def key_of(parent: JobFacts, key: str) -> str:
 async def submit_children(
     work: Work, holder: Holder, jobs: Sequence[ValidatedJob], key: str
 ) -> Submitted:
-    """Write the children, if the holder still runs the attempt."""
+    """Writes the children, if the holder still runs the attempt."""
     named = {ref for job in jobs for ref in (*job.spec.after, *job.spec.after_any)}
     others = {ref for ref in named if isinstance(ref, int)}
     facts = await work.tx.jobs.share(sorted({holder.job, *others}))

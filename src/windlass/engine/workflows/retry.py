@@ -40,7 +40,7 @@ class Retried(NamedTuple):
     applied: bool
 
 
-class Intent(msgspec.Struct, frozen=True, omit_defaults=True):
+class RetryIntent(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is kept of the command: jobs from number `until` on are newer than it."""
 
     until: int
@@ -48,13 +48,13 @@ class Intent(msgspec.Struct, frozen=True, omit_defaults=True):
     not_before: int | None = None
 
 
-_intent = msgspec.json.Decoder(Intent).decode
+_intent = msgspec.json.Decoder(RetryIntent).decode
 
 
 async def retry_failed(
     work: Work, workflow: int, actor: str | None, not_before: int | None = None
 ) -> Retried:
-    """Record the intent to supersede all that ended badly in a workflow."""
+    """Records the intent to supersede all that ended badly in a workflow."""
     row = (await work.tx.workflows.lock([workflow])).get(workflow)
     if row is None:
         raise NotFound("workflow", workflow)
@@ -66,7 +66,7 @@ async def retry_failed(
     if not unforgiven(row.counts) or under_way:
         return Retried(workflow, False)
     (until,) = await work.tx.jobs.allocate(1)  # a number that no job has
-    body = msgspec.json.encode(Intent(until, actor, not_before)).decode()
+    body = msgspec.json.encode(RetryIntent(until, actor, not_before)).decode()
     work.cascades.append(Cascade(0, -workflow, CascadeKind.RETRY, 0, body))
     said = f"{unforgiven(row.counts)} failed jobs are tried again"
     work.say(EventKind.WORKFLOW, said, actor=actor, data={"workflow": workflow})
@@ -76,7 +76,7 @@ async def retry_failed(
 async def retry_one(
     work: Work, job: int, actor: str | None, not_before: int | None = None
 ) -> Superseded:
-    """Supersede one job; in a `fail_fast` workflow, what its failure has stopped along with it."""
+    """Supersedes a job and, in a `fail_fast` workflow, what its failure has stopped."""
     old = (await work.tx.jobs.read([job])).get(job)
     done = await retry(work, job, actor, not_before)
     if done.applied and old is not None and old.workflow:
@@ -87,14 +87,14 @@ async def retry_one(
 
 
 def _stopped_by(old: JobFacts, counts: Sequence[int]) -> bool:
-    """Whether others ended badly, and none of them by a failure of its own; `old` is counted."""
+    """Returns whether the failure of `old` has stopped the others that did not complete."""
     failures = sum(counts[code] - (code == old.state) for code in FAILURES)
     own = 0 if old.flags & ALLOW_FAILURE else 1
     return unforgiven(counts) > own and failures <= counts[FORGIVEN]
 
 
 async def retry_chunk(work: Work, cascade: Cascade) -> int | None:
-    """Supersede the next failed jobs; where the following step begins, or None at the end."""
+    """Supersedes the next failed jobs, and returns where the next step begins, if any."""
     workflow, intent = -cascade.job, _intent(cascade.reason or "")
     page = await work.tx.workflows.jobs_of(workflow, cascade.cursor, PAGE)
     bad = [fact.id for fact in page if _failed(fact, workflow, intent.until)]
@@ -112,14 +112,14 @@ async def retry_chunk(work: Work, cascade: Cascade) -> int | None:
 
 
 def _failed(fact: JobFacts, workflow: int, until: int) -> bool:
-    """Whether a job of the workflow counts as failed and was there when it was asked for."""
-    ended_badly = bool(fact.state) and fact.state != COMPLETED
+    """Returns whether a job counts as failed and existed when the retry was requested."""
+    ended_badly = not fact.is_open and fact.state != COMPLETED
     mine = fact.workflow == workflow and fact.id < until
     return ended_badly and mine and not fact.superseded_by and not fact.flags & ALLOW_FAILURE
 
 
 async def _causes_first(work: Work, jobs: Sequence[int], workflow: int, until: int) -> list[int]:
-    """These jobs and the failed ones of the workflow they depend on, each after its own."""
+    """Returns these jobs and the failed ones they depend on, dependencies first."""
     needs: dict[int, list[int]] = {}
     left = list(jobs)
     while left:
@@ -136,7 +136,7 @@ async def _causes_first(work: Work, jobs: Sequence[int], workflow: int, until: i
 
 
 def in_order(needs: Mapping[int, Sequence[int]]) -> list[int]:
-    """The keys, each behind those it needs; lower ones first where that leaves a choice."""
+    """Returns the keys, each behind those it needs, and lower ones first."""
     ordered: dict[int, None] = {}
     for first in sorted(needs):
         path = [first]
@@ -158,7 +158,7 @@ class Repetition(NamedTuple):
 
 
 async def plan_repetition(tx: Tx, workflow: int, actor: str | None) -> Repetition:
-    """The same jobs with the same dependencies, as they were submitted."""
+    """Returns the jobs of a workflow with their dependencies, as they were submitted."""
     row = (await tx.workflows.lock([workflow])).get(workflow)
     about = (await tx.workflows.about([workflow])).get(workflow)
     if row is None:
@@ -193,7 +193,7 @@ async def plan_repetition(tx: Tx, workflow: int, actor: str | None) -> Repetitio
 
 
 async def _all_jobs(tx: Tx, workflow: int) -> tuple[list[JobFacts], dict[int, JobSpec]]:
-    """All jobs of a workflow, and what those were asked for that no other has superseded."""
+    """Returns all jobs of a workflow, and the specs of those that superseded no other."""
     facts: list[JobFacts] = []
     while page := await tx.workflows.jobs_of(workflow, facts[-1].id if facts else 0, PAGE):
         facts += page
@@ -202,7 +202,7 @@ async def _all_jobs(tx: Tx, workflow: int) -> tuple[list[JobFacts], dict[int, Jo
 
 
 def _without_children(facts: Sequence[JobFacts], specs: Mapping[int, JobSpec]) -> list[JobFacts]:
-    """Without the jobs that others of the workflow have added: they will add them again."""
+    """Returns the jobs without those that other jobs added: they will add them again."""
     mine = {fact.id for fact in facts}
     added = {
         job
@@ -223,7 +223,7 @@ def _last(job: int, successor: Mapping[int, int]) -> int:
 
 
 async def _gone(tx: Tx, specs: Mapping[int, JobSpec], inside: Mapping[int, int]) -> frozenset[int]:
-    """Jobs outside of the workflow that were named, and that retention has removed."""
+    """Returns the named jobs outside the workflow that retention has removed."""
     named = {r for s in specs.values() for r in (*s.after, *s.after_any) if isinstance(r, int)}
     outside = sorted(named - set(inside))
     known = await tx.jobs.read(outside) if outside else {}
@@ -231,7 +231,7 @@ async def _gone(tx: Tx, specs: Mapping[int, JobSpec], inside: Mapping[int, int])
 
 
 def _anew(spec: JobSpec, base: int, actor: str | None, gone: frozenset[int]) -> JobSpec:
-    """A job as it is submitted again: keys and parents belong to the first time."""
+    """Returns a job as it is submitted again: without key and parent."""
     return msgspec.structs.replace(
         spec,
         key=None,

@@ -16,7 +16,7 @@ from windlass.domain.lifecycle.workflow_state import ENDED, WorkflowState
 from windlass.domain.rows.records import Cascade, CascadeKind
 from windlass.domain.values.errors import NotFound
 from windlass.engine.jobs.cancel import cancel
-from windlass.engine.jobs.dependents import CHUNK, Ended, hold_dependents, tell_dependents
+from windlass.engine.jobs.dependents import CHUNK, Ended, hold_dependents, notify_dependents
 from windlass.engine.jobs.end_waiting import note_ended
 from windlass.engine.transaction.unit_of_work import Work
 
@@ -31,18 +31,18 @@ class Stopped(NamedTuple):
     applied: bool
 
 
-class Why(msgspec.Struct, frozen=True, omit_defaults=True):
+class StopReason(msgspec.Struct, frozen=True, omit_defaults=True):
     """The reason of an intent, as it is kept."""
 
     reason: str
     actor: str | None = None
 
 
-_why = msgspec.json.Decoder(Why).decode
+_why = msgspec.json.Decoder(StopReason).decode
 
 
 async def cancel_workflow(work: Work, workflow: int, reason: str, actor: str | None) -> Stopped:
-    """Let a workflow be canceling, and record the intent to stop all of it."""
+    """Marks a workflow as canceling, and records the intent to stop all of it."""
     row = (await work.tx.workflows.lock([workflow])).get(workflow)
     if row is None:
         raise NotFound("workflow", workflow)
@@ -51,13 +51,13 @@ async def cancel_workflow(work: Work, workflow: int, reason: str, actor: str | N
         return Stopped(workflow, state.name.lower(), False)
     work.cancel_workflow(workflow, reason, actor)
     await work.tx.workflows.set_reason(workflow, reason)
-    body = msgspec.json.encode(Why(reason, actor)).decode()
+    body = msgspec.json.encode(StopReason(reason, actor)).decode()
     work.cascades.append(Cascade(0, -workflow, CascadeKind.CANCEL, 0, body))
     return Stopped(workflow, "canceling", True)
 
 
 async def stop_chunk(work: Work, cascade: Cascade) -> int | None:
-    """Stop the next jobs; where the following chunk begins, or None at the end."""
+    """Stops the next jobs, and returns where the following chunk begins, or None at the end."""
     workflow, why = -cascade.job, _why(cascade.reason or "")
     jobs = await work.tx.workflows.open_jobs(workflow, cascade.cursor, CHUNK)
     if jobs:
@@ -65,7 +65,7 @@ async def stop_chunk(work: Work, cascade: Cascade) -> int | None:
     return jobs[-1] if len(jobs) == CHUNK else None
 
 
-async def _stop(work: Work, workflow: int, jobs: Sequence[int], why: Why) -> None:
+async def _stop(work: Work, workflow: int, jobs: Sequence[int], why: StopReason) -> None:
     await work.tx.jobs.hold(jobs)
     edges = await work.tx.jobs.dependents(jobs, 0)
     await hold_dependents(work, jobs, edges)
@@ -77,14 +77,14 @@ async def _stop(work: Work, workflow: int, jobs: Sequence[int], why: Why) -> Non
         for row in ended
         if row.job in outside
     ]
-    await tell_dependents(work, told, {row.job: edges[row.job] for row in told})
+    await notify_dependents(work, told, {row.job: edges[row.job] for row in told})
     gone = {row.job for row in ended}
     if len(gone) < len(jobs):
         await cancel(work, [job for job in jobs if job not in gone], why.reason, why.actor)
 
 
 async def _outside(work: Work, workflow: int, edges: Mapping[int, Sequence[int]]) -> frozenset[int]:
-    """Those of these jobs on which something outside of the workflow depends."""
+    """Returns those of these jobs on which something outside of the workflow depends."""
     found: set[int] = set()
     chunk = 0
     while edges:

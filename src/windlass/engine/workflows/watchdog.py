@@ -20,7 +20,7 @@ from windlass.engine.jobs.dependents import release
 from windlass.engine.jobs.locate import withdraw
 from windlass.engine.jobs.supersede import newest_of
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.engine.workflows.stop import Why, cancel_workflow
+from windlass.engine.workflows.stop import StopReason, cancel_workflow
 from windlass.ports.store import Tx
 
 ACTOR: Final = "watchdog"
@@ -30,7 +30,7 @@ SHOWN: Final = 100  # jobs, events and workers that a report names
 COMPLETED = State.COMPLETED.code
 
 
-class Found(NamedTuple):
+class Stall(NamedTuple):
     """A contradiction in a workflow; `jobs` are the blocked ones it is about."""
 
     workflow: int
@@ -38,8 +38,8 @@ class Found(NamedTuple):
     jobs: tuple[int, ...] = ()
 
 
-async def examine(tx: Tx, workflow: int) -> Found | None:
-    """Look at one workflow, in one snapshot."""
+async def examine(tx: Tx, workflow: int) -> Stall | None:
+    """Examines one workflow, in one snapshot."""
     row = (await tx.workflows.lock([workflow])).get(workflow)
     if row is None or WorkflowState(row.state) in ENDED:
         return None
@@ -48,15 +48,15 @@ async def examine(tx: Tx, workflow: int) -> Found | None:
     stopping = any(c.kind == CascadeKind.CANCEL for c in under_way)
     what = look_at(WorkflowState(row.state), row.counts, recount, stopping)
     if what is not None:
-        return Found(workflow, what)
+        return Stall(workflow, what)
     if under_way or not may_be_stuck(recount):
         return None
     stuck = await _stuck_jobs(tx, workflow)
-    return Found(workflow, Contradiction.BLOCKED, stuck) if stuck else None
+    return Stall(workflow, Contradiction.BLOCKED, stuck) if stuck else None
 
 
 async def _stuck_jobs(tx: Tx, workflow: int) -> tuple[int, ...]:
-    """Blocked jobs that wait for neither an operator nor an open job; none if one does not."""
+    """Returns the blocked jobs if none of them waits for an operator or an open job."""
     stuck: list[int] = []
     after = 0
     while jobs := await tx.workflows.open_jobs(workflow, after, PAGE):
@@ -75,7 +75,7 @@ async def _without_hope(tx: Tx, jobs: Sequence[int]) -> list[int]:
         needs = [newest[ref] for ref in _ids(specs[job]) if ref in newest]
         if job in busy or any(fact.id in busy for fact in needs):
             continue  # about to be told
-        open_needs = [fact for fact in needs if not fact.state]
+        open_needs = [fact for fact in needs if fact.is_open]
         wait = waits.get(job)
         if wait is None or not (wait.manual or open_needs):
             found.append(job)
@@ -86,8 +86,8 @@ def _ids(spec: JobSpec) -> list[int]:
     return [ref for ref in (*spec.after, *spec.after_any) if isinstance(ref, int)]
 
 
-async def repair(work: Work, found: Found) -> bool:
-    """Set right what is still wrong now; whether something was."""
+async def repair(work: Work, found: Stall) -> bool:
+    """Repairs what is still wrong, and returns whether something was."""
     if found.what is Contradiction.BLOCKED:
         return await _unblock(work, found)
     row = (await work.tx.workflows.lock([found.workflow])).get(found.workflow)
@@ -103,14 +103,14 @@ async def repair(work: Work, found: Found) -> bool:
             work.count_in_workflow(row.id, slot, should - counted)
     work.touch_workflow(row.id)
     if what is Contradiction.NOT_STOPPED:
-        why = msgspec.json.encode(Why("Canceled", ACTOR)).decode()
+        why = msgspec.json.encode(StopReason("Canceled", ACTOR)).decode()
         work.cascades.append(Cascade(0, -row.id, CascadeKind.CANCEL, 0, why))
     _say(work, row.id, f"repaired: {what}", {"counts": row.counts, "recount": recount})
     return True
 
 
-async def _unblock(work: Work, found: Found) -> bool:
-    """Let these jobs wait for what they really wait for, or go on."""
+async def _unblock(work: Work, found: Stall) -> bool:
+    """Corrects what these jobs wait for, or releases them."""
     specs = {j: decode_spec(b) for j, b in (await work.tx.jobs.specs(found.jobs)).items()}
     newest = await newest_of(work.tx, {r for s in specs.values() for r in _ids(s)})
     named = {ref: fact.id for ref, fact in newest.items()}
@@ -133,7 +133,7 @@ async def _unblock(work: Work, found: Found) -> bool:
 async def _place(
     work: Work, fact: JobFacts, spec: JobSpec, needs: Sequence[tuple[JobFacts, bool]]
 ) -> bool:
-    """Put a blocked job where it belongs; one that stands elsewhere by now is left alone."""
+    """Puts a blocked job where it belongs, unless it has moved meanwhile."""
     found = await withdraw(work, [fact])
     if found.leased or any(gone.wait is None for gone in found.withdrawn):
         raise Conflict("moved", f"job {fact.id} is not blocked any more: nothing is repaired")
@@ -142,7 +142,7 @@ async def _place(
         fact.shape, fact.rank, fact.id, attempt, fact.workflow, fact.limit, fact.excluded
     )
     failed = [need for need, any_end in needs if not any_end and _has_failed(need)]
-    unmet = len(failed) + sum(1 for need, _ in needs if not need.state)
+    unmet = len(failed) + sum(1 for need, _ in needs if need.is_open)
     # Whether an operator has accepted it is lost with its row: the operator is asked again.
     manual = 1 if fact.flags & MANUAL and not found.withdrawn else 0
     wait = Wait(fact.id, unmet + manual, manual, spec.not_before_ms or 0, fact.age_from, ticket)
@@ -156,11 +156,11 @@ async def _place(
 
 
 def _has_failed(fact: JobFacts) -> bool:
-    return bool(fact.state) and fact.state != COMPLETED and not fact.flags & ALLOW_FAILURE
+    return not fact.is_open and fact.state != COMPLETED and not fact.flags & ALLOW_FAILURE
 
 
-async def give_up(work: Work, found: Found) -> bool:
-    """Cancel a workflow whose contradiction came back, and log all that is known of it."""
+async def give_up(work: Work, found: Stall) -> bool:
+    """Cancels a workflow whose contradiction came back, and logs all that is known of it."""
     everything = await describe(work.tx, found)
     stopped = await cancel_workflow(work, found.workflow, f"Stalled: {found.what}", ACTOR)
     if stopped.applied:
@@ -168,7 +168,7 @@ async def give_up(work: Work, found: Found) -> bool:
     return stopped.applied
 
 
-async def describe(tx: Tx, found: Found) -> dict[str, Any]:
+async def describe(tx: Tx, found: Stall) -> dict[str, Any]:
     """Counts, jobs, last events, workers."""
     row: WorkflowRow = (await tx.workflows.lock([found.workflow]))[found.workflow]
     open_jobs = await tx.workflows.open_jobs(found.workflow, 0, SHOWN)

@@ -1,1 +1,4 @@
-"""Which tests reach which functions, so that a commit is fuzzed from the tests that matter."""
+"""Maps tests to the functions they reach, so that fuzzing starts from the tests that matter.
+
+Sources and roles import it. It must not read buckets or repositories.
+"""

@@ -1,18 +1,18 @@
-"""Which functions a commit touches, from its diff and the sources after it."""
+"""Finds the functions that a commit changes, from its diff and the new sources."""
 
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
+from windlass.fuzzing.coverage.coverage_map import ChangedFunction
 from windlass.fuzzing.coverage.functions import functions_in
-from windlass.fuzzing.coverage.mapping import Changed
 
 _FILE: Final = re.compile(r"^\+\+\+ (?:b/(.*?)|/dev/null)\t?$")
 _HUNK: Final = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
 
 
 class Hunk(NamedTuple):
-    """Lines of a file after the commit; a pure deletion is the two lines around it."""
+    """Changed lines of a file after the commit; for a pure deletion, the two lines around it."""
 
     path: str
     first: int
@@ -20,7 +20,7 @@ class Hunk(NamedTuple):
 
 
 def hunks_of(diff: str) -> list[Hunk]:
-    """The places that a diff without context (`-U0`) names."""
+    """Parses the hunks of a diff without context (`-U0`)."""
     path = ""
     found = []
     for line in diff.splitlines():
@@ -33,17 +33,17 @@ def hunks_of(diff: str) -> list[Hunk]:
     return found
 
 
-def changed_functions(hunks: Iterable[Hunk], sources: Mapping[str, str]) -> list[Changed]:
-    """The functions that the hunks lie in.
+def changed_functions(hunks: Iterable[Hunk], sources: Mapping[str, str]) -> list[ChangedFunction]:
+    """Returns the functions that contain the hunks.
 
-    A file in which no function is found at all is named by its lines alone.
+    A file without any function is represented by its changed lines.
     """
-    found: dict[Changed, None] = {}
+    found: dict[ChangedFunction, None] = {}
     for hunk in hunks:
         spans = functions_in(sources.get(hunk.path, ""))
         touched = [span for span in spans if span.first <= hunk.last and hunk.first <= span.last]
         for span in touched:
-            found[Changed(hunk.path, *span)] = None
+            found[ChangedFunction(hunk.path, *span)] = None
         if not spans:
-            found[Changed(hunk.path, "", hunk.first, hunk.last)] = None
+            found[ChangedFunction(hunk.path, "", hunk.first, hunk.last)] = None
     return list(found)

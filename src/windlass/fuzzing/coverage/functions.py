@@ -1,7 +1,7 @@
-"""Where functions begin and end in C and C++ sources, by their brackets.
+"""Finds where functions begin and end in C and C++ sources, by counting brackets.
 
-No compiler is asked: the commit may need one that is not here, and a map only needs names
-and lines. What cannot be told (macros that open brackets) is left out.
+It needs no compiler: the commit may need one that is not installed here, and the map only
+needs names and lines. Macros that open brackets are not understood.
 """
 
 import re
@@ -24,7 +24,7 @@ _KEYWORDS: Final = frozenset({"if", "for", "while", "switch", "catch", "return",
 
 
 class Span(NamedTuple):
-    """A function's name as written, with its classes before it, and its lines."""
+    """A function's name as written, qualified by its classes, and its lines."""
 
     name: str
     first: int
@@ -46,7 +46,7 @@ class _Reader:
     found: list[Span] = field(default_factory=list)
 
     def open(self) -> None:
-        """A `{`: what it opens follows from the words before it."""
+        """Handles `{`: the text before it decides what kind of scope opens."""
         inside = any(scope.kind == "function" for scope in self.scopes)
         scope = _Scope("inner") if inside else _scope(self.head, self.head_line)
         if scope.kind == "function":
@@ -57,7 +57,7 @@ class _Reader:
             self.head = ""
 
     def close(self, line: int) -> None:
-        """A `}`."""
+        """Handles `}`."""
         scope = self.scopes.pop() if self.scopes else _Scope("inner")
         if scope.kind == "function":
             self.found.append(Span(scope.name, scope.first, line))
@@ -65,7 +65,7 @@ class _Reader:
             self.head = ""
 
     def read(self, char: str, line: int) -> None:
-        """Any other character; a `;` ends what came before it, as does `public:`."""
+        """Handles any other character; `;` and labels such as `public:` reset the text."""
         if char == ";" or (char == ":" and self.head.strip() in _LABELS):
             self.head = ""
             return
@@ -75,7 +75,7 @@ class _Reader:
 
 
 def functions_in(source: str) -> list[Span]:
-    """All functions that are defined in a source, in the order in which they end."""
+    """Returns all functions that a source defines, in the order in which they end."""
     reader = _Reader()
     line = 1
     for char in _NOISE.sub(_blank, source):
@@ -90,7 +90,7 @@ def functions_in(source: str) -> list[Span]:
 
 
 def _blank(noise: re.Match[str]) -> str:
-    """Nothing but the line breaks, so that lines stay what they are."""
+    """Keeps only the line breaks, so that line numbers stay correct."""
     return " " + "\n" * noise[0].count("\n")
 
 
@@ -111,7 +111,7 @@ def _is_outer(text: str) -> bool:
 
 
 def _is_initialiser(text: str) -> bool:
-    """`Parser(int n) : size` before `{n}`: the body is still to come."""
+    """Recognises `Parser(int n) : size` before `{n}`: the body is still to come."""
     after = text.rpartition(")")[2] if text.count("(") == text.count(")") else text
     members = re.search(r"\)\s*(?:noexcept\s*)?:(?!:)", text)
     return members is not None and bool(re.search(r"[,:]\s*[A-Za-z_]\w*$", after or text))

@@ -1,8 +1,8 @@
-"""The mapper: every test alone under the coverage build, and what it reached.
+"""Runs each test alone under the coverage build and collects the functions it reached.
 
-A build for gcov brings its `.gcno` files along; each run writes its counters into a folder of
-its own, wherever the build was made. A build for LLVM writes a profile for each run. Which
-of the two it is shows in the files it brought.
+A gcov build includes its `.gcno` files; each run writes its counters into its own folder,
+wherever the build was made. An LLVM build writes a profile per run. The files that a run
+writes show which of the two it is.
 """
 
 import asyncio
@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from windlass.domain.values.errors import InvalidInput, WindlassError
-from windlass.fuzzing.coverage.mapping import CoverageMap, Function
+from windlass.domain.values.errors import WindlassError
+from windlass.fuzzing.coverage.coverage_map import CoverageMap, Function
 from windlass.fuzzing.coverage.reports import llvm_names, reached_by_gcov, reached_by_llvm
-from windlass.fuzzing.processes import Bounds, run, tail
+from windlass.fuzzing.errors import InvalidSetting
+from windlass.fuzzing.processes.runner import Limits, run, tail
 from windlass.ports.clock import Clock
 
 TOOL_SECONDS: Final = 600
@@ -25,7 +26,7 @@ NAMES_AT_ONCE: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class CoverageBuild:
-    """A coverage build on this machine; `root` is where its sources lay when it was made."""
+    """A coverage build on this machine; `root` is where its sources were when it was made."""
 
     binaries: Path
     root: Path
@@ -42,16 +43,16 @@ class MappedTest:
 
 @dataclass(slots=True)
 class Mapper:
-    """Runs tests under one build; `told` hears how many are done, and what failed."""
+    """Runs tests under one build; `on_test_done` gets the number done and any error."""
 
     build: CoverageBuild
     scratch: Path
     clock: Clock
-    bounds: Bounds
-    told: Callable[[int, str], None] = lambda *_: None
+    limits: Limits
+    on_test_done: Callable[[int, str], None] = lambda *_: None
 
     async def run_all(self, commit: str, tests: Sequence[MappedTest], cores: int) -> CoverageMap:
-        """The map of all tests; `cores` of them run at a time."""
+        """Runs all tests, `cores` at a time, and returns the map."""
         reached: dict[Function, set[str]] = {}
         waiting = list(enumerate(tests))
         done = 0
@@ -67,7 +68,7 @@ class Mapper:
                 except WindlassError as error:
                     trouble = f"{test.name}: {error}"
                 done += 1
-                self.told(done, trouble)
+                self.on_test_done(done, trouble)
 
         await asyncio.gather(*(work() for _ in range(max(cores, 1))))
         return CoverageMap(commit, {f: frozenset(names) for f, names in reached.items()})
@@ -78,12 +79,12 @@ class Mapper:
         try:
             env = {**os.environ, **self._variables(folder)}
             ended = await run(
-                test.argv, cwd=folder, log=folder / "log", bounds=self.bounds, clock=self.clock,
+                test.argv, cwd=folder, log=folder / "log", limits=self.limits, clock=self.clock,
                 env=env,
             )  # fmt: skip
             found = await self._read(folder)
             if not found:
-                raise WindlassError(f"wrote no coverage; it {ended.describe(self.bounds)}")
+                raise WindlassError(f"wrote no coverage; it {ended.describe(self.limits)}")
             return found
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -103,17 +104,18 @@ class Mapper:
         return set(await self._read_gcov(folder / "counts"))
 
     async def _read_gcov(self, counts: Path) -> Iterable[Function]:
-        """`gcov` wants the notes of the build beside the counters of the run."""
+        """Runs `gcov`, which needs the build's notes next to the counters."""
         found = sorted(counts.rglob("*.gcda"))
         for path in found:
             notes = self.build.binaries / path.relative_to(counts).with_suffix(".gcno")
             if not notes.exists():
-                raise InvalidInput("coverage build", "to bring its .gcno files", notes.name)
+                message = f"the coverage build does not include its notes file {notes.name}"
+                raise InvalidSetting("coverage build", message, notes.name)
             shutil.copyfile(notes, path.with_suffix(".gcno"))
         if not found:
             return []
-        said = await self._tool(["gcov", "--json-format", "--stdout", *map(str, found)], counts)
-        return reached_by_gcov(said, self.build.root)
+        report = await self._tool(["gcov", "--json-format", "--stdout", *map(str, found)], counts)
+        return reached_by_gcov(report, self.build.root)
 
     async def _read_llvm(self, folder: Path, profiles: list[Path]) -> Iterable[Function]:
         merged = folder / "profile.data"
@@ -130,20 +132,20 @@ class Mapper:
         mangled = llvm_names(export)
         names: dict[str, str] = {}
         for start in range(0, len(mangled), NAMES_AT_ONCE):
-            some = mangled[start : start + NAMES_AT_ONCE]
-            said = await self._tool(["c++filt", *some], folder)
-            names.update(zip(some, said.decode().splitlines(), strict=True))
+            batch = mangled[start : start + NAMES_AT_ONCE]
+            output = await self._tool(["c++filt", *batch], folder)
+            names.update(zip(batch, output.decode().splitlines(), strict=True))
         return names
 
     async def _tool(self, argv: Sequence[str], folder: Path) -> bytes:
         if shutil.which(argv[0]) is None:
-            raise InvalidInput("coverage tool", f"{argv[0]} to be installed", "none")
+            raise InvalidSetting("coverage tool", f"{argv[0]} is not installed", argv[0])
         output, errors = folder / "tool.log", folder / "tool.errors"
         output.unlink(missing_ok=True)
-        bounds = Bounds(TOOL_SECONDS * 1000, output=0)
+        limits = Limits(TOOL_SECONDS * 1000, output=0)
         ended = await run(
-            argv, cwd=folder, log=output, errors=errors, bounds=bounds, clock=self.clock
+            argv, cwd=folder, log=output, errors=errors, limits=limits, clock=self.clock
         )
-        if not ended.fine:
-            raise WindlassError(f"{argv[0]} {ended.describe(bounds)}: {tail(errors, 500).strip()}")
+        if not ended.ok:
+            raise WindlassError(f"{argv[0]} {ended.describe(limits)}: {tail(errors, 500).strip()}")
         return output.read_bytes()

@@ -1,4 +1,4 @@
-"""What gcov and llvm-cov say of one run: the functions that were reached."""
+"""Parses the output of gcov and llvm-cov for one run into the functions it reached."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from windlass.domain.values.errors import InvalidInput
-from windlass.fuzzing.coverage.mapping import Function
+from windlass.fuzzing.coverage.coverage_map import Function
+from windlass.fuzzing.errors import InvalidSetting
 
 
 class _GcovFunction(msgspec.Struct):
@@ -42,7 +42,7 @@ class _Llvm(msgspec.Struct):
 
 
 def reached_by_gcov(documents: bytes, root: Path) -> Iterator[Function]:
-    """Functions in the lines that `gcov --json-format --stdout` prints, one for each object."""
+    """Parses the lines that `gcov --json-format --stdout` prints, one per object file."""
     for line in documents.splitlines():
         if not line.strip():
             continue
@@ -60,20 +60,20 @@ def reached_by_gcov(documents: bytes, root: Path) -> Iterator[Function]:
 def reached_by_llvm(
     document: bytes, root: Path, names: Mapping[str, str] | None = None
 ) -> Iterator[Function]:
-    """Functions in what `llvm-cov export` prints; `names` are demangled ones."""
+    """Parses the output of `llvm-cov export`; `names` maps mangled names to demangled ones."""
     for export in _decode(document, _Llvm, "llvm-cov").data:
         for function in export.functions:
             path = _below(Path(function.filenames[0]), root) if function.filenames else None
             if path is None or function.count == 0:
                 continue
-            # Functions of one file that are not visible outside carry the file before them.
+            # llvm-cov puts the file name before functions with internal linkage.
             mangled = function.name.rpartition(":")[2]
             line = function.regions[0][0] if function.regions else 0
             yield Function(path, (names or {}).get(mangled, mangled), line)
 
 
 def llvm_names(document: bytes) -> list[str]:
-    """The mangled names in a document, to be asked for at once."""
+    """Returns the mangled names in a document, to demangle them in one go."""
     exports = _decode(document, _Llvm, "llvm-cov").data
     return sorted({f.name.rpartition(":")[2] for export in exports for f in export.functions})
 
@@ -82,11 +82,11 @@ def _decode(data: bytes, kind: Callable[..., Any], tool: str) -> Any:
     try:
         return msgspec.json.decode(data, type=kind)
     except msgspec.MsgspecError as error:
-        raise InvalidInput(f"output of {tool}", "JSON as it prints it", str(error)) from None
+        raise InvalidSetting(tool, f"cannot read the output of {tool}: {error}") from None
 
 
 def _below(path: Path, root: Path) -> str | None:
-    """A path of the solver's own, from its root; None for system headers."""
+    """Returns a path relative to the solver's root, or None for system headers."""
     try:
         return Path(*_resolved(path).parts).relative_to(_resolved(root)).as_posix()
     except ValueError:
@@ -94,7 +94,7 @@ def _below(path: Path, root: Path) -> str | None:
 
 
 def _resolved(path: Path) -> Path:
-    """Without `..`, though the file may be gone: checkouts are removed."""
+    """Removes `..` without looking at the disk: the checkout may be gone."""
     parts: list[str] = []
     for part in path.parts:
         if part == ".." and len(parts) > 1:

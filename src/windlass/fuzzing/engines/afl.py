@@ -1,7 +1,7 @@
-"""`afl`: targets built with `afl-cc` or `afl-clang-fast`, by `afl-fuzz` on every core.
+"""`afl`: fuzzes targets built with `afl-cc` or `afl-clang-fast`, one `afl-fuzz` per core.
 
-One main instance and a secondary one for each further core share a folder. What they
-leave there is read when they have ended.
+One main instance and a secondary instance per further core share a folder. Their results are
+collected when they have ended.
 """
 
 import asyncio
@@ -13,22 +13,22 @@ from typing import Final
 
 import msgspec
 
-from windlass.domain.values.errors import InvalidInput
 from windlass.fuzzing.engines.engine import (
     Campaign,
     EngineFailed,
     Statistics,
     Target,
     Verdict,
-    filled,
-    options_of,
+    fill_placeholders,
+    parse_options,
 )
-from windlass.fuzzing.engines.workbench import Workbench, files_in, last_words
-from windlass.fuzzing.findings.signature import crashed, title_of
-from windlass.fuzzing.processes import MIB, Bounds, Ended
+from windlass.fuzzing.engines.signature import crashed, title_of
+from windlass.fuzzing.engines.tool_runner import ToolRunner, files_in, last_line
+from windlass.fuzzing.errors import InvalidSetting
+from windlass.fuzzing.processes.runner import MIB, ExitStatus, Limits
 
 SLACK_MS: Final = 30_000
-# No screen, no questions about the machine's settings, no core of its own to sit on.
+# No user interface, no checks of the machine's settings, no CPU pinning.
 VARIABLES: Final = {
     "AFL_NO_UI": "1",
     "AFL_SKIP_CPUFREQ": "1",
@@ -42,9 +42,9 @@ UNTIL_BUG: Final = {"AFL_BENCH_UNTIL_CRASH": "1"}
 
 
 class AflOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """`argv` is the target, `@@` its input; `flags` go to afl-fuzz, such as `-x DICTIONARY`.
+    """`argv` is the target, with `@@` for its input; `flags` go to afl-fuzz.
 
-    `memory_bound: false` is for targets with sanitizers, which map more than they use.
+    Set `memory_bound: false` for targets with sanitizers, which map more memory than they use.
     """
 
     argv: list[str]
@@ -53,21 +53,21 @@ class AflOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class AflEngine:
-    """An engine over the programs of AFL++."""
+    """The engine for AFL++."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._options = options_of(target, AflOptions)
-        self._bench = Workbench(target)
+        self._options = parse_options(target, AflOptions)
+        self._tools = ToolRunner(target)
 
     def command(self, path: Path) -> list[str]:
         return [word.replace("@@", str(path)) for word in self._argv()]
 
-    async def judge(self, path: Path) -> Verdict:
+    async def classify(self, path: Path) -> Verdict:
         memory = self._target.memory
         space = memory if self._options.memory_bound else 0
-        bounds = Bounds(self._target.input_timeout_ms, memory=memory, address_space=space)
-        ended, output = await self._run(self.command(path), bounds)
+        limits = Limits(self._target.input_timeout_ms, memory=memory, address_space=space)
+        ended, output = await self._run(self.command(path), limits)
         if ended.reason in {"timeout", "output"}:
             return Verdict("timeout", output=output)
         if ended.reason == "memory":
@@ -77,23 +77,23 @@ class AflEngine:
         return Verdict("fine" if ended.code == 0 else "unsupported", output=output)
 
     async def fuzz(self, campaign: Campaign) -> Statistics:
-        shared = self._bench.folder("afl")
+        shared = self._tools.folder("afl")
         seeds = self._seeds(campaign)
-        bounds = Bounds(
+        limits = Limits(
             campaign.budget_ms + SLACK_MS, memory=self._target.memory * 2, rolling=True,
             grace_ms=10_000,
         )  # fmt: skip
         roles = ["-M", *["-S"] * (campaign.cores - 1)]
         variables = UNTIL_BUG if campaign.until_bug else {}
 
-        def heard(_: str) -> None:
-            campaign.told(_statistics(shared))
+        def on_output(_: str) -> None:
+            campaign.on_progress(_statistics(shared))
 
         ends = await asyncio.gather(
             *(
                 self._run(
-                    self._fuzz_argv(seeds, shared, f"core{n}", role, campaign), bounds, variables,
-                    None if n else heard,
+                    self._fuzz_argv(seeds, shared, f"core{n}", role, campaign), limits, variables,
+                    None if n else on_output,
                 )
                 for n, role in enumerate(roles)
             )
@@ -102,28 +102,28 @@ class AflEngine:
         count.seconds = max(ended.took_ms for ended, _ in ends) / 1000
         count.new_inputs = _collect(shared, campaign)
         if count.executions == 0:
-            raise EngineFailed(f"afl-fuzz did not fuzz: {last_words(ends[0][1])}")
-        campaign.told(count)
+            raise EngineFailed(f"afl-fuzz did not fuzz: {last_line(ends[0][1])}")
+        campaign.on_progress(count)
         return count
 
     async def shrink(self, path: Path, into: Path, budget_ms: int) -> bool:
         argv = ["afl-tmin", "-i", str(path), "-o", str(into), *self._limits(), "--", *self._argv()]
-        ended, _ = await self._run(argv, Bounds(budget_ms))
-        return ended.fine and into.exists() and into.stat().st_size < path.stat().st_size
+        ended, _ = await self._run(argv, Limits(budget_ms))
+        return ended.ok and into.exists() and into.stat().st_size < path.stat().st_size
 
     async def prune(self, corpus: Path, into: Path, budget_ms: int) -> bool:
-        """`afl-cmin` wants to make its folder itself."""
+        """Runs `afl-cmin`, which insists on creating its output folder."""
         made = self._target.scratch / "cmin"
         shutil.rmtree(made, ignore_errors=True)
         argv = ["afl-cmin", "-i", str(corpus), "-o", str(made), *self._limits(), "--"]
-        ended, _ = await self._run([*argv, *self._argv()], Bounds(budget_ms))
-        if not ended.fine:
+        ended, _ = await self._run([*argv, *self._argv()], Limits(budget_ms))
+        if not ended.ok:
             return False
         shutil.copytree(made, into, dirs_exist_ok=True)
         return any(into.iterdir())
 
     def _argv(self) -> list[str]:
-        return filled(self._options.argv, self._target)
+        return fill_placeholders(self._options.argv, self._target)
 
     def _limits(self) -> list[str]:
         memory = str(self._target.memory // MIB) if self._options.memory_bound else "none"
@@ -139,8 +139,8 @@ class AflEngine:
         ]  # fmt: skip
 
     def _seeds(self, campaign: Campaign) -> Path:
-        """Empty files are left out, for afl-fuzz refuses a folder of nothing else."""
-        seeds = self._bench.folder("seeds")
+        """Copies the seeds without empty files: afl-fuzz refuses a folder with nothing else."""
+        seeds = self._tools.folder("seeds")
         for path in [*campaign.seeds, *files_in(campaign.corpus)]:
             if path.stat().st_size:
                 digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
@@ -152,29 +152,30 @@ class AflEngine:
     async def _run(
         self,
         argv: Sequence[str],
-        bounds: Bounds,
+        limits: Limits,
         variables: Mapping[str, str] | None = None,
-        heard: Callable[[str], None] | None = None,
-    ) -> tuple[Ended, str]:
+        on_output: Callable[[str], None] | None = None,
+    ) -> tuple[ExitStatus, str]:
         if argv[0].startswith("afl-") and shutil.which(argv[0]) is None:
-            raise InvalidInput("engine", "afl++ to be installed (its package is afl++)", argv[0])
-        return await self._bench.run(argv, bounds, VARIABLES | dict(variables or {}), heard)
+            message = f"{argv[0]} is not installed; install the package afl++"
+            raise InvalidSetting("engine", message, argv[0])
+        return await self._tools.run(argv, limits, VARIABLES | dict(variables or {}), on_output)
 
 
 def _statistics(shared: Path) -> Statistics:
-    """The sum over all instances."""
+    """Returns the sum over all instances."""
     count = Statistics()
     for path in shared.glob("*/fuzzer_stats"):
         lines = (line.partition(":") for line in path.read_text().splitlines())
-        told = {name.strip(): value.strip() for name, _, value in lines}
-        count.executions += int(told.get("execs_done", 0))
-        count.bugs += int(told.get("saved_crashes", 0))
-        count.timeouts += int(told.get("saved_hangs", 0))
+        values = {name.strip(): value.strip() for name, _, value in lines}
+        count.executions += int(values.get("execs_done", 0))
+        count.bugs += int(values.get("saved_crashes", 0))
+        count.timeouts += int(values.get("saved_hangs", 0))
     return count
 
 
 def _collect(shared: Path, campaign: Campaign) -> int:
-    """Copy crashes and new inputs out of AFL's folders, each content once."""
+    """Copies crashes and new inputs out of AFL's folders, each content once."""
     for path in shared.glob("*/crashes/id*"):
         _copy(path, campaign.crashes, "crash-")
     return sum(_copy(path, campaign.corpus, "") for path in shared.glob("*/queue/id*"))

@@ -1,8 +1,8 @@
-"""`command`: any program that reads an input, with its exit codes mapped.
+"""`command`: fuzzes any program that reads a file, by its exit codes.
 
-Inputs come from a generator of the solver's own, or from changing tests and what was kept
-of earlier runs. Without coverage to go by, an input is kept when the program behaves in a
-way not seen before: another exit code, or other words in what it says.
+Inputs come from a generator that the solver provides, or from mutating tests and the corpus.
+There is no coverage feedback; an input is kept if the program behaves in a new way: another
+exit code, or different words in its output.
 """
 
 import hashlib
@@ -19,27 +19,27 @@ from windlass.fuzzing.engines.engine import (
     Statistics,
     Target,
     Verdict,
-    filled,
-    options_of,
+    fill_placeholders,
+    parse_options,
 )
 from windlass.fuzzing.engines.mutation import mutate
-from windlass.fuzzing.engines.workbench import Workbench, files_in, last_words, together
-from windlass.fuzzing.findings.signature import OUT_OF_MEMORY, crashed, steady, title_of
-from windlass.fuzzing.processes import Bounds, Ended
+from windlass.fuzzing.engines.signature import OUT_OF_MEMORY, crashed, normalise, title_of
+from windlass.fuzzing.engines.tool_runner import ToolRunner, files_in, last_line, run_concurrently
+from windlass.fuzzing.processes.runner import ExitStatus, Limits
 
 MOST_KEPT: Final = 2_000
-LENT: Final = 50  # other inputs that lend words to one
-TOLD_EVERY: Final = 25
-SAID: Final = 4_096  # characters of output by which behaviour is told apart
+BORROW_FROM: Final = 50  # other inputs from which a mutation may copy words
+PROGRESS_EVERY: Final = 25
+OUTPUT_CHARS: Final = 4_096  # characters of output that we compare to detect new behaviour
 
 
 class CommandOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What the solver's description says of this engine.
+    """The options of this engine in the solver file.
 
-    `argv` is the program, `{input}` stands for the file and `{binaries}` for the build's
-    folder. `generate`, if given, writes `{output}` from `{test}` and the number `{seed}`.
-    What ends by a signal is a bug whatever the lists say; a code in no list is
-    `unsupported`. `sanitizer` leaves out the bound on address space.
+    `argv` is the program; `{input}` is replaced by the file and `{binaries}` by the build's
+    folder. `generate`, if given, writes `{output}` from `{test}` and the number `{seed}`. A
+    program killed by a signal is always a bug; an exit code in no list is `unsupported`.
+    `sanitizer` disables the limit on address space.
     """
 
     argv: list[str]
@@ -51,69 +51,68 @@ class CommandOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class CommandEngine:
-    """An engine for programs that know nothing of fuzzing."""
+    """The engine for programs that know nothing of fuzzing."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._options = options_of(target, CommandOptions)
-        self._bench = Workbench(target)
+        self._options = parse_options(target, CommandOptions)
+        self._tools = ToolRunner(target)
 
     def command(self, path: Path) -> list[str]:
-        return filled(self._options.argv, self._target, input=str(path))
+        return fill_placeholders(self._options.argv, self._target, input=str(path))
 
-    async def judge(self, path: Path) -> Verdict:
-        ended, output = await self._bench.run(self.command(path), self._bounds())
+    async def classify(self, path: Path) -> Verdict:
+        ended, output = await self._tools.run(self.command(path), self._limits())
         kind = self._kind(ended, output)
         return Verdict(kind, title_of(output, ended) if kind == "bug" else "", output)
 
     async def fuzz(self, campaign: Campaign) -> Statistics:
-        """As many loops as there are cores; they share what was kept."""
+        """Runs one loop per core; the loops share their pool of inputs."""
         pool = [path.read_bytes() for path in [*campaign.seeds, *files_in(campaign.corpus)]]
         if not pool:
             raise EngineFailed(
-                "expected tests or a corpus to begin with, got none; name tests in the "
-                "solver's description"
+                "there are no tests and no corpus to start from; set `tests` in the solver file"
             )
-        hunt = _Hunt(self, campaign, pool, self._target)
+        loop = _FuzzLoop(self, campaign, pool, self._target)
         began = self._target.clock.now_ms()
         deadline = began + campaign.budget_ms
-        await together(hunt.run_until(deadline) for _ in range(campaign.cores))
-        hunt.statistics.seconds = (self._target.clock.now_ms() - began) / 1000
-        return hunt.statistics
+        await run_concurrently(loop.run_until(deadline) for _ in range(campaign.cores))
+        loop.statistics.seconds = (self._target.clock.now_ms() - began) / 1000
+        return loop.statistics
 
     async def shrink(self, path: Path, into: Path, budget_ms: int) -> bool:  # noqa: ARG002
-        """It has no minimiser of its own."""
+        """Returns False: this engine has no minimiser."""
         return False
 
     async def prune(self, corpus: Path, into: Path, budget_ms: int) -> bool:  # noqa: ARG002
-        """It sees no coverage."""
+        """Returns False: this engine sees no coverage."""
         return False
 
     async def make(self, base: bytes, others: list[bytes]) -> Path:
-        """A new input, in a file of its own."""
-        path = self._bench.path("input")
+        """Writes a new input to a file and returns its path."""
+        path = self._tools.path("input")
         if not self._options.generate:
             path.write_bytes(mutate(base, others, self._target.chance.fraction))
             return path
-        test = self._bench.path("test")
+        test = self._tools.path("test")
         test.write_bytes(base)
         seed = str(int(self._target.chance.fraction() * 2**53))
-        argv = filled(
+        argv = fill_placeholders(
             self._options.generate, self._target, test=str(test), seed=seed, output=str(path)
         )
-        ended, output = await self._bench.run(argv, self._bounds())
+        ended, output = await self._tools.run(argv, self._limits())
         test.unlink()
-        if not ended.fine or not path.exists():
-            how = ended.describe(self._bounds())
-            raise EngineFailed(f"the generator {argv[0]} {how}: {last_words(output)}")
+        if not ended.ok or not path.exists():
+            how = ended.describe(self._limits())
+            raise EngineFailed(f"the generator {argv[0]} {how}: {last_line(output)}")
         return path
 
-    def _bounds(self) -> Bounds:
+    def _limits(self) -> Limits:
         memory = self._target.memory
         space = 0 if self._options.sanitizer else memory
-        return Bounds(self._target.input_timeout_ms, memory=memory, address_space=space)
+        return Limits(self._target.input_timeout_ms, memory=memory, address_space=space)
 
-    def _kind(self, ended: Ended, output: str) -> Kind:
+    def _kind(self, ended: ExitStatus, output: str) -> Kind:
         if ended.reason in {"timeout", "output"}:
             return "timeout"
         if ended.reason == "memory" or (
@@ -129,8 +128,8 @@ class CommandEngine:
         return "bug" if crashed(ended) else "unsupported"
 
 
-class _Hunt:
-    """One campaign: the pool of inputs, what was seen, and the count."""
+class _FuzzLoop:
+    """One campaign: the pool of inputs, the behaviours seen, and the statistics."""
 
     def __init__(
         self, engine: CommandEngine, campaign: Campaign, pool: list[bytes], target: Target
@@ -144,10 +143,10 @@ class _Hunt:
         self.statistics = Statistics()
 
     async def run_until(self, deadline_ms: int) -> None:
-        """Make an input, judge it, keep it or not, until the time is over."""
+        """Makes, runs and sorts inputs until the time is over."""
         while self._target.clock.now_ms() < deadline_ms and not self._enough():
-            path = await self._engine.make(self._pick(), [self._pick() for _ in range(LENT)])
-            verdict = await self._engine.judge(path)
+            path = await self._engine.make(self._pick(), [self._pick() for _ in range(BORROW_FROM)])
+            verdict = await self._engine.classify(path)
             self._note(path, verdict)
             path.unlink(missing_ok=True)
 
@@ -155,7 +154,7 @@ class _Hunt:
         return self._campaign.until_bug and self.statistics.bugs > 0
 
     def _pick(self) -> bytes:
-        """Half of the time a test, the first ones (the rarest) more often than the last."""
+        """Picks a test half of the time, preferring the first (rarest) ones; else any input."""
         draw = self._target.chance.fraction
         tests = len(self._campaign.seeds)
         if tests and draw() < 0.5:
@@ -173,11 +172,11 @@ class _Hunt:
             self._keep_bug(path, verdict.title)
         elif verdict.kind == "fine":
             self._keep_new(path, verdict)
-        if count.executions % TOLD_EVERY == 0:
-            self._campaign.told(count)
+        if count.executions % PROGRESS_EVERY == 0:
+            self._campaign.on_progress(count)
 
     def _keep_bug(self, path: Path, title: str) -> None:
-        """The first, and every smaller one, of each bug."""
+        """Keeps the first input of each bug, and then every smaller one."""
         size = path.stat().st_size
         if size < self._titles.get(title, size + 1):
             self._titles[title] = size
@@ -185,7 +184,7 @@ class _Hunt:
             shutil.copyfile(path, self._campaign.crashes / f"crash-{name}")
 
     def _keep_new(self, path: Path, verdict: Verdict) -> None:
-        behaviour = steady(verdict.output[:SAID])
+        behaviour = normalise(verdict.output[:OUTPUT_CHARS])
         if behaviour in self._seen or len(self._pool) >= MOST_KEPT:
             return
         self._seen.add(behaviour)

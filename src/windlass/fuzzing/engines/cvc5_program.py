@@ -1,14 +1,14 @@
-"""cvc5 as a program, for its wheel brings a Python API only.
+"""A command-line program for cvc5, whose wheel contains only a Python API.
 
-It is run by its path, not as a module, so that nothing but cvc5 is imported: thousands of
-short calls are made of it.
+It runs by path, not as a module, so that it imports nothing but cvc5: typefuzz makes thousands
+of short calls.
 """
 
 import sys
 
 
 def main() -> int:
-    """Carry out the commands of one file and say what they answer, as the real one does."""
+    """Runs the commands of one file and prints the answers, as the real program does."""
     import cvc5
 
     solver = cvc5.Solver()

@@ -1,8 +1,8 @@
-"""What an engine is: a way to look for inputs that break a build, and to judge one input.
+"""The engine protocol: how to search for inputs that break a build, and to classify one input.
 
-Engines are found by the entry point `windlass.fuzz_engines`, so that a package of somebody
-else's may bring one. A class there is made with a `Target` and offers the methods of
-`Engine`; everything around it (time, findings, corpus, statistics) is the fuzzer's.
+Engines are loaded through the entry point group `windlass.fuzz_engines`, so other packages can
+provide some. An engine class takes a `Target` and implements `Engine`. The fuzzer does
+everything else: time, findings, corpus, statistics.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,8 +13,11 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from windlass.domain.values.errors import InvalidInput, WindlassError
-from windlass.fuzzing.processes import MIB
+from windlass.domain.suggest import did_you_mean
+from windlass.domain.values.errors import WindlassError
+from windlass.fuzzing.config.settings import convert_settings
+from windlass.fuzzing.errors import InvalidSetting
+from windlass.fuzzing.processes.runner import MIB
 from windlass.ports.clock import Chance, Clock
 
 GROUP: Final = "windlass.fuzz_engines"
@@ -24,13 +27,13 @@ T = TypeVar("T")
 
 
 class EngineFailed(WindlassError):
-    """The engine could not fuzz: the run does not count, and the message says why."""
+    """The engine could not fuzz. The run does not count, and the message says why."""
 
     code = "engine_failed"
 
 
 class Verdict(NamedTuple):
-    """What a build makes of one input; `title` tells bugs apart and is empty for all else."""
+    """How a build handles one input. `title` identifies a bug and is empty otherwise."""
 
     kind: Kind
     title: str = ""
@@ -39,7 +42,7 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A build, how it is to be run, and within what."""
+    """A build, the engine's options, and the limits for each run."""
 
     binaries: Path
     options: Mapping[str, Any]
@@ -52,7 +55,7 @@ class Target:
 
 
 class Statistics(msgspec.Struct, kw_only=True):
-    """What a campaign did. Counts of an engine that does not tell them stay 0."""
+    """What a campaign did. Counts that an engine does not report stay 0."""
 
     executions: int = 0
     bugs: int = 0
@@ -66,9 +69,9 @@ class Statistics(msgspec.Struct, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """One stretch of fuzzing: from what, into what, for how long and on how many cores.
+    """One campaign: its seeds, its output folders, its duration and its number of cores.
 
-    With `until_bug` it ends as soon as something broke the build.
+    With `until_bug` it ends as soon as an input breaks the build.
     """
 
     seeds: list[Path]
@@ -77,57 +80,56 @@ class Campaign:
     budget_ms: int
     cores: int
     until_bug: bool = False
-    told: Callable[[Statistics], None] = lambda _: None
+    on_progress: Callable[[Statistics], None] = lambda _: None
 
 
 class Engine(Protocol):
-    """A way to fuzz."""
+    """A fuzzing engine."""
 
     async def fuzz(self, campaign: Campaign) -> Statistics:
-        """Fuzz until the budget is spent; what broke the build is copied to `crashes`."""
+        """Fuzzes for the budget and copies inputs that break the build to `crashes`."""
         ...
 
-    async def judge(self, path: Path) -> Verdict:
-        """Run one input."""
+    async def classify(self, path: Path) -> Verdict:
+        """Runs one input and returns how the build handled it."""
         ...
 
     def command(self, path: Path) -> list[str]:
-        """What a person types to see it."""
+        """Returns the command that a person runs to see the result of an input."""
         ...
 
     async def shrink(self, path: Path, into: Path, budget_ms: int) -> bool:
-        """Make an input smaller by a minimiser of the engine's own; False if it has none."""
+        """Makes an input smaller with the engine's own minimiser; returns False if it has none."""
         ...
 
     async def prune(self, corpus: Path, into: Path, budget_ms: int) -> bool:
-        """Keep what reaches something of its own; False if the engine cannot tell."""
+        """Copies the inputs that the coverage needs; returns False if the engine cannot tell."""
         ...
 
 
 def engine_names() -> list[str]:
-    """The engines that are installed."""
+    """Returns the names of the installed engines."""
     return sorted({entry.name for entry in entry_points(group=GROUP)})
 
 
 def make_engine(name: str, target: Target) -> Engine:
-    """The engine of this name, for this build."""
+    """Creates the engine with this name for a build."""
     for entry in entry_points(group=GROUP, name=name):
         engine: Engine = entry.load()(target)
         return engine
-    raise InvalidInput("engine.name", f"one of {', '.join(engine_names())}", name)
+    known = engine_names()
+    message = f"unknown engine {name} (installed: {', '.join(known)}){did_you_mean(name, known)}"
+    raise InvalidSetting("engine.name", message, name)
 
 
-def options_of(target: Target, kind: type[T]) -> T:
-    """The options of an engine, checked against what it knows."""
+def parse_options(target: Target, kind: type[T]) -> T:
+    """Converts the engine's options from the solver file to their type."""
     given = {name: value for name, value in target.options.items() if name != "name"}
-    try:
-        return msgspec.convert(given, kind)
-    except msgspec.ValidationError as error:
-        raise InvalidInput("engine", f"options that fit ({error})", given) from None
+    return convert_settings(given, kind, "engine")
 
 
-def filled(argv: list[str], target: Target, **values: str) -> list[str]:
-    """A command with its `{binaries}`, `{input}` … put in; other braces stay as they are."""
+def fill_placeholders(argv: list[str], target: Target, **values: str) -> list[str]:
+    """Replaces `{binaries}`, `{input}` and so on in a command; leaves other braces alone."""
     known = {"binaries": str(target.binaries), **values}
     return [_fill(word, known) for word in argv]
 
@@ -138,10 +140,12 @@ def _fill(word: str, known: Mapping[str, str]) -> str:
     return word
 
 
-def program_of(target: Target, name: str) -> Path:
-    """A binary of the build; raises when the build did not bring it."""
+def find_binary(target: Target, name: str) -> Path:
+    """Returns the path of a binary of the build; raises if the build does not contain it."""
     path = target.binaries / name
     if not path.is_file():
-        there = ", ".join(sorted(p.name for p in target.binaries.iterdir())) or "nothing"
-        raise InvalidInput("engine.binary", f"a file of the build ({there})", name)
+        files = sorted(p.name for p in target.binaries.iterdir())
+        listed = ", ".join(files) or "none"
+        message = f"the build has no file {name} (files: {listed}){did_you_mean(name, files)}"
+        raise InvalidSetting("engine.binary", message, name)
     return path

@@ -1,7 +1,6 @@
-"""`libfuzzer`: targets built with `clang -fsanitize=fuzzer`, by their own driver.
+"""`libfuzzer`: fuzzes targets built with `clang -fsanitize=fuzzer`, with their own driver.
 
-The driver forks as many times as there are cores, goes on after a crash, and bounds time
-and memory of each input by itself.
+The driver forks once per core, continues after a crash, and limits time and memory per input.
 """
 
 import os
@@ -19,22 +18,22 @@ from windlass.fuzzing.engines.engine import (
     Statistics,
     Target,
     Verdict,
-    options_of,
-    program_of,
+    find_binary,
+    parse_options,
 )
-from windlass.fuzzing.engines.workbench import Workbench, last_words
-from windlass.fuzzing.findings.signature import title_of
-from windlass.fuzzing.processes import MIB, Bounds, Ended
+from windlass.fuzzing.engines.signature import title_of
+from windlass.fuzzing.engines.tool_runner import ToolRunner, last_line
+from windlass.fuzzing.processes.runner import MIB, ExitStatus, Limits
 
-SLACK_MS: Final = 30_000  # the driver ends by itself; this is for one that does not
-LOG: Final = 16 * MIB  # a target that crashes all the time writes far more in a long run
+SLACK_MS: Final = 30_000  # how much longer than its time limit the driver may run
+LOG: Final = 16 * MIB  # a target that keeps crashing writes far more in a long run
 _STATUS: Final = re.compile(r"^#(\d+): cov: .* oom/timeout/crash: (\d+)/(\d+)/(\d+)", re.MULTILINE)
 TIMEOUT_CODE: Final = 70
 MEMORY_CODE: Final = 71
 
 
 class LibFuzzerOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """`binary` is the target among the build's files; `flags` go to it as they are."""
+    """`binary` is the target among the build's files; `flags` are passed to it unchanged."""
 
     binary: str
     flags: list[str] = []
@@ -42,22 +41,22 @@ class LibFuzzerOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True)
 
 
 class LibFuzzerEngine:
-    """An engine over libFuzzer's own command line."""
+    """The engine for libFuzzer targets."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._options = options_of(target, LibFuzzerOptions)
-        self._binary = program_of(target, self._options.binary)
-        self._bench = Workbench(target)
+        self._options = parse_options(target, LibFuzzerOptions)
+        self._binary = find_binary(target, self._options.binary)
+        self._tools = ToolRunner(target)
 
     def command(self, path: Path) -> list[str]:
         return [str(self._binary), str(path)]
 
-    async def judge(self, path: Path) -> Verdict:
+    async def classify(self, path: Path) -> Verdict:
         ended, output = await self._run(
-            [*self._guards(), "-runs=1", str(path)], self._target.input_timeout_ms + 5_000
+            [*self._limit_flags(), "-runs=1", str(path)], self._target.input_timeout_ms + 5_000
         )
-        if ended.fine:
+        if ended.ok:
             return Verdict("fine", output=output)
         if ended.reason == "timeout" or ended.code == TIMEOUT_CODE:
             return Verdict("timeout", output=output)
@@ -66,8 +65,8 @@ class LibFuzzerEngine:
         return Verdict("bug", title_of(output, ended), output)
 
     async def fuzz(self, campaign: Campaign) -> Statistics:
-        """In fork mode; the inputs to begin with are read from a folder of their own."""
-        seeds = self._bench.folder("seeds")
+        """Runs the target in fork mode, with the seeds in a separate folder."""
+        seeds = self._tools.folder("seeds")
         for number, path in enumerate(campaign.seeds):
             shutil.copyfile(path, seeds / f"{number:06d}-{path.name}")
         before = len(os.listdir(campaign.corpus))
@@ -76,45 +75,49 @@ class LibFuzzerEngine:
             f"-fork={campaign.cores}", f"-ignore_crashes={int(not campaign.until_bug)}",
             "-ignore_ooms=1",
             "-ignore_timeouts=1", f"-max_total_time={seconds}",
-            f"-artifact_prefix={campaign.crashes}/", *self._guards(), *self._flags(),
+            f"-artifact_prefix={campaign.crashes}/", *self._limit_flags(), *self._flags(),
             str(campaign.corpus), str(seeds),
         ]  # fmt: skip
         count = Statistics()
 
-        def heard(said: str) -> None:
+        def on_output(output: str) -> None:
             nonlocal count
-            newer = _statistics(said)
+            newer = _statistics(output)
             if newer.executions > count.executions:
                 count = newer
-                campaign.told(count)
+                campaign.on_progress(count)
 
         memory = self._target.memory * (campaign.cores + 2)
-        bounds = Bounds(seconds * 1000 + SLACK_MS, memory=memory, output=LOG, rolling=True)
-        ended, output = await self._bench.run([str(self._binary), *flags], bounds, heard=heard)
-        heard(output)
+        limits = Limits(seconds * 1000 + SLACK_MS, memory=memory, output=LOG, rolling=True)
+        ended, output = await self._tools.run(
+            [str(self._binary), *flags], limits, on_output=on_output
+        )
+        on_output(output)
         count.seconds = ended.took_ms / 1000
         count.new_inputs = max(len(os.listdir(campaign.corpus)) - before, 0)
         if count.executions == 0:
-            raise EngineFailed(f"{self._options.binary} did not fuzz: {last_words(output)}")
-        campaign.told(count)
+            raise EngineFailed(f"{self._options.binary} did not fuzz: {last_line(output)}")
+        campaign.on_progress(count)
         return count
 
     async def shrink(self, path: Path, into: Path, budget_ms: int) -> bool:
-        """By `-minimize_crash`, which shrinks by leaps and needs a bound in time."""
+        """Runs `-minimize_crash`, which needs a time limit."""
         seconds = max(budget_ms // 1000, 1)
         shutil.copyfile(path, into)
-        flags = ["-minimize_crash=1", f"-max_total_time={seconds}", *self._guards()]
+        flags = ["-minimize_crash=1", f"-max_total_time={seconds}", *self._limit_flags()]
         await self._run(
             [*flags, f"-exact_artifact_path={into}", str(path)], seconds * 1000 + SLACK_MS
         )
         return into.stat().st_size < path.stat().st_size
 
     async def prune(self, corpus: Path, into: Path, budget_ms: int) -> bool:
-        """By `-merge`, which keeps what adds coverage, the smallest first."""
-        ended, _ = await self._run(["-merge=1", *self._guards(), str(into), str(corpus)], budget_ms)
-        return ended.fine
+        """Runs `-merge`, which keeps the smallest inputs that add coverage."""
+        ended, _ = await self._run(
+            ["-merge=1", *self._limit_flags(), str(into), str(corpus)], budget_ms
+        )
+        return ended.ok
 
-    def _guards(self) -> list[str]:
+    def _limit_flags(self) -> list[str]:
         timeout = max(self._target.input_timeout_ms // 1000, 1)
         return [f"-rss_limit_mb={self._target.memory // MIB}", f"-timeout={timeout}"]
 
@@ -123,9 +126,9 @@ class LibFuzzerEngine:
         given = [f"-dict={self._target.binaries / words}"] if words else []
         return [*given, *self._options.flags]
 
-    async def _run(self, flags: Sequence[str], timeout_ms: int) -> tuple[Ended, str]:
-        bounds = Bounds(timeout_ms, memory=self._target.memory * 2)
-        return await self._bench.run([str(self._binary), *flags], bounds)
+    async def _run(self, flags: Sequence[str], timeout_ms: int) -> tuple[ExitStatus, str]:
+        limits = Limits(timeout_ms, memory=self._target.memory * 2)
+        return await self._tools.run([str(self._binary), *flags], limits)
 
 
 def _statistics(output: str) -> Statistics:

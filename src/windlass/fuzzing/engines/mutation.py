@@ -1,8 +1,8 @@
-"""Inputs made from other inputs, by small changes to their words or bytes.
+"""Makes inputs from other inputs by small changes to their words or bytes.
 
-No match for an engine that sees coverage, but it needs nothing of the target: any program
-that reads a file can be fuzzed with it. Text is changed by words, so that most of what
-comes out is still a sentence of the solver's language.
+This is no match for an engine with coverage feedback, but it works with any program that reads
+a file. Text is changed word by word, so that most results are still close to the solver's
+language.
 """
 
 import re
@@ -17,11 +17,11 @@ LONGEST: Final = 1024 * 1024
 _WORDS: Final = re.compile(rb"[A-Za-z_][\w.-]*|\d+|\s+|[^\w\s]")
 
 Draw = Callable[[], float]
-"""A number in [0, 1), the next of a sequence that a seed decides."""
+"""Returns the next number in [0, 1) of a seeded sequence."""
 
 
 def mutate(data: bytes, others: Sequence[bytes], draw: Draw) -> bytes:
-    """One to four changes, mostly one; `others` lend words."""
+    """Applies one to four changes, mostly one; `others` are inputs to copy words from."""
     words = _WORDS.findall(data) if _is_text(data) else [data[n : n + 1] for n in range(len(data))]
     for _ in range(1 + int(draw() ** 3 * 4)):
         change = CHANGES[_below(len(CHANGES), draw)]
@@ -67,7 +67,7 @@ def _swap(words: list[bytes], _others: Sequence[bytes], draw: Draw) -> list[byte
 
 
 def _borrow(words: list[bytes], others: Sequence[bytes], draw: Draw) -> list[bytes]:
-    """A stretch of another input, in place of a word of this one."""
+    """Replaces a word with a few words of another input."""
     if not others:
         return _double(words, others, draw)
     lent = _WORDS.findall(others[_below(len(others), draw)])

@@ -1,8 +1,8 @@
-"""`typefuzz`: SMT formulas changed within their types, the answers of two solvers compared.
+"""`typefuzz`: mutates SMT formulas within their types and compares the answers of two solvers.
 
-The fuzzer itself comes from the package yinyang. It walks through its seeds once and
-gives up at one that it cannot read, so it is started with one seed after another until the
-budget is spent, on every core and in folders of its own.
+The fuzzer comes from the package yinyang. It goes through its seeds once and gives up at one
+it cannot read. We therefore start it with one seed after another until the budget is used up,
+on every core and in separate folders.
 """
 
 import hashlib
@@ -24,16 +24,17 @@ from windlass.fuzzing.engines.engine import (
     Statistics,
     Target,
     Verdict,
-    filled,
-    options_of,
+    fill_placeholders,
+    parse_options,
 )
-from windlass.fuzzing.engines.workbench import Workbench, files_in, last_words, together
-from windlass.fuzzing.findings.signature import crashed, title_of
-from windlass.fuzzing.processes import Bounds
+from windlass.fuzzing.engines.signature import crashed, title_of
+from windlass.fuzzing.engines.tool_runner import ToolRunner, files_in, last_line, run_concurrently
+from windlass.fuzzing.errors import InvalidSetting
+from windlass.fuzzing.processes.runner import Limits
 
 CVC5: Final = f"{sys.executable} {Path(__file__).with_name('cvc5_program.py')}"
-SHORTEST_MS: Final = 1_000  # a start for less than this is not worth it
-BAD_SEED: Final = 3  # it calls it an internal error, and it comes of what a seed holds
+SHORTEST_MS: Final = 1_000  # starting typefuzz for less time than this is not worth it
+BAD_SEED: Final = 3  # typefuzz calls this an internal error; the seed causes it
 FAILED: Final = (2, 4, 5)  # usage, a solver that cannot be run, disk full
 _CALLS: Final = re.compile(r"Performed (\d+) solver calls")
 _VALID: Final = re.compile(r"(\d+) valid")
@@ -47,10 +48,10 @@ _REFUSED: Final = ("(error ", "unsupported", "Parse Error", "Unimplemented")
 
 
 class TypefuzzOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """`solvers` are two or more command lines, to which a file's name is added.
+    """`solvers` are two or more command lines, to which a file name is appended.
 
-    `{binaries}` is the folder of the build, `{cvc5}` the one of cvc5's wheel, `{z3}` that of
-    z3's. `iterations` is how often each seed is changed before the next one.
+    `{binaries}` is the folder of the build; `{cvc5}` and `{z3}` are the programs from the
+    wheels. `iterations` is how often each seed is mutated before the next one.
     """
 
     solvers: list[str]
@@ -59,59 +60,59 @@ class TypefuzzOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class TypefuzzEngine:
-    """An engine for SMT solvers."""
+    """The engine for SMT solvers."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._options = options_of(target, TypefuzzOptions)
-        self._bench = Workbench(target)
+        self._options = parse_options(target, TypefuzzOptions)
+        self._tools = ToolRunner(target)
         if len(self._options.solvers) < 2:
-            expected = "two or more command lines, to compare"
+            expected = "at least two command lines"
             raise InvalidInput("engine.solvers", expected, self._options.solvers)
-        z3 = shutil.which("z3", path=_beside_python()) or "z3"
-        self._solvers = filled(self._options.solvers, target, cvc5=CVC5, z3=z3)
+        z3 = shutil.which("z3", path=_search_path()) or "z3"
+        self._solvers = fill_placeholders(self._options.solvers, target, cvc5=CVC5, z3=z3)
 
     def command(self, path: Path) -> list[str]:
         joined = "; ".join(f"{solver} {path}" for solver in self._solvers)
         return ["sh", "-c", joined]
 
-    async def judge(self, path: Path) -> Verdict:
-        """A crash of any solver, or two that answer differently (not by `unknown`)."""
-        said: list[str] = []
+    async def classify(self, path: Path) -> Verdict:
+        """Reports a crash of any solver, or two different answers other than `unknown`."""
+        transcript: list[str] = []
         answers: list[list[str]] = []
         for solver in self._solvers:
-            ended, output = await self._bench.run([*solver.split(), str(path)], self._bounds())
-            said.append(f"$ {solver}\n{output}")
+            ended, output = await self._tools.run([*solver.split(), str(path)], self._limits())
+            transcript.append(f"$ {solver}\n{output}")
             if ended.reason != "exited":
                 kind: Kind = "memory" if ended.reason == "memory" else "timeout"
-                return Verdict(kind, output="\n".join(said))
+                return Verdict(kind, output="\n".join(transcript))
             if crashed(ended) or _BROKEN.search(output):
                 title = f"{_name_of(solver)}: {title_of(output, ended)}"
-                return Verdict("bug", title, "\n".join(said))
+                return Verdict("bug", title, "\n".join(transcript))
             if not any(word in output for word in _REFUSED):
                 answers.append(_ANSWER.findall(output))
-        return self._compare(path, answers, "\n".join(said))
+        return self._compare(path, answers, "\n".join(transcript))
 
-    def _compare(self, path: Path, answers: list[list[str]], said: str) -> Verdict:
+    def _compare(self, path: Path, answers: list[list[str]], output: str) -> Verdict:
         if len(answers) < 2:
-            return Verdict("unsupported", output=said)
+            return Verdict("unsupported", output=output)
         for other in answers[1:]:
             for one, two in zip(answers[0], other, strict=False):
                 if one != two and "unknown" not in {one, two}:
                     logic = _LOGIC.search(path.read_text(errors="replace"))
                     name = logic[1] if logic else "no logic"
-                    return Verdict("bug", f"answers differ: {one} against {two} ({name})", said)
-        return Verdict("fine", output=said)
+                    return Verdict("bug", f"answers differ: {one} against {two} ({name})", output)
+        return Verdict("fine", output=output)
 
     async def fuzz(self, campaign: Campaign) -> Statistics:
-        """Seeds are taken in turn, one for each start; one that it cannot read is let go."""
+        """Starts typefuzz with one seed at a time, in turn, and drops seeds that it cannot read."""
         seeds = deque(self._seeds(campaign))
         if not seeds:
-            raise EngineFailed("expected SMT-LIB files among the tests to begin with, got none")
+            raise EngineFailed("there are no SMT-LIB files among the tests to start from")
         count = Statistics()
         began = self._target.clock.now_ms()
         deadline = began + campaign.budget_ms
-        await together(
+        await run_concurrently(
             self._fuzz_until(deadline, seeds, campaign, count) for _ in range(campaign.cores)
         )
         count.seconds = (self._target.clock.now_ms() - began) / 1000
@@ -120,11 +121,11 @@ class TypefuzzEngine:
         return count
 
     async def shrink(self, path: Path, into: Path, budget_ms: int) -> bool:  # noqa: ARG002
-        """Delta debugging serves formulas well."""
+        """Returns False: our own delta debugging handles formulas well."""
         return False
 
     async def prune(self, corpus: Path, into: Path, budget_ms: int) -> bool:  # noqa: ARG002
-        """It sees no coverage."""
+        """Returns False: this engine sees no coverage."""
         return False
 
     async def _fuzz_until(
@@ -134,17 +135,17 @@ class TypefuzzEngine:
             seed = seeds.popleft()
             if await self._fuzz_seed(seed, left, campaign, count):
                 seeds.append(seed)
-            campaign.told(count)
+            campaign.on_progress(count)
             if campaign.until_bug and count.bugs:
                 return
 
     async def _fuzz_seed(
         self, seed: Path, left_ms: int, campaign: Campaign, count: Statistics
     ) -> bool:
-        """Whether the seed is of any use."""
-        folder = self._bench.folder("typefuzz")
-        bounds = Bounds(left_ms, memory=self._target.memory * 2, grace_ms=1_000)
-        ended, output = await self._bench.run(self._typefuzz_argv(folder, seed), bounds)
+        """Fuzzes one seed; returns whether the seed is usable."""
+        folder = self._tools.folder("typefuzz")
+        limits = Limits(left_ms, memory=self._target.memory * 2, grace_ms=1_000)
+        ended, output = await self._tools.run(self._typefuzz_argv(folder, seed), limits)
         bugs = _collect(folder / "bugs", campaign.crashes)
         shutil.rmtree(folder, ignore_errors=True)
         calls = self._calls(output, bugs)
@@ -153,21 +154,22 @@ class TypefuzzEngine:
         if ended.reason != "exited":
             return True
         if ended.code in FAILED:
-            raise EngineFailed(f"typefuzz ended with {ended.code}: {output[-500:].strip()}")
+            raise EngineFailed(f"typefuzz exited with code {ended.code}: {output[-500:].strip()}")
         if ended.code == BAD_SEED or not calls:
-            count.note = f"{seed.name} is of no use to typefuzz: {last_words(output)}"
+            count.note = f"typefuzz cannot use {seed.name}: {last_line(output)}"
             return False
         return True
 
     def _calls(self, output: str, bugs: int) -> int:
-        """At least so many: it tells them every two seconds only, and seeds in the end."""
-        told = [*map(int, _CALLS.findall(output)), *map(int, _VALID.findall(output))]
-        return max([*told, bugs * len(self._solvers)])
+        """Returns a lower bound: typefuzz reports its calls only every two seconds."""
+        reported = [*map(int, _CALLS.findall(output)), *map(int, _VALID.findall(output))]
+        return max([*reported, bugs * len(self._solvers)])
 
     def _typefuzz_argv(self, folder: Path, seed: Path) -> list[str]:
-        program = self._options.program or shutil.which("typefuzz", path=_beside_python())
+        program = self._options.program or shutil.which("typefuzz", path=_search_path())
         if program is None:
-            raise InvalidInput("engine", "yinyang, from pip install 'windlass[typefuzz]'", "none")
+            message = "typefuzz is not installed; run pip install 'windlass[typefuzz]'"
+            raise InvalidSetting("engine", message)
         timeout = max(self._target.input_timeout_ms // 1000, 1)
         places = ["-l", "logs", "-b", "bugs", "-s", "scratch"]
         argv = [program, "-i", str(self._options.iterations), "-t", str(timeout)]
@@ -179,28 +181,28 @@ class TypefuzzEngine:
                 ";".join(self._solvers), str(seed)]  # fmt: skip
 
     def _seeds(self, campaign: Campaign) -> list[Path]:
-        """Under names that it takes for formulas, the most telling first."""
-        folder = self._bench.folder("seeds")
+        """Copies the seeds under names that typefuzz accepts, the most relevant first."""
+        folder = self._tools.folder("seeds")
         named = []
         for number, path in enumerate([*campaign.seeds, *files_in(campaign.corpus)]):
             named.append(folder / f"{number:05d}-{path.stem}.smt2")
             shutil.copyfile(path, named[-1])
         return named
 
-    def _bounds(self) -> Bounds:
+    def _limits(self) -> Limits:
         memory = self._target.memory
-        return Bounds(self._target.input_timeout_ms, memory=memory, address_space=memory)
+        return Limits(self._target.input_timeout_ms, memory=memory, address_space=memory)
 
 
 def _name_of(solver: str) -> str:
-    """The program of a command line; a script rather than what runs it."""
+    """Returns the program of a command line; for a script, the script's name."""
     words = [Path(word) for word in solver.split()]
     scripts = [word.stem for word in words[:2] if word.suffix == ".py"]
     return scripts[0].removesuffix("_program") if scripts else words[0].name
 
 
-def _beside_python() -> str:
-    """Programs of the environment that runs this, and those of the PATH."""
+def _search_path() -> str:
+    """Returns a search path: the programs of this Python environment, then PATH."""
     return f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
 
 

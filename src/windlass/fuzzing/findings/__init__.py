@@ -1,1 +1,4 @@
-"""Bugs that a fuzzer has found: told apart, made small, dated, watched until they are mended."""
+"""Findings: grouped, reproduced, minimised, bisected, stored, reported and filed.
+
+Only roles and the commands import it. It must not choose commits or hold leases.
+"""

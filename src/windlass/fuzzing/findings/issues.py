@@ -1,8 +1,8 @@
-"""Findings as issues of a project, filed once each.
+"""Files findings as issues of a project, each at most once.
 
-An issue carries its finding's key in a line that people do not see. Before one is filed, the
-issues with our label are looked through for it, closed ones too: whoever filed it, and even if
-the answer was lost, there is never a second one.
+An issue contains its finding's key in an HTML comment. Before filing one, we search all issues
+with our label for that key, including closed ones. So there is never a second issue, even if
+another run filed the first or its answer got lost.
 """
 
 import os
@@ -12,19 +12,20 @@ from urllib.parse import quote
 
 import msgspec
 
-from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.errors import NotFound
+from windlass.fuzzing.config.settings import convert_settings
 from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.report import render
-from windlass.fuzzing.findings.shelf import Shelf
-from windlass.fuzzing.github import GitHub
+from windlass.fuzzing.findings.store import FindingStore
+from windlass.fuzzing.sources.github_api import GitHub
 from windlass.ports.clock import Clock
 
 
 class IssueOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What the description says under `issues`.
+    """The options under `issues` in the solver file.
 
-    `project` is OWNER/NAME; the token is taken from the environment variable `token`. Only
-    bugs that a commit brought in are filed, unless `old` is true.
+    `project` is OWNER/NAME; `token` names the environment variable with the token. Only bugs
+    with a known origin are filed, unless `old` is true.
     """
 
     project: str
@@ -35,17 +36,14 @@ class IssueOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 def issue_options(given: Mapping[str, Any]) -> IssueOptions | None:
-    """The options, or None where no issues are to be filed."""
+    """Returns the options, or None if no issues are to be filed."""
     if not given:
         return None
-    try:
-        return msgspec.convert(dict(given), IssueOptions)
-    except msgspec.ValidationError as error:
-        raise InvalidInput("issues", f"options that fit ({error})", dict(given)) from None
+    return convert_settings(dict(given), IssueOptions, "issues")
 
 
-class IssueDesk:
-    """Files findings with one project."""
+class IssueTracker:
+    """Files the findings of one solver with one project."""
 
     def __init__(self, options: IssueOptions, solver: str, clock: Clock) -> None:
         self._options = options
@@ -53,49 +51,49 @@ class IssueDesk:
         token = os.environ.get(options.token)
         self._api = GitHub(options.api, options.project, token, clock)
 
-    def waits(self, finding: Finding) -> bool:
-        """Whether there is something to say of it: a new bug, one that is gone, or back."""
+    def needs_update(self, finding: Finding) -> bool:
+        """Returns whether an issue must be filed, closed or reopened."""
         if finding.state == "closed":
             return bool(finding.issue) and not finding.issue_closed
         if finding.issue:
             return finding.issue_closed
         return self._options.old or finding.last_good is not None
 
-    async def settle(self, shelf: Shelf, finding: Finding) -> Finding:
-        """File an open finding; close the issue of a closed one, open it if that came back."""
-        if not self.waits(finding):
+    async def sync(self, store: FindingStore, finding: Finding) -> Finding:
+        """Files an open finding, or closes or reopens its issue."""
+        if not self.needs_update(finding):
             return finding
         if finding.issue:
             closed = finding.state == "closed"
             number = finding.issue.rpartition("/")[2]
             state = "closed" if closed else "open"
             await self._api.patch(self._api.path("issues", number), {"state": state})
-            said: dict[str, Any] = {"issue_closed": closed}
+            changes: dict[str, Any] = {"issue_closed": closed}
         else:
-            said = {"issue": await self._file(finding, shelf.location(finding))}
-        return await shelf.update(
-            finding.key, lambda known: msgspec.structs.replace(known or finding, **said)
+            changes = {"issue": await self._file(finding, store.location(finding))}
+        return await store.update(
+            finding.key, lambda known: msgspec.structs.replace(known or finding, **changes)
         )
 
-    async def settle_all(self, shelf: Shelf, told: Callable[[str], None]) -> list[Finding]:
-        """All that wait, also those of earlier runs whose project did not answer.
+    async def sync_all(self, store: FindingStore, notify: Callable[[str], None]) -> list[Finding]:
+        """Updates all issues that need it, including those that earlier runs could not update.
 
-        An issue that somebody removed is passed over, for the others' sake.
+        An issue that someone deleted is reported and skipped.
         """
         settled = []
-        for finding in [f async for f in shelf.all(told) if self.waits(f)]:
+        for finding in [f async for f in store.all(notify) if self.needs_update(f)]:
             try:
-                settled.append(await self.settle(shelf, finding))
+                settled.append(await self.sync(store, finding))
             except NotFound as error:
-                told(f"{finding.key}: {error}")
+                notify(f"{finding.key}: {error}")
         return settled
 
     async def close(self) -> None:
-        """End the connections."""
+        """Closes the connections."""
         await self._api.close()
 
     async def _file(self, finding: Finding, location: str) -> str:
-        """The address of the finding's issue, filed now or before."""
+        """Returns the URL of the finding's issue, and files it if there is none yet."""
         mark = f"<!-- windlass finding {self._solver}/{finding.key} -->"
         label = quote(self._options.label, safe="")
         async for page in self._api.pages(f"{self._api.path('issues')}?state=all&labels={label}"):

@@ -1,7 +1,7 @@
-"""Make an input small while it still shows the same bug: delta debugging.
+"""Makes an input smaller while it still shows the same bug: delta debugging.
 
-Lines first, then what brackets hold together, then words, then bytes of what is short by
-then: each step is coarse enough to make the next one cheap.
+It removes lines first, then bracketed terms, then words, then bytes if the rest is short. Each
+step makes the next one cheaper.
 """
 
 import re
@@ -9,16 +9,16 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Final
 
 MOST_TRIES: Final = 2_000
-FEW_BYTES: Final = 512  # beyond it, single bytes are not worth their runs
+FEW_BYTES: Final = 512  # in longer inputs, removing single bytes takes too many runs
 _WORDS: Final = re.compile(rb"[A-Za-z_][\w.-]*|\d+|\s+|[^\w\s]")
 
-Shows = Callable[[bytes], Awaitable[bool]]
-"""Whether an input still shows the bug. It answers False, too, once the time is over."""
+StillFails = Callable[[bytes], Awaitable[bool]]
+"""Returns whether an input still shows the bug; returns False once the time is over."""
 
 
-async def minimise(data: bytes, shows: Shows, tries: int = MOST_TRIES) -> bytes:
-    """The smallest input found; `data` itself must show the bug."""
-    counted = _Bounded(shows, tries)
+async def minimise(data: bytes, still_fails: StillFails, tries: int = MOST_TRIES) -> bytes:
+    """Returns the smallest input found; `data` itself must show the bug."""
+    counted = _CountedCheck(still_fails, tries)
     while True:
         before = len(data)
         for split in (_lines, _brackets, _words, _bytes):
@@ -28,11 +28,11 @@ async def minimise(data: bytes, shows: Shows, tries: int = MOST_TRIES) -> bytes:
             return data
 
 
-class _Bounded:
-    """Counts runs, and remembers what was asked already."""
+class _CountedCheck:
+    """Limits the number of runs, and remembers earlier answers."""
 
-    def __init__(self, shows: Shows, tries: int) -> None:
-        self._shows = shows
+    def __init__(self, still_fails: StillFails, tries: int) -> None:
+        self._still_fails = still_fails
         self._known: dict[bytes, bool] = {}
         self.left = tries
 
@@ -41,16 +41,16 @@ class _Bounded:
             if self.left <= 0:
                 return False
             self.left -= 1
-            self._known[data] = await self._shows(data)
+            self._known[data] = await self._still_fails(data)
         return self._known[data]
 
 
-async def reduce_pieces(pieces: Sequence[bytes], shows: Shows) -> bytes:
-    """Leave out ever smaller runs of pieces, as long as the bug stays."""
+async def reduce_pieces(pieces: Sequence[bytes], still_fails: StillFails) -> bytes:
+    """Removes ever smaller groups of pieces as long as the bug stays."""
     kept = list(pieces)
     size = max(len(kept) // 2, 1)
     while kept:
-        shorter = await _leave_out(kept, size, shows)
+        shorter = await _leave_out(kept, size, still_fails)
         if len(shorter) == len(kept) and size == 1:
             break
         size = max(min(size, len(shorter)) // 2, 1) if len(shorter) == len(kept) else size
@@ -58,26 +58,26 @@ async def reduce_pieces(pieces: Sequence[bytes], shows: Shows) -> bytes:
     return b"".join(kept)
 
 
-async def _leave_out(pieces: list[bytes], size: int, shows: Shows) -> list[bytes]:
-    """One pass from the end, where most of what can go stands."""
+async def _leave_out(pieces: list[bytes], size: int, still_fails: StillFails) -> list[bytes]:
+    """Makes one pass from the end, where most removable pieces are."""
     start = max(len(pieces) - size, 0)
     while True:
         candidate = pieces[:start] + pieces[start + size :]
-        if len(candidate) < len(pieces) and await shows(b"".join(candidate)):
+        if len(candidate) < len(pieces) and await still_fails(b"".join(candidate)):
             pieces = candidate
         if start == 0:
             return pieces
         start = max(start - size, 0)
 
 
-async def _hoist(data: bytes, shows: Shows) -> bytes:
-    """Put an inner term in the place of the one around it, from the outside in."""
+async def _hoist(data: bytes, still_fails: StillFails) -> bytes:
+    """Replaces a term with one of its inner terms, from the outside in."""
     start = data.find(b"(")
     while start >= 0:
         end = _end_of(data, start)
         for inner in _terms(data[start + 1 : end]):
             candidate = data[:start] + inner + data[end + 1 :]
-            if await shows(candidate):
+            if await still_fails(candidate):
                 data = candidate
                 break
         else:
@@ -86,7 +86,7 @@ async def _hoist(data: bytes, shows: Shows) -> bytes:
 
 
 def _end_of(data: bytes, start: int) -> int:
-    """Where the bracket that opens at `start` is closed."""
+    """Returns the position of the bracket that closes the one at `start`."""
     depth = 0
     for place in range(start, len(data)):
         depth += {ord("("): 1, ord(")"): -1}.get(data[place], 0)
@@ -96,7 +96,7 @@ def _end_of(data: bytes, start: int) -> int:
 
 
 def _terms(data: bytes) -> Iterator[bytes]:
-    """The bracketed terms that stand side by side."""
+    """Yields the bracketed terms next to each other."""
     place = data.find(b"(")
     while place >= 0:
         end = _end_of(data, place)
@@ -117,12 +117,12 @@ def _bytes(data: bytes) -> list[bytes]:
 
 
 def _brackets(data: bytes) -> list[bytes]:
-    """What stands inside the outermost brackets, one level at a time: arguments of terms."""
+    """Splits by the terms inside the outermost brackets."""
     return list(_balanced(data)) if data.count(b"(") else [data]
 
 
 def _balanced(data: bytes) -> Iterator[bytes]:
-    """Pieces of depth 0 and 1 as they are, everything deeper as one piece each."""
+    """Yields pieces of depth 0 and 1 as they are, and each deeper term as one piece."""
     depth = start = 0
     for place, byte in enumerate(data):
         if byte == ord("("):

@@ -1,26 +1,25 @@
-"""One bug, with everything known of it, as it is kept in the bucket."""
+"""The stored record of one bug."""
 
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 import msgspec
 
-from windlass.fuzzing.state import Codec, Unreadable, Version
+from windlass.fuzzing.state.documents import Codec, MalformedFile, Version
 
 State = Literal["open", "closed"]
-SHOWN: Final = 20  # commits in which a bug was seen that are remembered
-OUTPUT: Final = 4_000  # characters of what the program said
-EXCERPT: Final = 1_000  # bytes of an input that is shown
+SHOWN: Final = 20  # how many commits that showed the bug are listed
+OUTPUT: Final = 4_000  # characters of the program's output
+EXCERPT: Final = 1_000  # an input of at most this many bytes is shown
 
 
 class Finding(msgspec.Struct, kw_only=True, frozen=True):
-    """A bug; `input` is the name of the smallest input that shows it, beside the record.
+    """A bug. `input` is the smallest input that shows it, stored next to the record.
 
-    `excerpt` is that input as text, if it is short and text. `shown` of `tried` runs failed.
-    `introduced_by` is the first of the built commits that
-    shows it and `last_good` the newest before that which does not; without the latter the
-    bug is as old as the oldest build. `old` says that the commit whose fuzzing found it is not
-    to blame.
+    `excerpt` is that input if it is short text. `shown` of `tried` runs failed.
+    `introduced_by` is the first built commit that shows the bug, and `last_good` the newest
+    one before it that does not; without `last_good` the bug is as old as the oldest build.
+    `old` means that the fuzzed commit did not introduce it.
     """
 
     key: str
@@ -50,10 +49,7 @@ class Finding(msgspec.Struct, kw_only=True, frozen=True):
 
 
 def seen_again(known: Finding | None, new: Finding) -> Finding:
-    """What is known of a bug after it was met once more: the smaller input stays.
-
-    A closed one is open again: it has come back.
-    """
+    """Returns the record after another sighting: keeps the smaller input, reopens a closed one."""
     if known is None:
         return msgspec.structs.replace(new, seen_in=[new.found_in])
     better = new if new.size < known.size else known
@@ -68,7 +64,7 @@ def seen_again(known: Finding | None, new: Finding) -> Finding:
         closed_in=None,
         closed_at_ms=0,
         reopened=known.reopened + (known.state == "closed"),
-        # The place of its origin is as good as the oldest commit that was asked.
+        # The first search for the origin had the oldest builds, so it stays.
         introduced_by=known.introduced_by or new.introduced_by,
         introduced_subject=known.introduced_subject or new.introduced_subject,
         last_good=known.last_good or new.last_good,
@@ -76,7 +72,7 @@ def seen_again(known: Finding | None, new: Finding) -> Finding:
 
 
 def excerpt_of(data: bytes) -> str:
-    """An input as a person can read it; nothing if it is long, or no text."""
+    """Returns an input as text, or "" if it is long or not text."""
     if len(data) > EXCERPT:
         return ""
     try:
@@ -86,8 +82,8 @@ def excerpt_of(data: bytes) -> str:
     return text if all(c.isprintable() or c in "\n\t" for c in text) else ""
 
 
-def closed(known: Finding, commit: str, now_ms: int) -> Finding:
-    """It is gone in this commit."""
+def mark_closed(known: Finding, commit: str, now_ms: int) -> Finding:
+    """Returns the record with the state closed as of this commit."""
     if known.state == "closed":
         return known
     return msgspec.structs.replace(known, state="closed", closed_in=commit, closed_at_ms=now_ms)
@@ -99,7 +95,7 @@ def _decode(body: bytes, _: Mapping[str, str]) -> tuple[Finding | None, Version]
         version = msgspec.convert(fields.pop("version", {}), Version)
         return msgspec.convert(fields, Finding), version
     except msgspec.MsgspecError as error:
-        raise Unreadable(str(error)) from None
+        raise MalformedFile(str(error)) from None
 
 
 def _encode(finding: Finding | None, version: Version) -> tuple[bytes, dict[str, str]]:

@@ -1,4 +1,4 @@
-"""A finding as a page that a person reads, and can act on."""
+"""Renders a finding as a Markdown report."""
 
 import re
 import shlex
@@ -11,7 +11,7 @@ SHORT = 12
 
 
 def render(finding: Finding, solver: str, location: str) -> str:
-    """The report in Markdown; `location` is where the input is kept."""
+    """Returns the report; `location` is the key of the input in the bucket."""
     return "\n".join(
         [
             f"# {finding.title}",
@@ -20,9 +20,9 @@ def render(finding: Finding, solver: str, location: str) -> str:
             "",
             *_facts(finding),
             "",
-            "## See it",
+            "## Reproduce",
             "",
-            f"The input ({finding.size} bytes) is kept as `{location}`. With a build of",
+            f"The input ({finding.size} bytes) is stored as `{location}`. With the build of",
             f"`{finding.found_in[:SHORT]}`:",
             "",
             "```sh",
@@ -30,14 +30,14 @@ def render(finding: Finding, solver: str, location: str) -> str:
             f"# or by hand, in the folder of the build: {shlex.join(finding.command)}",
             "```",
             "",
-            *_block("The input", finding.excerpt),
-            *_block("What it says", finding.output.strip() or "(nothing)"),
+            *_block("Input", finding.excerpt),
+            *_block("Output", finding.output.strip() or "(nothing)"),
         ]
     )
 
 
 def _block(title: str, text: str) -> list[str]:
-    """Text as it is, between fences that are longer than any in it."""
+    """Returns text in a code block whose fence is longer than any in the text."""
     if not text:
         return []
     fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", text) or [""]))
@@ -45,13 +45,13 @@ def _block(title: str, text: str) -> list[str]:
 
 
 def summary(finding: Finding) -> str:
-    """One line."""
+    """Returns a finding in one line."""
     return f"{finding.key} {finding.state}: {finding.title} ({_origin(finding)})"
 
 
 def _origin(finding: Finding) -> str:
     if finding.introduced_by is None:
-        return "no build is left that tells where it came from"
+        return "origin unknown: no build is left to test"
     name = finding.introduced_by[:SHORT]
     if finding.last_good is None:
         return f"as old as the oldest build ({name})"
@@ -61,7 +61,7 @@ def _origin(finding: Finding) -> str:
 def _facts(finding: Finding) -> list[str]:
     rows = [
         ("found in", f"`{finding.found_in}`, {format_moment(finding.found_at_ms)}"),
-        ("reproduced", f"{finding.shown} of {finding.tried} runs, met {_times_of(finding.times)}"),
+        ("reproduced", f"{finding.shown} of {finding.tried} runs, seen {_times_of(finding.times)}"),
         ("engine", finding.engine),
     ]
     if finding.introduced_by is not None:
@@ -69,11 +69,11 @@ def _facts(finding: Finding) -> list[str]:
     if finding.last_good is not None:
         rows.append(("last good build", f"`{finding.last_good}`"))
     if finding.old:
-        rows.append(("not to blame", f"`{finding.found_in}`: builds before it fail too"))
+        rows.append(("not introduced by", f"`{finding.found_in}`: earlier builds fail too"))
     if finding.closed_in is not None:
-        rows.append(("gone in", f"`{finding.closed_in}`"))
+        rows.append(("fixed in", f"`{finding.closed_in}`"))
     if finding.reopened:
-        rows.append(("came back", _times_of(finding.reopened)))
+        rows.append(("reopened", _times_of(finding.reopened)))
     return ["| | |", "|---|---|", *(f"| {name} | {text} |" for name, text in rows)]
 
 
@@ -82,5 +82,5 @@ def _times_of(count: int) -> str:
 
 
 def input_name(finding: Finding) -> str:
-    """The name of the input's file for a person."""
+    """Returns a file name for the input of a finding."""
     return f"{finding.key}{PurePosixPath(finding.input).suffix}"

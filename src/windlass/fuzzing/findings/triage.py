@@ -1,4 +1,4 @@
-"""From files that broke a build to findings: told apart, reproduced, made small, dated."""
+"""Turns inputs that broke a build into findings: groups, reproduces, minimises and bisects them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,22 +8,23 @@ from typing import Final, NamedTuple
 import msgspec
 
 from windlass.domain.values.errors import WindlassError
-from windlass.fuzzing.chain import Misshapen
 from windlass.fuzzing.engines.engine import Engine, Verdict
-from windlass.fuzzing.findings.judging import Judge, Reproduced, reproduce
-from windlass.fuzzing.findings.minimise import Shows, minimise
-from windlass.fuzzing.findings.record import OUTPUT, Finding, closed, excerpt_of, seen_again
-from windlass.fuzzing.findings.shelf import Shelf
-from windlass.fuzzing.findings.signature import key_of
+from windlass.fuzzing.engines.signature import key_of
+from windlass.fuzzing.findings.bisect import Bisector, Reproduction, reproduce
+from windlass.fuzzing.findings.minimise import StillFails, minimise
+from windlass.fuzzing.findings.record import OUTPUT, Finding, excerpt_of, mark_closed, seen_again
+from windlass.fuzzing.findings.store import FindingStore
+from windlass.fuzzing.state.state_file import UnreadableState
 from windlass.ports.clock import Clock
 
-MOST_LOOKED_AT: Final = 500
-SHRINK_MS: Final = 60_000  # for one finding, if there is time
-LEAST_SHRINK_MS: Final = 5_000  # and if there is none: a small input is worth that much
-SMALL: Final = 32  # bytes, which need no minimiser of an engine: libFuzzer's takes all its time
+MOST_FILES: Final = 500
+SHRINK_MS: Final = 60_000  # per finding, if there is time
+LEAST_SHRINK_MS: Final = 5_000  # per finding, even if the deadline has passed
+# Bytes. Smaller inputs skip the engine's minimiser: libFuzzer's always uses all its time.
+SMALL: Final = 32
 
 
-class Met(NamedTuple):
+class Failure(NamedTuple):
     """A failure of this run: its title, and the smallest input that shows it."""
 
     title: str
@@ -33,132 +34,135 @@ class Met(NamedTuple):
 
 @dataclass(slots=True)
 class Triage:
-    """What happens to the failures of one run; it ends by `deadline_ms`, or soon after."""
+    """Handles the failures of one run; ends at `deadline_ms` or soon after."""
 
     engine: Engine
     engine_name: str
     binaries: Path
-    judge: Judge
-    shelf: Shelf
+    bisector: Bisector
+    store: FindingStore
     scratch: Path
     clock: Clock
     deadline_ms: int
-    told: Callable[[str], None] = lambda _: None
+    notify: Callable[[str], None] = lambda _: None
     tries: int = 5
 
     async def run(self, crashes: Path, commit: str) -> list[Finding]:
-        """All failures of a folder, as findings of a commit."""
+        """Turns all failures in a folder into findings of a commit."""
         found = []
-        for met in await self._tell_apart(crashes):
-            self.told(f"looking into {met.title}")
+        for failure in await self._group_by_title(crashes):
+            self.notify(f"triaging {failure.title}")
             try:
-                finding = await self._file(met, commit)
-            except Misshapen as error:
-                self.told(str(error))
+                finding = await self._file(failure, commit)
+            except UnreadableState as error:
+                self.notify(str(error))
                 continue
             if finding is not None:
                 found.append(finding)
         return found
 
     async def recheck(self, commit: str) -> list[Finding]:
-        """Close open findings of earlier commits that this one no longer shows."""
-        still_open = [f async for f in self.shelf.all(self.told) if f.state == "open"]
+        """Closes open findings of earlier commits that this commit no longer shows."""
+        still_open = [f async for f in self.store.all(self.notify) if f.state == "open"]
         gone = [f for f in still_open if await self._is_gone(f, commit)]
         return [await self._close(finding, commit) for finding in gone]
 
     async def _close(self, finding: Finding, commit: str) -> Finding:
         now = self.clock.now_ms()
-        return await self.shelf.update(
-            finding.key, lambda known: closed(known or finding, commit, now)
+        return await self.store.update(
+            finding.key, lambda known: mark_closed(known or finding, commit, now)
         )
 
-    async def _tell_apart(self, crashes: Path) -> list[Met]:
-        """One for each title, the smallest file of it."""
+    async def _group_by_title(self, crashes: Path) -> list[Failure]:
+        """Returns one failure per title, with its smallest input."""
         files = sorted((p for p in crashes.iterdir() if p.is_file()), key=_by_size)
-        met: dict[str, Met] = {}
-        for path in files[:MOST_LOOKED_AT]:
-            if self._late() and met:
+        failure: dict[str, Failure] = {}
+        for path in files[:MOST_FILES]:
+            if self._late() and failure:
                 break
-            verdict = await self.engine.judge(path)
-            if verdict.kind == "bug" and verdict.title not in met:
-                met[verdict.title] = Met(verdict.title, path, verdict)
-        return list(met.values())
+            verdict = await self.engine.classify(path)
+            if verdict.kind == "bug" and verdict.title not in failure:
+                failure[verdict.title] = Failure(verdict.title, path, verdict)
+        return list(failure.values())
 
-    async def _file(self, met: Met, commit: str) -> Finding | None:
-        again = await reproduce(self.engine, met.path, met.title, self.tries)
+    async def _file(self, failure: Failure, commit: str) -> Finding | None:
+        again = await reproduce(self.engine, failure.path, failure.title, self.tries)
         if again.shown == 0:
-            self.told(f"not seen again in {again.tried} runs, let go: {met.title}")
+            self.notify(f"dropped, not reproduced in {again.tried} runs: {failure.title}")
             return None
-        small = await self._shrink(met)
-        finding = await self._describe(met, small, again, commit)
-        return await self.shelf.update(finding.key, lambda known: seen_again(known, finding))
+        small = await self._shrink(failure)
+        finding = await self._describe(failure, small, again, commit)
+        return await self.store.update(finding.key, lambda known: seen_again(known, finding))
 
-    async def _shrink(self, met: Met) -> Path:
-        """By the engine's own means, then by delta debugging, as far as time allows."""
+    async def _shrink(self, failure: Failure) -> Path:
+        """Minimises with the engine's own tool, then with delta debugging, as time allows."""
         left = self.deadline_ms - self.clock.now_ms()
         budget = max(min(left, SHRINK_MS), LEAST_SHRINK_MS)
         until = self.clock.now_ms() + budget
-        best = met.path
-        own = self.scratch / f"own-{key_of(met.title)}{met.path.suffix}"
+        best = failure.path
+        own = self.scratch / f"own-{key_of(failure.title)}{failure.path.suffix}"
         large = best.stat().st_size > SMALL
         if large and await self.engine.shrink(best, own, budget // 2):
-            best = own if await self._shows(own, met.title) else best
-        data = await minimise(best.read_bytes(), self._shows_until(until, met))
-        small = self.scratch / f"{key_of(met.title)}{met.path.suffix}"
+            best = own if await self._still_fails(own, failure.title) else best
+        data = await minimise(best.read_bytes(), self._still_fails_until(until, failure))
+        small = self.scratch / f"{key_of(failure.title)}{failure.path.suffix}"
         small.write_bytes(data)
         return small
 
-    def _shows_until(self, until_ms: int, met: Met) -> Shows:
-        candidate = self.scratch / f"candidate-{key_of(met.title)}{met.path.suffix}"
+    def _still_fails_until(self, until_ms: int, failure: Failure) -> StillFails:
+        candidate = self.scratch / f"candidate-{key_of(failure.title)}{failure.path.suffix}"
 
-        async def shows(data: bytes) -> bool:
+        async def still_fails(data: bytes) -> bool:
             if self.clock.now_ms() >= until_ms:
                 return False
             candidate.write_bytes(data)
-            return await self._shows(candidate, met.title)
+            return await self._still_fails(candidate, failure.title)
 
-        return shows
+        return still_fails
 
-    async def _shows(self, path: Path, title: str) -> bool:
-        verdict = await self.engine.judge(path)
+    async def _still_fails(self, path: Path, title: str) -> bool:
+        verdict = await self.engine.classify(path)
         return verdict.kind == "bug" and verdict.title == title
 
-    async def _describe(self, met: Met, small: Path, again: Reproduced, commit: str) -> Finding:
-        key = key_of(met.title)
+    async def _describe(
+        self, failure: Failure, small: Path, again: Reproduction, commit: str
+    ) -> Finding:
+        key = key_of(failure.title)
         data = small.read_bytes()
-        verdict = again.verdict or met.verdict
+        verdict = again.verdict or failure.verdict
         finding = Finding(
-            key=key, title=met.title, engine=self.engine_name, command=self._command(key, small),
-            input=await self.shelf.put_input(key, data, met.path.suffix), size=len(data),
+            key=key, title=failure.title, engine=self.engine_name,
+            command=self._command(key, small),
+            input=await self.store.put_input(key, data, failure.path.suffix), size=len(data),
             excerpt=excerpt_of(data), shown=again.shown, tried=again.tried,
             output=verdict.output[-OUTPUT:], found_in=commit, found_at_ms=self.clock.now_ms(),
         )  # fmt: skip
-        return await self._date(finding, small)
+        return await self._find_origin(finding, small)
 
-    async def _date(self, finding: Finding, small: Path) -> Finding:
-        """Who brought it in; a finding without that is better than none."""
+    async def _find_origin(self, finding: Finding, small: Path) -> Finding:
+        """Adds the origin if it can be found; a finding without one is better than none."""
         try:
-            first, good = await self.judge.origin(finding.found_in, small, finding.title)
+            first, good = await self.bisector.origin(finding.found_in, small, finding.title)
         except WindlassError as error:
-            self.told(f"its origin could not be found: {error}")
+            self.notify(f"could not find its origin: {error}")
             return finding
-        subject = "" if first is None else await self.judge.subject(first)
+        subject = "" if first is None else await self.bisector.subject(first)
         return msgspec.structs.replace(
             finding, introduced_by=first, last_good=good, old=first != finding.found_in,
             introduced_subject=subject,
         )  # fmt: skip
 
     async def _is_gone(self, finding: Finding, commit: str) -> bool:
-        """Only a commit that builds upon the bad one can mend it."""
-        if not await self.judge.comes_after(finding.found_in, commit):
+        """Checks descendants of the bad commit only: no other commit can have fixed the bug."""
+        if not await self.bisector.comes_after(finding.found_in, commit):
             return False
         path = self.scratch / f"again-{finding.input}"
-        if not await self.shelf.fetch_input(finding, path):
+        if not await self.store.fetch_input(finding, path):
             return False
-        return await self.judge.fails(commit, path, finding.title) is False
+        return await self.bisector.fails(commit, path, finding.title) is False
 
     def _command(self, key: str, small: Path) -> list[str]:
-        """As a person would type it in the folder of the build, with the input copied there."""
+        """Returns the command to run in the build's folder, with the input copied there."""
         short = ((str(small), f"{key}{small.suffix}"), (f"{self.binaries}/", "./"))
         words = self.engine.command(small)
         for long, instead in short:

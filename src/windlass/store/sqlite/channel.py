@@ -112,8 +112,8 @@ class Hub:
 
     def tell(self, news: News) -> None:
         """Guests wait for the ends of jobs, and cache queues; nothing else is theirs."""
-        if self._guests and (news.ended or news.catalog):
-            line = _line(News(ended=news.ended, catalog=news.catalog))
+        if self._guests and (news.ended or news.ended_workflows or news.catalog):
+            line = _line(news._replace(arrivals=(), pokes=(), due_at=0))
             for guest in self._guests:
                 guest.tell(line)
 

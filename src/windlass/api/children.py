@@ -1,0 +1,30 @@
+"""Submits jobs that a running job adds to its own workflow."""
+
+import msgspec
+
+from windlass.api.parse import job_spec
+from windlass.domain.access.roles import Identity, Role
+from windlass.domain.values.errors import InvalidInput
+from windlass.engine.engine import Engine
+from windlass.ports.gateway import Holder
+from windlass.wire.jobs import SubmitReply, SubmitRequest
+
+
+class Children:
+    """Submits on behalf of running jobs, with the rights of their namespace."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def submit(self, holder: Holder, request: SubmitRequest) -> SubmitReply:
+        """Submits children of the job that the holder runs."""
+        if request.workflow is not None:
+            raise InvalidInput("workflow", "unset: children join that of their parent", "one")
+        if request.key is None:
+            raise InvalidInput("key", "given", "nothing")
+        namespace = await self._engine.jobs.namespace_of(holder.job)
+        who = Identity(0, f"job {holder.job}", Role.SUBMITTER, (namespace,))
+        jobs = [msgspec.structs.replace(job, parent=None, workflow=None) for job in request.jobs]
+        specs = [job_spec(job, who, f"jobs[{n}]") for n, job in enumerate(jobs)]
+        done = await self._engine.jobs.submit_children(holder, specs, request.key)
+        return SubmitReply(list(done.ids), list(done.applied), done.workflow or None)

@@ -1,0 +1,95 @@
+"""Commands about jobs, with the rights of the caller."""
+
+from windlass.api.bulk import OWN, edit_many
+from windlass.api.errors import Forbidden
+from windlass.api.parse import job_spec, workflow_spec
+from windlass.api.queries import Queries
+from windlass.domain.access.roles import Identity, Role
+from windlass.domain.values.errors import NotFound
+from windlass.engine.engine import Engine
+from windlass.wire.bulk import BulkReply, BulkRequest
+from windlass.wire.jobs import (
+    CanceledJob,
+    CancelReply,
+    CancelRequest,
+    Job,
+    PriorityReply,
+    PriorityRequest,
+    RetryReply,
+    SubmitReply,
+    SubmitRequest,
+    UnblockRequest,
+)
+
+
+class Jobs:
+    """Carries out requests about jobs; raises `NotFound` for jobs the caller may not see."""
+
+    def __init__(self, engine: Engine, queries: Queries) -> None:
+        self._engine = engine
+        self._queries = queries
+
+    async def submit(self, request: SubmitRequest, who: Identity) -> SubmitReply:
+        """Submits all jobs of a request, or none."""
+        specs = [job_spec(job, who, f"jobs[{n}]") for n, job in enumerate(request.jobs)]
+        await self._queries.check_visible([job.parent for job in request.jobs if job.parent], who)
+        joined = [job.workflow for job in request.jobs if job.workflow]
+        await self._queries.check_workflows(joined, who)
+        done = await self._engine.submit(
+            specs, workflow_spec(request.workflow, who), request.key, request.reopen
+        )
+        return SubmitReply(list(done.ids), list(done.applied), done.workflow or None)
+
+    async def wait(self, job: int, seconds: float, who: Identity) -> Job:
+        """Returns the job when it has ended, or as it is when the time is up."""
+        await self._queries.check_visible([job], who)
+        await self._engine.jobs.wait_ended(job, int(seconds * 1000))
+        return await self._queries.job(job, who)
+
+    async def cancel(self, request: CancelRequest, who: Identity) -> CancelReply:
+        """Cancels jobs."""
+        await self._queries.check_visible(request.ids, who)
+        done = await self._engine.jobs.cancel(request.ids, request.reason, who.name)
+        return CancelReply([CanceledJob(c.job, c.state, c.applied) for c in done])
+
+    async def cancel_one(self, job: int, reason: str, who: Identity) -> CanceledJob:
+        """Cancels one job, which must exist."""
+        await self._queries.check_visible([job], who)
+        (done,) = await self._engine.jobs.cancel([job], reason, who.name)
+        if done.state is None:
+            raise NotFound("job", job)
+        return CanceledJob(done.job, done.state, done.applied)
+
+    async def retry(self, job: int, who: Identity) -> RetryReply:
+        """Replaces an ended job with a new one."""
+        await self._queries.check_visible([job], who)
+        done = await self._engine.jobs.retry(job, who.name)
+        return RetryReply(done.job, done.applied)
+
+    async def unblock(self, job: int, request: UnblockRequest, who: Identity) -> bool:
+        """Accepts or rejects a job that waits for an operator; returns whether it did wait."""
+        await self._queries.check_visible([job], who)
+        done = await self._engine.jobs.unblock(job, request.accept, request.reason, who.name)
+        return done.applied
+
+    async def prioritize(self, job: int, request: PriorityRequest, who: Identity) -> PriorityReply:
+        """Sets a job's priority adjustment; submitters may only lower that of their own jobs."""
+        shown = await self._queries.job(job, who)
+        if not who.may(Role.OPERATOR) and (
+            request.adjustment > shown.priority.adjustment or shown.submitted_by != who.name
+        ):
+            raise Forbidden(OWN)
+        done = await self._engine.jobs.adjust_priority(job, request.adjustment, who.name)
+        position = await self._engine.jobs.position(job)
+        return PriorityReply(
+            base=done.base,
+            adjustment=done.adjustment,
+            effective=done.effective,
+            score=position.score,
+            inherited=position.inherited,
+            applied=done.applied,
+        )
+
+    async def edit_many(self, request: BulkRequest, who: Identity) -> BulkReply:
+        """Cancels, retries or reprioritises the next page of jobs that a filter finds."""
+        return await edit_many(self._engine, request, who)

@@ -1,0 +1,118 @@
+"""Parses requests into what the engine takes."""
+
+import msgspec
+
+from windlass.api.errors import Forbidden
+from windlass.api.workflows import WorkflowFilter, parse_states
+from windlass.domain.access.roles import Identity
+from windlass.domain.job.job import DEFAULT_NAMESPACE, JobSpec
+from windlass.domain.lifecycle.aliases import parse_state
+from windlass.domain.lifecycle.workflow_state import Details
+from windlass.domain.rows.views import JobFilter
+from windlass.domain.values.errors import InvalidInput
+from windlass.engine.submit.submission import WorkflowSpec
+from windlass.wire.jobs import NewWorkflow
+from windlass.wire.reactions import parse_reactions
+
+
+def job_spec(job: JobSpec, who: Identity, field: str) -> JobSpec:
+    """Returns the job with its submitter; raises `Forbidden` if they do not see its namespace."""
+    if job.submitted_by is not None:
+        raise InvalidInput(f"{field}.submitted_by", "left to the server", job.submitted_by)
+    namespace = namespace_of(job.namespace, who)
+    own = None if namespace == DEFAULT_NAMESPACE else namespace
+    return msgspec.structs.replace(job, namespace=own, submitted_by=who.name)
+
+
+def workflow_spec(request: NewWorkflow | None, who: Identity) -> WorkflowSpec | None:
+    """Parses the workflow that a submission creates."""
+    if request is None:
+        return None
+    reactions = {
+        name: msgspec.to_builtins(parse_reactions(getattr(request, name), f"workflow.{name}"))
+        for name in ("on_success", "on_failure", "on_end")
+    }
+    return WorkflowSpec(
+        name=request.name,
+        namespace=namespace_of(request.namespace, who),
+        priority=request.priority,
+        key=request.key,
+        fail_fast=request.fail_fast,
+        details=Details(
+            submitted_by=who.name,
+            labels=request.labels,
+            template=request.template,
+            parameters=request.parameters,
+            **reactions,
+        ),
+    )
+
+
+def workflow_filter(
+    who: Identity,
+    *,
+    state: list[str] | None,
+    name: str | None,
+    namespace: str | None,
+    label: list[str] | None,
+    key: str | None,
+) -> WorkflowFilter:
+    """Parses the filter of a list of workflows, limited to what the caller may see."""
+    namespaces = who.namespaces or None
+    if namespace is not None:
+        namespaces = (namespace_of(namespace, who),)
+    return WorkflowFilter(
+        states=parse_states(state or ()),
+        namespaces=namespaces,
+        name=name,
+        labels=tuple(_label(text) for text in label or ()),
+        key=key,
+    )
+
+
+def job_filter(
+    who: Identity,
+    *,
+    state: list[str] | None,
+    queue: str | None,
+    namespace: str | None,
+    task: str | None,
+    name: str | None,
+    label: list[str] | None,
+    workflow: int | None,
+    submitted_by: str | None,
+    key: str | None,
+    dead: bool,
+) -> JobFilter:
+    """Parses the filter of a list of jobs, limited to what the caller may see."""
+    states = sorted({found.code for text in state or () for found in parse_state(text)})
+    namespaces = who.namespaces or None
+    if namespace is not None:
+        namespaces = (namespace_of(namespace, who),)
+    return JobFilter(
+        states=tuple(states),
+        namespaces=namespaces,
+        queue=queue,
+        task=task,
+        name=name,
+        labels=tuple(_label(text) for text in label or ()),
+        workflow=workflow or 0,
+        submitted_by=submitted_by,
+        key=key,
+        dead=dead,
+    )
+
+
+def namespace_of(asked: str | None, who: Identity) -> str:
+    """Returns the requested or default namespace; raises `Forbidden` if it is not visible."""
+    namespace = who.own_namespace if asked is None else asked
+    if not who.sees(namespace):
+        raise Forbidden(f"this token does not see namespace {namespace}")
+    return namespace
+
+
+def _label(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator or not name:
+        raise InvalidInput("label", "name=value", text)
+    return name, value

@@ -1,0 +1,152 @@
+"""Reads jobs, workers and events as callers see them, and only those they may see."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from windlass.api.render import show_job, show_transitions, show_worker
+from windlass.domain.access.roles import Identity, Role
+from windlass.domain.matching.matching import merge_metadata
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.views import JobFilter, JobView, WorkerView
+from windlass.domain.values.errors import NotFound
+from windlass.engine.engine import Engine
+from windlass.engine.explain.forecast import Outlook
+from windlass.ports.store import Tx
+from windlass.wire.jobs import Job, JobList
+from windlass.wire.workers import WorkerInfo
+
+PAGE_LIMIT = 1_000
+
+_shape = msgspec.json.Decoder(Shape).decode
+
+
+class Shapes:
+    """Caches shapes by id; a shape never changes."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, Shape] = {}
+
+    async def know(self, tx: Tx, ids: Sequence[int]) -> None:
+        """Reads the shapes that are not cached yet."""
+        if any(shape not in self._known for shape in ids):
+            for row in await tx.catalog.shapes_after(0):
+                self._known[row.id] = _shape(row.body)
+
+    def __getitem__(self, shape: int) -> Shape:
+        return self._known[shape]
+
+
+class Queries:
+    """Reads what callers see; raises `NotFound` for what they may not see."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._shapes = Shapes()
+
+    async def job(self, job: int, who: Identity) -> Job:
+        """Returns one job with its attempts and transitions."""
+
+        async def read(tx: Tx) -> Job | None:
+            view = await tx.views.job(job)
+            if view is None:
+                return None
+            await self._shapes.know(tx, [view.record.facts.shape])
+            events = await tx.log.of_job(job)
+            names = dict(view.workers)
+            outlook = (await self._engine.explain.outlooks(tx, [view]))[job]
+            return self._show(view, show_transitions(events, names), outlook)
+
+        shown = await self._engine.store.read(read)
+        if shown is None or not who.sees(shown.namespace):
+            raise NotFound("job", job)
+        return shown
+
+    async def check_visible(self, jobs: Sequence[int], who: Identity) -> None:
+        """Raises `NotFound` for the first job that does not exist for the caller."""
+        if not who.namespaces:
+            return
+
+        async def read(tx: Tx) -> dict[int, str]:
+            facts = await tx.jobs.read(sorted(set(jobs)))
+            await self._shapes.know(tx, [fact.shape for fact in facts.values()])
+            return {job: self._shapes[fact.shape].namespace for job, fact in facts.items()}
+
+        namespaces = await self._engine.store.read(read)
+        for job in jobs:
+            if job not in namespaces or not who.sees(namespaces[job]):
+                raise NotFound("job", job)
+
+    async def check_workflows(self, workflows: Sequence[int], who: Identity) -> None:
+        """Raises `NotFound` for the first workflow that does not exist for the caller."""
+        if not who.namespaces or not workflows:
+            return
+        ids = sorted(set(workflows))
+        rows = await self._engine.store.read(lambda tx: tx.workflows.lock(ids))
+        for workflow in ids:
+            if workflow not in rows or not who.sees(rows[workflow].namespace):
+                raise NotFound("workflow", workflow)
+
+    async def events(self, job: int, who: Identity) -> list[Event]:
+        """Returns all events of one job."""
+        await self.job(job, who)
+        return list(await self._engine.store.read(lambda tx: tx.log.of_job(job)))
+
+    async def jobs(self, wanted: JobFilter, cursor: int, limit: int) -> JobList:
+        """Returns a page of jobs, newest first."""
+
+        async def read(tx: Tx) -> JobList:
+            page = await tx.views.jobs(wanted, cursor, limit)
+            await self._shapes.know(tx, [view.record.facts.shape for view in page.jobs])
+            following = str(page.next) if page.next else None
+            outlooks = await self._engine.explain.outlooks(tx, page.jobs)
+            shown = [self._show(v, (), outlooks[v.record.facts.id]) for v in page.jobs]
+            return JobList(shown, following)
+
+        return await self._engine.store.read(read)
+
+    async def visible_events(self, events: Sequence[Event], who: Identity) -> list[Event]:
+        """Returns the events that the caller may see: all, or those of its namespaces' jobs.
+
+        Only callers who may list tokens see who created them.
+        """
+        if not who.may(Role.ADMIN):
+            events = [event for event in events if event.kind != EventKind.ACCESS]
+        if not who.namespaces or not events:
+            return list(events)
+
+        async def read(tx: Tx) -> set[int]:
+            facts = await tx.jobs.read(sorted({event.job for event in events if event.job}))
+            await self._shapes.know(tx, [fact.shape for fact in facts.values()])
+            return {j for j, f in facts.items() if who.sees(self._shapes[f.shape].namespace)}
+
+        visible = await self._engine.store.read(read)
+        return [event for event in events if event.job in visible]
+
+    async def namespaces(self) -> list[str]:
+        """Returns all namespaces that have had jobs."""
+        rows = await self._engine.store.read(lambda tx: tx.catalog.shapes_after(0))
+        return sorted({_shape(row.body).namespace for row in rows})
+
+    async def workers(self) -> list[WorkerInfo]:
+        """Returns all workers."""
+        views = await self._engine.store.read(lambda tx: tx.views.workers_with_counts())
+        return [show_worker(view, _merged(view)) for view in views]
+
+    async def worker(self, worker: int) -> WorkerInfo:
+        """Returns one worker."""
+        for info in await self.workers():
+            if info.id == worker:
+                return info
+        raise NotFound("worker", worker)
+
+    def _show(self, view: JobView, transitions: Sequence[Any], outlook: Outlook) -> Job:
+        shape = self._shapes[view.record.facts.shape]
+        return show_job(view, shape, self._engine.config, transitions, outlook)
+
+
+def _merged(view: WorkerView) -> Mapping[str, Any]:
+    dynamic = msgspec.json.decode(view.worker.dynamic)
+    return merge_metadata(dynamic, msgspec.json.decode(view.worker.static))

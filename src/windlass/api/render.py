@@ -1,0 +1,288 @@
+"""Renders records of the store as clients see them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from windlass.domain.config import Config
+from windlass.domain.explain.explanation import Estimate
+from windlass.domain.explain.forecast import Span, suggestions
+from windlass.domain.job.job import ALLOW_FAILURE, QUARANTINED, JobSpec, decode_spec
+from windlass.domain.lifecycle.failures import FAILURE_BY_CODE, FailureClass
+from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.matching.workers import shown_status
+from windlass.domain.rows.event_lines import render
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.files import ArtifactRow, LogRow, LogState
+from windlass.domain.rows.records import Attempt, JobRecord
+from windlass.domain.rows.statistics import Summary
+from windlass.domain.rows.views import JobView, WorkerView, newest_attempt
+from windlass.domain.values.times import format_moment
+from windlass.engine.explain.forecast import Outlook
+from windlass.wire.files import ArtifactInfo, LogInfo
+from windlass.wire.jobs import AttemptInfo, FailureInfo, Job, Priority, RunStatistics, Transition
+from windlass.wire.system import EventInfo
+from windlass.wire.workers import WorkerInfo
+
+FAILED = State.FAILED.code
+WORKER_LOST = FailureClass.WORKER_LOST.code
+
+
+def show_job(
+    view: JobView,
+    shape: Shape,
+    config: Config,
+    transitions: Sequence[Transition] = (),
+    outlook: Outlook = Outlook(),  # noqa: B008 - frozen
+) -> Job:
+    """Renders a job with everything that is known about it."""
+    facts, record, lease = view.record.facts, view.record, view.lease
+    spec = decode_spec(record.spec)
+    ran = lease is None and bool(facts.worker)
+    return Job(
+        id=facts.id,
+        namespace=shape.namespace,
+        workflow=facts.workflow or None,
+        name=spec.name,
+        task=shape.task,
+        args=spec.args,
+        queue=shape.queue,
+        state=str(STATE_BY_CODE[view.state]),
+        priority=Priority(
+            facts.base, facts.adjustment, facts.base + facts.adjustment, outlook.inherited
+        ),
+        requires=[clause.text for clause in shape.requires],
+        resources=dict(shape.resources),
+        secrets=list(spec.secrets),
+        after=[ref for ref in spec.after if isinstance(ref, int)],
+        after_any=[ref for ref in spec.after_any if isinstance(ref, int)],
+        allow_failure=bool(facts.flags & ALLOW_FAILURE),
+        unblock=spec.unblock,
+        attempt=newest_attempt(facts, lease),
+        attempts=_attempts(view),
+        retry_count=_retries(record),
+        max_retries=config.retry.max_retries if spec.retries is None else spec.retries,
+        lost_count=facts.lost,
+        not_before=_moment(view.not_before or spec.not_before_ms),
+        timeout=_seconds(facts.timeout_ms),
+        timeout_at=_moment(_timeout_at(view)),
+        idle_timeout=_seconds(facts.idle_ms),
+        last_activity_at=_moment(_activity(view)),
+        transitions=list(transitions),
+        dynamic=_json(view.dynamic.body) if view.dynamic else None,
+        quarantined=bool(facts.flags & QUARANTINED),
+        result=_json(record.result),
+        exit_code=record.exit_code,
+        failure=_failure(record.failure, record.message),
+        progress=_json(view.progress.value) if view.progress else None,
+        log=_log(view.log),
+        artifacts=[show_artifact(row) for row in view.artifacts],
+        supersedes=facts.supersedes or None,
+        superseded_by=facts.superseded_by or None,
+        labels=spec.labels or {},
+        key=spec.key,
+        submitted_by=spec.submitted_by,
+        created_at=format_moment(facts.created_at),
+        assigned_at=_moment(lease.assigned_at if lease else (record.assigned_at if ran else 0)),
+        started_at=_moment(lease.started_at if lease else (record.started_at if ran else 0)),
+        finished_at=_moment(record.finished_at),
+        reason=record.reason,
+        worker=view.worker,
+        **_wishes(spec, shape),
+        **_expectations(shape, outlook),
+    )
+
+
+def _retries(record: JobRecord) -> int:
+    """Counts the retries after failures; the final failure was not retried."""
+    final = record.facts.state == FAILED and record.failure != WORKER_LOST
+    return record.facts.failed - final
+
+
+def _wishes(spec: JobSpec, shape: Shape) -> dict[str, Any]:
+    """Renders when and where a job wants to run."""
+    return {
+        "start_before": spec.start_before,
+        "finish_before": spec.finish_before,
+        "capability_grace": spec.capability_grace,
+        "prefers": [clause.text for clause in shape.prefers],
+        "apart": shape.apart,
+        "rate": spec.rate,
+        "concurrency": spec.concurrency,
+        "preemptible": spec.preemptible,
+    }
+
+
+def _expectations(shape: Shape, outlook: Outlook) -> dict[str, Any]:
+    """Renders the forecast of a job, and what jobs like it took."""
+    return {
+        "estimated_start": show_span(outlook.now, outlook.forecast.start),
+        "estimated_end": show_span(outlook.now, outlook.forecast.end),
+        "peak_memory": outlook.peak_memory,
+        "statistics": _statistics(outlook.known),
+        "suggestions": suggestions(shape.resources, outlook.known),
+    }
+
+
+def _statistics(known: Summary | None) -> RunStatistics | None:
+    if known is None:
+        return None
+    return RunStatistics(
+        count=known.count,
+        mean=known.mean_ms / 1000,
+        p50=known.p50_ms / 1000,
+        p90=known.p90_ms / 1000,
+        peak_memory=known.peak_memory,
+    )
+
+
+def show_span(now: int, span: Span | None) -> Estimate | None:
+    """Renders a forecast as times."""
+    if span is None:
+        return None
+    low, likely, high = (format_moment(now + part) for part in (span.low, span.likely, span.high))
+    return Estimate(earliest=low, likely=likely, latest=high)
+
+
+def show_transitions(events: Sequence[Event], names: Mapping[int, str]) -> list[Transition]:
+    """Renders a job's changes of state."""
+    return [
+        Transition(
+            seq=event.seq,
+            at=format_moment(event.at),
+            frm=None if not event.frm else str(STATE_BY_CODE[event.frm]),
+            to=str(STATE_BY_CODE[event.to]),
+            attempt=event.attempt,
+            worker=names.get(event.worker),
+            reason=event.reason,
+            actor=event.actor,
+        )
+        for event in events
+        if event.kind == EventKind.JOB
+    ]
+
+
+def show_event(event: Event) -> EventInfo:
+    """Renders one event, with the line that a person reads."""
+    return EventInfo(
+        seq=event.seq,
+        at=format_moment(event.at),
+        kind=EventKind(event.kind).name.lower(),
+        job=event.job or None,
+        attempt=event.attempt or None,
+        worker=event.worker or None,
+        frm=None if not event.frm else str(STATE_BY_CODE[event.frm]),
+        to=None if not event.to else str(STATE_BY_CODE[event.to]),
+        reason=event.reason,
+        actor=event.actor,
+        line="\n".join(render(event, {})),
+    )
+
+
+def show_artifact(row: ArtifactRow) -> ArtifactInfo:
+    """Renders an artifact without its bytes."""
+    return ArtifactInfo(row.name, row.sha256, row.size, row.content_type)
+
+
+def show_worker(view: WorkerView, metadata: Mapping[str, Any]) -> WorkerInfo:
+    """Renders a worker; `metadata` is what matching uses."""
+    worker = view.worker
+    return WorkerInfo(
+        id=worker.id,
+        name=worker.name,
+        status=shown_status(worker, view.leases),
+        incarnation=worker.incarnation,
+        slots=worker.slots,
+        held=view.leases,
+        last_seen=format_moment(worker.last_seen),
+        enrolled_at=format_moment(worker.enrolled_at),
+        reason=worker.reason,
+        static=msgspec.json.decode(worker.static),
+        dynamic=msgspec.json.decode(worker.dynamic),
+        metadata=dict(metadata),
+    )
+
+
+def _attempts(view: JobView) -> list[AttemptInfo]:
+    names = dict(view.workers)
+    shown = [_attempt(attempt, names) for attempt in view.attempts]
+    record, facts, lease = view.record, view.record.facts, view.lease
+    if lease is not None:
+        shown.append(
+            AttemptInfo(
+                number=lease.attempt,
+                worker=view.worker,
+                state=str(STATE_BY_CODE[lease.state]),
+                failure=None,
+                assigned_at=_moment(lease.assigned_at),
+                started_at=_moment(lease.started_at),
+                finished_at=None,
+                exit_code=None,
+            )
+        )
+    elif facts.state and facts.worker:
+        shown.append(
+            AttemptInfo(
+                number=facts.attempt,
+                worker=view.worker,
+                state=str(STATE_BY_CODE[facts.state]),
+                failure=_failure(record.failure, record.message),
+                assigned_at=_moment(record.assigned_at),
+                started_at=_moment(record.started_at),
+                finished_at=_moment(record.finished_at),
+                exit_code=record.exit_code,
+            )
+        )
+    return shown
+
+
+def _attempt(attempt: Attempt, names: Mapping[int, str]) -> AttemptInfo:
+    return AttemptInfo(
+        number=attempt.number,
+        worker=names.get(attempt.worker),
+        state=str(STATE_BY_CODE[attempt.state]),
+        failure=_failure(attempt.failure, attempt.message),
+        assigned_at=_moment(attempt.assigned_at),
+        started_at=_moment(attempt.started_at),
+        finished_at=_moment(attempt.finished_at),
+        exit_code=attempt.exit_code,
+    )
+
+
+def _timeout_at(view: JobView) -> int:
+    lease = view.lease
+    if lease is None or not lease.started_at:
+        return 0
+    ends = [lease.started_at + lease.timeout_ms] if lease.timeout_ms else []
+    if lease.idle_ms:
+        ends.append((lease.activity_at or lease.started_at) + lease.idle_ms)
+    return min(ends, default=0)
+
+
+def _activity(view: JobView) -> int:
+    return 0 if view.lease is None else view.lease.activity_at or view.lease.started_at
+
+
+def _failure(code: int, message: str | None) -> FailureInfo | None:
+    failure = FAILURE_BY_CODE[code]
+    return None if failure is None else FailureInfo(str(failure), message)
+
+
+def _log(row: LogRow | None) -> LogInfo:
+    if row is None:
+        return LogInfo("none", 0)
+    return LogInfo(LogState(row.state).name.lower(), row.bytes)  # type: ignore[arg-type]
+
+
+def _moment(ms: int | None) -> str | None:
+    return format_moment(ms) if ms else None
+
+
+def _seconds(ms: int) -> float | None:
+    return ms / 1000 if ms else None
+
+
+def _json(body: bytes | None) -> Any:
+    return None if body is None else msgspec.json.decode(body)

@@ -1,0 +1,77 @@
+"""`windlass fuzz manager`: finds new commits, and updates the queue and the schedule."""
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from windlass.cli.fuzz.app import (
+    DEFAULT_LOCATION,
+    DryRun,
+    FuzzContext,
+    Location,
+    SolverName,
+    fuzz,
+    run_step,
+)
+from windlass.cli.output import Json, print_json, say
+from windlass.fuzzing.processes.workspace import workspace
+from windlass.fuzzing.roles.manager import Manager, ManagerReport
+from windlass.fuzzing.sources.open import open_commit_source
+
+SHORT = 12
+
+
+@fuzz.command
+def manager(
+    solver: SolverName,
+    /,
+    *,
+    commit: Annotated[
+        str | None,
+        Parameter(help="Only add this commit to the build queue, whatever it changes."),
+    ] = None,
+    location: Location = DEFAULT_LOCATION,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Queue new commits, schedule built ones, and limit the size of the schedule."""
+
+    async def step(context: FuzzContext) -> ManagerReport:
+        runtime = context.pipeline.runtime
+        with workspace(context.work, context.solver.name, "manager") as folder:
+            commits = open_commit_source(context.solver, folder, runtime)
+            try:
+                role = Manager(context.pipeline, commits, context.solver.commits)
+                if commit is None:
+                    return await role.run_once()
+                name, added = await role.add(commit)
+                return ManagerReport(queued=(name,) if added else ())
+            finally:
+                await commits.close()
+
+    report = run_step(solver, location, step, dry_run=dry_run)
+    if json:
+        print_json(report)
+        return
+    for line in _lines(report):
+        say(f"would: {line}" if dry_run else line)
+    if dry_run:
+        say("nothing was written")
+
+
+def _lines(report: ManagerReport) -> list[str]:
+    lines = []
+    if report.fresh:
+        lines.append(f"start from the newest {report.looked_at}: {report.fresh}")
+    for action, commits in (
+        ("skip, too old", report.passed_over),
+        ("queue", report.queued),
+        ("schedule", report.scheduled),
+        ("drop, binaries are gone", report.dropped),
+        ("remove to make room", report.made_room),
+    ):
+        if commits:
+            lines.append(f"{action}: {' '.join(commit[:SHORT] for commit in commits)}")
+    if report.swept:
+        lines.append(f"delete {report.swept} builds older than 7 days")
+    return lines or ["nothing to do"]

@@ -1,0 +1,56 @@
+"""Prints the reports of builders and fuzzers."""
+
+from windlass.cli.fuzz.app import set_workflow_outputs
+from windlass.cli.output import print_json, say
+from windlass.domain.values.quantities import format_duration
+from windlass.fuzzing.roles.builder import BuildReport
+from windlass.fuzzing.roles.fuzzer import FuzzReport
+
+
+def say_built(report: BuildReport, solver: str) -> None:
+    """Prints how a build ended."""
+    for commit in report.given_up:
+        say(f"{commit} failed: its builds crashed too often")
+    name = f"{report.commit}: " if report.commit else ""
+    if report.outcome == "built":
+        say(f"{name}built in {format_duration(report.took_ms)}")
+    elif report.outcome == "failed":
+        say(f"{name}failed: {report.why}")
+        say(f"  log: windlass fuzz builder log {solver} {report.commit}")
+    else:
+        say(f"{name}{report.why}")
+
+
+def print_fuzzed(report: FuzzReport, solver: str, json: bool) -> None:
+    """Prints the report of a fuzzer's run, as text or JSON."""
+    set_workflow_outputs(commit=report.commit or "", outcome=report.outcome)
+    if json:
+        print_json(report)
+    else:
+        say_fuzzed(report, solver)
+
+
+def say_fuzzed(report: FuzzReport, solver: str) -> None:
+    """Prints the report as text, with the commands to run next."""
+    for commit in report.removed:
+        say(f"{commit} left the schedule: its binary is gone")
+    count = report.statistics
+    if count is None:
+        say(f"{report.commit}: {report.why}" if report.commit else report.why)
+        return
+    say(
+        f"{report.commit}: {count_of(count.executions, 'execution')} in {count.seconds:.0f} s from "
+        f"{count_of(report.tests, 'test')}, {count_of(len(report.findings), 'finding')}, "
+        f"corpus of {report.corpus}"
+    )
+    for key in report.findings:
+        say(f"  found {key}: windlass fuzz findings show {solver} {key}")
+    for key in report.closed:
+        say(f"  fixed {key}")
+    for address in report.issues:
+        say(f"  issue {address}")
+
+
+def count_of(number: int, thing: str) -> str:
+    """Returns "1 test" or "2 tests"."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

@@ -1,0 +1,298 @@
+"""The commands that run a role: builder, fuzzer, coverage, and `run` for all of them."""
+
+import asyncio
+import signal
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any, Final, Literal, TypeVar
+
+from cyclopts import Parameter
+
+from windlass.cli.fuzz.app import (
+    DEFAULT_LOCATION,
+    CommitName,
+    DryRun,
+    FuzzContext,
+    Location,
+    SolverName,
+    builder,
+    fuzz,
+    fuzzer,
+    run_step,
+    set_workflow_outputs,
+)
+from windlass.cli.fuzz.plan_output import say_build_plan, say_coverage_plan, say_fuzz_plan
+from windlass.cli.fuzz.progress import Progress
+from windlass.cli.fuzz.report_output import count_of, print_fuzzed, say_built, say_fuzzed
+from windlass.cli.output import FAILED, Flag, Json, print_json, say
+from windlass.domain.values.errors import Conflict
+from windlass.domain.values.quantities import parse_duration_ms
+from windlass.fuzzing.buckets.layout import KINDS, Kind
+from windlass.fuzzing.processes.workspace import workspace
+from windlass.fuzzing.roles.builder import Builder, BuildReport
+from windlass.fuzzing.roles.coverage import (
+    CoveragePlan,
+    CoverageReport,
+    CoverageRole,
+    parse_shard,
+)
+from windlass.fuzzing.roles.fuzzer import Fuzzer, FuzzReport, cores_of
+from windlass.fuzzing.roles.plan import BuildPlan, FuzzPlan, Planner
+
+T = TypeVar("T")
+
+RELEASED: Final = "the commit was released"
+
+Commit = Annotated[str | None, Parameter(help="Use this commit. Default: the next one.")]
+Budget = Annotated[
+    str | None,
+    Parameter(help="How long to fuzz, including setup. Default: the solver file's budget."),
+]
+UntilBug = Annotated[
+    bool, Parameter(name="--until-bug", show_default=False, help="Stop at the first bug.")
+]
+
+
+@builder.default
+def build(
+    solver: SolverName,
+    /,
+    *,
+    commit: Commit = None,
+    location: Location = DEFAULT_LOCATION,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Build the next commit in the queue: make and upload both binaries, mark it as built."""
+
+    async def step(context: FuzzContext) -> BuildReport:
+        progress = Progress(context.pipeline.runtime.clock, json)
+        with workspace(context.work, context.solver.name, "builder") as folder:
+            role = Builder(context.solver, context.pipeline, folder, progress.notify)
+            return await stop_on_sigterm(role.run_once(commit), RELEASED)
+
+    async def plan(context: FuzzContext) -> BuildPlan:
+        with workspace(context.work, context.solver.name, "builder") as folder:
+            return await stop_on_sigterm(
+                Planner(context.solver, context.pipeline, folder).build(commit)
+            )
+
+    if dry_run:
+        _print_plan(run_step(solver, location, plan, dry_run=True), say_build_plan, json)
+        return
+    report = run_step(solver, location, step)
+    set_workflow_outputs(commit=report.commit or "", outcome=report.outcome)
+    if json:
+        print_json(report)
+    else:
+        say_built(report, solver)
+    if report.outcome == "failed":
+        raise SystemExit(FAILED)
+
+
+@builder.command(name="make")
+def make_build(
+    solver: SolverName,
+    commit: CommitName,
+    /,
+    *,
+    kind: Literal["production", "coverage", "both"] = "both",
+    location: Location = DEFAULT_LOCATION,
+    json: Json = False,
+) -> None:
+    """Build and upload a commit that `next` returned, without changing the queue.
+
+    Parameters
+    ----------
+    kind
+        Which of the two builds to make.
+    """
+    kinds: tuple[Kind, ...] = tuple(KINDS) if kind == "both" else (kind,)
+
+    async def step(context: FuzzContext) -> None:
+        progress = Progress(context.pipeline.runtime.clock, json)
+        with workspace(context.work, context.solver.name, "builder") as folder:
+            role = Builder(context.solver, context.pipeline, folder, progress.notify)
+            await stop_on_sigterm(role.make(commit, kinds))
+
+    run_step(solver, location, step)
+    if json:
+        print_json({"commit": commit, "kinds": kinds})
+    else:
+        say("done")
+
+
+@fuzzer.default
+def fuzz_next(
+    solver: SolverName,
+    /,
+    *,
+    commit: Commit = None,
+    budget: Budget = None,
+    until_bug: UntilBug = False,
+    location: Location = DEFAULT_LOCATION,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Fuzz the least fuzzed commit, file what is found, and count the run."""
+
+    async def step(context: FuzzContext) -> FuzzReport:
+        return await _fuzz(context, commit, budget, until_bug, json, counted=True)
+
+    async def plan(context: FuzzContext) -> FuzzPlan:
+        notify = Progress(context.pipeline.runtime.clock, json).notify
+        with workspace(context.work, context.solver.name, "fuzzer") as folder:
+            planner = Planner(context.solver, context.pipeline, folder, notify)
+            return await stop_on_sigterm(planner.fuzz(commit, _budget_ms(budget)))
+
+    if dry_run:
+        _print_plan(run_step(solver, location, plan, dry_run=True), say_fuzz_plan, json)
+        return
+    print_fuzzed(run_step(solver, location, step), solver, json)
+
+
+@fuzzer.command
+def campaign(
+    solver: SolverName,
+    commit: CommitName,
+    /,
+    *,
+    budget: Budget = None,
+    until_bug: UntilBug = False,
+    location: Location = DEFAULT_LOCATION,
+    json: Json = False,
+) -> None:
+    """Fuzz a commit that `select` returned, without changing the schedule."""
+
+    async def step(context: FuzzContext) -> FuzzReport:
+        return await _fuzz(context, commit, budget, until_bug, json, counted=False)
+
+    print_fuzzed(run_step(solver, location, step), solver, json)
+
+
+@fuzz.command
+def coverage(
+    solver: SolverName,
+    /,
+    *,
+    commit: Commit = None,
+    shard: Annotated[
+        str, Parameter(help="Map a part of the tests, such as 2/4; the last part merges all parts.")
+    ] = "1/1",
+    location: Location = DEFAULT_LOCATION,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Map which tests reach which functions, with the newest coverage build."""
+
+    part = parse_shard(shard)
+
+    async def step(context: FuzzContext) -> CoverageReport:
+        progress = Progress(context.pipeline.runtime.clock, json)
+        with workspace(context.work, context.solver.name, "coverage") as folder, progress.live():
+            role = CoverageRole(
+                context.solver, context.pipeline, folder, progress.notify,
+                progress.mapping_progress, cores_of(context.solver),
+            )  # fmt: skip
+            return await stop_on_sigterm(role.run_once(commit, part))
+
+    async def plan(context: FuzzContext) -> CoveragePlan:
+        with workspace(context.work, context.solver.name, "coverage") as folder:
+            role = CoverageRole(
+                context.solver, context.pipeline, folder, cores=cores_of(context.solver)
+            )
+            return await stop_on_sigterm(role.plan(commit, part))
+
+    if dry_run:
+        _print_plan(run_step(solver, location, plan, dry_run=True), say_coverage_plan, json)
+        return
+    report = run_step(solver, location, step)
+    if json:
+        print_json(report)
+        return
+    tests, functions = count_of(report.tests, "test"), count_of(report.functions, "function")
+    say(f"{report.commit}: {functions} reached by {tests}")
+    for trouble in report.troubles:
+        say(f"  without coverage: {trouble}")
+    if report.missing:
+        say(f"  the map still needs the parts {', '.join(report.missing)}")
+
+
+@fuzz.command(name="run")
+def run_all(
+    solver: SolverName,
+    /,
+    *,
+    rounds: Annotated[int, Parameter(help="How many commits to fuzz.")] = 1,
+    budget: Budget = None,
+    until_bug: UntilBug = False,
+    location: Location = DEFAULT_LOCATION,
+    json: Flag = False,
+) -> None:
+    """Run everything here, one after another: manager, builds, coverage map, fuzzing."""
+    from windlass.cli.fuzz.run_all import run_everything
+
+    def fuzzed(report: FuzzReport) -> None:
+        if not json:
+            say_fuzzed(report, solver)
+
+    async def step(context: FuzzContext) -> list[FuzzReport]:
+        progress = Progress(context.pipeline.runtime.clock, json)
+        everything = run_everything(
+            context, progress, rounds, _budget_ms(budget), until_bug, fuzzed
+        )
+        return await stop_on_sigterm(everything, RELEASED)
+
+    reports = run_step(solver, location, step)
+    if json:
+        print_json(reports)
+
+
+async def stop_on_sigterm(
+    work: Coroutine[Any, Any, T], left: str = "the state was not changed"
+) -> T:
+    """Runs `work` and cancels it on SIGTERM; the error then says what is `left`."""
+    task = asyncio.ensure_future(work)
+    loop = asyncio.get_running_loop()
+    stopped = False
+
+    def stop() -> None:
+        nonlocal stopped
+        stopped = True
+        task.cancel()
+
+    loop.add_signal_handler(signal.SIGTERM, stop)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        if stopped:
+            raise Conflict("stopped", f"stopped by SIGTERM; {left}") from None
+        raise
+    finally:
+        loop.remove_signal_handler(signal.SIGTERM)
+
+
+async def _fuzz(
+    context: FuzzContext, commit: str | None, budget: str | None, until_bug: bool, json: bool,
+    *, counted: bool,
+) -> FuzzReport:  # fmt: skip
+    progress = Progress(context.pipeline.runtime.clock, json)
+    with workspace(context.work, context.solver.name, "fuzzer") as folder, progress.live():
+        role = Fuzzer(
+            context.solver, context.pipeline, folder, progress.notify, progress.fuzzing_progress,
+            until_bug=until_bug, budget_ms=_budget_ms(budget),
+        )  # fmt: skip
+        if counted:
+            return await stop_on_sigterm(role.run_once(commit), RELEASED)
+        return await stop_on_sigterm(role.campaign(await role.resolve_built(commit or "")))
+
+
+def _budget_ms(budget: str | None) -> int:
+    """Returns 0 for the solver's own budget."""
+    return 0 if budget is None else parse_duration_ms(budget, "budget")
+
+
+def _print_plan(plan: T, tell: Callable[[T], None], json: bool) -> None:
+    if json:
+        print_json(plan)
+    else:
+        tell(plan)

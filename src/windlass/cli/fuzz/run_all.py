@@ -1,0 +1,91 @@
+"""`windlass fuzz run`: runs every role in turn, in this process."""
+
+from collections.abc import Callable
+
+from windlass.cli.fuzz.app import FuzzContext
+from windlass.cli.fuzz.progress import Progress
+from windlass.cli.fuzz.report_output import count_of
+from windlass.domain.values.errors import WindlassError
+from windlass.fuzzing.buckets.layout import coverage_key
+from windlass.fuzzing.processes.workspace import workspace
+from windlass.fuzzing.roles.builder import Builder
+from windlass.fuzzing.roles.coverage import CoverageRole
+from windlass.fuzzing.roles.fuzzer import Fuzzer, FuzzReport, cores_of
+from windlass.fuzzing.roles.manager import Manager
+from windlass.fuzzing.sources.open import open_commit_source
+
+
+async def run_everything(
+    context: FuzzContext,
+    progress: Progress,
+    rounds: int,
+    budget_ms: int,
+    until_bug: bool,
+    fuzzed: Callable[[FuzzReport], None],
+) -> list[FuzzReport]:
+    """Finds commits, builds all queued ones, maps coverage if there is no map, then fuzzes.
+
+    A coverage map that cannot be made stops nothing: fuzzing then starts from all tests.
+    `fuzzed` is called after each run.
+    """
+    await manage(context, progress)
+    await build_all(context, progress)
+    await manage(context, progress)
+    if not await context.pipeline.bucket.exists(coverage_key(context.solver.name)):
+        try:
+            await map_coverage(context, progress)
+        except WindlassError as error:
+            progress.notify(f"no coverage map: {error}")
+    reports = []
+    for _ in range(rounds):
+        report = await fuzz_one(context, progress, budget_ms, until_bug)
+        reports.append(report)
+        fuzzed(report)
+        if report.outcome == "nothing" or (until_bug and report.findings):
+            break
+    return reports
+
+
+async def manage(context: FuzzContext, progress: Progress) -> None:
+    """Runs the manager once."""
+    with workspace(context.work, context.solver.name, "manager") as folder:
+        commits = open_commit_source(context.solver, folder, context.pipeline.runtime)
+        try:
+            report = await Manager(context.pipeline, commits, context.solver.commits).run_once()
+        finally:
+            await commits.close()
+    if report.queued or report.scheduled:
+        progress.notify(f"manager: {len(report.queued)} queued, {len(report.scheduled)} scheduled")
+
+
+async def build_all(context: FuzzContext, progress: Progress) -> None:
+    """Runs the builder until the queue is empty."""
+    with workspace(context.work, context.solver.name, "builder") as folder:
+        role = Builder(context.solver, context.pipeline, folder, progress.notify)
+        while (report := await role.run_once()).outcome != "nothing":
+            if report.outcome == "failed":
+                progress.notify(f"{report.commit}: {report.why}")
+
+
+async def map_coverage(context: FuzzContext, progress: Progress) -> None:
+    """Runs the coverage role once."""
+    with workspace(context.work, context.solver.name, "coverage") as folder, progress.live():
+        role = CoverageRole(
+            context.solver, context.pipeline, folder, progress.notify, progress.mapping_progress,
+            cores_of(context.solver),
+        )  # fmt: skip
+        report = await role.run_once()
+    tests, functions = count_of(report.tests, "test"), count_of(report.functions, "function")
+    progress.notify(f"coverage: {functions} reached by {tests}")
+
+
+async def fuzz_one(
+    context: FuzzContext, progress: Progress, budget_ms: int, until_bug: bool
+) -> FuzzReport:
+    """Runs the fuzzer once."""
+    with workspace(context.work, context.solver.name, "fuzzer") as folder, progress.live():
+        role = Fuzzer(
+            context.solver, context.pipeline, folder, progress.notify, progress.fuzzing_progress,
+            budget_ms=budget_ms, until_bug=until_bug,
+        )  # fmt: skip
+        return await role.run_once()

@@ -1,0 +1,168 @@
+"""`windlass fuzz status`: shows the state of a solver's pipeline.
+
+First a diagram of the stages with the number of commits in each, then the commits themselves.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
+from windlass.cli.fuzz.app import (
+    DEFAULT_LOCATION,
+    FuzzContext,
+    Location,
+    SolverName,
+    fuzz,
+    run_step,
+    warn,
+)
+from windlass.cli.output import Json, console, print_json
+from windlass.domain.values.quantities import format_duration, format_size
+from windlass.domain.values.times import parse_moment
+from windlass.fuzzing.roles.status import ActiveLease, PipelineStatus, read_status
+
+SHORT = 12
+SHOWN = 10  # commits or findings per list
+PER_LINE = 5  # commits that fit into 80 columns
+BAR = "█"
+WIDEST = 24
+MARGIN = 10
+
+
+@fuzz.command
+def status(
+    solver: SolverName, /, *, location: Location = DEFAULT_LOCATION, json: Json = False
+) -> None:
+    """Show queued, built, failed and scheduled commits, findings and coverage."""
+
+    async def step(context: FuzzContext) -> tuple[PipelineStatus, int]:
+        return await read_status(context.pipeline), context.pipeline.now_ms()
+
+    found, now_ms = run_step(solver, location, step, reading=True)
+    if json:
+        print_json(found)
+        return
+    for trouble in found.unreadable:
+        warn(trouble)
+    for line in _lines(found, now_ms):
+        if console.is_terminal:
+            console.print(line, no_wrap=True, overflow="ellipsis")
+        else:
+            console.print(line, soft_wrap=True)  # programs that read a pipe cope with long lines
+
+
+def _lines(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
+    yield Text.assemble((found.solver, "bold"), f"  {found.bucket}")
+    yield Text("")
+    yield from _flow_diagram(found)
+    yield Text("")
+    last = found.last_checked_commit
+    checked = f"{last[:SHORT]}, {_ago(found.checked_at, now_ms)}" if last else "never"
+    yield _row("checked", checked)
+    yield _row("coverage", _coverage(found, now_ms))
+    yield from _waiting(found, now_ms)
+    yield from _scheduled(found, now_ms)
+    yield from _findings(found)
+
+
+def _flow_diagram(found: PipelineStatus) -> Iterator[Text]:
+    """Draws the stages and how many commits are in each."""
+    bugs = sum(finding.state == "open" for finding in found.findings)
+    queue = _stage("queue", len(found.queue), "yellow")
+    first = Text.assemble(
+        "  ", queue, " ─┬─► ", _stage("built", len(found.built), "green"), " ──► ",
+        _stage("schedule", len(found.schedule), "cyan"), " ──► ",
+        _stage("findings", bugs, "red"), f" open, {len(found.findings) - bugs} closed",
+    )  # fmt: skip
+    yield first
+    failed = _stage("failed", len(found.failed), "red")
+    yield Text.assemble(" " * (len(queue) + 3), " └─► ", failed)
+
+
+def _stage(name: str, count: int, style: str) -> Text:
+    return Text.assemble(f"{name} ", (str(count), style if count else "dim"))
+
+
+def _waiting(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
+    """Lists queued, built and failed commits; those being built get their own lines."""
+    builders = {one.commit: one for one in found.at_work if one.work == "build"}
+    for name, commits, style in (
+        ("queue", found.queue, "yellow"),
+        ("built", found.built, "green"),
+        ("failed", found.failed, "red"),
+    ):
+        lines = [
+            Text.assemble((c[:SHORT], style), "  ", _working(builders[c], "built", now_ms))
+            for c in commits
+            if c in builders
+        ]
+        yield from _block(name, [*lines, *_grid([c for c in commits if c not in builders], style)])
+    if found.failed:
+        log = f"windlass fuzz builder log {found.solver} COMMIT shows why"
+        retry = f"windlass fuzz queue retry {found.solver} COMMIT builds it again"
+        yield _row("", Text(log, style="dim"))
+        yield _row("", Text(retry, style="dim"))
+
+
+def _scheduled(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
+    """Lists the schedule, oldest first: how often each commit was fuzzed, and by whom now."""
+    fuzzers = {one.commit: one for one in found.at_work if one.work == "fuzz"}
+    lines = []
+    for entry in found.schedule:
+        line = Text.assemble((entry.hash[:SHORT], "cyan"), "  ")
+        line.append(BAR * min(entry.fuzz_count, WIDEST), style="green")
+        line.append(f" {entry.fuzz_count}" if entry.fuzz_count else "never fuzzed", style="dim")
+        if entry.hash in fuzzers:
+            line.append_text(Text("  "))
+            line.append_text(_working(fuzzers[entry.hash], "fuzzed", now_ms))
+        lines.append(line)
+    yield from _block("schedule", lines)
+
+
+def _findings(found: PipelineStatus) -> Iterator[Text]:
+    open_context = [finding for finding in found.findings if finding.state == "open"]
+    lines = []
+    for finding in open_context[:SHOWN]:
+        since = f"  since {finding.introduced_by[:SHORT]}" if finding.introduced_by else ""
+        lines.append(Text(f"{finding.key[:SHORT]}  {finding.title}{since}", style="red"))
+    yield from _block("findings", [*lines, *_more(len(open_context))])
+
+
+def _block(name: str, lines: Sequence[Text]) -> Iterator[Text]:
+    """Prints lines under one heading; nothing if there are none."""
+    for number, line in enumerate(lines):
+        yield _row("" if number else name, line)
+
+
+def _row(name: str, content: str | Text) -> Text:
+    return Text.assemble((f"{name:<{MARGIN}}", "bold"), content)
+
+
+def _grid(commits: Sequence[str], style: str) -> list[Text]:
+    shown = [commit[:SHORT] for commit in commits[:SHOWN]]
+    rows = [shown[start : start + PER_LINE] for start in range(0, len(shown), PER_LINE)]
+    return [*(Text(" ".join(row), style=style) for row in rows), *_more(len(commits))]
+
+
+def _more(count: int) -> list[Text]:
+    return [Text(f"and {count - SHOWN} more", style="dim")] if count > SHOWN else []
+
+
+def _working(one: ActiveLease, doing: str, now_ms: int) -> Text:
+    left = format_duration((parse_moment(one.until, "until") - now_ms) // 1000 * 1000)
+    again = f", try {one.tries}" if one.tries > 1 else ""
+    return Text(f"being {doing} by {one.holder}, at most {left} left{again}", style="cyan")
+
+
+def _coverage(found: PipelineStatus, now_ms: int) -> str:
+    if found.coverage_mapped_at is None:
+        return "no map yet"
+    when = _ago(found.coverage_mapped_at, now_ms)
+    return f"mapped {when}, {format_size(found.coverage_bytes)}"
+
+
+def _ago(then: str | None, now_ms: int) -> str:
+    if then is None:
+        return "at an unknown time"
+    passed = max(now_ms - parse_moment(then, "time"), 0)
+    return f"{format_duration(passed // 1000 * 1000)} ago"

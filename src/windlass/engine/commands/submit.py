@@ -1,0 +1,149 @@
+"""Submits jobs: validates them, writes them in shared transactions, wakes waiting workers."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from windlass.domain.config import Config
+from windlass.domain.job.dependency_graph import order_by_dependencies
+from windlass.domain.job.job import JobSpec, check_name
+from windlass.domain.job.validation import ValidatedJob, Validator
+from windlass.domain.rows.records import JobFacts
+from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.engine.claim.wakeups import WaitingSyncs
+from windlass.engine.fleet.capability import asks_at_once, reject_at_once
+from windlass.engine.submit.submission import (
+    Duplicate,
+    Submission,
+    Submitted,
+    WorkflowSpec,
+    bytes_of,
+    check_workflow,
+)
+from windlass.engine.submit.write_jobs import is_plain, submit
+from windlass.engine.sync.fast_path import FastPath, FastResult, answers_of
+from windlass.engine.transaction.catalog import Catalog
+from windlass.engine.transaction.gc_pause import MANY, gc_paused
+from windlass.engine.transaction.group_commit import Committer, Lane, RunStep
+from windlass.ports.store import Store, Tx
+
+
+class SubmitCommand:
+    """Submits jobs, all or nothing.
+
+    Plain jobs, which refer to nothing, share transactions; others get one of their own on
+    stores that run transactions side by side.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        config: Config,
+        validator: Validator,
+        catalog: Catalog,
+        waiting_syncs: WaitingSyncs,
+        committer: Committer,
+        run: RunStep,
+    ) -> None:
+        self._store = store
+        self._config = config
+        self._validator = validator
+        self._catalog = catalog
+        self._waiting_syncs = waiting_syncs
+        self._committer = committer
+        self._run = run
+        most = None if store.inline else 1
+        self._plain = committer.lane(Lane(submit, key=lambda s: s.key, size=bytes_of))
+        self._graphs = committer.lane(Lane(submit, key=lambda s: s.key, size=bytes_of, most=most))
+
+    def use_fast_path(self, path: FastPath, committed: Callable[[FastResult[Any]], None]) -> None:
+        """Tries plain submissions on the fast path first."""
+        self._plain.fast = partial(answers_of, path.submit, committed)
+
+    def validate(self, jobs: Sequence[JobSpec]) -> list[ValidatedJob]:
+        """Returns the jobs ready to be written, or raises `InvalidInput`."""
+        try:
+            return self._validator.validate_all(jobs)
+        except InvalidInput:
+            # Only an error is worth the cost of naming each job.
+            return [self._validator.validate(job, f"jobs[{n}]") for n, job in enumerate(jobs)]
+
+    async def submit(
+        self,
+        jobs: Sequence[JobSpec],
+        workflow: WorkflowSpec | None,
+        key: str | None,
+        reopen: bool,
+    ) -> Submitted:
+        """Submits jobs; see `Engine.submit`."""
+        if not jobs and workflow is None:
+            raise InvalidInput("jobs", "at least one job", 0)
+        if workflow is not None:
+            check_workflow(workflow, self._config.payload_limit)
+        if key is not None:
+            check_name("key", key)
+            if not jobs:
+                raise InvalidInput("key", "none without jobs", key)
+        if len(jobs) >= MANY:
+            with gc_paused():
+                return await self._submit(jobs, workflow, key, reopen)
+        return await self._submit(jobs, workflow, key, reopen)
+
+    async def submit_validated(self, submission: Submission) -> Submitted:
+        """Submits jobs that may refer to others; an open workflow with its key is the answer."""
+        try:
+            return await self._committer.call(self._graphs, submission)
+        except Duplicate as found:
+            return await self._answer_duplicate(found, submission.jobs)
+
+    async def _submit(
+        self, jobs: Sequence[JobSpec], workflow: WorkflowSpec | None, key: str | None, reopen: bool
+    ) -> Submitted:
+        checked = self.validate(jobs)
+        submission = Submission(checked, workflow, key, reopen)
+        at_once = self._config.capability_grace_ms == 0
+        if not is_plain(submission):
+            done = await self.submit_validated(submission)
+            at_once = at_once or asks_at_once(checked)
+        else:
+            if self._store.inline and not self._plain.pending:
+                self._wake_early(checked)
+            done = await self._committer.call(self._plain, submission)
+        if at_once:
+            await self._run(partial(reject_at_once, jobs=done.ids))
+        return done
+
+    def _wake_early(self, jobs: Sequence[ValidatedJob]) -> None:
+        """Lets waiting syncs join the transaction that writes jobs for them.
+
+        This saves a commit between submit and start. The syncs are called after the jobs,
+        so they come behind them in the same batch, or in a later one.
+        """
+        shape = self._catalog.ids.get(jobs[0].template.digest)
+        if shape in self._catalog.shapes and not self._catalog.paused(shape):
+            self._waiting_syncs.wake_early(shape, len(jobs))
+
+    async def _answer_duplicate(self, found: Duplicate, jobs: Sequence[ValidatedJob]) -> Submitted:
+        """Returns the open workflow with this key and the jobs it was submitted with."""
+        first = await self._store.read(lambda tx: _first_jobs(tx, found.workflow))
+        if len(first) < len(jobs):
+            raise Conflict(
+                "key_conflict",
+                f"expected the workflow's key to come with the same jobs, workflow "
+                f"{found.workflow} has it and {len(first)} jobs",
+            )
+        first = first[: len(jobs)]
+        ids = [0] * len(jobs)
+        for job, index in zip(first, order_by_dependencies([j.spec for j in jobs]), strict=True):
+            ids[index] = job
+        return Submitted(tuple(ids), (False,) * len(ids), found.workflow)
+
+
+async def _first_jobs(tx: Tx, workflow: int) -> list[int]:
+    """Returns the jobs of a workflow that superseded no other, in the order of writing."""
+    found: list[int] = []
+    page: list[JobFacts] = []
+    while page := await tx.workflows.jobs_of(workflow, page[-1].id if page else 0, 1_000):
+        found += [fact.id for fact in page if not fact.supersedes]
+    return found

@@ -1,0 +1,63 @@
+"""`engine.workers`: commands about workers."""
+
+from collections.abc import Mapping
+
+from windlass.domain.matching.workers import WorkerStatus
+from windlass.engine.claim.wakeups import WaitingSyncs
+from windlass.engine.commands.sync import SyncCommand
+from windlass.engine.fleet import workers
+from windlass.engine.transaction.arguments import check_id, check_metadata, check_text
+from windlass.engine.transaction.group_commit import RunStep
+
+
+class Workers:
+    """Enrols, drains, describes and removes workers."""
+
+    def __init__(self, *, run: RunStep, syncs: SyncCommand, waiting_syncs: WaitingSyncs) -> None:
+        self._run = run
+        self._syncs = syncs
+        self._waiting_syncs = waiting_syncs
+
+    async def enrol(self, enrolment: workers.Enrolment) -> workers.Enrolled:
+        """Begins a new incarnation of a worker."""
+        workers.check_enrolment(enrolment)
+        check_metadata(enrolment.metadata)
+        enrolled = await self._run(lambda work: workers.enrol(work, enrolment))
+        self._syncs.forget(enrolled.worker)
+        return enrolled
+
+    async def leave(self, worker: int, incarnation: int) -> bool:
+        """Ends an incarnation at its own request; returns False if it had ended already."""
+        check_id("worker", worker)
+        check_id("incarnation", incarnation)
+        return await self._run(lambda work: workers.leave(work, worker, incarnation))
+
+    async def set_status(
+        self,
+        worker: int,
+        status: WorkerStatus,
+        reason: str | None = None,
+        actor: str | None = None,
+    ) -> bool:
+        """Drains, enables or disables a worker."""
+        check_id("worker", worker)
+        check_text("reason", reason)
+        check_text("actor", actor)
+        return await self._run(lambda work: workers.set_status(work, worker, status, reason, actor))
+
+    async def set_metadata(
+        self, worker: int, static: Mapping[str, object], actor: str | None = None
+    ) -> bool:
+        """Sets the static metadata of a worker, which operators decide."""
+        check_id("worker", worker)
+        check_metadata(static)
+        check_text("actor", actor)
+        done = await self._run(lambda work: workers.set_static(work, worker, static, actor))
+        self._waiting_syncs.end(worker)  # it waits for jobs that match its old metadata
+        return done
+
+    async def remove(self, worker: int, force: bool = False, actor: str | None = None) -> bool:
+        """Removes a worker."""
+        check_id("worker", worker)
+        check_text("actor", actor)
+        return await self._run(lambda work: workers.remove(work, worker, force, actor))

@@ -1,0 +1,54 @@
+"""The builds in the bucket, and local copies of them."""
+
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+from windlass.fuzzing.buckets.layout import Kind, build_key, builds_prefix
+from windlass.fuzzing.builds.archive import BuildMetadata, unpack
+from windlass.fuzzing.processes.disk_space import report_disk_full
+from windlass.fuzzing.state.pipeline import Pipeline
+
+ENDING = ".tar.gz"
+
+
+class LocalBuild(NamedTuple):
+    """An unpacked build."""
+
+    folder: Path
+    metadata: BuildMetadata
+
+
+class BuildCache:
+    """The builds of one solver; fetches each of them at most once per run."""
+
+    def __init__(self, pipeline: Pipeline, folder: Path) -> None:
+        self._pipeline = pipeline
+        self._folder = folder
+        self._fetched: dict[tuple[Kind, str], LocalBuild] = {}
+
+    async def commits(self, kind: Kind = "production") -> list[str]:
+        """Returns the commits that have a build of this kind."""
+        prefix = f"{builds_prefix(self._pipeline.solver)}/{kind}"
+        found = [item.key async for item in self._pipeline.bucket.list(prefix)]
+        names = [key.rpartition("/")[2] for key in found]
+        return [name.removesuffix(ENDING) for name in names if name.endswith(ENDING)]
+
+    async def fetch(self, commit: str, kind: Kind = "production") -> LocalBuild | None:
+        """Returns an unpacked build, or None if it is gone."""
+        if (kind, commit) in self._fetched:
+            return self._fetched[kind, commit]
+        target = self._folder / kind / commit
+        shutil.rmtree(target, ignore_errors=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        archive = target.with_name(f"{commit}{ENDING}")
+        with report_disk_full(self._folder):
+            if not await self._pipeline.bucket.download(
+                build_key(self._pipeline.solver, kind, commit), archive
+            ):
+                return None
+        try:
+            self._fetched[kind, commit] = LocalBuild(target, unpack(archive, target))
+        finally:
+            archive.unlink(missing_ok=True)
+        return self._fetched[kind, commit]

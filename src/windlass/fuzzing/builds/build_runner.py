@@ -1,0 +1,71 @@
+"""Makes one build of a commit with the solver's own script and packs the result."""
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from windlass.fuzzing.buckets.layout import Kind
+from windlass.fuzzing.builds.archive import BuildMetadata, pack
+from windlass.fuzzing.config.solver_file import Solver
+from windlass.fuzzing.processes.disk_space import DiskFull, report_disk_full
+from windlass.fuzzing.processes.runner import Limits, run
+from windlass.fuzzing.sources.mirror import Mirror
+from windlass.ports.clock import Clock
+
+LEAST_SPACE: Final = 16 * 1024 * 1024
+
+
+class BuildFailed(Exception):
+    """The build script failed; the message says how."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildRunner:
+    """Makes the builds of a solver on this machine."""
+
+    solver: Solver
+    mirror: Mirror
+    folder: Path
+    clock: Clock
+
+    async def build(self, commit: str, kind: Kind, log: Path) -> Path:
+        """Makes a build and returns its archive; appends the script's output to `log`."""
+        sources = self.folder / "checkout" / kind
+        with report_disk_full(self.folder):
+            await self.mirror.checkout(commit, sources)
+            _append(log, f"== {kind} build of {commit}\n")
+        await self._run_script(commit, kind, sources, log)
+        archive = self.folder / "archives" / f"{commit}-{kind}.tar.gz"
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        metadata = BuildMetadata(
+            commit=commit, kind=kind, root=str(sources), built_at_ms=self.clock.now_ms()
+        )
+        pack(sources, self.solver.binaries, metadata, archive)
+        return archive
+
+    async def _run_script(self, commit: str, kind: Kind, sources: Path, log: Path) -> None:
+        build = self.solver.build
+        argv = build.production if kind == "production" else build.coverage
+        limits = Limits(build.timeout_ms, memory=build.memory_bytes, output=0)
+        ended = await run(
+            argv, cwd=sources, log=log, limits=limits, clock=self.clock,
+            env=self._environment(commit, kind),
+        )  # fmt: skip
+        if ended.ok:
+            return
+        how = f"the {kind} build {ended.describe(limits)}"
+        if shutil.disk_usage(self.folder).free < LEAST_SPACE:
+            raise DiskFull(f"{how}, and no disk space is left at {self.folder}; free some")
+        raise BuildFailed(how)
+
+    def _environment(self, commit: str, kind: Kind) -> Mapping[str, str]:
+        known = {"WINDLASS_FUZZ_COMMIT": commit, "WINDLASS_FUZZ_KIND": kind}
+        return {**os.environ, **self.solver.build.env, **known}
+
+
+def _append(log: Path, text: str) -> None:
+    with log.open("a") as file:
+        file.write(text)

@@ -1,0 +1,158 @@
+"""The coverage map: `path:signature:line` of a function, and the tests that reach it.
+
+Lines move with every commit, signatures rarely do. A function is therefore looked up by path
+and signature, then by signature in another file (it was moved), then by line (it was renamed).
+"""
+
+import gzip
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import msgspec
+
+from windlass.fuzzing.errors import InvalidSetting
+
+VERSION: Final = 1
+_TEMPLATE: Final = re.compile(r"<[^<>]*>")
+
+
+class Function(NamedTuple):
+    """One function of the solver."""
+
+    path: str
+    signature: str
+    line: int
+
+    def key(self) -> str:
+        """Returns the key in the stored map."""
+        return f"{self.path}:{self.signature}:{self.line}"
+
+
+class ChangedFunction(NamedTuple):
+    """A function that a commit changes: its name in the source, and its lines."""
+
+    path: str
+    name: str
+    first: int
+    last: int
+
+
+class _Stored(msgspec.Struct, kw_only=True):
+    """The stored form: each test name once, and per function the numbers of its tests."""
+
+    version: int = VERSION
+    commit: str
+    tests: list[str]
+    functions: dict[str, list[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageMap:
+    """Which tests reach which functions, as of one commit."""
+
+    commit: str
+    functions: Mapping[Function, frozenset[str]]
+
+    @property
+    def tests(self) -> list[str]:
+        """Returns all tests that reach any function."""
+        return sorted({test for tests in self.functions.values() for test in tests})
+
+    def merged(self, other: "CoverageMap") -> "CoverageMap":
+        """Returns this map combined with another shard of the same commit."""
+        if other.commit != self.commit:
+            message = f"cannot merge coverage shards of {self.commit} and {other.commit}"
+            raise InvalidSetting("coverage shard", message, other.commit)
+        both = dict(self.functions)
+        for function, tests in other.functions.items():
+            both[function] = both.get(function, frozenset()) | tests
+        return CoverageMap(self.commit, both)
+
+    def tests_reaching(self, changed: Sequence[ChangedFunction]) -> list[str]:
+        """Returns the tests that reach any of these functions, the rarest first.
+
+        A test is rare if it reaches a changed function that few other tests reach.
+        """
+        rank: dict[str, int] = {}
+        for one in changed:
+            for function in self._find(one):
+                tests = self.functions[function]
+                for test in tests:
+                    rank[test] = min(rank.get(test, len(tests)), len(tests))
+        return sorted(rank, key=lambda test: (rank[test], test))
+
+    def _find(self, changed: ChangedFunction) -> list[Function]:
+        here = [f for f in self.functions if f.path == changed.path]
+        named = [f for f in here if same_name(f.signature, changed.name)]
+        if named:
+            return named
+        moved = [f for f in self.functions if same_name(f.signature, changed.name)]
+        if moved and changed.name:
+            return moved
+        return _by_lines(here, changed)
+
+
+def _by_lines(here: Iterable[Function], changed: ChangedFunction) -> list[Function]:
+    """Returns the functions that start within the lines, and the last one before them."""
+    ordered = sorted(here, key=lambda function: function.line)
+    inside = [f for f in ordered if changed.first <= f.line <= changed.last]
+    before = [f for f in ordered if f.line < changed.first]
+    return [*before[-1:], *inside]
+
+
+def same_name(signature: str, name: str) -> bool:
+    """Returns whether a signature of the map belongs to the function that the source names.
+
+    The source may omit enclosing namespaces, the map never does:
+    `ns::Parser::parse(std::string const&)` matches `Parser::parse`.
+    """
+    full = plain_name(signature)
+    wanted = plain_name(name)
+    return bool(wanted) and (full == wanted or full.endswith(f"::{wanted}"))
+
+
+def plain_name(signature: str) -> str:
+    """Returns the qualified name without parameters, template arguments and return type."""
+    text = signature.replace("(anonymous namespace)::", "")
+    while (shorter := _TEMPLATE.sub("", text)) != text:
+        text = shorter
+    head = text.partition("(")[0].strip()
+    if "operator" in head:
+        return head[: head.index("operator")].split(" ")[-1] + head[head.index("operator") :]
+    return head.split(" ")[-1].lstrip("*&")
+
+
+def encode(found: CoverageMap) -> bytes:
+    """Encodes a map as compressed JSON; equal maps give equal bytes."""
+    tests = found.tests
+    number = {test: n for n, test in enumerate(tests)}
+    functions = {
+        function.key(): sorted(number[test] for test in found.functions[function])
+        for function in sorted(found.functions)
+    }
+    stored = _Stored(commit=found.commit, tests=tests, functions=functions)
+    return gzip.compress(msgspec.json.encode(stored), mtime=0)
+
+
+def decode(data: bytes) -> CoverageMap:
+    """Decodes a map; raises if the data is something else."""
+    try:
+        stored = msgspec.json.decode(gzip.decompress(data), type=_Stored)
+    except (OSError, EOFError, msgspec.MsgspecError) as error:
+        raise InvalidSetting("coverage map", f"cannot read the coverage map: {error}") from None
+    if stored.version != VERSION:
+        message = f"cannot read a coverage map of version {stored.version}, only of {VERSION}"
+        raise InvalidSetting("coverage map", message, stored.version)
+    functions = {
+        _parse(key): frozenset(stored.tests[n] for n in numbers)
+        for key, numbers in stored.functions.items()
+    }
+    return CoverageMap(stored.commit, functions)
+
+
+def _parse(key: str) -> Function:
+    rest, _, line = key.rpartition(":")
+    path, _, signature = rest.partition(":")
+    return Function(path, signature, int(line))

@@ -1,0 +1,84 @@
+"""Runs an engine's programs within limits, in folders of its own."""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from windlass.fuzzing.engines.engine import Target
+from windlass.fuzzing.processes.runner import ExitStatus, Limits, run, tail
+
+OUTPUT_EVERY_MS: Final = 1_000
+
+
+class ToolRunner:
+    """The scratch folder of one engine, shared by everything it runs at the same time."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._number = 0
+
+    def path(self, name: str) -> Path:
+        """Returns an unused path."""
+        self._number += 1
+        return self._target.scratch / f"{name}-{self._number}"
+
+    def folder(self, name: str) -> Path:
+        """Creates a new folder."""
+        folder = self.path(name)
+        folder.mkdir()
+        return folder
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        limits: Limits,
+        variables: Mapping[str, str] | None = None,
+        on_output: Callable[[str], None] | None = None,
+    ) -> tuple[ExitStatus, str]:
+        """Runs a program in a temporary folder; returns its exit status and latest output.
+
+        `on_output` gets the latest output every second, for programs that run for hours.
+        """
+        folder = self.folder("run")
+        log = folder / "log"
+        env = {**os.environ, **(variables or {}), **self._target.variables}
+        clock = self._target.clock
+        last = clock.now_ms()
+
+        def on_poll() -> None:
+            nonlocal last
+            if on_output is not None and clock.now_ms() - last >= OUTPUT_EVERY_MS:
+                last = clock.now_ms()
+                on_output(tail(log))
+
+        try:
+            ended = await run(
+                argv, cwd=folder, log=log, limits=limits, clock=clock, env=env, on_poll=on_poll
+            )
+            return ended, tail(log)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+async def run_concurrently(works: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Runs all coroutines at once; the first failure cancels the others and is raised."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for work in works:
+                group.create_task(work)
+    except BaseExceptionGroup as failed:
+        raise failed.exceptions[0] from None
+
+
+def last_line(output: str) -> str:
+    """Returns the last line of a program's output, for an error message."""
+    lines = [line for line in output.splitlines() if line.strip()]
+    return lines[-1].strip() if lines else "it printed nothing"
+
+
+def files_in(folder: Path) -> list[Path]:
+    """Returns the files of a folder, sorted by name."""
+    return sorted(path for path in folder.iterdir() if path.is_file())

@@ -1,0 +1,91 @@
+"""The stored findings: one folder each, with the record, the input and the report."""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Final
+
+from windlass.domain.values.errors import NotFound
+from windlass.fuzzing.buckets.layout import findings_prefix
+from windlass.fuzzing.errors import InvalidSetting
+from windlass.fuzzing.findings.record import FINDING, Finding
+from windlass.fuzzing.findings.report import render
+from windlass.fuzzing.state.pipeline import Pipeline
+from windlass.fuzzing.state.state_file import StateFile, UnreadableState
+
+SHORT: Final = 16
+AT_ONCE: Final = 16  # records to read concurrently
+
+
+class FindingStore:
+    """The findings of one solver. Several fuzzers may write the same bug at the same time."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+        self._prefix = findings_prefix(pipeline.solver)
+
+    async def keys(self) -> list[str]:
+        """Returns the keys of all findings."""
+        found = [item.key async for item in self._pipeline.bucket.list(self._prefix)]
+        return [key.split("/")[-2] for key in found if key.endswith(f"/{FINDING.file}")]
+
+    async def all(self, notify: Callable[[str], None]) -> AsyncIterator[Finding]:
+        """Yields every finding; reports those it cannot read to `notify` and continues."""
+        keys = await self.keys()
+        for start in range(0, len(keys), AT_ONCE):
+            batch = [self._read(key, notify) for key in keys[start : start + AT_ONCE]]
+            for finding in await asyncio.gather(*batch):
+                if finding is not None:
+                    yield finding
+
+    async def _read(self, key: str, notify: Callable[[str], None]) -> Finding | None:
+        try:
+            return await self._record_file(key).read()
+        except UnreadableState as error:
+            notify(str(error))
+            return None
+
+    async def get(self, key: str) -> Finding:
+        """Returns one finding by its key, or by a unique prefix of it."""
+        matches = [known for known in await self.keys() if known.startswith(key)]
+        if len(matches) > 1:
+            message = f"{len(matches)} findings have a key that starts with {key}; type more of it"
+            raise InvalidSetting("finding", message, key)
+        if len(matches) != 1 or (finding := await self._record_file(matches[0]).read()) is None:
+            raise NotFound("finding", key)
+        return finding
+
+    async def put_input(self, key: str, data: bytes, suffix: str) -> str:
+        """Stores an input and returns its name for the record."""
+        name = f"input-{hashlib.sha256(data).hexdigest()[:SHORT]}{suffix}"
+        await self._pipeline.bucket.put(f"{self._prefix}/{key}/{name}", data)
+        return name
+
+    async def fetch_input(self, finding: Finding, path: Path) -> bool:
+        """Copies the input of a finding to a file; returns False if it was deleted."""
+        return await self._pipeline.bucket.download(self.location(finding), path)
+
+    async def update(self, key: str, change: Callable[[Finding | None], Finding]) -> Finding:
+        """Updates a record and its report, and deletes an input that is no longer used."""
+        written = await self._record_file(key).update(change)
+        finding = written.value
+        assert finding is not None
+        page = render(finding, self._pipeline.solver, self.location(finding))
+        await self._pipeline.bucket.put(f"{self._prefix}/{key}/report.md", page.encode())
+        before = written.before
+        if written.applied and before is not None and before.input != finding.input:
+            await self._pipeline.bucket.delete([self.location(before)])
+        return finding
+
+    def location(self, finding: Finding) -> str:
+        """Returns the key of the input in the bucket."""
+        return f"{self._prefix}/{finding.key}/{finding.input}"
+
+    def _record_file(self, key: str) -> StateFile[Finding | None]:
+        return StateFile(
+            self._pipeline.bucket,
+            f"{self._prefix}/{key}/{FINDING.file}",
+            FINDING,
+            self._pipeline.runtime,
+        )

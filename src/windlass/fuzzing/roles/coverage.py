@@ -1,0 +1,246 @@
+"""The coverage role: gets a coverage build and maps which tests reach which functions.
+
+Several machines can each map a shard of the tests. The last one to finish merges all shards
+into the map that fuzzers use.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from windlass.domain.values.errors import InvalidInput, WindlassError
+from windlass.domain.values.quantities import parse_duration_ms
+from windlass.fuzzing.buckets.layout import coverage_key
+from windlass.fuzzing.builds.archive import unpack
+from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
+from windlass.fuzzing.builds.build_runner import BuildFailed, BuildRunner
+from windlass.fuzzing.config.settings import convert_settings
+from windlass.fuzzing.config.solver_file import Solver
+from windlass.fuzzing.coverage.coverage_map import CoverageMap, decode, encode
+from windlass.fuzzing.coverage.mapper import CoverageBuild, MappedTest, Mapper
+from windlass.fuzzing.errors import InvalidSetting
+from windlass.fuzzing.processes.runner import Limits, tail
+from windlass.fuzzing.roles.seed_selection import find_tests
+from windlass.fuzzing.sources.mirror import Mirror
+from windlass.fuzzing.state.pipeline import Pipeline
+
+TROUBLES: Final = 20  # how many tests without coverage the report lists
+
+
+class CoverageOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The options under `coverage` in the solver file.
+
+    `argv` runs one test with the coverage build (default: the engine's `argv`, or its `binary`
+    with one input), `binary` is the program that llvm-cov reads, and `timeout` applies to each
+    test.
+    """
+
+    argv: list[str] = []
+    binary: str = ""
+    timeout: str = "60s"
+
+
+class CoverageReport(msgspec.Struct, kw_only=True):
+    """The result of a run; `merged` means that a map was written."""
+
+    commit: str
+    tests: int
+    functions: int
+    merged: bool
+    missing: list[str] = []
+    troubles: list[str] = []
+
+
+class CoveragePlan(msgspec.Struct, kw_only=True):
+    """What a run would do; without a build in the bucket it would make one first."""
+
+    commit: str
+    why: str
+    in_bucket: bool
+    tests: int
+    shard: str
+    cores: int
+    timeout_ms: int
+    replaces_map: bool
+    writes: list[str]
+
+
+@dataclass(slots=True)
+class CoverageRole:
+    """One run; `notify` gets messages, `on_progress` the number of finished tests."""
+
+    solver: Solver
+    pipeline: Pipeline
+    work: Path
+    notify: Callable[[str], None] = lambda _: None
+    on_progress: Callable[[int, int], None] = lambda *_: None
+    cores: int = 1
+
+    async def run_once(
+        self, commit: str | None = None, shard: tuple[int, int] = (1, 1)
+    ) -> CoverageReport:
+        """Maps the tests of the given commit, or of the newest one with a coverage build."""
+        options = coverage_options(self.solver)
+        mirror = Mirror(self.solver.repository, self.work / "mirror.git")
+        await mirror.fetch()
+        builds = BuildCache(self.pipeline, self.work / "builds")
+        commit = await self._commit(mirror, builds, commit)
+        build = await builds.fetch(commit, "coverage") or await self._make(mirror, commit)
+        mapper = self._mapper(build, options)
+        tests = _commands(await self._tests(mirror, commit, shard), options, build.folder)
+        troubles: list[str] = []
+
+        def on_test_done(done: int, trouble: str) -> None:
+            self.on_progress(done, len(tests))
+            if trouble:
+                troubles.append(trouble)
+
+        mapper.on_test_done = on_test_done
+        self.notify(f"{commit[:12]}: mapping {len(tests)} tests")
+        found = await mapper.run_all(commit, tests, self.cores)
+        if not found.functions:
+            raise WindlassError(f"no test wrote any coverage: {'; '.join(troubles[:3])}")
+        return await self._write(found, len(tests), shard, troubles)
+
+    async def plan(
+        self, commit: str | None = None, shard: tuple[int, int] = (1, 1)
+    ) -> CoveragePlan:
+        """Returns what `run_once` would do, without making a build or running a test."""
+        options = coverage_options(self.solver)
+        mirror = Mirror(self.solver.repository, self.work / "mirror.git")
+        await mirror.fetch()
+        named = commit is not None
+        commit = await self._commit(mirror, BuildCache(self.pipeline, self.work / "builds"), commit)
+        key = coverage_key(self.solver.name)
+        own = [self._shard_key(commit, *shard)] if shard[1] > 1 else []
+        return CoveragePlan(
+            commit=commit,
+            why="you named it" if named else "the newest with a coverage build in the bucket",
+            in_bucket=await self.pipeline.has_build(commit, ("coverage",)),
+            tests=len(await self._tests(mirror, commit, shard)),
+            shard=f"{shard[0]}/{shard[1]}", cores=self.cores,
+            timeout_ms=parse_duration_ms(options.timeout, "coverage.timeout"),
+            replaces_map=await self.pipeline.bucket.exists(key), writes=[*own, key],
+        )  # fmt: skip
+
+    async def _commit(self, mirror: Mirror, builds: BuildCache, commit: str | None) -> str:
+        """Returns the given commit, or the newest one with a coverage build."""
+        if commit is None:
+            known = await mirror.in_order(await builds.commits("coverage"))
+            if not known:
+                raise InvalidSetting(
+                    "commit",
+                    "no commit has a coverage build in the bucket; run the builder, or name a "
+                    "commit with --commit",
+                )
+            commit = known[-1]
+        return await mirror.require(commit)
+
+    async def _tests(
+        self, mirror: Mirror, commit: str, shard: tuple[int, int]
+    ) -> Mapping[str, Path]:
+        """Returns the tests of a commit that belong to this shard."""
+        sources = self.work / "checkout" / "tests"
+        await mirror.checkout(commit, sources)
+        found = list(find_tests(sources, self.solver.tests).items())[shard[0] - 1 :: shard[1]]
+        if not found:
+            patterns = ", ".join(self.solver.tests) or "none given"
+            raise InvalidSetting("tests", f"no test matches the patterns in tests ({patterns})")
+        return dict(found)
+
+    async def _make(self, mirror: Mirror, commit: str) -> LocalBuild:
+        self.notify(f"{commit[:12]}: coverage build")
+        runner = BuildRunner(self.solver, mirror, self.work, self.pipeline.runtime.clock)
+        log = self.work / "build.log"
+        log.write_bytes(b"")
+        try:
+            archive = await runner.build(commit, "coverage", log)
+        except BuildFailed as error:
+            raise WindlassError(f"{error}; output: {tail(log, 2_000)}") from None
+        folder = self.work / "builds" / "made"
+        return LocalBuild(folder, unpack(archive, folder))
+
+    def _mapper(self, build: LocalBuild, options: CoverageOptions) -> Mapper:
+        binary = options.binary or self.solver.binaries[0]
+        timeout = parse_duration_ms(options.timeout, "coverage.timeout")
+        return Mapper(
+            CoverageBuild(build.folder, Path(build.metadata.root), binary), self.work / "mapping",
+            self.pipeline.runtime.clock, Limits(timeout, memory=self.solver.memory_bytes),
+        )  # fmt: skip
+
+    async def _write(
+        self, found: CoverageMap, tests: int, shard: tuple[int, int], troubles: list[str]
+    ) -> CoverageReport:
+        missing: list[str] = []
+        merged: CoverageMap | None = found
+        if shard[1] > 1:
+            merged, missing = await self._merge_shards(found, shard)
+        if merged is not None:
+            await self.pipeline.bucket.put(coverage_key(self.solver.name), encode(merged))
+        return CoverageReport(
+            commit=found.commit, tests=tests, functions=len((merged or found).functions),
+            merged=merged is not None, missing=missing, troubles=troubles[:TROUBLES],
+        )  # fmt: skip
+
+    async def _merge_shards(
+        self, found: CoverageMap, shard: tuple[int, int]
+    ) -> tuple[CoverageMap | None, list[str]]:
+        """Stores this shard, and merges all shards once they are complete."""
+        number, count = shard
+        await self.pipeline.bucket.put(self._shard_key(found.commit, number, count), encode(found))
+        missing = []
+        for other in range(1, count + 1):
+            stored = await self.pipeline.bucket.get(self._shard_key(found.commit, other, count))
+            if stored is None:
+                missing.append(f"{other}/{count}")
+            else:
+                found = found.merged(decode(stored.body))
+        return (None if missing else found), missing
+
+    def _shard_key(self, commit: str, number: int, count: int) -> str:
+        folder = coverage_key(self.solver.name).rpartition("/")[0]
+        return f"{folder}/shards/{commit}/{number}-of-{count}.json.gz"
+
+
+def coverage_options(solver: Solver) -> CoverageOptions:
+    """Returns the options, with the engine's command as the default."""
+    options = convert_settings(dict(solver.coverage), CoverageOptions, "coverage")
+    own: Any = solver.engine.get("argv")
+    target: Any = solver.engine.get("binary")
+    if not options.argv and isinstance(own, list):
+        options.argv = [str(word) for word in own]
+    elif isinstance(target, str):
+        options.argv = options.argv or ["{binaries}/" + target, "{input}"]
+        options.binary = options.binary or target
+    if not options.argv:
+        message = "coverage.argv is missing: the command that runs one test"
+        raise InvalidSetting("coverage.argv", message)
+    return options
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """Parses `2/4`, the second of four shards."""
+    number, _, count = text.partition("/")
+    if not (number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count)):
+        raise InvalidInput("shard", "a part such as 2/4 (the second of four)", text)
+    return int(number), int(count)
+
+
+def _commands(
+    tests: Mapping[str, Path], options: CoverageOptions, binaries: Path
+) -> Sequence[MappedTest]:
+    return [
+        MappedTest(
+            name,
+            [
+                word.replace("{binaries}", str(binaries))
+                .replace("{input}", str(path))
+                .replace("@@", str(path))
+                for word in options.argv
+            ],
+        )
+        for name, path in tests.items()
+    ]

@@ -1,0 +1,65 @@
+"""Finds the tests of a solver, and selects those that a commit is fuzzed from."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from windlass.domain.values.errors import InvalidInput
+from windlass.fuzzing.buckets.layout import coverage_key
+from windlass.fuzzing.config.solver_file import Solver
+from windlass.fuzzing.coverage.coverage_map import ChangedFunction, CoverageMap, decode
+from windlass.fuzzing.sources.mirror import Mirror
+from windlass.fuzzing.state.pipeline import Pipeline
+from windlass.fuzzing.state.rules import touches_code
+
+
+class SeedSelection(NamedTuple):
+    """The tests to start from, the most relevant first, and why."""
+
+    tests: list[Path]
+    why: str
+
+
+def find_tests(sources: Path, patterns: Sequence[str]) -> dict[str, Path]:
+    """Returns the files that match the patterns, by their path in the repository."""
+    found = {path for pattern in patterns for path in sources.glob(pattern) if path.is_file()}
+    return {path.relative_to(sources).as_posix(): path for path in sorted(found)}
+
+
+def select_tests(
+    tests: dict[str, Path], coverage: CoverageMap | None, changed: Sequence[ChangedFunction]
+) -> SeedSelection:
+    """Returns the tests that reach the changes, the rarest first, or all tests if none does."""
+    everything = list(tests.values())
+    if coverage is None:
+        return SeedSelection(everything, "all, as there is no coverage map")
+    reaching = [name for name in coverage.tests_reaching(changed) if name in tests]
+    if not reaching:
+        return SeedSelection(everything, "all, as none is known to reach the changes")
+    why = f"{len(reaching)} of {len(everything)} reach the changes"
+    return SeedSelection([tests[name] for name in reaching], why)
+
+
+class SeedSelector:
+    """Selects tests for commits of one solver with the coverage map in the bucket."""
+
+    def __init__(self, solver: Solver, pipeline: Pipeline, notify: Callable[[str], None]) -> None:
+        self._solver = solver
+        self._pipeline = pipeline
+        self._notify = notify
+
+    async def select(self, mirror: Mirror, commit: str, sources: Path) -> SeedSelection:
+        """Selects the tests for a commit that is checked out in `sources`."""
+        tests = find_tests(sources, self._solver.tests)
+        extensions = self._solver.commits.extensions
+        changed = [c for c in await mirror.changed(commit) if touches_code([c.path], extensions)]
+        return select_tests(tests, await self._map(), changed)
+
+    async def _map(self) -> CoverageMap | None:
+        """Returns the map, or None if it cannot be read: the coverage role will write a new one."""
+        stored = await self._pipeline.bucket.get(coverage_key(self._solver.name))
+        try:
+            return None if stored is None else decode(stored.body)
+        except InvalidInput as error:
+            self._notify(f"ignoring the coverage map: {error}")
+            return None

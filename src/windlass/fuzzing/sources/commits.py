@@ -1,0 +1,47 @@
+"""The protocol through which the manager finds new commits."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+
+class Commit(NamedTuple):
+    """One commit on the branch's first-parent line; `at_ms` is its commit time."""
+
+    hash: str
+    at_ms: int
+
+
+class History(NamedTuple):
+    """The new commits of a branch, oldest first.
+
+    `fresh` says why there was no commit to continue from; the newest few are listed instead.
+    `last_ms` is the time of the commit from which the list continues.
+    """
+
+    head: str
+    commits: tuple[Commit, ...]
+    fresh: str = ""
+    last_ms: int | None = None
+
+
+class CommitSource(Protocol):
+    """The commits of one branch along first parents, so that a merge counts as one commit."""
+
+    async def since(self, last: str | None, newest: int) -> History:
+        """Returns the commits after `last`, or the `newest` few if `last` is not on the branch."""
+        ...
+
+    async def files(self, commit: str) -> Sequence[str]:
+        """Returns the files a commit changed against its first parent; both names of a rename."""
+        ...
+
+    async def resolve(self, commit: str) -> str:
+        """Returns the full hash; raises `NotFound` if there is no such commit."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+NO_LAST = "no commit was checked before"
+UNKNOWN_LAST = "the last checked commit is no longer in the repository"
+LEFT_LAST = "the branch was moved and no longer contains the last checked commit"

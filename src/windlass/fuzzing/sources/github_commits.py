@@ -1,0 +1,86 @@
+"""Finds new commits through the GitHub API, without a clone."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from windlass.domain.values.errors import NotFound, WindlassError
+from windlass.fuzzing.sources.commits import LEFT_LAST, NO_LAST, UNKNOWN_LAST, Commit, History
+from windlass.fuzzing.sources.github_api import GitHub
+
+
+class GitHubCommitSource:
+    """A `CommitSource` that uses the GitHub API."""
+
+    def __init__(self, api: GitHub, branch: str) -> None:
+        self._api = api
+        self._branch = branch
+
+    async def since(self, last: str | None, newest: int) -> History:
+        head = await self._head()
+        if last is None:
+            return await self._newest(head, newest, NO_LAST)
+        found: dict[str, Any] = {}
+        start: int | None = None
+        try:
+            async for page in self._api.pages(self._api.path("compare", f"{last}...{head}")):
+                if page["status"] not in ("ahead", "identical"):
+                    return await self._newest(head, newest, LEFT_LAST)
+                found.update((item["sha"], item) for item in page["commits"])
+                start = _at_ms(page["base_commit"])
+        except NotFound:
+            return await self._newest(head, newest, UNKNOWN_LAST)
+        return History(head, _first_parents(found, head), last_ms=start)
+
+    async def files(self, commit: str) -> Sequence[str]:
+        names: list[str] = []
+        async for page in self._api.pages(self._api.path("commits", commit)):
+            for file in page.get("files") or ():
+                names.append(file["filename"])
+                if file.get("previous_filename"):
+                    names.append(file["previous_filename"])
+        return names
+
+    async def resolve(self, commit: str) -> str:
+        try:
+            return str((await self._api.get(self._api.path("commits", commit)))["sha"])
+        except NotFound:
+            raise NotFound("commit", commit) from None
+
+    async def close(self) -> None:
+        await self._api.close()
+
+    async def _head(self) -> str:
+        try:
+            return str(
+                (await self._api.get(self._api.path("branches", self._branch)))["commit"]["sha"]
+            )
+        except NotFound:
+            raise WindlassError(
+                f"branch {self._branch} does not exist in {self._api.project} at GitHub; if it "
+                "was renamed or deleted, change `branch` in the solver file; for a private "
+                "repository, set GITHUB_TOKEN"
+            ) from None
+
+    async def _newest(self, head: str, newest: int, why: str) -> History:
+        found: dict[str, Any] = {}
+        async for page in self._api.pages(f"{self._api.path('commits')}?sha={head}"):
+            found.update((item["sha"], item) for item in page)
+            if len(line := _first_parents(found, head)) >= newest or not page:
+                return History(head, line[-newest:], why)
+        return History(head, _first_parents(found, head)[-newest:], why)
+
+
+def _first_parents(found: dict[str, Any], head: str) -> tuple[Commit, ...]:
+    """Returns the first-parent line among these commits, oldest first."""
+    line: list[Commit] = []
+    name: str | None = head
+    while name in found:
+        item = found[name]
+        line.append(Commit(str(item["sha"]), _at_ms(item)))
+        name = item["parents"][0]["sha"] if item["parents"] else None
+    return tuple(reversed(line))
+
+
+def _at_ms(item: Any) -> int:
+    return int(datetime.fromisoformat(item["commit"]["committer"]["date"]).timestamp() * 1000)

@@ -1,0 +1,171 @@
+"""A local mirror of the repository, kept between runs, and checkouts from it.
+
+Errors tell apart a repository that does not answer, a commit that it does not have, and a
+commit that a shallow clone has cut off. None of them changes the state.
+"""
+
+import asyncio
+import os
+import shutil
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from windlass.domain.values.errors import NotFound, Unreachable, WindlassError
+from windlass.fuzzing.coverage.changes import Hunk, changed_functions, hunks_of
+from windlass.fuzzing.coverage.coverage_map import ChangedFunction
+from windlass.fuzzing.processes.disk_space import DiskFull
+from windlass.fuzzing.processes.process_guard import guarded_environment
+
+FULL: Final = "No space left on device"
+# Nobody is there to type a password, and we parse English messages.
+_ENVIRONMENT: Final = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+
+
+class GitFailed(WindlassError):
+    """git failed; the message is its last line of error output."""
+
+    code = "git_failed"
+
+
+class Mirror:
+    """A bare clone of a solver's repository in the workspace."""
+
+    def __init__(self, repository: str, folder: Path) -> None:
+        self._repository = repository
+        self._folder = folder
+
+    async def fetch(self) -> None:
+        """Creates or updates the clone, and prunes deleted branches.
+
+        A clone that cannot be updated (a run was killed while writing it) is made again.
+        """
+        if (self._folder / "HEAD").exists():
+            try:
+                await _git(self._folder, "remote", "set-url", "origin", self._repository)
+                await _git(self._folder, "fetch", "--quiet", "--prune", "origin")
+                return
+            except GitFailed:
+                pass
+        await self._clone()
+
+    async def _clone(self) -> None:
+        """Clones next to the final folder and renames it when the clone is complete."""
+        made = self._folder.with_name(f"{self._folder.name}.new")
+        shutil.rmtree(made, ignore_errors=True)
+        made.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            await _git(None, "clone", "--quiet", "--mirror", self._repository, made)
+        except GitFailed as error:
+            raise Unreachable(
+                f"cannot reach repository {self._repository} ({error}); check its address and "
+                "this machine's access to it"
+            ) from None
+        shutil.rmtree(self._folder, ignore_errors=True)
+        made.rename(self._folder)
+
+    async def git(self, *words: str) -> str:
+        """Runs git in the mirror; raises `GitFailed`."""
+        return await _git(self._folder, *words)
+
+    async def require(self, commit: str) -> str:
+        """Returns the full hash of a commit; raises if the repository does not have it."""
+        try:
+            name = f"{commit}^{{commit}}"
+            found = await _git(self._folder, "rev-parse", "--verify", "--quiet", name)
+            return found.strip()
+        except GitFailed:
+            pass
+        if (self._folder / "shallow").exists():
+            raise WindlassError(
+                f"commit {commit} is missing from {self._repository}, which is a shallow clone; "
+                "run `git fetch --unshallow` there"
+            )
+        raise NotFound("commit", commit)
+
+    async def checkout(self, commit: str, folder: Path) -> str:
+        """Checks out a commit and its submodules into a fresh folder; returns the full hash."""
+        name = await self.require(commit)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        await _git(None, "clone", "--quiet", "--shared", "--no-checkout", self._folder, folder)
+        await _git(folder, "checkout", "--quiet", "--detach", name)
+        if (folder / ".gitmodules").exists():
+            await _git(folder, "submodule", "update", "--init", "--recursive", "--quiet")
+        return name
+
+    async def parent(self, commit: str) -> str | None:
+        """Returns the first parent, if there is one."""
+        try:
+            found = await _git(self._folder, "rev-parse", "--verify", "--quiet", f"{commit}^1")
+        except GitFailed:
+            return None
+        return found.strip()
+
+    async def subject(self, commit: str) -> str:
+        """Returns author, date and first line of a commit, for reports."""
+        output = await _git(self._folder, "log", "-1", "--format=%an, %as: %s", commit)
+        return output.strip()
+
+    async def in_order(self, commits: list[str]) -> list[str]:
+        """Returns those of the commits that exist, ancestors first."""
+        known = [commit for commit in commits if await self._has(commit)]
+        if not known:
+            return []
+        order = await _git(self._folder, "rev-list", "--topo-order", "--reverse", *known, "--")
+        wanted = set(known)
+        return [commit for commit in order.split() if commit in wanted]
+
+    async def is_ancestor(self, one: str, other: str) -> bool:
+        """Returns whether `one` is `other` or an ancestor of it."""
+        try:
+            await _git(self._folder, "merge-base", "--is-ancestor", one, other)
+        except GitFailed:
+            return False
+        return True
+
+    async def changed(self, commit: str) -> list[ChangedFunction]:
+        """Returns the functions that a commit changes against its first parent."""
+        before = await self.parent(commit) or await self._empty_tree()
+        diff = await _git(
+            self._folder, "diff", "--no-color", "--no-ext-diff", "-M", "-U0", before, commit
+        )
+        hunks = hunks_of(diff)
+        return changed_functions(hunks, await self._sources(commit, hunks))
+
+    async def _sources(self, commit: str, hunks: list[Hunk]) -> Mapping[str, str]:
+        found = {}
+        for path in sorted({hunk.path for hunk in hunks}):
+            try:
+                found[path] = await _git(self._folder, "show", f"{commit}:{path}")
+            except GitFailed:
+                continue  # a submodule, or a name that git quotes
+        return found
+
+    async def _empty_tree(self) -> str:
+        return (await _git(self._folder, "hash-object", "-t", "tree", os.devnull)).strip()
+
+    async def _has(self, commit: str) -> bool:
+        try:
+            await _git(self._folder, "cat-file", "-e", f"{commit}^{{commit}}")
+        except GitFailed:
+            return False
+        return True
+
+
+async def _git(folder: Path | None, *words: str | Path) -> str:
+    """Runs git and returns its output."""
+    where = [] if folder is None else ["-C", str(folder)]
+    process = await asyncio.create_subprocess_exec(
+        "git", *where, *(str(word) for word in words),
+        env=guarded_environment({**os.environ, **_ENVIRONMENT}), stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    output, errors = await process.communicate()
+    if process.returncode != 0:
+        lines = errors.decode(errors="replace").strip().splitlines()
+        if process.returncode == -signal.SIGXFSZ or any(FULL in line for line in lines):
+            raise DiskFull(f"no disk space left for git {words[0]}; free some")
+        raise GitFailed(lines[-1] if lines else f"git {words[0]} exited with {process.returncode}")
+    return output.decode(errors="replace")

@@ -1,0 +1,65 @@
+"""Opens a pipeline: chooses the bucket by its URL and supplies the real clock."""
+
+import os
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from windlass.clock import RealChance, RealClock, RealSecrets
+from windlass.domain.values.errors import InvalidInput
+from windlass.fuzzing.buckets.bucket import Bucket
+from windlass.fuzzing.buckets.directory import DirectoryBucket
+from windlass.fuzzing.buckets.dry_run import DryRunBucket
+from windlass.fuzzing.buckets.probe import probe
+from windlass.fuzzing.errors import InvalidSetting
+from windlass.fuzzing.state.pipeline import Pipeline
+from windlass.fuzzing.state.state_file import Runtime
+
+
+def open_bucket(url: str, *, make: bool = True) -> Bucket:
+    """Opens `s3://bucket/prefix`, `file:///directory` or a path; creates a missing directory."""
+    parts = urlsplit(url)
+    if parts.scheme == "s3":
+        try:
+            from windlass.fuzzing.buckets.s3 import S3Bucket
+        except ImportError:
+            raise InvalidSetting(
+                "bucket",
+                f"cannot open {url}: S3 support is not installed; run pip install 'windlass[s3]'",
+                url,
+            ) from None
+        return S3Bucket(parts.netloc, parts.path.strip("/"))
+    if parts.scheme == "file":
+        return DirectoryBucket(Path(parts.path), make=make)
+    if not parts.scheme and url:
+        return DirectoryBucket(Path(url), make=make)
+    raise InvalidInput("bucket", "s3://bucket/prefix, file:///directory or a path", url)
+
+
+def real_runtime() -> Runtime:
+    """Returns the clock and randomness of this machine."""
+    return Runtime(RealClock(), RealChance(), RealSecrets())
+
+
+def holder_name() -> str:
+    """Returns the name to show for our leases: machine, process, and job if there is one."""
+    job = os.environ.get("WINDLASS_JOB") or os.environ.get("GITHUB_RUN_ID")
+    host = f"{os.uname().nodename}:{os.getpid()}"
+    return f"{host} (job {job})" if job else host
+
+
+async def open_pipeline(
+    url: str,
+    solver: str,
+    runtime: Runtime | None = None,
+    *,
+    dry_run: bool = False,
+    reading: bool = False,
+) -> Pipeline:
+    """Opens a solver's state; checks the bucket's conditional writes unless only `reading`."""
+    runtime = runtime or real_runtime()
+    bucket = open_bucket(url, make=not (dry_run or reading))
+    if dry_run:
+        bucket = DryRunBucket(bucket)
+    if not reading:
+        await probe(bucket, solver, runtime.nonce)
+    return Pipeline(bucket, solver, runtime, holder_name())

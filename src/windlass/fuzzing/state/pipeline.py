@@ -1,0 +1,49 @@
+"""The state of one solver's pipeline: its four state files and its builds."""
+
+from collections.abc import Iterable
+
+from windlass.fuzzing.buckets.bucket import Bucket
+from windlass.fuzzing.buckets.layout import KINDS, Kind, build_key, state_key
+from windlass.fuzzing.state.documents import (
+    LEASES,
+    QUEUE,
+    SCHEDULE,
+    STATE,
+    BuildQueue,
+    Leases,
+    Schedule,
+    State,
+)
+from windlass.fuzzing.state.state_file import Runtime, StateFile
+
+
+class Pipeline:
+    """The state of one solver in a bucket."""
+
+    def __init__(self, bucket: Bucket, solver: str, runtime: Runtime, holder: str) -> None:
+        self.bucket = bucket
+        self.solver = solver
+        self.runtime = runtime
+        self.holder = holder
+        self.state: StateFile[State] = StateFile(
+            bucket, state_key(solver, STATE.file), STATE, runtime
+        )
+        self.queue: StateFile[BuildQueue] = StateFile(
+            bucket, state_key(solver, QUEUE.file), QUEUE, runtime
+        )
+        self.schedule: StateFile[Schedule] = StateFile(
+            bucket, state_key(solver, SCHEDULE.file), SCHEDULE, runtime
+        )
+        self.leases: StateFile[Leases] = StateFile(
+            bucket, state_key(solver, LEASES.file), LEASES, runtime
+        )
+
+    def now_ms(self) -> int:
+        return self.runtime.clock.now_ms()
+
+    async def has_build(self, commit: str, kinds: Iterable[Kind] = KINDS) -> bool:
+        """Returns whether a commit's binaries exist, by default of both kinds."""
+        for kind in kinds:
+            if not await self.bucket.exists(build_key(self.solver, kind, commit)):
+                return False
+        return True

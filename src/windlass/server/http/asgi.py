@@ -1,0 +1,93 @@
+"""Types and body reading for ASGI applications."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any
+
+from windlass.domain.values.errors import InvalidInput, WindlassError
+
+Scope = Mapping[str, Any]
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class TooLarge(WindlassError):
+    """The body of a request is larger than the server accepts."""
+
+    code = "too_large"
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self.limit = limit
+
+    @property
+    def message(self) -> str:
+        return f"expected body to be at most {self.limit} bytes"
+
+    def details(self) -> dict[str, object]:
+        return {"field": "body", "expected": f"at most {self.limit} bytes"}
+
+
+async def stream_body(scope: Scope, receive: Receive, limit: int) -> AsyncIterator[bytes]:
+    """Yields the body of a request; raises `TooLarge` as soon as it exceeds `limit` bytes."""
+    _check_announced(scope, limit)
+    async for chunk in _chunks(await receive(), receive, limit):
+        yield chunk
+
+
+async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
+    """Returns the whole body of a request."""
+    _check_announced(scope, limit)
+    first = await receive()
+    if first["type"] == "http.request" and not first.get("more_body"):
+        body: bytes = first.get("body", b"")  # most bodies come in one piece
+        if len(body) > limit:
+            raise TooLarge(limit)
+        return body
+    return b"".join([chunk async for chunk in _chunks(first, receive, limit)])
+
+
+async def until_disconnected(receive: Receive) -> None:
+    """Returns when the client has closed the connection."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def unless_disconnected(work: Awaitable[Any], receive: Receive) -> Any:
+    """Returns the result of `work`; cancels it and returns None if the client leaves first."""
+    working = asyncio.ensure_future(work)
+    leaving = asyncio.ensure_future(until_disconnected(receive))
+    try:
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        return None
+    finally:
+        leaving.cancel()
+        if not working.done():
+            working.cancel()
+            await asyncio.wait({working})
+
+
+async def _chunks(message: Any, receive: Receive, limit: int) -> AsyncIterator[bytes]:
+    size = 0
+    while True:
+        if message["type"] == "http.disconnect":
+            raise InvalidInput("body", "complete", "only a part of it")
+        chunk: bytes = message.get("body", b"")
+        size += len(chunk)
+        if size > limit:
+            raise TooLarge(limit)
+        if chunk:
+            yield chunk
+        if not message.get("more_body"):
+            return
+        message = await receive()
+
+
+def _check_announced(scope: Scope, limit: int) -> None:
+    """Refuses a body that the client announces as too large, before it is sent."""
+    for name, value in scope["headers"]:
+        if name == b"content-length" and (len(value) > 18 or int(value) > limit):
+            raise TooLarge(limit)

@@ -1,0 +1,187 @@
+"""Turns a request into the arguments of its handler, by the handler's annotations.
+
+A parameter named in the path comes from there, one annotated with `Body` from the JSON body,
+every other one from the query. msgspec converts and checks them.
+"""
+
+import inspect
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from windlass.domain.job.job import KEYWORDS
+from windlass.domain.suggest import did_you_mean
+from windlass.domain.values.errors import InvalidInput
+from windlass.server.http.call import Call
+from windlass.server.http.errors import NOTHING, Malformed, NotJson
+from windlass.server.http.router import PLACEHOLDER
+from windlass.server.http.routes import Route
+
+T = TypeVar("T")
+
+
+class _InBody:
+    """Marks the parameter that takes the JSON body."""
+
+
+Body = Annotated[T, _InBody()]
+Id = Annotated[int, msgspec.Meta(ge=1, le=2**62)]
+Cursor = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+
+_TYPE_NAMES: Final = {
+    "array": "a list",
+    "bool": "true or false",
+    "float": "a number",
+    "int": "an integer",
+    "null": "null",
+    "object": "an object",
+    "str": "text",
+}
+_AT: Final = re.compile(r"(?P<what>.*?)(?: - at `(?:key in )?\$(?P<path>.*)`)?", re.DOTALL)
+_EXPECTED: Final = re.compile(r"Expected `(?P<type>[^`]*)`(?P<range>.*?)(?:, got `(?P<got>.*)`)?")
+_NAMED: Final = re.compile(r"Object (?P<what>missing required|contains unknown) field `(.*)`")
+
+
+class Parameter(NamedTuple):
+    """One parameter of a handler, in the path or in the query."""
+
+    name: str
+    type: Any
+    default: Any
+    is_list: bool
+
+    @property
+    def is_required(self) -> bool:
+        return self.default is inspect.Parameter.empty
+
+
+class Signature(NamedTuple):
+    """What a handler takes from a request, and what it returns."""
+
+    path: tuple[Parameter, ...]
+    query: tuple[Parameter, ...]
+    body_name: str  # empty: it takes no body
+    body_type: Any
+    returns: Any
+
+
+def signature_of(route: Route) -> Signature:
+    """Reads the annotations of a route's handler."""
+    hints = get_type_hints(route.handler, include_extras=True)
+    in_path = {name for name, _ in PLACEHOLDER.findall(route.path)}
+    path: list[Parameter] = []
+    query: list[Parameter] = []
+    body_name, body_type = "", None
+    for name, declared in inspect.signature(route.handler).parameters.items():
+        hint = hints[name]
+        if hint is Call:
+            continue
+        if get_origin(hint) is Annotated and isinstance(get_args(hint)[1], _InBody):
+            body_name, body_type = name, get_args(hint)[0]
+            continue
+        found = Parameter(name, hint, declared.default, _is_list(hint))
+        (path if name in in_path else query).append(found)
+    return Signature(tuple(path), tuple(query), body_name, body_type, hints["return"])
+
+
+class Binder:
+    """Makes the arguments of one handler."""
+
+    def __init__(self, signature: Signature) -> None:
+        self._path = _struct_of("Path", signature.path)
+        self._query = _struct_of("Query", signature.query)
+        self._lists = frozenset(p.name for p in signature.query if p.is_list)
+        self._body_name = signature.body_name
+        self._decode = msgspec.json.Decoder(signature.body_type).decode
+
+    @property
+    def takes_body(self) -> bool:
+        """Whether the handler takes a JSON body."""
+        return bool(self._body_name)
+
+    def bind_path(self, values: Mapping[str, str]) -> dict[str, Any]:
+        """Returns the arguments that the path carries; raises `Malformed`."""
+        return {} if self._path is None else _convert(values, self._path)
+
+    def bind(self, query: bytes, body: bytes) -> dict[str, Any]:
+        """Returns the other arguments; raises `Malformed`, `NotJson` or `InvalidInput`."""
+        arguments: dict[str, Any] = {}
+        if self._query is not None:
+            arguments = _convert(self._parse_query(query), self._query)
+        if self._body_name:
+            arguments[self._body_name] = self._parse_body(body)
+        return arguments
+
+    def _parse_query(self, query: bytes) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        if query:
+            for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
+                if name in self._lists:
+                    values.setdefault(name, []).append(value)
+                else:
+                    values[name] = value
+        return values
+
+    def _parse_body(self, body: bytes) -> Any:
+        if not body:
+            raise Malformed("body", "JSON", "nothing")
+        try:
+            return self._decode(body)
+        except msgspec.ValidationError as error:
+            raise explain_misfit(str(error), "body", {}) from None
+        except msgspec.DecodeError as error:
+            raise NotJson(f"the body is not valid JSON: {error}") from None
+        except RecursionError:
+            raise InvalidInput("body", "JSON of moderate depth", "deeper JSON") from None
+        except ValueError:
+            raise NotJson("the body is not JSON in UTF-8") from None
+
+
+def _convert(values: Mapping[str, Any], struct: type[msgspec.Struct]) -> dict[str, Any]:
+    """Converts text values to the types of `struct`."""
+    try:
+        converted = msgspec.convert(values, struct, strict=False)
+    except msgspec.ValidationError as error:
+        raise explain_misfit(str(error), "query", values) from None
+    return {name: getattr(converted, name) for name in struct.__struct_fields__}
+
+
+def explain_misfit(text: str, whole: str, values: Mapping[str, Any]) -> Malformed:
+    """Turns a message of msgspec about `whole` (or a part of it) into an error of ours."""
+    place = _AT.fullmatch(text)
+    assert place is not None  # it matches any text
+    what, field = place["what"], (place["path"] or "").lstrip(".")
+    named = _NAMED.fullmatch(what)
+    if named is not None:
+        inner = f"{field}.{named[2]}" if field else named[2]
+        if named["what"].startswith("missing"):
+            return Malformed(inner, "given", "nothing", f"{inner} is missing")
+        hint = did_you_mean(named[2], KEYWORDS) if field.startswith("jobs[") else ""
+        said = f"{inner} is not a known field{hint}"
+        return Malformed(inner, "a known field", named[2], said)
+    field = field or whole
+    expected = _EXPECTED.fullmatch(what)
+    if expected is None:
+        return Malformed(field, "valid", NOTHING, f"{field}: {what}")
+    names = [_TYPE_NAMES.get(name, name) for name in expected["type"].split(" | ")]
+    got = values.get(field, _TYPE_NAMES.get(expected["got"], expected["got"]) or NOTHING)
+    return Malformed(field, " or ".join(names) + expected["range"], got)
+
+
+def _struct_of(name: str, parameters: tuple[Parameter, ...]) -> type[msgspec.Struct] | None:
+    if not parameters:
+        return None
+    fields: list[Any] = [
+        (p.name, p.type) if p.is_required else (p.name, p.type, p.default) for p in parameters
+    ]
+    return msgspec.defstruct(name, fields, kw_only=True)
+
+
+def _is_list(hint: Any) -> bool:
+    """Whether a query parameter may be repeated."""
+    if get_origin(hint) is list:
+        return True
+    return any(_is_list(part) for part in get_args(hint))

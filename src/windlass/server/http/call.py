@@ -1,0 +1,62 @@
+"""One request, as handlers see it."""
+
+from collections.abc import AsyncIterator, Awaitable
+from typing import Any
+
+from windlass.api.errors import Unauthorized
+from windlass.domain.access.roles import Identity
+from windlass.server.http.asgi import Receive, Scope, read_body, stream_body, unless_disconnected
+from windlass.server.http.authentication import bearer
+from windlass.server.http.permissions import NO_TOKEN
+from windlass.server.services import Services
+
+
+class Call:
+    """The caller, the services, and what the request carries."""
+
+    __slots__ = ("_body_limit", "_receive", "_scope", "caller", "services")
+
+    def __init__(
+        self,
+        services: Services,
+        caller: Identity | None,
+        scope: Scope,
+        receive: Receive,
+        body_limit: int,
+    ) -> None:
+        self.services = services
+        self.caller = caller
+        self._body_limit = body_limit
+        self._scope = scope
+        self._receive = receive
+
+    @property
+    def who(self) -> Identity:
+        """The caller; raises `Unauthorized` if the request has no valid token."""
+        if self.caller is None:
+            raise Unauthorized(NO_TOKEN)
+        return self.caller
+
+    @property
+    def has_token(self) -> bool:
+        """Whether the request presents a token, valid or not."""
+        return bearer(self._scope["headers"]) is not None
+
+    def header(self, name: bytes) -> str:
+        """Returns a header by its lower-case name; empty if there is none."""
+        for key, value in self._scope["headers"]:
+            if key == name:
+                return str(value, "latin-1")
+        return ""
+
+    def body(self) -> Awaitable[bytes]:
+        """Returns the whole body."""
+        return read_body(self._scope, self._receive, self._body_limit)
+
+    def stream(self) -> AsyncIterator[bytes]:
+        """Yields the body as it arrives."""
+        return stream_body(self._scope, self._receive, self._body_limit)
+
+    async def unless_gone(self, work: Awaitable[Any]) -> Any:
+        """Returns the result of `work`; cancels it and returns None if the client leaves."""
+        return await unless_disconnected(work, self._receive)

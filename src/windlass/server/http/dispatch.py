@@ -1,0 +1,144 @@
+"""The ASGI application: finds the route of a request, checks the caller, runs the handler."""
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import structlog
+
+from windlass.domain.access.roles import Identity
+from windlass.domain.values.errors import WindlassError
+from windlass.server.http.asgi import Receive, Scope, Send
+from windlass.server.http.authentication import bearer
+from windlass.server.http.binding import Binder, signature_of
+from windlass.server.http.call import Call
+from windlass.server.http.errors import (
+    INTERNAL,
+    Malformed,
+    NoRoute,
+    WrongMethod,
+    headers_of,
+    status_of,
+)
+from windlass.server.http.origin import SAFE_METHODS, Hosts, check_media_type
+from windlass.server.http.permissions import ANY_TOKEN
+from windlass.server.http.replies import (
+    Complete,
+    Reply,
+    Stream,
+    encode,
+    send_complete,
+    send_stream,
+)
+from windlass.server.http.router import Router
+from windlass.server.http.routes import Route
+from windlass.server.services import Services
+
+log = structlog.get_logger("windlass.server")
+
+
+REMEMBERED: Final = 4_096  # paths; workers call the same few all the time
+
+
+class _Bound(NamedTuple):
+    """A route that is ready to be called."""
+
+    route: Route
+    binder: Binder
+    takes_body: bool
+    body_limit: int
+
+
+class _Target(NamedTuple):
+    """The route of one path, and what the path says; `misfit` is what is wrong with it."""
+
+    bound: _Bound
+    arguments: Mapping[str, Any]
+    misfit: Malformed | None = None
+
+
+class Dispatcher:
+    """Answers requests with the handlers of `routes`."""
+
+    def __init__(
+        self, routes: Iterable[Route], services: Services, hosts: Hosts, body_limit: int
+    ) -> None:
+        self._services = services
+        self._hosts = hosts
+        self._router = Router(
+            (route.method, route.path, _bound(route, body_limit)) for route in routes
+        )
+        self._resolve = lru_cache(REMEMBERED)(self._find)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request."""
+        if scope["type"] != "http":
+            return
+        try:
+            reply = await self._run(scope, receive)
+        except WindlassError as error:
+            body = encode(error.describe())
+            reply = Complete(status_of(error), body, headers=headers_of(error))
+        except Exception as error:
+            # A bug of ours: the log says which, the client learns no more than that.
+            log.error("unhandled", path=scope["path"], method=scope["method"], exc_info=error)
+            reply = Complete(500, encode(INTERNAL))
+        if isinstance(reply, Stream):
+            await send_stream(receive, send, reply)
+        else:
+            await send_complete(send, reply)
+
+    async def _run(self, scope: Scope, receive: Receive) -> Complete | Stream:
+        method = scope["method"]
+        try:
+            (route, binder, takes_body, body_limit), in_path, misfit = self._resolve(
+                method, scope["path"]
+            )
+        except WrongMethod as error:
+            if method != "OPTIONS":
+                raise
+            ANY_TOKEN.check(await self._identify(scope))
+            return Complete(204, b"", headers={"Allow": error.allowed})
+        if method not in SAFE_METHODS:
+            headers = dict(scope["headers"])
+            self._hosts.check(headers)
+            check_media_type(headers, route.raw_body)
+        caller = await self._identify(scope)
+        route.needs.check(caller)
+        if misfit is not None:
+            raise misfit
+        call = Call(self._services, caller, scope, receive, body_limit)
+        body = await call.body() if takes_body else b""
+        arguments = binder.bind(scope["query_string"], body)
+        return _reply(await route.handler(call, **in_path, **arguments), route)
+
+    async def _identify(self, scope: Scope) -> Identity | None:
+        token = bearer(scope["headers"])
+        return None if token is None else await self._services.access.identify(token)
+
+    def _find(self, method: str, path: str) -> _Target:
+        found = self._router.find(path)
+        if found is None:
+            raise NoRoute(method, path)
+        bound = found.methods.get(method)
+        if bound is None:
+            raise WrongMethod(method, path, ", ".join(sorted({*found.methods, "OPTIONS"})))
+        try:
+            return _Target(bound, bound.binder.bind_path(found.values))
+        except Malformed as misfit:
+            return _Target(bound, {}, misfit.with_traceback(None))
+
+
+def _bound(route: Route, body_limit: int) -> _Bound:
+    binder = Binder(signature_of(route))
+    return _Bound(route, binder, binder.takes_body, route.body_limit or body_limit)
+
+
+def _reply(value: Any, route: Route) -> Complete | Stream:
+    if isinstance(value, Stream):
+        return value
+    status = route.status
+    if isinstance(value, Reply):
+        status, value = value.status, value.value
+    body = value if isinstance(value, bytes) else encode(value)
+    return Complete(status, body, route.media_type)

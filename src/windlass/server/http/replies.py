@@ -1,0 +1,91 @@
+"""What handlers may return beside plain values, and how it is sent."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Final, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from windlass.server.http.asgi import Receive, Send, unless_disconnected
+
+T = TypeVar("T")
+
+JSON: Final = "application/json"
+TEXT: Final = "text/plain; charset=utf-8"
+BINARY: Final = "application/octet-stream"
+EVENTS: Final = "text/event-stream; charset=utf-8"
+
+NO_CONTENT: Final = 204
+
+encode = msgspec.json.Encoder().encode
+
+
+class Reply(NamedTuple, Generic[T]):
+    """A value with a status other than the route's."""
+
+    value: T
+    status: int
+
+
+class Complete(NamedTuple):
+    """A reply whose body is known."""
+
+    status: int
+    body: bytes
+    media_type: str = JSON
+    headers: Mapping[str, str] = {}
+
+
+class Stream(NamedTuple):
+    """Bytes that are sent as they become known."""
+
+    chunks: AsyncIterator[bytes]
+    media_type: str
+    headers: Mapping[str, str] = {}
+
+
+class ServerSentEvent(NamedTuple):
+    """One event of an event stream, or a comment that keeps the connection alive."""
+
+    id: str = ""
+    event: str = ""
+    data: bytes = b""
+    comment: str = ""
+
+    def encode(self) -> bytes:
+        """Returns the event as it goes over the wire."""
+        if self.comment:
+            return b": %b\r\n\r\n" % self.comment.encode()
+        fields = (self.id.encode(), self.event.encode(), self.data)
+        return b"id: %b\r\nevent: %b\r\ndata: %b\r\n\r\n" % fields
+
+
+async def send_complete(send: Send, reply: Complete) -> None:
+    """Sends a reply whose body is known."""
+    fields = _fields(reply.headers) if reply.headers else []
+    if reply.status != NO_CONTENT:
+        fields.append((b"content-type", reply.media_type.encode()))
+        fields.append((b"content-length", b"%d" % len(reply.body)))
+    await send({"type": "http.response.start", "status": reply.status, "headers": fields})
+    await send({"type": "http.response.body", "body": reply.body})
+
+
+async def send_stream(receive: Receive, send: Send, stream: Stream) -> None:
+    """Sends a stream until it ends or the client leaves."""
+    fields = [(b"content-type", stream.media_type.encode()), *_fields(stream.headers)]
+    await send({"type": "http.response.start", "status": 200, "headers": fields})
+    await unless_disconnected(_send_chunks(send, stream.chunks), receive)
+
+
+async def _send_chunks(send: Send, chunks: AsyncIterator[bytes]) -> None:
+    try:
+        async for chunk in chunks:
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+    finally:
+        close = getattr(chunks, "aclose", None)
+        if close is not None:
+            await close()
+
+
+def _fields(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.lower().encode(), text.encode()) for name, text in headers.items()]

@@ -1,0 +1,78 @@
+"""How routes are declared: method, path, the permission they need, and a handler.
+
+routes = Routes("/api/v1/jobs", "jobs")
+
+
+@routes.get("/{job:int}", needs=VIEWER)
+async def show(call: Call, job: Id) -> Job:
+    \"\"\"Returns one job with its attempts.\"\"\"
+"""
+
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, NamedTuple, TypeVar
+
+from windlass.server.http.permissions import Permission
+from windlass.server.http.replies import JSON
+
+Handler = Callable[..., Awaitable[Any]]
+H = TypeVar("H", bound=Handler)
+
+
+class Route(NamedTuple):
+    """One route; `path` has placeholders `{name:int}`, `{name:str}` and `{name:path}`."""
+
+    method: str
+    path: str
+    needs: Permission
+    handler: Handler
+    tag: str
+    status: int = 200
+    media_type: str = JSON
+    body_limit: int = 0  # bytes; 0: that of the server
+    raw_body: bool = False  # it takes bytes, not JSON
+
+
+class Routes:
+    """Collects the routes of one module, all below one path."""
+
+    def __init__(self, prefix: str, tag: str) -> None:
+        self._prefix = prefix
+        self._tag = tag
+        self._routes: list[Route] = []
+
+    def __iter__(self) -> Iterator[Route]:
+        return iter(self._routes)
+
+    def get(self, path: str, *, needs: Permission, media_type: str = JSON) -> Callable[[H], H]:
+        """Declares a GET route."""
+        return self._add("GET", path, needs, media_type=media_type)
+
+    def post(
+        self,
+        path: str,
+        *,
+        needs: Permission,
+        status: int = 200,
+        body_limit: int = 0,
+        raw_body: bool = False,
+    ) -> Callable[[H], H]:
+        """Declares a POST route."""
+        return self._add(
+            "POST", path, needs, status=status, body_limit=body_limit, raw_body=raw_body
+        )
+
+    def put(self, path: str, *, needs: Permission, raw_body: bool = False) -> Callable[[H], H]:
+        """Declares a PUT route."""
+        return self._add("PUT", path, needs, raw_body=raw_body)
+
+    def delete(self, path: str, *, needs: Permission) -> Callable[[H], H]:
+        """Declares a DELETE route."""
+        return self._add("DELETE", path, needs)
+
+    def _add(self, method: str, path: str, needs: Permission, **options: Any) -> Callable[[H], H]:
+        def add(handler: H) -> H:
+            whole = self._prefix + path
+            self._routes.append(Route(method, whole, needs, handler, self._tag, **options))
+            return handler
+
+        return add

@@ -1,0 +1,42 @@
+"""The routes, one module per subject; `ALL` lists every one with the permission it needs.
+
+A route parses nothing and decides nothing itself: it calls `windlass.api` or the engine.
+"""
+
+from typing import Final
+
+from windlass.server.http.routes import Route
+from windlass.server.routes import (
+    access,
+    attempts,
+    bulk,
+    events,
+    explain,
+    files,
+    jobs,
+    pools,
+    queues,
+    schedules,
+    system,
+    templates,
+    workers,
+    workflows,
+)
+
+ALL: Final[tuple[Route, ...]] = (
+    *system.routes,
+    *jobs.routes,
+    *bulk.routes,
+    *explain.routes,
+    *files.routes,
+    *workers.routes,
+    *attempts.routes,
+    *queues.routes,
+    *queues.namespace_routes,
+    *access.routes,
+    *events.routes,
+    *workflows.routes,
+    *templates.routes,
+    *schedules.routes,
+    *pools.routes,
+)

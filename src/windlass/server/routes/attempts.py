@@ -1,0 +1,115 @@
+"""Routes on which workers write about the attempts they hold."""
+
+from typing import Any, Final
+
+from windlass.api.children import Children
+from windlass.api.errors import Forbidden
+from windlass.domain.values.errors import NotFound
+from windlass.ports.gateway import Holder
+from windlass.server.http.binding import Body
+from windlass.server.http.call import Call
+from windlass.server.http.permissions import WORKER
+from windlass.server.http.replies import BINARY, Stream
+from windlass.server.http.routes import Routes
+from windlass.server.routes.files import Number, Size, download
+from windlass.wire.files import LogEnd, LogNext, MediaDuration, RunLimit, Upload
+from windlass.wire.jobs import SubmitReply, SubmitRequest
+from windlass.wire.workers import Changed
+
+LOG_CHUNK_LIMIT: Final = 16 * 1024 * 1024
+
+routes = Routes("/api/v1/workers/{worker:int}/jobs/{job:int}/attempts/{attempt:int}", "attempts")
+
+
+@routes.post("/log", needs=WORKER, body_limit=LOG_CHUNK_LIMIT, raw_body=True)
+async def append_log(
+    call: Call, worker: Number, job: Number, attempt: Number, incarnation: Number, offset: Size
+) -> LogNext:
+    """Writes log bytes at `offset`."""
+    holder = _holder(call, worker, incarnation, job, attempt)
+    return LogNext(await call.services.files.append_log(holder, offset, await call.body()))
+
+
+@routes.post("/log/end", needs=WORKER)
+async def end_log(
+    call: Call, worker: Number, job: Number, attempt: Number, incarnation: Number,
+    data: Body[LogEnd],
+) -> Changed:  # fmt: skip
+    """Marks the log as complete, or as lost."""
+    holder = _holder(call, worker, incarnation, job, attempt)
+    await call.services.files.end_log(holder, data.bytes, data.state, data.peak_memory)
+    return Changed(True)
+
+
+@routes.post("/progress", needs=WORKER)
+async def progress(
+    call: Call, worker: Number, job: Number, attempt: Number, incarnation: Number,
+    data: Body[dict[str, Any]],
+) -> Changed:  # fmt: skip
+    """Reports how far the attempt is."""
+    holder = _holder(call, worker, incarnation, job, attempt)
+    await call.services.files.progress(holder, data.get("progress"))
+    return Changed(True)
+
+
+@routes.post("/duration", needs=WORKER)
+async def measured(
+    call: Call, worker: Number, job: Number, attempt: Number, incarnation: Number,
+    data: Body[MediaDuration],
+) -> RunLimit:  # fmt: skip
+    """Reports how long the attempt's media is; its timeout follows."""
+    holder = _holder(call, worker, incarnation, job, attempt)
+    return RunLimit(await call.services.files.measured(holder, data.duration_ms))
+
+
+@routes.post("/jobs", needs=WORKER, status=201)
+async def submit_children(
+    call: Call, worker: Number, job: Number, attempt: Number, incarnation: Number,
+    data: Body[SubmitRequest],
+) -> SubmitReply:  # fmt: skip
+    """Submits jobs that the running job adds to its own workflow."""
+    holder = _holder(call, worker, incarnation, job, attempt)
+    return await Children(call.services.engine).submit(holder, data)
+
+
+@routes.get("/inputs/{source:int}/{name:path}", needs=WORKER, media_type=BINARY)
+async def get_input(
+    call: Call, worker: Number, job: Number, attempt: Number, source: Number, name: str,
+    incarnation: Number,
+) -> Stream:  # fmt: skip
+    """Streams an artifact of another job that the running one waits for or declares as input."""
+    holder = _holder(call, worker, incarnation, job, attempt)
+    return download(*await call.services.files.open_input(holder, source, name))
+
+
+@routes.put("/artifacts/{name:path}", needs=WORKER, raw_body=True)
+async def put_artifact(
+    call: Call, worker: Number, job: Number, attempt: Number, name: str, incarnation: Number,
+    sha256: str, size: Size, content_type: str = "",
+) -> Changed:  # fmt: skip
+    """Stores an artifact's bytes; below `/uploaded`, adopts those that are in the bucket."""
+    holder, files = _holder(call, worker, incarnation, job, attempt), call.services.files
+    if name.endswith("/uploaded"):
+        plain = name.removesuffix("/uploaded")
+        await files.adopt_artifact(holder, plain, sha256, size, content_type)
+    else:
+        await files.store_artifact(holder, name, call.stream(), sha256, size, content_type)
+    return Changed(True)
+
+
+@routes.post("/artifacts/{name:path}", needs=WORKER, raw_body=True)
+async def presign(
+    call: Call, worker: Number, job: Number, attempt: Number, name: str, incarnation: Number
+) -> Upload:
+    """Returns the URL to upload an artifact to; without one, upload it to the server."""
+    holder = _holder(call, worker, incarnation, job, attempt)
+    if not name.endswith("/presign"):
+        raise NotFound("action", name.rpartition("/")[2])
+    plain = name.removesuffix("/presign")
+    return Upload(await call.services.files.presign_artifact(holder, plain))
+
+
+def _holder(call: Call, worker: int, incarnation: int, job: int, attempt: int) -> Holder:
+    if call.who.worker != worker:
+        raise Forbidden("a worker may write only about its own attempts")
+    return Holder(worker, incarnation, job, attempt)

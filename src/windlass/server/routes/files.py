@@ -1,0 +1,90 @@
+"""Routes that read logs and artifacts."""
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Final
+from urllib.parse import quote
+
+import msgspec
+
+from windlass.api.render import show_artifact
+from windlass.domain.rows.files import ArtifactRow, LogState
+from windlass.engine.files.follow_log import READ_LIMIT, follow_growing
+from windlass.engine.files.logs import LogReading
+from windlass.server.http.call import Call
+from windlass.server.http.permissions import VIEWER
+from windlass.server.http.replies import BINARY, TEXT, Stream
+from windlass.server.http.routes import Routes
+from windlass.wire.files import ArtifactList
+
+Number = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
+Size = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+LogPart = Annotated[int, msgspec.Meta(ge=1, le=READ_LIMIT)]
+
+# Artifacts come from jobs: a browser must neither run nor guess what they are.
+SAFE_HEADERS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "sandbox; default-src 'none'",
+}
+
+routes = Routes("/api/v1/jobs/{job:int}", "files")
+
+
+@routes.get("/log", needs=VIEWER, media_type=TEXT)
+async def log(
+    call: Call,
+    job: Number,
+    attempt: Number | None = None,
+    offset: Size = 0,
+    limit: LogPart = READ_LIMIT,
+    follow: bool = False,
+) -> Stream:
+    """Streams a job's log from `offset`; with `follow`, until it ends."""
+    services = call.services
+    await services.queries.check_visible([job], call.who)
+    if follow:
+        await services.files.log(job, attempt)  # a missing log is reported before the stream
+        growing = follow_growing(services.engine, services.files, job, attempt, offset)
+        return Stream(growing, TEXT, SAFE_HEADERS)
+    reading = await services.files.read_log(job, attempt, offset, limit)
+    return Stream(reading.chunks, TEXT, _log_headers(reading))
+
+
+@routes.get("/artifacts", needs=VIEWER)
+async def artifacts(call: Call, job: Number) -> ArtifactList:
+    """Returns the artifacts of the accepted attempt."""
+    await call.services.queries.check_visible([job], call.who)
+    found = await call.services.files.artifacts(job)
+    return ArtifactList([show_artifact(row) for row in found])
+
+
+@routes.get("/artifacts/{name:path}", needs=VIEWER, media_type=BINARY)
+async def artifact(call: Call, job: Number, name: str) -> Stream:
+    """Streams one artifact, for people; workers read the inputs of their attempts."""
+    await call.services.queries.check_visible([job], call.who)
+    return download(*await call.services.files.open_artifact(job, name))
+
+
+def download(row: ArtifactRow, chunks: AsyncIterator[bytes]) -> Stream:
+    """Returns an artifact as a file to save, never to show."""
+    headers = {
+        **SAFE_HEADERS,
+        "Content-Disposition": _disposition(row.name.rpartition("/")[2]),
+        "Windlass-Sha256": row.sha256,
+    }
+    return Stream(chunks, BINARY, headers)
+
+
+def _disposition(file: str) -> str:
+    """Returns a header that makes any browser save the file under its name."""
+    plain = "".join(c if c.isascii() and c.isprintable() and c not in '"\\' else "_" for c in file)
+    full = "" if plain == file else f"; filename*=UTF-8''{quote(file, safe='')}"
+    return f'attachment; filename="{plain}"{full}'
+
+
+def _log_headers(reading: LogReading) -> dict[str, str]:
+    return {
+        "Windlass-Log-State": LogState(reading.row.state).name.lower(),
+        "Windlass-Log-Bytes": str(reading.row.bytes),
+        "Windlass-Log-Next": str(reading.next),
+        **SAFE_HEADERS,
+    }

@@ -1,0 +1,89 @@
+"""Routes about pools."""
+
+from typing import Any
+
+from windlass.api.render_pools import show_costs, show_plan, show_pool
+from windlass.domain.access.roles import Identity, Role
+from windlass.domain.pools.pools import MOST_WORKERS
+from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.quantities import parse_duration_ms
+from windlass.domain.values.times import month_of
+from windlass.server.http.binding import Body
+from windlass.server.http.call import Call
+from windlass.server.http.permissions import FLEET_ADMIN, VIEWER
+from windlass.server.http.routes import Routes
+from windlass.server.services import Services
+from windlass.wire.pools import CostList, Plan, PoolApplied, PoolInfo, PoolList
+from windlass.wire.workers import Changed
+
+routes = Routes("/api/v1/pools", "pools")
+
+
+@routes.get("", needs=VIEWER)
+async def list_pools(call: Call) -> PoolList:
+    """Returns all pools with their workers."""
+    return PoolList(await _pools(call.services, call.who))
+
+
+@routes.get("/plan", needs=VIEWER)
+async def plan(call: Call, workers: int | None = None, target: str | None = None) -> Plan:
+    """Shows what the pools would do now and why; or with so many workers, or another target."""
+    if workers is not None and not 0 <= workers <= MOST_WORKERS:
+        raise InvalidInput("workers", f"from 0 to {MOST_WORKERS}", workers)
+    target_ms = None if target is None else parse_duration_ms(target, "target")
+    if target_ms == 0:
+        raise InvalidInput("target", "more than 0", target)
+    named = not call.who.namespaces
+    return show_plan(await call.services.pools.plan(workers, target_ms), named)
+
+
+@routes.get("/costs", needs=VIEWER)
+async def costs(call: Call, month: str | None = None) -> CostList:
+    """Returns what a month (2026-11) has cost so far, by pool, namespace and queue."""
+    number = _month(month) if month else month_of(await call.services.engine.now())
+    found = await call.services.pools.costs(number)
+    rows = [row for row in found if call.who.sees(row.namespace)]
+    return CostList(month=f"{number // 100:04d}-{number % 100:02d}", costs=show_costs(rows))
+
+
+@routes.get("/{name:str}", needs=VIEWER)
+async def show(call: Call, name: str) -> PoolInfo:
+    """Returns one pool."""
+    return await _pool(call.services, name, call.who)
+
+
+@routes.put("/{name:str}", needs=FLEET_ADMIN)
+async def apply(call: Call, name: str, data: Body[dict[str, Any]]) -> PoolApplied:
+    """Creates or changes a pool. Its options may name programs that the server runs."""
+    if data.get("name", name) != name:
+        raise InvalidInput("name", f"the one in the address ({name})", data["name"])
+    _, applied = await call.services.pools.apply({**data, "name": name}, call.who.name)
+    return PoolApplied(applied=applied, pool=await _pool(call.services, name, call.who))
+
+
+@routes.delete("/{name:str}", needs=FLEET_ADMIN)
+async def remove(call: Call, name: str) -> Changed:
+    """Drains a pool; it is deleted when its workers are gone."""
+    return Changed(await call.services.pools.delete(name, call.who.name))
+
+
+async def _pools(services: Services, who: Identity) -> list[PoolInfo]:
+    """Returns the pools; only admins of all namespaces see the providers' options, which may hold
+    secrets."""
+    now = await services.engine.now()
+    shown = await services.pools.all()
+    return [show_pool(one, now, who.may_fleet(Role.ADMIN)) for one in shown]
+
+
+async def _pool(services: Services, name: str, who: Identity) -> PoolInfo:
+    for info in await _pools(services, who):
+        if info.name == name:
+            return info
+    raise NotFound("pool", name)
+
+
+def _month(text: str) -> int:
+    year, dash, month = text.partition("-")
+    if len(text) != 7 or not dash or not (year + month).isdigit() or not 1 <= int(month) <= 12:
+        raise InvalidInput("month", "a month such as 2026-11", text)
+    return int(year) * 100 + int(month)

@@ -1,0 +1,90 @@
+"""Routes about queues, and the shares of namespaces."""
+
+from collections.abc import Mapping
+
+from windlass.domain.job.job import check_name
+from windlass.domain.lifecycle.rank import queue_weight
+from windlass.domain.rows.records import LimitRow, QueueRow
+from windlass.engine.fleet.queues import QueueLimits
+from windlass.server.http.binding import Body
+from windlass.server.http.call import Call
+from windlass.server.http.permissions import FLEET_OPERATOR, VIEWER
+from windlass.server.http.routes import Routes
+from windlass.wire.workers import (
+    Changed,
+    NamespaceInfo,
+    NamespaceWeights,
+    QueueInfo,
+    QueueLimitsRequest,
+    QueueList,
+    WeightRequest,
+)
+
+routes = Routes("/api/v1/queues", "queues")
+namespace_routes = Routes("/api/v1/namespaces", "queues")
+
+
+@routes.get("", needs=VIEWER)
+async def list_queues(call: Call) -> QueueList:
+    """Returns all queues that have jobs or settings."""
+    engine = call.services.engine
+    rows = await engine.store.read(lambda tx: tx.catalog.queues())
+    depths = (await engine.metrics()).queue_depth
+    known = {row.name: row for row in rows}
+    counted = [row.limit for row in rows if row.max_running]
+    limits = await engine.store.read(lambda tx: tx.limits.lock(counted))
+    return QueueList(
+        [
+            _info(known.get(name, QueueRow(name, queue_weight(name), 0)), limits, depth)
+            for name in sorted({*known, *depths})
+            for depth in (depths.get(name, 0),)
+        ]
+    )
+
+
+@routes.post("/{name:str}/pause", needs=FLEET_OPERATOR)
+async def pause(call: Call, name: str) -> Changed:
+    """Pauses a queue: workers get no more jobs from it."""
+    check_name("queue", name)
+    return Changed((await call.services.engine.queues.pause(name, call.who.name)).applied)
+
+
+@routes.post("/{name:str}/resume", needs=FLEET_OPERATOR)
+async def resume(call: Call, name: str) -> Changed:
+    """Resumes a queue."""
+    check_name("queue", name)
+    return Changed((await call.services.engine.queues.resume(name, call.who.name)).applied)
+
+
+@routes.post("/{name:str}/limits", needs=FLEET_OPERATOR)
+async def limit(call: Call, name: str, data: Body[QueueLimitsRequest]) -> Changed:
+    """Sets how many jobs of a queue may run, in total and per worker."""
+    check_name("queue", name)
+    limits = QueueLimits(data.max_running, data.max_per_worker, data.preempts)
+    done = await call.services.engine.queues.set_limits(name, limits, call.who.name)
+    return Changed(done.applied)
+
+
+@namespace_routes.get("/weights", needs=FLEET_OPERATOR)
+async def list_weights(call: Call) -> NamespaceWeights:
+    """Returns the namespaces whose weight was set; all others have weight 1."""
+    store = call.services.engine.store
+    weights = await store.read(lambda tx: tx.placement.namespace_weights())
+    return NamespaceWeights([NamespaceInfo(*pair) for pair in weights.items()])
+
+
+@namespace_routes.post("/{name:str}/weight", needs=FLEET_OPERATOR)
+async def set_weight(call: Call, name: str, data: Body[WeightRequest]) -> Changed:
+    """Sets the weight of a namespace."""
+    check_name("namespace", name)
+    return Changed(
+        await call.services.engine.queues.set_namespace_weight(name, data.weight, call.who.name)
+    )
+
+
+def _info(row: QueueRow, limits: Mapping[int, LimitRow], depth: int) -> QueueInfo:
+    counted = limits.get(row.limit) if row.max_running else None
+    return QueueInfo(
+        row.name, row.weight, bool(row.paused), depth, row.max_running, row.max_per_worker,
+        bool(row.preempts), None if counted is None else counted.leased,
+    )  # fmt: skip

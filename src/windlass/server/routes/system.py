@@ -1,0 +1,78 @@
+"""Routes about the server itself: health, metrics, verification, namespaces, names."""
+
+from windlass.domain.rows.files import NameRow
+from windlass.domain.values.errors import WindlassError
+from windlass.domain.values.times import format_moment
+from windlass.engine.verify import verify as verify_store
+from windlass.server.http.binding import Body
+from windlass.server.http.call import Call
+from windlass.server.http.permissions import FLEET_ADMIN, OPEN, SUBMITTER, VIEWER
+from windlass.server.http.replies import TEXT, Reply
+from windlass.server.http.routes import Routes
+from windlass.wire.files import NameInfo, NameList, NameRequest
+from windlass.wire.system import Health, NamespaceList, Verified, ViolationInfo
+
+routes = Routes("", "system")
+
+
+@routes.get("/healthz", needs=OPEN)
+async def healthz(call: Call) -> Health:
+    """Answers as long as the process is alive."""
+    del call
+    return Health("ok")
+
+
+@routes.get("/readyz", needs=OPEN)
+async def readyz(call: Call) -> Reply[Health]:
+    """Checks that the store answers."""
+    try:
+        await call.services.engine.now()
+    except WindlassError as error:
+        return Reply(Health(str(error)), 503)
+    return Reply(Health("ok"), 200)
+
+
+@routes.get("/metrics", needs=VIEWER, media_type=TEXT)
+async def metrics(call: Call) -> bytes:
+    """Returns the metrics for Prometheus."""
+    pool = getattr(call.services.engine.store, "pool", None)
+    return call.services.meters.render(await call.services.engine.metrics(), pool)
+
+
+@routes.post("/api/v1/verify", needs=FLEET_ADMIN)
+async def verify(call: Call) -> Verified:
+    """Replays the event log, compares it with the state and checks the invariants."""
+    found = await verify_store(call.services.engine.store, call.services.engine.config)
+    return Verified([ViolationInfo(v.invariant, v.message, v.job, v.seq) for v in found])
+
+
+@routes.get("/api/v1/namespaces", needs=VIEWER)
+async def namespaces(call: Call) -> NamespaceList:
+    """Returns the namespaces that have jobs and that the caller may see."""
+    found = await call.services.queries.namespaces()
+    return NamespaceList([name for name in found if call.who.sees(name)])
+
+
+@routes.get("/api/v1/names", needs=VIEWER)
+async def names(call: Call) -> NameList:
+    """Returns the names that `$lookup` finds."""
+    rows = await call.services.engine.store.read(lambda tx: tx.files.names(None))
+    return NameList([_show(row) for row in rows if call.who.sees(row.namespace)])
+
+
+@routes.put("/api/v1/names/{name:path}", needs=SUBMITTER)
+async def set_name(call: Call, name: str, data: Body[NameRequest]) -> NameInfo:
+    """Lets a name point to an artifact."""
+    await call.services.queries.check_visible([data.job], call.who)
+    return _show(await call.services.files.set_name(name, data.job, data.artifact))
+
+
+def _show(row: NameRow) -> NameInfo:
+    return NameInfo(
+        name=row.name,
+        namespace=row.namespace,
+        job=row.job,
+        artifact=row.artifact,
+        sha256=row.sha256,
+        set_at=format_moment(row.set_at),
+    )

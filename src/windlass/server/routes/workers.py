@@ -1,0 +1,182 @@
+"""Routes about workers, and the ones that workers themselves call."""
+
+from typing import Any, Final, NamedTuple
+
+from windlass.api.errors import Forbidden, Unauthorized
+from windlass.domain.access.roles import Identity, Role
+from windlass.domain.job.job import NAME_LIMIT
+from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.values.errors import NotFound
+from windlass.engine.fleet.workers import ANYONE, Enrolment
+from windlass.ports.store import Tx
+from windlass.server.http.binding import Body, Id
+from windlass.server.http.call import Call
+from windlass.server.http.permissions import (
+    FLEET_OPERATOR,
+    OPEN,
+    VIEWER,
+    WORKER,
+    WORKER_OR_PENDING,
+)
+from windlass.server.http.routes import Routes
+from windlass.server.services import Services
+from windlass.wire.sync import SyncReply, SyncRequest
+from windlass.wire.workers import (
+    Changed,
+    EnrolReply,
+    EnrolRequest,
+    LeaveRequest,
+    WorkerInfo,
+    WorkerList,
+)
+
+SYNC_LIMIT: Final = 64 * 1024 * 1024
+
+_ACTIONS: Final = {
+    "drain": WorkerStatus.DRAINING,
+    "enable": WorkerStatus.ONLINE,
+    "disable": WorkerStatus.DISABLED,
+    "approve": WorkerStatus.ONLINE,
+}
+
+routes = Routes("/api/v1/workers", "workers")
+
+
+@routes.post("/enrol", needs=OPEN)
+async def enrol(call: Call, data: Body[EnrolRequest]) -> EnrolReply:
+    """Enrols a worker by code or by token, or lets it wait for approval."""
+    services, who = call.services, call.caller
+    if who is None and data.code is None and call.has_token:
+        raise Unauthorized("this token is not valid: present another one, a code, or none")
+    rights = await _rights(services, who, data)
+    done = await services.engine.workers.enrol(
+        Enrolment(
+            name=data.name,
+            slots=data.slots,
+            metadata=data.metadata,
+            takeover=data.takeover,
+            replaces=data.replaces,
+            approved=rights.approved,
+            holder=rights.holder,
+        )
+    )
+    token = None
+    if who is None or who.worker != done.worker:
+        created = await services.access.create_token(
+            f"worker {data.name}"[:NAME_LIMIT], Role.WORKER, worker=done.worker
+        )
+        token = created.secret
+    config = services.engine.config
+    return EnrolReply(
+        worker=done.worker,
+        incarnation=done.incarnation,
+        status=WorkerStatus(done.status).name.lower(),
+        token=token,
+        heartbeat_interval_ms=config.heartbeat_interval_ms,
+        lease_ms=config.heartbeat_timeout_ms,
+        term_grace_ms=config.term_grace_ms,
+        log_limit=config.log_limit,
+        epoch=done.epoch,
+    )
+
+
+@routes.get("", needs=VIEWER)
+async def list_workers(call: Call) -> WorkerList:
+    """Returns all workers."""
+    return WorkerList(await call.services.queries.workers())
+
+
+@routes.get("/{worker:int}", needs=VIEWER)
+async def show(call: Call, worker: Id) -> WorkerInfo:
+    """Returns one worker."""
+    return await call.services.queries.worker(worker)
+
+
+@routes.put("/{worker:int}/static", needs=FLEET_OPERATOR)
+async def set_static(call: Call, worker: Id, data: Body[dict[str, Any]]) -> Changed:
+    """Sets the metadata that operators decide."""
+    done = await call.services.engine.workers.set_metadata(worker, data, call.who.name)
+    return Changed(done)
+
+
+@routes.post("/{worker:int}/{action:str}", needs=FLEET_OPERATOR)
+async def act(call: Call, worker: Id, action: str) -> Changed:
+    """Drains, enables, disables or approves a worker."""
+    status = _ACTIONS.get(action)
+    if status is None:
+        raise NotFound("action", action)
+    actor = call.who.name
+    reason = None if status is WorkerStatus.ONLINE else f"{action} by {actor}"
+    done = await call.services.engine.workers.set_status(worker, status, reason, actor)
+    call.services.access.forget()
+    return Changed(done)
+
+
+@routes.post("/{worker:int}/sync", needs=WORKER_OR_PENDING, body_limit=SYNC_LIMIT)
+async def sync(call: Call, worker: Id, data: Body[SyncRequest]) -> SyncReply:
+    """Takes a worker's heartbeat and reports, and returns its new jobs and cancellations.
+
+    A connection that closes ends the wait for jobs.
+    """
+    check_speaks_for(call.who, worker)
+    syncing = call.services.engine.sync(worker, data)
+    return await (call.unless_gone(syncing) if data.wait_ms else syncing)
+
+
+@routes.post("/{worker:int}/leave", needs=WORKER)
+async def leave(call: Call, worker: Id, data: Body[LeaveRequest]) -> Changed:
+    """Ends a worker's incarnation at once, without waiting for its heartbeat to expire."""
+    check_speaks_for(call.who, worker)
+    return Changed(await call.services.engine.workers.leave(worker, data.incarnation))
+
+
+@routes.delete("/{worker:int}", needs=FLEET_OPERATOR)
+async def remove(call: Call, worker: Id, force: bool = False) -> Changed:
+    """Deletes a worker and revokes its tokens; refused while it is busy."""
+    done = await call.services.engine.workers.remove(worker, force, call.who.name)
+    call.services.access.forget()
+    return Changed(done)
+
+
+def check_speaks_for(who: Identity, worker: int) -> None:
+    """Raises `Forbidden` unless the caller is the worker itself."""
+    if who.role is not Role.WORKER or who.worker != worker:
+        raise Forbidden("a worker may call this only for itself")
+
+
+class _Rights(NamedTuple):
+    """What an enrolment may do: get jobs at once, and speak for which worker."""
+
+    approved: bool
+    holder: int
+
+
+async def _rights(services: Services, who: Identity | None, data: EnrolRequest) -> _Rights:
+    """Returns what the token or the code allows.
+
+    A worker's token is good for that worker only, and approves nothing: a worker that is
+    pending or disabled stays so.
+    """
+    is_worker = who is not None and who.role is Role.WORKER
+    if is_worker and who is not None and await _is_named(services, who.worker, data.name):
+        return _Rights(False, who.worker)
+    if data.code is not None:
+        if not await services.access.use_code(data.code):
+            raise Forbidden("this enrolment code is not valid, or was used already")
+        return _Rights(True, ANYONE)
+    if is_worker and not await _is_taken(services, data.name):
+        raise Forbidden("a worker's token enrols that worker only: present a code for another")
+    approved = who is not None and who.may_fleet(Role.OPERATOR)
+    return _Rights(approved, ANYONE if approved else 0)
+
+
+async def _is_named(services: Services, worker: int, name: str) -> bool:
+    rows = await services.engine.store.read(lambda tx: tx.workers.lock([worker]))
+    return worker in rows and rows[worker].name == name
+
+
+async def _is_taken(services: Services, name: str) -> bool:
+    async def read(tx: Tx) -> bool:
+        return await tx.workers.lock_name(name) is not None
+
+    return await services.engine.store.read(read)

@@ -1,0 +1,46 @@
+"""Builds worker agents: over HTTP, beside a store, and inside a user's program."""
+
+import os
+import sys
+
+from windlass.api.children import Children
+from windlass.client.gateway import HttpGateway
+from windlass.client.transport import Transport
+from windlass.clock import RealChance, RealClock
+from windlass.engine.engine import Engine
+from windlass.engine.files.files import Files
+from windlass.executors import add_named, load_executors
+from windlass.executors.python import PythonExecutor
+from windlass.worker.agent import Agent
+from windlass.worker.direct import DirectGateway
+from windlass.worker.options import WorkerOptions
+from windlass.worker.state import recall
+
+
+def http_agent(transport: Transport, options: WorkerOptions) -> Agent:
+    """Returns an agent that talks to a server; the caller closes the transport."""
+    gateway = HttpGateway(transport, recall(options.state).token)
+    executors = load_executors(imports=options.imports)
+    return Agent(gateway, options, executors, RealClock(), RealChance())
+
+
+def direct_agent(engine: Engine, files: Files, options: WorkerOptions) -> Agent:
+    """Returns an agent that uses the engine directly, without a server."""
+    gateway = DirectGateway(engine, files, submit=Children(engine).submit)
+    executors = load_executors(imports=options.imports)
+    return Agent(gateway, options, executors, RealClock(), RealChance())
+
+
+def own_agent(engine: Engine, files: Files, options: WorkerOptions) -> Agent:
+    """Returns an agent inside a user's program; its functions import what the program can."""
+    path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+    executors = load_executors()
+    executors["python"] = PythonExecutor(env={"PYTHONPATH": path})
+    add_named(executors)
+    return Agent(
+        DirectGateway(engine, files, submit=Children(engine).submit),
+        options,
+        executors,
+        RealClock(),
+        RealChance(),
+    )

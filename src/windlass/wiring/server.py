@@ -1,0 +1,89 @@
+"""Builds what a server answers with, and its first token."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from windlass.api.jobs import Jobs
+from windlass.api.queries import Queries
+from windlass.api.workflows import Workflows
+from windlass.clock import RealClock, RealSecrets
+from windlass.domain.access.roles import Role
+from windlass.engine.access import Access
+from windlass.engine.loops.pools import PoolsLoop
+from windlass.engine.loops.standby import ServerHeartbeat
+from windlass.engine.loops.ticker import Ticker
+from windlass.engine.pools.pools import Pools
+from windlass.providers import make_provider
+from windlass.server.feed import Feed
+from windlass.server.metrics import Meters
+from windlass.server.services import Services
+from windlass.wiring.works import ServerOptions, running_works
+
+POOLS: Final = "pools"  # below the data directory: what workers of local pools keep
+
+
+@asynccontextmanager
+async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
+    """Runs an engine with everything that a server's routes call."""
+    clock = RealClock()
+    async with running_works(options) as works:
+        engine = works.engine
+        works.loops.start()
+        meters = Meters()
+        feed = Feed(engine.store, meters)
+        tickers: list[Ticker[Any]] = [Ticker(feed, clock)]
+        providers = partial(make_provider, place=options.data / POOLS, clock=clock)
+        pools = Pools(engine, RealSecrets(), providers, address=options.address)
+        sizing = Ticker(PoolsLoop(pools), clock)
+        if options.address:
+            tickers.append(sizing)
+        if engine.store.shared and not engine.store.inline:
+            tickers.append(Ticker(ServerHeartbeat(engine), clock))
+        for ticker in tickers:
+            ticker.start()
+        try:
+            queries = Queries(engine)
+            yield Services(
+                engine=engine,
+                queries=queries,
+                jobs=Jobs(engine, queries),
+                workflows=Workflows(engine),
+                files=works.files,
+                access=Access(engine, RealSecrets()),
+                feed=feed,
+                meters=meters,
+                clock=clock,
+                templates=works.templates,
+                schedules=works.schedules,
+                reactions=works.reactions,
+                pools=pools,
+                stop_pools=partial(sizing.stop, options.config.drain_limit_ms),
+            )
+        finally:
+            for ticker in tickers:
+                await ticker.stop(options.config.drain_limit_ms)
+
+
+async def ensure_admin_token(services: Services, path: Path) -> str:
+    """Returns the admin token of this data directory; creates it, private to its owner, once."""
+    known = _read_secret(path)
+    if known and await services.access.identify(known) is not None:
+        return known
+    created = await services.access.create_token("admin", Role.ADMIN)
+    _write_secret(path, created.secret)
+    return created.secret
+
+
+def _read_secret(path: Path) -> str | None:
+    return path.read_text().strip() if path.exists() else None
+
+
+def _write_secret(path: Path, secret: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        os.fchmod(descriptor, 0o600)  # also where the file was there before
+        file.write(secret + "\n")

@@ -1,0 +1,131 @@
+"""Builds an engine with its loops and services over an open store."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from windlass.api.planner import WirePlanner
+from windlass.client.webhooks import HttpCourier
+from windlass.clock import RealChance, RealClock
+from windlass.domain.config import Config
+from windlass.domain.schedules.webhooks import parse_networks
+from windlass.engine.engine import Engine
+from windlass.engine.files.files import Files
+from windlass.engine.loops.capability import CapabilityLoop
+from windlass.engine.loops.cleanup import CleanupLoop
+from windlass.engine.loops.cron import CronLoop
+from windlass.engine.loops.health import HealthLoop
+from windlass.engine.loops.reactions import ReactionsLoop, WebhooksLoop
+from windlass.engine.loops.retention import RetentionLoop
+from windlass.engine.loops.scheduling import SchedulingLoop
+from windlass.engine.loops.standby import LoopGroup, Standby
+from windlass.engine.loops.statistics import StatisticsLoop
+from windlass.engine.loops.ticker import Loop, Ticker
+from windlass.engine.loops.watchdog import WatchdogLoop
+from windlass.engine.schedules.reactions import Reactions
+from windlass.engine.schedules.schedules import Schedules
+from windlass.engine.schedules.templates import Templates
+from windlass.executors import load_kinds
+from windlass.ports.blobs import Blobs
+from windlass.ports.store import Store
+from windlass.ports.webhooks import Courier
+from windlass.wiring.stores import open_blobs, open_store
+
+
+class ServerOptions(NamedTuple):
+    """Where a server keeps its data."""
+
+    store: str
+    blobs: str
+    config: Config = Config()
+    imports: tuple[str, ...] = ()  # modules whose tasks it knows
+    address: str = ""  # where workers of pools find it; empty: it has no pools to run
+    data: Path = Path()  # where workers of local pools keep things
+
+
+class Works(NamedTuple):
+    """An engine and the services around it."""
+
+    engine: Engine
+    files: Files
+    blobs: Blobs
+    loops: LoopGroup
+    templates: Templates
+    schedules: Schedules
+    reactions: Reactions
+    courier: Courier
+
+    async def close(self) -> None:
+        """Stops everything."""
+        await self.loops.stop()
+        await self.courier.close()
+        await self.files.merging.close()
+        await self.engine.close()
+        await self.blobs.close()
+        await self.engine.store.close()
+
+
+def make_works(store: Store, blobs: str, config: Config, imports: Sequence[str] = ()) -> Works:
+    """Builds an engine over an open store, and starts neither it nor its loops."""
+    opened = open_blobs(blobs)
+    engine = Engine(store, config, RealChance(), tasks=load_kinds(imports))
+
+    planner = WirePlanner()
+    networks = parse_networks(config.webhook_networks, "webhook_networks")
+    courier = HttpCourier(RealClock(), config.webhook_timeout_ms, networks)
+    schedules = Schedules(engine, planner)
+    reactions = Reactions(engine, planner, courier)
+
+    def loops() -> Sequence[Loop[Any]]:
+        return (
+            SchedulingLoop(engine),
+            HealthLoop(engine),
+            CleanupLoop(engine),
+            RetentionLoop(engine, opened),
+            WatchdogLoop(engine),
+            CronLoop(engine, schedules.runs),
+            ReactionsLoop(engine, reactions),
+            WebhooksLoop(engine, reactions),
+            StatisticsLoop(engine),
+            CapabilityLoop(engine),
+        )
+
+    group = LoopGroup(loops, RealClock(), config.drain_limit_ms)
+    templates = Templates(engine, planner)
+    files = Files(engine, opened)
+    return Works(engine, files, opened, group, templates, schedules, reactions, courier)
+
+
+@asynccontextmanager
+async def running_works(options: ServerOptions) -> AsyncIterator[Works]:
+    """Runs an engine without its loops."""
+    store = await open_store(options.store, options.config, options.blobs)
+    works = make_works(store, options.blobs, options.config, options.imports)
+    try:
+        await works.engine.start()
+        yield works
+    finally:
+        await works.close()
+
+
+@asynccontextmanager
+async def running_beside(options: ServerOptions) -> AsyncIterator[Works]:
+    """Runs an engine whose loops run only while no server is alive."""
+    async with running_works(options) as works, standing_by(works):
+        yield works
+
+
+@asynccontextmanager
+async def standing_by(works: Works) -> AsyncIterator[None]:
+    """Runs the loops while no server is alive; a store that is not shared has no server."""
+    if not works.engine.store.shared or works.engine.store.inline:
+        works.loops.start()
+        yield
+        return
+    standby = Ticker(Standby(works.engine, works.loops), RealClock())
+    standby.start()
+    try:
+        yield
+    finally:
+        await standby.stop(works.engine.config.drain_limit_ms)

@@ -1,0 +1,59 @@
+"""What a program loads when it imports Windlass: no more than it uses."""
+
+import subprocess
+import sys
+
+import pytest
+
+import windlass
+
+# A client of a server needs none of these; neither does a job's own process.
+HEAVY = frozenset(
+    {"apsw", "asyncpg", "cyclopts", "prometheus_client", "rich", "structlog", "uvicorn", "uvloop"}
+)
+OWN = frozenset(
+    f"windlass.{name}"
+    for name in ("api", "cli", "embedded", "engine", "executors", "server", "store", "worker")
+)
+PROGRAMS = {
+    # Statement: how many modules of Windlass it may load, and how many others.
+    "import windlass": (1, 35),
+    "from windlass import task, current": (15, 90),
+    "from windlass import Client, AsyncClient": (42, 310),
+}
+
+
+def loaded_by(statement: str) -> list[str]:
+    """Returns the modules of a fresh interpreter after the statement."""
+    before = "import sys; before = set(sys.modules)"
+    after = "print(*sorted(set(sys.modules) - before))"
+    program = f"{before}\n{statement}\n{after}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    return done.stdout.decode().split()
+
+
+@pytest.mark.parametrize("statement", PROGRAMS)
+def test_a_program_loads_no_more_than_it_uses(statement: str) -> None:
+    names = loaded_by(statement)
+    packages = {name.partition(".")[0] for name in names}
+    assert not HEAVY & packages
+    own = [name for name in names if name.partition(".")[0] == "windlass"]
+    assert not OWN & {".".join(name.split(".")[:2]) for name in own}
+    most_own, most_others = PROGRAMS[statement]
+    assert len(own) <= most_own, own
+    assert len(names) - len(own) <= most_others, names
+
+
+def test_an_embedded_client_loads_no_web_server() -> None:
+    names = loaded_by("import windlass.embedded.opening")
+    assert "windlass.engine.engine" in names
+    assert not {"uvicorn", "prometheus_client", "windlass.server"} & set(names)
+
+
+def test_every_public_name_is_found_and_listed() -> None:
+    for name in windlass.__all__:
+        assert getattr(windlass, name).__name__ == name
+    assert {*windlass.__all__, "__version__"} <= set(dir(windlass))
+    assert windlass.__version__
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        windlass.nothing  # noqa: B018 - asking for it is the test

@@ -1,0 +1,107 @@
+"""Giving attempts back: no fault of the job, but not for ever."""
+
+import pytest
+
+from tests.engine.support.rig import MINUTE, SECOND, Rig
+from windlass.domain.config import Config
+from windlass.domain.lifecycle.retries import RetryPolicy
+
+
+async def test_an_unstarted_job_goes_back_into_the_queue_at_once(rig: Rig) -> None:
+    job = await rig.submit()
+    agent = await rig.agent()
+    await agent.release(await agent.take_one(prefetch=True))
+    assert (await rig.moves(job))[-1] == ("assigned", "queued")
+    assert [again.job for again in await agent.take()] == [job]
+
+
+async def test_a_hand_back_uses_up_no_retry(rig: Rig) -> None:
+    job = await rig.submit()
+    agent = await rig.agent()
+    await agent.release(await agent.take_one(prefetch=True))
+    facts = (await rig.record(job)).facts
+    assert (facts.failed, facts.lost, facts.returned) == (0, 0, 1)
+
+
+async def test_a_refused_job_stays_away_from_that_worker_for_ten_minutes(rig: Rig) -> None:
+    job = await rig.submit()
+    agent = await rig.agent()
+    await agent.release(await agent.take_one(prefetch=True), "no disk")
+    await rig.advance(10 * MINUTE - 1)
+    assert await agent.take() == ()
+    await rig.advance(1)
+    assert [again.job for again in await agent.take()] == [job]
+
+
+async def test_a_refused_job_goes_to_another_worker_after_its_backoff(rig: Rig) -> None:
+    job = await rig.submit()
+    picky, other = await rig.agent("picky"), await rig.agent("other")
+    await picky.release(await picky.take_one(prefetch=True), "no disk")
+    assert await rig.state(job) == "queued"
+    await rig.advance(5 * SECOND - 1)
+    assert await other.take() == ()
+    await rig.advance(1)
+    assert [again.job for again in await other.take()] == [job]
+
+
+async def test_a_refused_job_does_not_hold_back_the_next_one(rig: Rig) -> None:
+    agent = await rig.agent()
+    for n in range(3):
+        await rig.submit(args=n)
+    for job in await agent.take(3, prefetch=True):
+        await agent.release(job, "no disk")
+    await rig.advance(5 * SECOND)
+    behind = await rig.submit(args="behind")
+    assert [job.job for job in await agent.take()] == [behind]
+
+
+async def test_refusals_back_off_longer_and_longer(rig: Rig) -> None:
+    await rig.submit()
+    for number, wait in enumerate((5, 10, 20)):
+        agent = await rig.agent(f"w{number}")
+        await agent.release(await agent.take_one(prefetch=True), "no")
+        other = await rig.agent(f"other{number}")
+        await rig.advance(wait * SECOND - 1)
+        assert await other.take(prefetch=True) == ()
+        await rig.advance(1)
+
+
+async def test_one_return_too_many_fails_the_job(rig: Rig) -> None:
+    job = await rig.submit()
+    agent = await rig.agent()
+    for _ in range(20):
+        await agent.release(await agent.take_one(prefetch=True))
+    assert await rig.state(job) == "queued"
+    await agent.release(await agent.take_one(prefetch=True))
+    assert await rig.state(job) == "failed"
+    assert (await rig.record(job)).reason == "handed back too often (21 times, 20 allowed)"
+
+
+async def test_the_number_of_returns_is_configured(rig: Rig) -> None:
+    await rig.restart(Config(retry=RetryPolicy(max_returned=0)))
+    job = await rig.submit()
+    agent = await rig.agent()
+    await agent.release(await agent.take_one(prefetch=True))
+    assert await rig.state(job) == "failed"
+
+
+@pytest.mark.parametrize("reason", [None, "preempted"])
+async def test_a_running_job_given_back_is_tried_again_at_once_and_uncounted(
+    rig: Rig, reason: str | None
+) -> None:
+    job = await rig.submit()
+    agent = await rig.agent()
+    for _ in range(10):
+        await agent.release(await agent.take_one(), reason)
+    facts = (await rig.record(job)).facts
+    assert (facts.failed, facts.lost, facts.returned, facts.attempt) == (0, 0, 0, 10)
+    assert (await rig.moves(job))[-2:] == [("running", "retrying"), ("retrying", "queued")]
+    assert [again.attempt for again in await agent.take()] == [11]
+
+
+async def test_the_reason_is_kept_with_the_attempt(rig: Rig) -> None:
+    job = await rig.submit()
+    agent = await rig.agent()
+    await agent.release(await agent.take_one(), "machine shuts down")
+    (attempt,) = (await rig.snapshot()).attempts
+    assert (attempt.job, attempt.number, attempt.message) == (job, 1, "machine shuts down")

@@ -1,0 +1,81 @@
+"""A backup is restored: nothing from the time after it was made is taken for current."""
+
+import pytest
+
+from tests.engine.support.agent import Agent
+from tests.engine.support.rig import MINUTE, Rig
+from windlass.domain.values.errors import Conflict
+from windlass.engine.fleet.epochs import begin_epoch
+from windlass.engine.verify import verify
+
+FIRST = 1_000_001
+
+
+async def restore(rig: Rig) -> None:
+    await rig.engine.run(lambda work: begin_epoch(work, "me"))
+    await rig.engine.refresh()
+
+
+async def pass_time(rig: Rig, ms: int) -> None:
+    await rig.pass_time(ms)
+    await rig.engine.refresh()
+
+
+async def run_it(rig: Rig, agent: Agent) -> None:
+    (job,) = (await agent.sync(want=1)).jobs
+    assert job.attempt == FIRST
+    await agent.finish(job)
+    assert await verify(rig.store, rig.engine.config) == []
+
+
+async def test_agents_of_the_time_before_are_told_to_stop(rig: Rig) -> None:
+    agent = await rig.agent()
+    await restore(rig)
+    with pytest.raises(Conflict, match="stop its jobs and enrol again") as refused:
+        await agent.sync(want=1)
+    assert refused.value.code == "incarnation_ended"
+    await agent.enrol(takeover=True)
+    assert agent.incarnation == FIRST
+    assert (await agent.sync()).epoch == 1
+
+
+async def test_a_new_worker_has_an_incarnation_that_was_never_given(rig: Rig) -> None:
+    await restore(rig)
+    assert (await rig.agent()).incarnation == FIRST
+
+
+async def test_nothing_starts_before_every_worker_of_before_has_stopped(rig: Rig) -> None:
+    await rig.submit()
+    await restore(rig)
+    agent = await rig.agent()
+    assert not (await agent.sync(want=1)).jobs
+    config = rig.engine.config
+    await pass_time(rig, config.heartbeat_timeout_ms + config.term_grace_ms - 1)
+    agent = await rig.agent()
+    assert not (await agent.sync(want=1)).jobs
+    await pass_time(rig, 1)
+    await run_it(rig, agent)
+
+
+async def test_a_job_that_the_backup_shows_running_is_tried_again(rig: Rig) -> None:
+    agent = await rig.agent()
+    await rig.submit()
+    await agent.take()
+    await restore(rig)
+    await agent.enrol(takeover=True)
+    await pass_time(rig, 3 * MINUTE)
+    await run_it(rig, await rig.agent())
+
+
+async def test_a_worker_that_knows_a_newer_epoch_stops_an_old_store(rig: Rig) -> None:
+    knowing, other = await rig.agent("knowing"), await rig.agent("other")
+    await rig.submit()
+    with pytest.raises(Conflict, match="windlass db restored") as refused:
+        await knowing.sync(want=1, epoch=3)
+    assert refused.value.code == "old_epoch"
+    assert not (await other.sync(want=1)).jobs
+    await restore(rig)
+    await pass_time(rig, 3 * MINUTE)
+    again = await rig.agent("knowing")
+    (job,) = (await again.sync(want=1, epoch=3)).jobs
+    assert job.attempt == 4 * FIRST - 3

@@ -1,0 +1,54 @@
+"""Inputs that show the same bug get the same title; another bug gets another title."""
+
+import pytest
+
+from windlass.fuzzing.engines.signature import crashed, key_of, signal_of, title_of
+from windlass.fuzzing.processes.runner import ExitStatus
+
+ABORTED = ExitStatus(-6, "exited", 10)
+
+ASAN = """\
+==20057==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x602000000054 at pc 0x5586
+WRITE of size 1 at 0x602000000054 thread T0
+    #0 0x5586959dc294 in smt::Parser::parse(unsigned char const*, unsigned long) /src/p.cc:5:119
+    #1 0x5586959dc294 in run(int) /src/t.cc:6:73
+    #2 0x5586959022a3 in fuzzer::Fuzzer::ExecuteCallback(unsigned char const*) (/x/t+0x432a3)
+
+allocated by thread T0 here:
+    #0 0x55869599ebae in malloc (/tmp/t+0xdfbae)
+"""
+TITLES = {
+    ASAN: "AddressSanitizer: heap-buffer-overflow in smt::Parser::parse < run",
+    "/b/src/x.cpp:12:7: runtime error: signed integer overflow: 2147483647 + 1":
+        "x.cpp: signed integer overflow: N + N",
+    "prog: /b/src/x.cpp:12: int f(int): Assertion `a < b' failed.":
+        "assertion `a < b` in x.cpp f",
+    "ASSERTION VIOLATION\nFile: ../src/ast/ast.cpp\nLine: 77\nn > 0\n":
+        "assertion `n > 0` in ast.cpp",
+    "Fatal failure within void cvc5::f(int) at /b/src/s.cpp:9\nCheck failure\n\n k == 1\n":
+        "fatal failure `k == 1` in s.cpp cvc5::f",
+    "terminate called after throwing an instance of 'std::domain_error'\n  what():  no 7 here":
+        "uncaught std::domain_error: no N here",
+    "deep\ninternal error 17 at 0xbeef in /tmp/a/b.cc": "SIGABRT: internal error N at * in b.cc",
+    "": "SIGABRT",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("output", TITLES)
+def test_a_title_says_kind_and_place(output: str) -> None:
+    assert title_of(output, ABORTED) == TITLES[output]
+
+
+def test_lines_and_addresses_do_not_tell_bugs_apart() -> None:
+    moved = ASAN.replace("p.cc:5:119", "p.cc:99:1").replace("0x5586959dc294", "0x1234")
+    assert key_of(title_of(moved, ABORTED)) == key_of(title_of(ASAN, ABORTED))
+    other = ASAN.replace("smt::Parser::parse", "smt::Parser::skip")
+    assert key_of(title_of(other, ABORTED)) != key_of(title_of(ASAN, ABORTED))
+
+
+@pytest.mark.parametrize(
+    ("code", "signal"), [(-11, 11), (139, 11), (1, None), (0, None), (200, None)]
+)
+def test_a_signal_is_known_also_through_a_shell(code: int, signal: int | None) -> None:
+    assert signal_of(code) == signal
+    assert crashed(ExitStatus(code, "exited", 1)) == (signal is not None)

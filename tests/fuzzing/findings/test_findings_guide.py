@@ -1,0 +1,45 @@
+"""docs/guides/fuzzing-findings.md: its options are valid and its commands exist."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.fuzzing.support.scripted_solver import World
+from windlass.cli.fuzz.commands import fuzz
+from windlass.fuzzing.engines.engine import Target, engine_names, make_engine
+from windlass.fuzzing.findings.issues import issue_options
+
+PAGE = (Path(__file__).parents[3] / "docs" / "guides" / "fuzzing-findings.md").read_text()
+
+
+def described() -> dict[str, Any]:
+    """Returns all YAML of the page as one document."""
+    blocks = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    return {key: value for block in blocks for key, value in yaml.safe_load(block).items()}
+
+
+def test_the_options_are_accepted(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    options = described()
+    target = Target(
+        tmp_path, options["engine"], tmp_path, world.clock, world.pipeline.runtime.chance
+    )
+    make_engine(options["engine"]["name"], target)
+    assert issue_options(options["issues"]) is not None
+
+
+def test_every_engine_has_its_row() -> None:
+    assert re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE) == [
+        "command", "libfuzzer", "afl", "typefuzz",
+    ]  # fmt: skip
+    assert len(engine_names()) == 4
+
+
+@pytest.mark.parametrize("command", re.findall(r"`windlass fuzz ([a-z ]+?) SOLVER", PAGE))
+def test_every_command_is_there(command: str) -> None:
+    app = fuzz
+    for word in command.split():
+        app = app[word]

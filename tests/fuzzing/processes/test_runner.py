@@ -1,0 +1,110 @@
+"""Programs of a solver stay within their limits and leave nothing running."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.fuzzing.support.process_exit import until_gone
+from tests.support.running import run as run_loop
+from windlass.clock import RealClock
+from windlass.domain.values.errors import InvalidInput
+from windlass.fuzzing.processes.runner import MIB, ExitStatus, Limits, process_tree, run, tail
+
+PATIENCE_MS = 60_000
+
+
+class SkippingClock(RealClock):
+    """A real clock that skips ahead of every timeout once a program has written something."""
+
+    def __init__(self, log: Path) -> None:
+        super().__init__()
+        self._log = log
+
+    def now_ms(self) -> int:
+        written = self._log.exists() and self._log.stat().st_size > 0
+        return super().now_ms() + (2 * PATIENCE_MS if written else 0)
+
+
+def ended(
+    folder: Path, script: str, limits: Limits, *, times_out: bool = False
+) -> tuple[ExitStatus, str]:
+    """Runs a shell script; one that `times_out` does so as soon as it has written something."""
+    log = folder / "log"
+    clock = SkippingClock(log) if times_out else RealClock()
+    done = run_loop(run(["sh", "-c", script], cwd=folder, log=log, limits=limits, clock=clock))
+    return done, tail(log)
+
+
+def test_the_exit_code_and_the_output_are_reported(tmp_path: Path) -> None:
+    done, said = ended(tmp_path, "echo hello; echo trouble >&2; exit 3", Limits(PATIENCE_MS))
+    assert (done.code, done.reason, said) == (3, "exited", "hello\ntrouble\n")
+    assert done.describe(Limits(PATIENCE_MS)) == "exited with code 3"
+
+
+def test_a_hanging_program_is_ended_with_all_it_started(tmp_path: Path) -> None:
+    script = "sleep 600 & echo $!; trap '' TERM; while true; do sleep 600; done"
+    done, said = ended(tmp_path, script, Limits(PATIENCE_MS, grace_ms=200), times_out=True)
+    assert done.reason == "timeout"
+    run_loop(until_gone(int(said.split()[0])))
+
+
+def test_what_a_program_leaves_running_goes_with_it(tmp_path: Path) -> None:
+    done, said = ended(tmp_path, "sleep 600 & echo $!", Limits(PATIENCE_MS))
+    assert done.ok
+    run_loop(until_gone(int(said)))
+
+
+def test_what_leaves_the_group_is_ended_too(tmp_path: Path) -> None:
+    script = "setsid sh -c 'echo $$; exec sleep 600' & wait"
+    done, said = ended(tmp_path, script, Limits(PATIENCE_MS, grace_ms=100), times_out=True)
+    assert done.reason == "timeout"
+    run_loop(until_gone(int(said)))
+
+
+def test_memory_of_the_whole_family_is_bounded(tmp_path: Path) -> None:
+    eat = "import time; x = bytearray(200 * 2**20); time.sleep(600)"
+    script = f"{sys.executable} -c '{eat}' & {sys.executable} -c '{eat}' & wait"
+    limits = Limits(PATIENCE_MS, memory=300 * MIB, grace_ms=100)
+    done, _ = ended(tmp_path, script, limits)
+    assert done.reason == "memory"
+    assert "used more than 300 MiB" in done.describe(limits)
+
+
+def test_address_space_is_bounded_by_the_kernel(tmp_path: Path) -> None:
+    """The script waits until it was polled once: the limit is set before that."""
+    log, polled = tmp_path / "log", tmp_path / "polled"
+    script = f"while [ ! -e {polled} ]; do sleep 0.05; done; {sys.executable} -c 'bytearray(2**32)'"
+    limits = Limits(PATIENCE_MS, address_space=1024 * MIB)
+    done = run_loop(
+        run(["sh", "-c", script], cwd=tmp_path, log=log, limits=limits, clock=RealClock(),
+            on_poll=polled.touch)
+    )  # fmt: skip
+    assert (done.code, "MemoryError" in tail(log)) == (1, True)
+
+
+def test_output_is_bounded(tmp_path: Path) -> None:
+    done, _ = ended(tmp_path, "yes", Limits(PATIENCE_MS, output=MIB, grace_ms=100))
+    assert done.reason == "output"
+
+
+def test_a_rolling_log_does_not_stop_the_program(tmp_path: Path) -> None:
+    script = (
+        "yes | head -c 3000000; while [ $(stat -c %s log) -gt 1000000 ]; do sleep 0.05; done; "
+        "echo last words"
+    )
+    done, said = ended(tmp_path, script, Limits(PATIENCE_MS, output=MIB, rolling=True))
+    assert (done.ok, said) == (True, "last words\n")
+
+
+def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="no-such-program"):
+        run_loop(
+            run(["/no-such-program"], cwd=tmp_path, log=tmp_path / "log", clock=RealClock(),
+                limits=Limits(1_000))
+        )  # fmt: skip
+
+
+def test_a_family_is_a_group_and_its_descendants() -> None:
+    assert os.getpid() in process_tree(os.getpgid(0))

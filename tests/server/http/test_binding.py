@@ -1,0 +1,66 @@
+"""How misfits in a request are explained."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from windlass.domain.values.errors import WindlassError
+from windlass.server.http.binding import Binder, Body, Id, signature_of
+from windlass.server.http.call import Call
+from windlass.server.http.permissions import OPEN
+from windlass.server.http.routes import Route
+
+
+class Thing(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    sizes: list[int] = []
+    weight: float | None = None
+
+
+async def handler(
+    call: Call, thing: Id, data: Body[Thing], label: list[str] | None = None, limit: Id = 10
+) -> Thing:
+    """Takes one argument of each kind."""
+    raise NotImplementedError
+
+
+BINDER = Binder(signature_of(Route("POST", "/things/{thing:int}", OPEN, handler, "things")))
+GOOD = b'{"name": "a"}'
+
+
+def refusal(path: str = "1", query: bytes = b"", body: bytes = GOOD) -> tuple[str, str]:
+    """Returns the field and the message of the error."""
+    with pytest.raises(WindlassError) as refused:
+        _ = BINDER.bind_path({"thing": path}) | BINDER.bind(query, body)
+    error: dict[str, Any] = refused.value.describe()["error"]  # type: ignore[assignment]
+    return error["field"], error["message"]
+
+
+def test_arguments_come_from_path_query_and_body() -> None:
+    assert BINDER.bind_path({"thing": "7"}) == {"thing": 7}
+    assert BINDER.bind(b"label=a&label=b%20c&limit=3", GOOD) == {
+        "label": ["a", "b c"],
+        "limit": 3,
+        "data": Thing("a"),
+    }
+    assert BINDER.bind(b"", GOOD) == {"label": None, "limit": 10, "data": Thing("a")}
+
+
+def test_what_does_not_fit_is_named_in_plain_words() -> None:
+    assert refusal(path="0") == ("thing", "expected thing to be an integer >= 1, got 0")
+    assert refusal(query=b"limit=many") == ("limit", "expected limit to be an integer, got many")
+    assert refusal(body=b"") == ("body", "expected body to be JSON, got nothing")
+    assert refusal(body=b"[]") == ("body", "expected body to be an object, got a list")
+    assert refusal(body=b"{}") == ("name", "name is missing")
+    assert refusal(body=b'{"name":"a","color":1}') == ("color", "color is not a known field")
+    assert refusal(body=b'{"name":"a","sizes":[1,"x"]}') == (
+        "sizes[1]",
+        "expected sizes[1] to be an integer, got text",
+    )
+    assert refusal(body=b'{"name":"a","weight":"x"}') == (
+        "weight",
+        "expected weight to be a number or null, got text",
+    )
+    field, message = refusal(body=b"{")
+    assert (field, message.startswith("the body is not valid JSON: ")) == ("body", True)
