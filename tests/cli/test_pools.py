@@ -89,11 +89,14 @@ def test_a_plan_tells_what_resources_allow_and_what_nobody_could_run(
     assert any(line.startswith("pool large, 0 workers: start none of 1: ") for line in lines)
     lacking = next(n for n, line in enumerate(lines) if "nobody can run it" in line)
     assert lines[lacking - 1].startswith("default/default: shell: 1 queued")
-    assert "a worker of pool large would not do: needs resource:lathes ≥ 8, has 4" in lines[lacking]
+    assert (
+        "a worker of pool large could not run it: needs resource:lathes ≥ 8, has 4"
+        in lines[lacking]
+    )
     supposed = fleet.text("pools", "plan", "--what-if", "workers=2")
     assert "2 queued (2m) + 0 running (0s left) / 4 slots = 30s" in supposed
     said = fleet.text("explain", jobs[0])
-    assert "but has as many as it may (max_workers is 0)" in said
+    assert "but is at its limit (max_workers is 0)" in said
 
 
 def test_what_is_wrong_is_said(fleet: Program, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def test_every_command_and_every_option_is_there() -> None:
     assert "| `--after` | The jobs that must complete first, by id or name." in commands
     assert "| 3 | no server is known" in commands
     assert "| `retry.max_retries` | retries | `3` |" in options
-    assert "| `job_retention` | duration | `30d` | Ended jobs are removed after it." in options
+    assert "| `job_retention` | duration | `30d` | Ended jobs are removed after this." in options
 
 
 def test_help_keeps_the_cores_options_apart(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.job_context import Workbench, workbench
-from windlass.executors.python import PythonExecutor
+from windlass.executors.python.executor import PythonExecutor
 from windlass.ports.executor import Result
 
 PATIENCE_S = 60

@@ -11,9 +11,10 @@ from typing import Any
 from windlass.domain.values.errors import InvalidInput
 from windlass.ports.executor import Limits
 from windlass.wire.jobs import SubmitReply, SubmitRequest
-from windlass.worker.environment import job_environment
-from windlass.worker.keeper_client import MARKER, KeeperClient, KeptProcess
-from windlass.worker.processes import boottime
+from windlass.worker.agent.environment import job_environment
+from windlass.worker.keeper.client import MARKER, KeeperClient
+from windlass.worker.keeper.kept_process import KeptProcess
+from windlass.worker.keeper.processes import boottime
 
 HOUR_S = 3_600
 

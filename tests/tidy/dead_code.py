@@ -27,10 +27,8 @@ DECORATED_FOR_TOOLS = [
     "@invariant*",
     "@windlass.task*",
     # Routes and commands, which a framework calls.
-    "@get*",
-    "@post*",
-    "@put*",
-    "@delete*",
+    "@routes.*",
+    "@*_routes.*",
     "@*.command*",
     "@*.default",
     "@queuer.entrypoint*",

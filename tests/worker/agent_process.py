@@ -7,8 +7,8 @@ from pathlib import Path
 from tests.worker.bridge import BridgeGateway
 from windlass.clock import RealChance, RealClock
 from windlass.executors import load_executors
-from windlass.worker.agent import Agent
-from windlass.worker.options import WorkerOptions
+from windlass.worker.agent.agent import Agent
+from windlass.worker.agent.options import WorkerOptions
 
 
 async def main(socket: str, state: str, name: str, slots: str, *tasks: str) -> None:

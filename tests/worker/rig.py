@@ -32,10 +32,10 @@ from windlass.executors import load_executors
 from windlass.ports.executor import Executor
 from windlass.ports.gateway import Gateway
 from windlass.store.memory.store import MemoryStore
-from windlass.worker.agent import Agent
-from windlass.worker.direct import DirectGateway
-from windlass.worker.options import WorkerOptions
-from windlass.worker.processes import look_at
+from windlass.worker.agent.agent import Agent
+from windlass.worker.agent.direct import DirectGateway
+from windlass.worker.agent.options import WorkerOptions
+from windlass.worker.keeper.processes import look_at
 
 LONGEST_TEST_S = 60
 

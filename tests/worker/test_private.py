@@ -16,7 +16,7 @@ from typing import Any, Final
 import pytest
 
 import windlass
-from windlass.worker.state import recall
+from windlass.worker.agent.state import recall
 
 CAPABILITIES: Final = 41
 DROP: Final = 24  # PR_CAPBSET_DROP

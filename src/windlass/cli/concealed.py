@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 from typing import Final, NoReturn
 
-from windlass.worker.secrets import VARIABLE_START
+from windlass.worker.attempt.secrets import VARIABLE_START
 
 PREFIX = "fd:"
 HELD: Final = "WINDLASS_HELD"  # the descriptor with the secrets of the environment

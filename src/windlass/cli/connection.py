@@ -10,7 +10,7 @@ from cyclopts import Group, Parameter
 
 from windlass.client.client import AsyncClient, Client
 from windlass.client.service import HttpService
-from windlass.client.settings import Found, find_server, trust_for
+from windlass.client.settings import KnownServer, find_server, trust_for
 from windlass.client.transport import ServerError, Transport
 from windlass.domain.values.errors import Unreachable, WindlassError
 
@@ -52,7 +52,7 @@ class Connection:
         ),
     ] = None
 
-    def found(self, token: str | None = None) -> Found:
+    def found(self, token: str | None = None) -> KnownServer:
         """The server's address and the token for it, unless it is given."""
         return find_server(self.server, token, self.data)
 

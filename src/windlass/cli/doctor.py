@@ -17,7 +17,7 @@ from windlass.cli.output import FAILED, Json, print_json, print_table
 from windlass.client.settings import data_directory
 from windlass.domain.values.errors import WindlassError
 from windlass.domain.values.quantities import format_size
-from windlass.executors.ffmpeg import find_ffmpeg
+from windlass.executors.media.ffmpeg import find_ffmpeg
 from windlass.wire.workers import WorkerList
 
 OLDEST_PYTHON: Final = (3, 11)

@@ -34,8 +34,8 @@ from windlass.wiring.agents import direct_agent, http_agent
 from windlass.wiring.server import ensure_admin_token, running_services
 from windlass.wiring.stores import make_private
 from windlass.wiring.works import ServerOptions, running_beside
-from windlass.worker.options import WorkerOptions
-from windlass.worker.processes import become_private
+from windlass.worker.agent.options import WorkerOptions
+from windlass.worker.keeper.processes import become_private
 
 
 def server(

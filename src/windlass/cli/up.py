@@ -28,7 +28,7 @@ from windlass.server.app import create_app
 from windlass.server.serve import Listen, Serving, address_of, bind
 from windlass.wiring.server import POOLS, ensure_admin_token, running_services
 from windlass.wiring.works import ServerOptions
-from windlass.worker.processes import become_private
+from windlass.worker.keeper.processes import become_private
 
 CODE_MS = 600_000  # how long a worker may take to enrol
 RESTART_MS = 1_000

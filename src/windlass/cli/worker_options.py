@@ -11,8 +11,8 @@ from cyclopts import Parameter
 from windlass.domain.matching.resources import canonical_resources, resource_key
 from windlass.domain.matching.room import CPUS, SHARES
 from windlass.domain.values.errors import InvalidInput
-from windlass.worker.options import WorkerOptions
-from windlass.worker.secrets import load_secrets
+from windlass.worker.agent.options import WorkerOptions
+from windlass.worker.attempt.secrets import load_secrets
 
 Many = Annotated[list[str] | None, Parameter(consume_multiple=False)]
 IMPORT_VARIABLE: Final = "WINDLASS_IMPORT"  # modules, divided by spaces

@@ -15,7 +15,7 @@ DEFAULT_PORT = 7420
 MARKER = "server.json"
 
 
-class Found(NamedTuple):
+class KnownServer(NamedTuple):
     """A server's address and the token to present there."""
 
     server: str
@@ -42,7 +42,7 @@ def data_directory(data: Path | None = None) -> Path:
 
 def find_server(
     server: str | None = None, token: str | None = None, data: Path | None = None
-) -> Found:
+) -> KnownServer:
     """The server to talk to; raises `Unreachable` when none is known."""
     directory = data_directory(data)
     address = server or os.environ.get("WINDLASS_SERVER") or _address(directory)
@@ -52,7 +52,7 @@ def find_server(
             f"no server is known: none runs from {directory}; start one with `windlass up`, "
             "or set WINDLASS_SERVER and WINDLASS_TOKEN"
         )
-    return Found(address, secret)
+    return KnownServer(address, secret)
 
 
 def trust_for(server: str, authority: Path | None = None) -> ssl.SSLContext:

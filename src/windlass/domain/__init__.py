@@ -1,1 +1,1 @@
-"""The rules: values in, values out. No I/O, no clock, no logging, no waiting."""
+"""The rules of Windlass as pure functions. No I/O, no clock, no logging, no waiting."""

@@ -1,6 +1,6 @@
-"""Every number of an installation in one type, each with its unit, default and meaning.
+"""All settings of an installation in one type, each with its unit, default and meaning.
 
-`validate` refuses values that cannot work together, by name, before anything starts.
+`validate` refuses values that cannot work together before anything starts.
 """
 
 from collections.abc import Mapping
@@ -16,151 +16,172 @@ from windlass.domain.schedules.webhooks import parse_networks
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.options import Option, check_fields, describe_fields, doc, shown_ms
 
-# Between the moment an agent's keeper must have killed its jobs and the end of the lease.
+# The time between the keeper's deadline for killing its jobs and the end of the lease.
 LEASE_MARGIN_MS: Final = 5_000
 
 
 class Config(Struct, frozen=True, kw_only=True):
-    """The settings of a server; a file or the command line overrides single ones."""
+    """The settings of a server. A file or the command line overrides single ones."""
 
     heartbeat_interval_ms: Annotated[
-        int, doc("ms", "A worker says that it is there at least this often.", least=1)
+        int, doc("ms", "A worker sends a heartbeat at least this often.", least=1)
     ] = 30_000
     heartbeat_timeout_ms: Annotated[
         int,
-        doc("ms", "A worker silent for this long is lost, and its leases with it.", least=1),
+        doc("ms", "A worker silent for this long is lost, and so are its leases.", least=1),
     ] = 90_000
     term_grace_ms: Annotated[
-        int, doc("ms", "From asking a process to stop to killing it. 0: kill at once.")
+        int, doc("ms", "Time between asking a process to stop and killing it. 0: kill at once.")
     ] = 10_000
     drain_limit_ms: Annotated[
-        int, doc("ms", "How long loops and agents may finish what they do when they are stopped.")
+        int, doc("ms", "How long loops and agents may finish their work when they are stopped.")
     ] = 60_000
 
     scheduling_interval_ms: Annotated[
-        int, doc("ms", "Pace of the scheduling loop, the safety net behind events.", least=1)
+        int, doc("ms", "Interval of the scheduling loop, the safety net behind events.", least=1)
     ] = 2_000
     health_interval_ms: Annotated[
-        int, doc("ms", "Pace of the health loop: lost workers, overdue jobs.", least=1)
+        int, doc("ms", "Interval of the health loop: lost workers, overdue jobs.", least=1)
     ] = 5_000
     cleanup_interval_ms: Annotated[
-        int, doc("ms", "Pace of the cleanup loop: orphans, retries, cascades.", least=1)
+        int, doc("ms", "Interval of the cleanup loop: orphans, retries, cascades.", least=1)
     ] = 10_000
     cron_interval_ms: Annotated[
-        int, doc("ms", "Pace of the cron loop: slots of schedules that have come.", least=1)
+        int, doc("ms", "Interval of the cron loop: schedules that are due.", least=1)
     ] = 1_000
     reactions_interval_ms: Annotated[
-        int, doc("ms", "Pace of what follows the ends of workflows.", least=1)
+        int, doc("ms", "Interval of the reactions loop: what runs after workflows end.", least=1)
     ] = 1_000
     statistics_interval_ms: Annotated[
-        int, doc("ms", "Pace of the statistics loop: what completed jobs took.", least=1)
+        int,
+        doc(
+            "ms",
+            "Interval of the statistics loop: run times and memory of completed jobs.",
+            least=1,
+        ),
     ] = 10_000
     pools_interval_ms: Annotated[
-        int, doc("ms", "Pace of the pools loop: workers that are started and sent away.", least=1)
+        int, doc("ms", "Interval of the pools loop: starting and stopping workers.", least=1)
     ] = 5_000
     heard_gap_ms: Annotated[
         int,
-        doc("ms", "If no server heard workers for longer, every lease is extended.", least=1),
+        doc("ms", "If no server listened to workers for longer, every lease is extended.", least=1),
     ] = 15_000
     stall_timeout_ms: Annotated[
-        int, doc("ms", "A workflow repaired by the watchdog may stall this long again.", least=1)
+        int,
+        doc(
+            "ms",
+            "The watchdog cancels a workflow that stalls again this long after a repair.",
+            least=1,
+        ),
     ] = 1_800_000
 
     aging_interval_ms: Annotated[
-        int, doc("ms", "Waiting this long lifts a job by one level. 0: no aging.")
+        int, doc("ms", "A job rises by one level each time it has waited this long. 0: no aging.")
     ] = 300_000
     capability_grace_ms: Annotated[
         int | None,
         doc(
-            "ms", "A job no known worker can run is rejected after it. 0: at once; never: it waits."
+            "ms",
+            "A job that no worker can run is rejected after this. 0: at once; never: it waits.",
         ),
     ] = 600_000
 
     reservation_after_ms: Annotated[
         int,
-        doc("ms", "A job that waits for room so long has a worker kept free for it. 0: none."),
+        doc("ms", "After waiting this long for room, a job gets a worker reserved. 0: never."),
     ] = 300_000
     fair_share: Annotated[
         int,
-        doc("switch", "1: namespaces share what runs, by weight, among jobs of one level. 0: no."),
+        doc(
+            "switch",
+            "1: jobs of one level are shared out fairly among namespaces, by weight. 0: off.",
+        ),
     ] = 0
 
     retry: RetryPolicy = RetryPolicy()
     timeouts: TimeoutPolicy = TimeoutPolicy()
     returned_exclusion_ms: Annotated[
-        int, doc("ms", "A worker that hands a job back for a reason is not offered it. 0: it is.")
+        int,
+        doc("ms", "A worker that hands a job back with a reason is not offered it for this long."),
     ] = 600_000
     bad_worker_jobs: Annotated[
         int,
-        doc("jobs", "A worker on which so many jobs failed for its own faults is drained. 0: no."),
+        doc("jobs", "A worker is drained after this many jobs failed through its fault. 0: never."),
     ] = 5
     bad_worker_window_ms: Annotated[
-        int, doc("ms", "The time within which those failures count together.", least=1)
+        int, doc("ms", "The window in which those failures are counted.", least=1)
     ] = 600_000
 
     batch_requests: Annotated[
-        int, doc("requests", "At most so many requests share a transaction.", least=1)
+        int, doc("requests", "The most requests that share one transaction.", least=1)
     ] = 1_000
     batch_bytes: Annotated[
-        int, doc("bytes", "At most so much input shares a transaction.", least=1)
+        int, doc("bytes", "The most input that shares one transaction.", least=1)
     ] = 8 * 1024 * 1024
     queue_limit: Annotated[
-        int, doc("requests", "More waiting requests than this are refused for now.", least=1)
+        int,
+        doc("requests", "Requests are refused as overloaded while this many are waiting.", least=1),
     ] = 10_000
     chunk_rows: Annotated[
-        int, doc("rows", "Longer commands go in chunks of so many rows.", least=1)
+        int, doc("rows", "Commands that change more rows run in chunks of this size.", least=1)
     ] = 1_000
     log_limit: Annotated[
-        int, doc("bytes", "A job's log beyond it is cut in the middle, the end kept. 0: none.")
+        int, doc("bytes", "A longer job log loses its middle; start and end are kept. 0: no limit.")
     ] = 256 * 1024 * 1024
     payload_limit: Annotated[
-        int, doc("bytes", "A job as submitted may be this large.", least=1)
+        int, doc("bytes", "The largest job that may be submitted.", least=1)
     ] = 1024 * 1024
-    result_limit: Annotated[int, doc("bytes", "A job's result may be this large.", least=1)] = (
+    result_limit: Annotated[int, doc("bytes", "The largest result of a job.", least=1)] = (
         1024 * 1024
     )
     bound_ttl_ms: Annotated[
-        int, doc("ms", "A remembered lowest rank is looked up anew after it.", least=1)
+        int, doc("ms", "A cached lowest rank is read again after this.", least=1)
     ] = 30_000
     epoch_attempts: Annotated[
-        int, doc("attempts", "Attempts per epoch: a restore goes on from the next.", least=1)
+        int,
+        doc(
+            "attempts",
+            "Attempt numbers per epoch; a restore continues at the next multiple.",
+            least=1,
+        ),
     ] = 1_000_000
 
     retention_interval_ms: Annotated[
-        int, doc("ms", "Pace of the retention loop: old jobs, events and files.", least=1)
+        int, doc("ms", "Interval of the retention loop: old jobs, events and files.", least=1)
     ] = 600_000
-    job_retention_ms: Annotated[int, doc("ms", "Ended jobs are removed after it. 0: never.")] = (
+    job_retention_ms: Annotated[int, doc("ms", "Ended jobs are removed after this. 0: never.")] = (
         30 * 86_400_000
     )
     queue_retention_ms: Annotated[
-        dict[str, int], doc("ms", "The same for single queues, by name.")
+        dict[str, int], doc("ms", "The same, for the queues named here.")
     ] = {}
     event_retention_ms: Annotated[
-        int, doc("ms", "Older events are replaced by what they led to. 0: never.")
+        int, doc("ms", "Older events are removed and summed up in the baseline. 0: never.")
     ] = 30 * 86_400_000
     blob_retention_ms: Annotated[
-        int, doc("ms", "Files that nothing speaks of are removed after it.", least=1)
+        int, doc("ms", "Files that nothing refers to are removed after this.", least=1)
     ] = 86_400_000
 
     webhook_timeout_ms: Annotated[
-        int, doc("ms", "A receiver of a webhook has this long to answer.", least=1)
+        int, doc("ms", "How long the receiver of a webhook may take to answer.", least=1)
     ] = 10_000
     webhook_networks: Annotated[
         tuple[str, ...],
-        doc("networks", "Networks that webhooks may reach although they are not public."),
+        doc("networks", "Private networks that webhooks may reach."),
     ] = ()
 
     pool_open: Annotated[
-        int, doc("connections", "PostgreSQL connections open at once.", least=1)
+        int, doc("connections", "The most PostgreSQL connections open at once.", least=1)
     ] = 25
     pool_idle: Annotated[
-        int, doc("connections", "Unused PostgreSQL connections kept. 0: none.")
+        int, doc("connections", "Idle PostgreSQL connections kept open. 0: none.")
     ] = 5
     pool_lifetime_ms: Annotated[
         int, doc("ms", "A connection is replaced at this age.", least=1)
     ] = 300_000
     pool_idle_time_ms: Annotated[
-        int, doc("ms", "An unused connection is closed after it.", least=1)
+        int, doc("ms", "An idle connection is closed after this.", least=1)
     ] = 60_000
     notify_interval_ms: Annotated[
         int, doc("ms", "A server notifies the others at most this often. 0: at every commit.")
@@ -168,12 +189,12 @@ class Config(Struct, frozen=True, kw_only=True):
 
 
 def describe_options() -> list[Option]:
-    """Returns every option with its unit, default and meaning, in the order of the type."""
+    """Returns every option with its unit, default and meaning, in order of declaration."""
     return describe_fields(Config)
 
 
 def assemble(values: Mapping[str, object]) -> Config:
-    """Returns a configuration with these values, by the names of `describe_options`."""
+    """Builds a configuration from values by option name, with defaults for the others."""
     top: dict[str, Any] = {}
     nested: dict[str, dict[str, Any]] = {}
     for path, value in values.items():

@@ -24,8 +24,8 @@ from windlass.store.sqlite.store import SqliteStore
 from windlass.wiring.agents import own_agent
 from windlass.wiring.stores import make_private, open_store
 from windlass.wiring.works import Works, make_works, standing_by
-from windlass.worker.agent import Agent
-from windlass.worker.options import WorkerOptions
+from windlass.worker.agent.agent import Agent
+from windlass.worker.agent.options import WorkerOptions
 
 # A server that exits may be restarting: wait this long before taking over.
 SERVER_RETURNS_S: Final = 10.0

@@ -37,11 +37,11 @@ log = structlog.get_logger()
 
 
 def load_kinds(imports: Iterable[str] = ()) -> dict[str, TaskKind]:
-    """What servers know of tasks, by name: the built-in ones and those of other packages.
+    """Returns what servers know of tasks, by name: the built-in ones and those of other packages.
 
     `imports` are modules whose named functions are known as well.
     """
-    from windlass.executors.python_named import import_modules, named_kinds
+    from windlass.executors.python.named import import_modules, named_kinds
 
     import_modules(imports)
     kinds = {kind.name: kind for kind in KINDS}
@@ -60,7 +60,7 @@ def load_executors(
     One from another package that cannot be loaded is left out, and the log says so.
     `imports` are modules whose named functions are run as well, where `python` is.
     """
-    from windlass.executors.python_named import import_modules
+    from windlass.executors.python.named import import_modules
 
     wanted = None if tasks is None else set(tasks)
     modules = tuple(imports)
@@ -80,8 +80,8 @@ def load_executors(
 
 def add_named(executors: dict[str, Executor]) -> None:
     """Beside `python`, run the named functions that this process has imported."""
-    from windlass.executors.python import PythonExecutor
-    from windlass.executors.python_named import NamedFunction, named_executors
+    from windlass.executors.python.executor import PythonExecutor
+    from windlass.executors.python.named import NamedFunction, named_executors
 
     python = executors.get(PYTHON)
     if isinstance(python, PythonExecutor):
@@ -90,7 +90,7 @@ def add_named(executors: dict[str, Executor]) -> None:
 
 
 def _load(point: EntryPoint) -> Any:
-    """What an entry point names; None if it cannot be loaded."""
+    """Returns what an entry point names; None if it cannot be loaded."""
     try:
         return point.load()
     except Exception:
@@ -102,25 +102,25 @@ def _load(point: EntryPoint) -> Any:
 
 
 def _ffmpeg() -> Executor:
-    from windlass.executors.ffmpeg import FfmpegExecutor
+    from windlass.executors.media.ffmpeg import FfmpegExecutor
 
     return FfmpegExecutor()
 
 
 def _gstreamer() -> Executor:
-    from windlass.executors.gstreamer import GstreamerExecutor
+    from windlass.executors.media.gstreamer import GstreamerExecutor
 
     return GstreamerExecutor()
 
 
 def _media() -> Executor:
-    from windlass.executors.media import MediaExecutor
+    from windlass.executors.media.executor import MediaExecutor
 
     return MediaExecutor()
 
 
 def _python(preload: tuple[str, ...] = ()) -> Executor:
-    from windlass.executors.python import PythonExecutor
+    from windlass.executors.python.executor import PythonExecutor
 
     return PythonExecutor(preload=preload)
 

@@ -15,7 +15,7 @@ class ShellExecutor:
     task = "shell"
 
     async def run(self, context: JobContext) -> Result:
-        """Place the inputs, run the program, keep its artifacts."""
+        """Places the inputs, runs the program and keeps its artifacts."""
         args = read_args(context.args)
         for index, item in enumerate(args.inputs):
             await _place(context, item, f"args.inputs[{index}]")
@@ -52,7 +52,7 @@ def _limits(args: ShellArgs) -> Limits | None:
 
 
 def judge(ended: Exit, limits: Limits | None) -> Result:
-    """What the end of a process means for its job."""
+    """Returns what the end of a process means for its job."""
     if ended.code == 0:
         return Result(exit_code=0)
     if ended.out_of_memory:

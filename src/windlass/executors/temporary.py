@@ -1,7 +1,7 @@
 """Folders for as long as a process lives; those of processes that were killed are found.
 
 A folder is locked while its owner lives. Nobody can tidy up after a kill but those who come
-later: whoever makes a folder removes the ones with the same prefix that nobody holds.
+later: each new folder removes those with the same prefix that nobody holds.
 """
 
 import fcntl
@@ -32,13 +32,13 @@ class TemporaryFolder:
         self.close()
 
     def close(self) -> None:
-        """Remove it with all that is in it."""
+        """Removes it with all that is in it."""
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._held)
 
 
 def remove_abandoned(prefix: str) -> None:
-    """Remove the folders of this user's processes that have ended without doing so."""
+    """Removes the folders of this user's processes that have ended without doing so."""
     for path in _place().glob(f"{prefix}*"):
         held = _hold(path)
         if held is not None:
@@ -47,13 +47,13 @@ def remove_abandoned(prefix: str) -> None:
 
 
 def _place() -> Path:
-    """The system's place for such, or a shorter one: paths of sockets end after 107 bytes."""
+    """Returns the system's temporary folder, or a shorter path: sockets allow 107 bytes."""
     place = Path(tempfile.gettempdir())
     return place if len(os.fsencode(place)) <= LONGEST_PLACE else Path("/tmp")
 
 
 def _hold(path: Path) -> int | None:
-    """Lock a folder; None if another holds it, or it is not there, or another user's."""
+    """Locks a folder; None if another holds it, or it is not there, or another user's."""
     try:
         held = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:

@@ -1,4 +1,4 @@
-"""How a worker runs jobs of one task: an executor gets a context and answers an outcome."""
+"""How a worker runs jobs of one task: an executor gets a context and returns a result."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """How an attempt ended; what `Finished` says, without the ids.
 
     `misfit`: the arguments do not fit, and nothing was run. Raising `InvalidInput` before any
-    process was started says the same.
+    process was started means the same.
     """
 
     outcome: Outcome = "completed"
@@ -58,7 +58,7 @@ class Process(Protocol):
     async def wait(self) -> Exit: ...
 
     async def stop(self) -> Exit:
-        """SIGTERM to the whole group, SIGKILL after the grace; the exit."""
+        """Sends SIGTERM to the whole group, SIGKILL after the grace; returns how it ended."""
         ...
 
 
@@ -107,23 +107,23 @@ class JobContext(Protocol):
         limits: Limits | None = None,
         capture: bool = False,
     ) -> Process:
-        """Start a process in its own group, through the keeper."""
+        """Starts a process in its own group, through the keeper."""
         ...
 
     async def fetch(self, job: int, artifact: str, path: str) -> None:
-        """Place an artifact of another job at `path` below the scratch directory."""
+        """Places an artifact of another job at `path` below the scratch directory."""
         ...
 
     async def upload(self, patterns: Sequence[str]) -> None:
-        """Hash and upload the files of the scratch directory that match these globs."""
+        """Hashes and uploads the files of the scratch directory that match these globs."""
         ...
 
     async def measured(self, duration_ms: int) -> None:
-        """The media of the job is so long: the server says which timeout follows."""
+        """Reports how long the media of the job is; the server says which timeout follows."""
         ...
 
     async def submit(self, request: SubmitRequest) -> SubmitReply:
-        """Submit jobs into the workflow of this one."""
+        """Submits jobs into the workflow of this one."""
         ...
 
     def log(self, data: bytes) -> None: ...
@@ -142,7 +142,7 @@ class Executor(Protocol):
     def task(self) -> str: ...
 
     async def run(self, context: JobContext) -> Result:
-        """Run one attempt to its end; when `stopping` is set, end it soon.
+        """Runs one attempt to its end; ends it soon once `stopping` is set.
 
         An executor of very short jobs may have a method `begin(context, done)` beside it,
         which does the same without a task for each job: `done` is called with the result.

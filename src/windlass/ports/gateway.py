@@ -1,4 +1,4 @@
-"""What an agent needs of a server, over HTTP or straight over an engine."""
+"""What a worker needs of a server, over HTTP or straight over an engine."""
 
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
@@ -9,7 +9,7 @@ from windlass.wire.workers import EnrolReply, EnrolRequest
 
 
 class Holder(NamedTuple):
-    """Who writes: every write about an attempt carries it and is fenced by it."""
+    """Names the attempt that writes; the server refuses it once the lease is lost."""
 
     worker: int
     incarnation: int
@@ -17,19 +17,26 @@ class Holder(NamedTuple):
     attempt: int
 
 
-class Gateway(Protocol):
-    """Raises `Unreachable` when nobody answered, `Conflict("lease_lost")` when fenced."""
+class AgentGateway(Protocol):
+    """The calls of an agent. Raises `Unreachable` when nobody answered."""
 
     async def enrol(self, request: EnrolRequest) -> EnrolReply: ...
 
     async def sync(self, worker: int, request: SyncRequest) -> SyncReply: ...
 
     async def leave(self, worker: int, incarnation: int) -> None:
-        """This incarnation has ended, and holds nothing any more."""
+        """Says that this incarnation has ended and holds nothing any more."""
         ...
 
+
+class AttemptGateway(Protocol):
+    """The calls about one attempt.
+
+    Raises `Unreachable` when nobody answered, `Conflict("lease_lost")` when fenced.
+    """
+
     async def append_log(self, holder: Holder, offset: int, data: bytes) -> int:
-        """Write log bytes at `offset`; where the next ones go. Writing twice is harmless."""
+        """Writes log bytes at `offset` and returns where the next ones go; may be repeated."""
         ...
 
     async def end_log(
@@ -39,13 +46,13 @@ class Gateway(Protocol):
         state: Literal["committed", "lost"],
         peak_memory: int = 0,
     ) -> None:
-        """All is said; `peak_memory` are the bytes it took at most, if somebody measured."""
+        """Ends the log; `peak_memory` is the most bytes the attempt used, 0 if unknown."""
         ...
 
     async def progress(self, holder: Holder, value: Any) -> None: ...
 
     async def measured(self, holder: Holder, duration_ms: int) -> int:
-        """The media is so long: how long the attempt may take from its start, 0: no limit."""
+        """Reports how long the media is; returns the timeout that follows, 0: no limit."""
         ...
 
     async def put_artifact(
@@ -57,7 +64,11 @@ class Gateway(Protocol):
         ...
 
     async def submit(self, holder: Holder, request: SubmitRequest) -> SubmitReply:
-        """Submit jobs into the workflow of the one that runs; its key makes it repeatable."""
+        """Submits jobs into the workflow of the running one; its key makes it repeatable."""
         ...
+
+
+class Gateway(AgentGateway, AttemptGateway, Protocol):
+    """Everything a worker needs."""
 
     async def close(self) -> None: ...

@@ -16,17 +16,17 @@ from windlass.server.services import Services
 
 OPENAPI_TYPE: Final = "application/vnd.oai.openapi+json"
 
-_description = Routes("", "system")
+description_routes = Routes("", "system")
 
 
-@_description.get("/openapi.json", needs=VIEWER, media_type=OPENAPI_TYPE)
+@description_routes.get("/openapi.json", needs=VIEWER, media_type=OPENAPI_TYPE)
 async def describe_routes(call: Call) -> dict[str, Any]:
     """Returns this description."""
     del call
     return describe(ALL, version("windlass"))
 
 
-ROUTES: Final = (*ALL, *_description)
+ROUTES: Final = (*ALL, *description_routes)
 
 
 def create_app(services: Services, hosts: Collection[str] | None = ()) -> Application:

@@ -4,6 +4,6 @@ Everything random happens at the ports (network, store, processes, people), draw
 one generator, so a seed is a complete description of a run.
 """
 
-from windlass.simulator.run import Result, simulate
+from windlass.simulator.run.simulation import Result, simulate
 
 __all__ = ["Result", "simulate"]

@@ -6,11 +6,11 @@ from collections import Counter
 
 import msgspec
 
-from windlass.simulator.run import Result, simulate
+from windlass.simulator.run.simulation import Result, simulate
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one seed or many; 1 if an invariant was broken."""
+    """Runs one seed or many; 1 if an invariant was broken."""
     options = _parser().parse_args(arguments)
     seeds = [options.seed] if options.seed is not None else range(1, options.seeds + 1)
     failed = 0

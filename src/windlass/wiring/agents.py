@@ -10,11 +10,11 @@ from windlass.clock import RealChance, RealClock
 from windlass.engine.engine import Engine
 from windlass.engine.files.files import Files
 from windlass.executors import add_named, load_executors
-from windlass.executors.python import PythonExecutor
-from windlass.worker.agent import Agent
-from windlass.worker.direct import DirectGateway
-from windlass.worker.options import WorkerOptions
-from windlass.worker.state import recall
+from windlass.executors.python.executor import PythonExecutor
+from windlass.worker.agent.agent import Agent
+from windlass.worker.agent.direct import DirectGateway
+from windlass.worker.agent.options import WorkerOptions
+from windlass.worker.agent.state import recall
 
 
 def http_agent(transport: Transport, options: WorkerOptions) -> Agent:

@@ -52,7 +52,7 @@ def test_what_is_lacking_is_said_in_words() -> None:
     room.take(alone)
     apart = room.lacks(alone)
     assert apart is not None
-    assert "apart by db" in apart.text
+    assert "apart=db" in apart.text
     full = room.lacks(Shape("n", "q", "t"), 2)
     assert full is not None
     assert full.text == "needs fewer than 2 jobs of queue q, has 2"

@@ -33,7 +33,7 @@ def test_200_jobs_of_a_tenth_of_a_second_need_four_workers_for_five_seconds() ->
     found = verdict(PoolNow(pool()), target(200, 100))
     assert (found.start, found.work_ms, found.latency_ms) == (4, 20_000, NEVER)
     assert found.after_ms == 5_000
-    assert found.reason == "estimated latency (nobody can run it) is over the target of 5s"
+    assert found.reason == "estimated latency (no worker can run it) is over the target of 5s"
 
 
 def test_what_runs_counts_with_what_is_left_of_it() -> None:
@@ -85,11 +85,11 @@ def test_each_limit_is_named() -> None:
         "2 launches in a row failed, next try in 7s: no quota": PoolNow(
             pool(), failures=2, next_at=NOW + 7_000, message="no quota"
         ),
-        "after a failed launch one worker at a time is tried": PoolNow(pool(), failures=1),
+        "after a failed launch workers start one at a time": PoolNow(pool(), failures=1),
         "cooling down for another 4s after the last start": PoolNow(
             pool(start_cooldown_ms=10_000), started_at=NOW - 6_000
         ),
-        "5m of this month's budget are left": PoolNow(
+        "5m of this month's budget is left": PoolNow(
             pool(max_ms_per_month=600_000), used_ms=300_000
         ),
     }

@@ -122,10 +122,12 @@ async def test_a_worker_kept_for_a_large_job_says_so_to_both(rig: Rig) -> None:
     await rig.scheduling()
     small = await rig.submit(resources={"cpus": 1}, priority=10)
     assert (
-        (await rig.engine.explain.job(large)).notes[0].startswith("worker w is kept for it since ")
+        (await rig.engine.explain.job(large))
+        .notes[0]
+        .startswith("worker w has been reserved for it since ")
     )
     found = await rig.engine.explain.job(small)
-    assert found.workers[0].text == (f"worker w: needs cpus 1, has it is kept for job {large}")
+    assert found.workers[0].text == (f"worker w: needs cpus 1, has room reserved for job {large}")
     assert not await agent.take()
 
 

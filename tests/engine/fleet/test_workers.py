@@ -106,7 +106,7 @@ async def test_an_unhealthy_worker_is_heard_again_and_gets_jobs(rig: Rig) -> Non
     await rig.pass_time(50 * SECOND)
     assert len(await agent.take()) == 1
     assert await status(rig, agent) is WorkerStatus.ONLINE
-    assert (await said_of_workers(rig))[-1] == "Worker worker-1 is heard again"
+    assert (await said_of_workers(rig))[-1] == "Worker worker-1 is back"
 
 
 async def test_a_worker_is_lost_after_three_missed_heartbeats(rig: Rig) -> None:

@@ -147,5 +147,5 @@ async def test_an_ended_job_cannot_be_adjusted(rig: Rig) -> None:
     agent = await rig.agent()
     job = await rig.submit()
     await agent.finish(await agent.take_one())
-    with pytest.raises(Exception, match=f"expected job {job} to be open, it is completed"):
+    with pytest.raises(Exception, match=f"job {job} has ended: it is completed"):
         await rig.engine.jobs.adjust_priority(job, 1)

@@ -131,7 +131,9 @@ async def test_a_job_whose_cause_still_stands_is_not_revived(rig: Rig) -> None:
     await rig.engine.settled()
     await rig.engine.jobs.retry(left)
     assert (await rig.record(job)).facts.superseded_by == 0
-    with pytest.raises(Conflict, match=f"job {right}, which is failed: retry that one") as refused:
+    with pytest.raises(
+        Conflict, match=f"job {right}, which is failed: retry that job first"
+    ) as refused:
         await rig.engine.jobs.retry(job)
     assert refused.value.code == "cause_stands"
     await rig.engine.jobs.retry(right)

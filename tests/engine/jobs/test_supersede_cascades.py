@@ -47,6 +47,6 @@ async def test_a_job_that_is_still_being_handed_its_dependents_is_busy(rig: Rig)
     rig.engine.cascades.stop()
     new = (await rig.engine.jobs.retry(first)).job
     await rig.engine.jobs.cancel([new])
-    with pytest.raises(Conflict, match="still busy with its dependents") as refused:
+    with pytest.raises(Conflict, match="are still being updated") as refused:
         await rig.engine.jobs.retry(new)
     assert (refused.value.code, refused.value.retry_after_ms) == ("busy", 1_000)

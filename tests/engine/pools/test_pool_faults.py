@@ -169,7 +169,7 @@ async def test_a_pool_whose_provider_fails_leaves_the_work_to_others(rig: Rig) -
     assert (await rig.snapshot()).workers == ()
     (planned,) = (await sky.pools.plan()).verdicts
     assert (planned.start, planned.wanted) == (0, 4)
-    said = "its provider fails, next try in 30s: the cloud cannot be reached"
+    said = "its provider is failing, next try in 30s: the cloud cannot be reached"
     assert planned.reason == said
     sky.cloud.out_of_reach = False
     await rig.advance(30 * SECOND)

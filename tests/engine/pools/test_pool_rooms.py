@@ -61,7 +61,7 @@ async def test_a_job_that_no_worker_could_hold_is_reported(rig: Rig) -> None:
     plan = await sky.pools.plan()
     assert [verdict.wanted for verdict in plan.verdicts] == [0, 0]
     (target,) = plan.fleet.targets
-    assert target.obstacle == "a worker of pool p would not do: needs cpus ≥ 16, has 8"
+    assert target.obstacle == "a worker of pool p could not run it: needs cpus ≥ 16, has 8"
     assert sorted(plan.useless) == ["p", "small"]
 
 
@@ -97,7 +97,7 @@ async def test_explain_tells_what_a_pool_does_about_a_job(rig: Rig) -> None:
 
     await sky.apply(max_workers=0, failure_cooldown_seconds=20)
     assert await note() == (
-        "pool p could start a worker for it, but has as many as it may (max_workers is 0): "
+        "pool p could start a worker for it, but is at its limit (max_workers is 0): "
         "it is not rejected"
     )
     await sky.apply(enabled=False)

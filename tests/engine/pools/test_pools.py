@@ -214,7 +214,7 @@ async def test_a_spent_budget_starts_nothing_and_sends_all_home(rig: Rig) -> Non
     spent = sum(cost.ms for cost in await sky.pools.costs(month_of(rig.now)))
     assert 300 * SECOND < spent <= 600 * SECOND
     (planned,) = (await sky.pools.plan()).verdicts
-    assert (planned.start, planned.reason[-28:]) == (0, "this month's budget are left")
+    assert (planned.start, planned.reason[-27:]) == (0, "this month's budget is left")
 
 
 async def test_a_job_that_outlasts_the_budget_is_taken_back_and_not_blamed(rig: Rig) -> None:

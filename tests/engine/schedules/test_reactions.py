@@ -168,7 +168,7 @@ async def test_failed_jobs_are_tried_again_after_each_delay_and_then_no_more(rig
     await table.react()
     assert await table.workflow(workflow) is WorkflowState.FAILED
     assert [row.message for row in await table.reaction_rows()] == [
-        "tried again in 1m", "tried again in 1h", "there is no delay left"
+        "retried in 1m", "retried in 1h", "no retries are left"
     ]  # fmt: skip
     jobs = (await rig.snapshot()).jobs
     assert [job.facts.superseded_by for job in jobs][-1] == 0
@@ -185,7 +185,7 @@ async def test_a_retry_that_was_made_before_a_crash_is_not_made_again(rig: Rig) 
     await table.reactions.carry_out(row)
     assert len((await rig.snapshot()).jobs) == 2
     (done,) = await table.reaction_rows()
-    assert (done.state, done.message) == (ReactionState.DONE, "it had been opened again")
+    assert (done.state, done.message) == (ReactionState.DONE, "it was opened again before")
 
 
 def is_signed(headers: dict[str, str], body: bytes) -> bool:

@@ -127,7 +127,7 @@ async def test_wrong_counts_are_set_right(rig: Rig) -> None:
     assert [report.repaired for report in reports] == [0, 1, 0]
     assert (await row_of(rig, made.workflow)).counts == right.counts
     (bark,) = await barks(rig)
-    assert "its counts are not those of its jobs" in (bark.reason or "")
+    assert "its counts do not match its jobs" in (bark.reason or "")
 
 
 async def test_counts_that_hide_the_end_are_set_right_and_it_ends(rig: Rig) -> None:
@@ -219,9 +219,7 @@ async def test_what_comes_back_after_the_stall_timeout_is_canceled_and_logged(ri
     assert await rig.state(made.ids[1]) == "canceled"
     last = (await barks(rig))[-1]
     told = json.loads(last.data or "{}")
-    assert last.reason == (
-        f"Workflow {made.workflow} canceled: its counts are not those of its jobs"
-    )
+    assert last.reason == (f"Workflow {made.workflow} canceled: its counts do not match its jobs")
     assert told["jobs"] == [made.ids[1]]
     assert [worker[1] for worker in told["workers"]] == [agent.name]
     assert any(event[1] == made.ids[1] for event in told["events"])

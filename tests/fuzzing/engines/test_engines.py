@@ -214,7 +214,8 @@ def test_libfuzzer_finds_minimises_and_prunes(tmp_path: Path) -> None:
     long = bench.file("BU" + "x" * 300)
     small = tmp_path / "small"
     assert run(engine.shrink(long, small, 2_000))
-    assert small.stat().st_size < 20
+    assert small.stat().st_size < long.stat().st_size
+    assert run(engine.classify(small)).title == verdict.title
     corpus = tmp_path / "corpus"
     for number in range(20):
         (corpus / f"same-{number}").write_text("nothing new" + "!" * number)

@@ -16,7 +16,7 @@ from tests.fuzzing.support.actor_runs import STEPS, ActorRun
 from tests.fuzzing.support.actors import World
 from tests.support.s3 import S3Server
 from windlass.ports.loop_time import pass_time
-from windlass.simulator.clock import START_MS
+from windlass.simulator.world.clock import START_MS
 
 REAL_STEPS = 150
 

@@ -3,8 +3,8 @@
 from tests.fuzzing.support.actors import Nothing, World
 from windlass.fuzzing.buckets.dry_run import DryRunBucket
 from windlass.fuzzing.state.documents import BuildQueue, Schedule
-from windlass.simulator.clock import VirtualClock
-from windlass.simulator.loop import VirtualLoop
+from windlass.simulator.world.clock import VirtualClock
+from windlass.simulator.world.loop import VirtualLoop
 
 STEPS = 1_000
 

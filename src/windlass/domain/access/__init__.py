@@ -1,4 +1,4 @@
-"""Tokens and enrolment codes, roles, and which jobs may name which secrets.
+"""Tokens, enrolment codes, roles, and which jobs may use which secrets.
 
-Decides who may do what; the server asks it on every request.
+Decides who may do what. The server checks every request here.
 """

@@ -1,4 +1,4 @@
-"""Who may do what: roles, and the namespaces a token sees."""
+"""Defines roles and which namespaces a token may see."""
 
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -7,7 +7,7 @@ from windlass.domain.values.errors import InvalidInput
 
 
 class Role(StrEnum):
-    """Each role may do what those before it may; `WORKER` stands apart."""
+    """A role includes the rights of the roles above it; `WORKER` is separate."""
 
     VIEWER = "viewer"
     SUBMITTER = "submitter"
@@ -20,39 +20,39 @@ _ORDER: Final = (Role.VIEWER, Role.SUBMITTER, Role.OPERATOR, Role.ADMIN)
 
 
 class Identity(NamedTuple):
-    """Whoever presented a token."""
+    """The caller that a token identifies."""
 
     token: int
     name: str
     role: Role
     namespaces: tuple[str, ...] = ()  # empty: all
     worker: int = 0
-    shut_out: str = ""  # why the worker's token is worthless now: its status, or empty
+    shut_out: str = ""  # the worker's status if it makes the token invalid, else empty
 
     def may(self, needed: Role) -> bool:
-        """Returns whether this role covers the one that is needed."""
+        """Returns True if this role includes the needed one."""
         if needed is Role.WORKER or self.role is Role.WORKER:
             return self.role is needed
         return _ORDER.index(self.role) >= _ORDER.index(needed)
 
     def sees(self, namespace: str) -> bool:
-        """Returns whether objects of this namespace exist for the token."""
+        """Returns True if the token may see objects of this namespace."""
         return not self.namespaces or namespace in self.namespaces
 
     def may_fleet(self, needed: Role) -> bool:
-        """Whether this token may do what concerns all namespaces: pools, queues, workers."""
+        """Returns True if the token may change what namespaces share: pools, queues, workers."""
         return self.may(needed) and not self.namespaces
 
     @property
     def own_namespace(self) -> str:
-        """Where jobs go that name no namespace."""
+        """Returns the namespace of jobs that do not name one."""
         if not self.namespaces or "default" in self.namespaces:
             return "default"
         return self.namespaces[0]
 
 
 def parse_role(text: str) -> Role:
-    """Returns a role by its name."""
+    """Returns the role with this name."""
     try:
         return Role(text)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Secrets that jobs name and workers hold: who may have which, never what they are.
+"""Decides which jobs may use which secrets. The values never leave the workers.
 
-A worker tells which secrets it has and for which namespaces. A job that names some only
-matches workers that have them for its own namespace. The values stay with the workers.
+A worker reports which secrets it has and for which namespaces. A job that names secrets only
+matches workers that have them for the job's namespace.
 """
 
 import re
@@ -10,9 +10,9 @@ from typing import Final
 
 from windlass.domain.values.errors import InvalidInput
 
-EVERYONE: Final = "*"  # in the place of a namespace: all of them
+EVERYONE: Final = "*"  # stands for all namespaces
 MOST: Final = 100
-OWN_START: Final = "WINDLASS_"  # of variables that only the worker sets
+OWN_START: Final = "WINDLASS_"  # prefix of variables that only the worker sets
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _DIVIDERS: Final = re.compile(r"[\[\],*]")
@@ -22,24 +22,26 @@ _EXPECTED: Final = (
 
 
 def check_secret_name(name: object, field: str) -> None:
-    """Refuses what cannot be the name of a secret, which is also that of a variable."""
+    """Raises `InvalidInput` unless the name can be a secret's and an environment variable's."""
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name.startswith(OWN_START):
         raise InvalidInput(field, _EXPECTED, name)
 
 
 def check_secret_namespace(namespace: str, field: str) -> None:
-    """Refuses a namespace that a clause would read as several, or as all."""
+    """Raises `InvalidInput` for a namespace that a clause would read as several or all."""
     if not namespace or namespace != namespace.strip() or _DIVIDERS.search(namespace):
-        raise InvalidInput(field, "a namespace without [ ] , and *, to have secrets", namespace)
+        raise InvalidInput(
+            field, "a namespace without [ ] , and * if the job uses secrets", namespace
+        )
 
 
 def metadata_key(name: str) -> str:
-    """Returns the key under which a worker names the namespaces that may have a secret."""
+    """Returns the metadata key that lists the namespaces which may use a worker's secret."""
     return f"secret:{name}"
 
 
 def secret_clauses(names: Sequence[str], namespace: str, field: str) -> list[str]:
-    """Returns what a worker must have for a job of this namespace that names these secrets."""
+    """Returns the clauses a worker must meet to run a job with these secrets."""
     if not names:
         return []
     if len(names) > MOST:

@@ -1,20 +1,20 @@
-"""Who may do what: tokens and the codes with which workers enrol, as stores keep them.
+"""Tokens and enrolment codes as stores keep them.
 
-Secrets never reach a store, only digests of them.
+Stores keep digests only, never the secrets.
 """
 
 from typing import NamedTuple
 
 
 class Token(NamedTuple):
-    """A bearer token; 0 stands for "never" in `expires_at` and `revoked_at`."""
+    """A bearer token; 0 means "never" in `expires_at` and `revoked_at`."""
 
     id: int
     name: str
     digest: str
     role: str
     namespaces: tuple[str, ...]  # empty: all
-    worker: int  # whose token it is, 0 for a person's
+    worker: int  # the worker it belongs to, 0 for a person's token
     created_at: int
     expires_at: int
     revoked_at: int

@@ -1,4 +1,4 @@
-"""Reasons for waiting, the smallest change that helps, forecasts, and causes of waiting time.
+"""Why a job waits, the smallest change that helps, forecasts, and causes of waiting time.
 
-Pure functions. Engine explain reads what they need.
+Pure functions. `engine/explain` reads their input from the store.
 """

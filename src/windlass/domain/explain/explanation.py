@@ -1,7 +1,7 @@
-"""The answer to "why does it wait?", as it is sent and shown.
+"""The answer to "why is it waiting?", as it is sent and shown.
 
-Every part says what is needed and what is there. Texts are for people; programs read the
-fields beside them.
+Each part says what is needed and what is available. Texts are for people; programs read the other
+fields.
 """
 
 from typing import Any, Literal
@@ -29,9 +29,9 @@ class Waiting(Struct, frozen=True, kw_only=True):
 
 
 class WorkerEntry(Struct, frozen=True, kw_only=True):
-    """One worker, or a group of workers that the same thing keeps from the job.
+    """One worker, or a group of workers that cannot take the job for the same reason.
 
-    `also` holds what else keeps them from it, beside the first clause.
+    `also` holds their further obstacles, beyond the first one.
     """
 
     worker: str | None = None
@@ -45,7 +45,7 @@ class WorkerEntry(Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """One line for people."""
+        """Returns one line for people."""
         who = f"worker {self.worker}" if self.worker else f"{self.count} workers ({self.group})"
         if self.runnable:
             return f"{who}: can run it"
@@ -53,7 +53,7 @@ class WorkerEntry(Struct, frozen=True, kw_only=True):
 
 
 class LimitEntry(Struct, frozen=True, kw_only=True):
-    """A limit the job is under: of a concurrency key, its queue, or a rate."""
+    """A limit that applies to the job: of its concurrency key, its queue, or a rate."""
 
     kind: Literal["key", "queue", "rate"]
     name: str
@@ -64,14 +64,14 @@ class LimitEntry(Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """One line for people."""
+        """Returns one line for people."""
         what = "concurrency key" if self.kind == "key" else self.kind
         held = f", held by {_jobs(self.holders)}" if self.holders else ""
         return f"{what} {self.name}: {self.used} of {self.max} in use{held}"
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """One thing to do; `command` is how, where a command does it."""
+    """One thing to do; `command` does it, if there is one."""
 
     action: Action
     text: str
@@ -85,14 +85,14 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """The least that would let a job run: mostly one step."""
+    """The smallest change that would let a job run: mostly one step."""
 
     text: str
     steps: tuple[Step, ...]
 
 
 class Estimate(Struct, frozen=True, kw_only=True):
-    """When a job is likely to start: the middle, and the range it will most likely be in."""
+    """When a job is likely to start: the median and the likely range."""
 
     likely: str
     earliest: str
@@ -100,9 +100,9 @@ class Estimate(Struct, frozen=True, kw_only=True):
 
 
 class Explanation(Struct, frozen=True, kw_only=True):
-    """Why a job is where it is. `ahead_more`: there are more than `ahead` before it.
+    """Why a job is in its state. `ahead_more` means that more than `ahead` are before it.
 
-    `notes` tell of its deadlines, of a worker that is kept for it, and of its rejection.
+    `notes` mention its deadlines, a worker reserved for it, and its rejection.
     """
 
     job: int
@@ -119,7 +119,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
 
 class WorkEntry(Struct, frozen=True, kw_only=True):
-    """Queued jobs that need the same, and what keeps the worker from them."""
+    """Queued jobs of one shape, and why the worker cannot take them."""
 
     namespace: str
     queue: str
@@ -134,7 +134,7 @@ class WorkEntry(Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """One line for people."""
+        """Returns one line for people."""
         count = f"more than {self.jobs:,}" if self.jobs_more else f"{self.jobs:,}"
         plural = "job" if self.jobs == 1 and not self.jobs_more else "jobs"
         what = f"{count} {plural} of {self.task} in queue {self.queue}"
@@ -146,7 +146,7 @@ class WorkEntry(Struct, frozen=True, kw_only=True):
 
 
 class WorkerExplanation(Struct, frozen=True, kw_only=True):
-    """Why a worker is idle, or what it does."""
+    """Why a worker is idle, or what it is doing."""
 
     worker: str
     id: int

@@ -1,8 +1,7 @@
-"""When a job is likely to start and to end, from what is ahead of it and what such jobs took.
+"""Predicts when a job will start and end, from the queue and from past run times.
 
-A forecast, not a promise: it takes every capable slot for equal, knows nothing of limits,
-and what is submitted later with a better rank comes first. All times are milliseconds from
-now.
+A forecast, not a promise: it treats all capable slots as equal, ignores limits, and does not see
+jobs that are submitted later with a better rank. All times are milliseconds from now.
 """
 
 import math
@@ -14,14 +13,14 @@ from msgspec import Struct
 from windlass.domain.rows.statistics import Summary
 from windlass.domain.values.quantities import format_size
 
-ENOUGH: Final = 5  # runs before anything is suggested
-FAR: Final = 4  # times more than was ever used
-ROOM: Final = 1.25  # what a suggestion leaves above the largest run
-_STEP: Final = 64 * 2**20  # suggested memory is a multiple of it
+ENOUGH: Final = 5  # runs needed before we suggest anything
+FAR: Final = 4  # suggest less if a job asks for this many times its peak use
+ROOM: Final = 1.25  # headroom above the largest run
+_STEP: Final = 64 * 2**20  # suggested memory is a multiple of this
 
 
 class Span(Struct, frozen=True):
-    """A time and the range it will most likely be in."""
+    """A likely time and its likely range."""
 
     low: int
     likely: int
@@ -29,17 +28,17 @@ class Span(Struct, frozen=True):
 
 
 class Forecast(Struct, frozen=True):
-    """None stands for what cannot be told."""
+    """The predicted start and end of a job; None means unknown."""
 
     start: Span | None = None
     end: Span | None = None
 
 
 class Line(Struct, frozen=True):
-    """Who could run a job, and what they may be given before it.
+    """The slots that could run a job, and the jobs before it.
 
-    `slots` are those of all workers that could run it, `free` of which do nothing; `ahead`
-    are jobs that stand before it, `mix` what is known of how long those take.
+    `slots` counts those of all capable workers, `free` the idle ones among them. `ahead` counts
+    the jobs before it, and `mix` says how long they take, if known.
     """
 
     slots: int
@@ -49,7 +48,7 @@ class Line(Struct, frozen=True):
 
 
 def mixture(parts: Iterable[tuple[int, Summary]]) -> Summary | None:
-    """Returns what jobs of several kinds take, each kind with how many there are of it."""
+    """Returns the average over several kinds of jobs, weighted by their numbers."""
     known = [(weight, summary) for weight, summary in parts if weight > 0]
     total = sum(weight for weight, _ in known)
     if not total:
@@ -68,10 +67,10 @@ def mixture(parts: Iterable[tuple[int, Summary]]) -> Summary | None:
 
 
 def wait_in(line: Line) -> Span | None:
-    """How long a job waits for a slot; None if there is none, or nobody knows how long jobs take.
+    """Returns how long a job waits for a slot; None if no slot exists or run times are unknown.
 
-    As many slots must become free as there are jobs before it that have none, and one more.
-    The more of them, the more their run times even out.
+    One slot must become free for each job ahead of it that has none, and one more. The more slots
+    that takes, the more their run times even out.
     """
     if line.slots <= 0:
         return None
@@ -88,7 +87,7 @@ def wait_in(line: Line) -> Span | None:
 
 
 def forecast(line: Line, own: Summary | None, not_before_ms: int = 0) -> Forecast:
-    """Returns when a job that waits will start and end; it may not start before `not_before_ms`."""
+    """Predicts start and end of a waiting job, which may not start before `not_before_ms`."""
     wait = wait_in(line)
     if wait is None:
         return Forecast()
@@ -101,10 +100,7 @@ def forecast(line: Line, own: Summary | None, not_before_ms: int = 0) -> Forecas
 
 
 def remaining(own: Summary | None, elapsed_ms: int) -> Forecast:
-    """Returns when a job that runs will end.
-
-    One that takes longer than most may end at any moment.
-    """
+    """Predicts the end of a running job. One that runs longer than most may end any moment."""
     if own is None:
         return Forecast()
     low, high = _bounds(own)
@@ -122,7 +118,7 @@ def _bounds(own: Summary) -> tuple[int, int]:
 
 
 def suggestions(resources: Iterable[tuple[str, int]], known: Summary | None) -> list[str]:
-    """Returns what to ask for instead, where that is far from what such jobs used."""
+    """Suggests other resources if the job asks for far more or less than such jobs used."""
     asked = dict(resources).get("memory", 0)
     if known is None or known.peak_memory is None or known.count < ENOUGH or not asked:
         return []

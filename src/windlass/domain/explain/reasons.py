@@ -1,7 +1,7 @@
-"""Why a worker does not take a job: what stands between the two, gathered and grouped.
+"""Collects and groups the reasons why workers cannot take a job.
 
-The clauses come from the very functions that claims filter by (`shapes.py`,
-`claim_planning.py` and `workers.py` in `domain/matching`); this file only puts them into words.
+The checks are the same functions that claims use (`shapes.py`, `claim_planning.py` and
+`workers.py` in `domain/matching`); this module only puts their results into words.
 """
 
 import json
@@ -15,12 +15,12 @@ from windlass.domain.matching.shapes import NAMESPACES, Shape, shape_mismatches
 from windlass.domain.matching.workers import WorkerStatus, may_claim
 from windlass.domain.values.quantities import format_duration
 
-MOST_GROUPS: Final = 50  # beyond that, those with the same clause are one group
-NAMED: Final = 3  # members of a group that are called by their names
+MOST_GROUPS: Final = 50  # with more workers, those with the same clause become one group
+NAMED: Final = 3  # members of a group that are named
 
 
 class Obstacle(NamedTuple):
-    """One thing that keeps a worker from a job. `key` is the metadata it is about, if any."""
+    """One reason why a worker cannot take a job; `key` is the metadata key, if any."""
 
     kind: str  # clause, status, excluded, slots, resources, apart, reserved, per_worker
     clause: str
@@ -37,9 +37,9 @@ Obstacles = tuple[Obstacle, ...]
 
 
 class Group(NamedTuple):
-    """Workers that the same keeps from the job; if nothing does, they may have it now.
+    """Workers with the same obstacles; without any, they can take the job now.
 
-    `status` and `metadata` are those of the first of them.
+    `status` and `metadata` are those of the first member.
     """
 
     obstacles: Obstacles
@@ -50,20 +50,20 @@ class Group(NamedTuple):
 
     @property
     def capable(self) -> bool:
-        """Whether their metadata meets every clause, whatever else stands in the way."""
+        """Returns True if their metadata meets every clause."""
         return not any(found.kind == "clause" for found in self.obstacles)
 
     @property
     def away(self) -> bool:
-        """Whether their status keeps them from taking any job."""
+        """Returns True if their status keeps them from taking any job."""
         return any(found.kind == "status" for found in self.obstacles)
 
 
 class Matcher:
-    """Clauses of one shape against many workers.
+    """Matches the clauses of one shape against many workers.
 
-    Workers differ in much that the shape does not ask for, such as their host's name, so
-    results are kept by what it does ask for.
+    Workers differ in metadata the shape does not ask for, such as their host name. So results are
+    cached by the keys that it does ask for.
     """
 
     def __init__(self, shape: Shape) -> None:
@@ -76,11 +76,11 @@ class Matcher:
     def obstacles(self, metadata: Mapping[str, Any]) -> Obstacles:
         """Returns the clauses that this metadata does not meet."""
         asked = tuple(map(metadata.get, self._keys))
-        # With their types: 1 is equal to True, and means something else.
+        # Keep the types in the key: 1 equals True, but means something else.
         seen: object = asked, tuple(map(type, asked))
         try:
             known = self._known.get(seen)
-        except TypeError:  # A list cannot be looked up.
+        except TypeError:  # A list is not hashable.
             seen = repr(asked)
             known = self._known.get(seen)
         if known is None:
@@ -92,9 +92,9 @@ class Matcher:
 
 
 def status_obstacles(status: int, reason: str | None) -> Iterator[Obstacle]:
-    """Returns what a worker's status has against any job.
+    """Yields an obstacle if the worker's status keeps it from any job.
 
-    An unhealthy one may claim, since its sync heals it; until then it does not ask.
+    An unhealthy worker may claim, since its sync heals it. Until then it does not ask.
     """
     if may_claim(status) and status != WorkerStatus.UNHEALTHY:
         return
@@ -104,20 +104,20 @@ def status_obstacles(status: int, reason: str | None) -> Iterator[Obstacle]:
 
 
 def slot_obstacles(slots: int, held: int) -> Iterator[Obstacle]:
-    """Yields what keeps jobs from a worker whose slots are all in use."""
+    """Yields an obstacle if all slots of the worker are in use."""
     if held >= slots:
         yield Obstacle("slots", "slots", "a free slot", f"{held} of {slots} in use")
 
 
 def room_obstacles(missing: Mismatch) -> Iterator[Obstacle]:
-    """Returns what a worker lacks beside the jobs it holds, as the claim sees it."""
+    """Yields what the worker lacks beside the jobs it holds, as a claim sees it."""
     kinds = {"apart": "apart", "max_per_worker": "per_worker"}
     kind = kinds.get(missing.key, "resources")
     yield Obstacle(kind, missing.clause_text, missing.needs, missing.has, missing.key)
 
 
 def excluded_obstacle(excluded: str | None, worker: int, now: int) -> Obstacle:
-    """Returns the obstacle of a worker that handed the job back."""
+    """Returns the obstacle of a worker that handed the job back a short while ago."""
     until = max(until for who, until in json.loads(excluded or "[[0, 0]]") if who in (worker, 0))
     left = format_duration(max(1_000, (until - now) // 1_000 * 1_000))
     return Obstacle(
@@ -127,7 +127,7 @@ def excluded_obstacle(excluded: str | None, worker: int, now: int) -> Obstacle:
 
 
 def entries(groups: Iterable[Group]) -> tuple[WorkerEntry, ...]:
-    """Workers for people: those that the same keeps away are one entry, the nearest first."""
+    """Returns workers for display: one entry per set of obstacles, the nearest first."""
     ordered = sorted(groups, key=lambda g: (len(g.obstacles), -len(g.names), g.names[0]))
     if len(ordered) > MOST_GROUPS:
         return _by_clause(ordered)
@@ -161,6 +161,6 @@ def _entry(obstacles: Obstacles, names: list[str]) -> WorkerEntry:
 
 
 def list_names(names: Sequence[str]) -> str:
-    """Returns a few names, and how many more there are."""
+    """Returns a few of the names and how many more there are."""
     shown = ", ".join(names[:NAMED])
     return f"{shown} and {len(names) - NAMED:,} more" if len(names) > NAMED else shown

@@ -1,7 +1,7 @@
-"""The least that would let a job run, in steps that an operator can take.
+"""Finds the smallest change that would let a job run, as steps for an operator.
 
-What a command undoes (a paused queue, a disabled worker) is nearer than what takes a
-machine. A worker that would need something else than it has stands for a new one like it.
+A step that one command does (resume a queue, enable a worker) is smaller than one that needs a
+machine. If a worker lacks something, we suggest a new one like it.
 """
 
 import re
@@ -18,7 +18,7 @@ from windlass.domain.matching.shapes import NAMESPACES, Shape
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.values.versions import satisfies
 
-# What an operator decides for a worker, whatever its machine is.
+# Statuses that an operator sets, whatever the machine does.
 _DECIDED: Final = frozenset({NAMESPACES, ALLOWLIST, DENYLIST})
 
 _COSTS: Final = {
@@ -33,22 +33,19 @@ _VERSION: Final = re.compile(r"[0-9]+(?:\.[0-9]+)*")
 
 
 def change_of(steps: Sequence[Step]) -> Change | None:
-    """Joins several steps into one change; None if nothing needs to be done."""
+    """Joins several steps into one change; returns None if there are none."""
     if not steps:
         return None
     return Change(text="; then ".join(step.text for step in steps), steps=tuple(steps))
 
 
 def nearest(groups: Iterable[Group]) -> Group | None:
-    """Returns the workers that the least keeps from the job."""
+    """Returns the workers with the smallest obstacle."""
     return min(groups, key=lambda group: (_cost(group), group.names[0]), default=None)
 
 
 def steps_for(shape: Shape, group: Group | None) -> list[Step]:
-    """Returns what would let this worker, or one like it, have jobs of `shape`.
-
-    None means that nothing would.
-    """
+    """Returns the steps that let this worker, or a new one (None), take jobs of `shape`."""
     if group is None:
         return [_add_worker(shape, None, {}, [])]
     if not group.obstacles:
@@ -63,7 +60,7 @@ def steps_for(shape: Shape, group: Group | None) -> list[Step]:
 
 
 def satisfied(shape: Shape, metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what has to be said beside `metadata` so that it meets every clause of `shape`."""
+    """Returns what must be added to `metadata` so that it meets every clause of `shape`."""
     said: dict[str, Any] = {}
     clauses = [*shape.requires]
     clauses += [Clause(resource_key(name), ">=", amount) for name, amount in shape.resources]
@@ -107,7 +104,7 @@ def _value_for(clause: Clause) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Truth is kept as text in clauses; metadata has it as it is."""
+    """Turns the text of a boolean in a clause into the boolean that metadata holds."""
     return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
 
 
@@ -131,7 +128,7 @@ def _listed(value: Any) -> list[Any]:
 def _cost(group: Group) -> int:
     clauses = [found for found in group.obstacles if found.kind == "clause"]
     if any(found.key not in _DECIDED for found in clauses):
-        # Another one like it would be idle and well: only the clauses count.
+        # A new worker like it would be idle and healthy, so only the clauses count.
         return _CLAUSE_COST * len(clauses)
     cost = _DECISION_COST * len(clauses)
     for found in group.obstacles:

@@ -1,8 +1,8 @@
-"""Where a job's time went: every moment from its submission on has exactly one cause.
+"""Says where a job's time went: each moment since its submission has exactly one cause.
 
-Its own transitions say in which state it was. Why it stood queued follows from what else the
-log tells of those moments; where several things held it back at once, the first in the order
-of `QUEUED_CAUSES` counts, since the others would not have mattered without it.
+The job's own transitions say in which state it was. Other events say why it was queued. If
+several causes applied at once, the first in `QUEUED_CAUSES` counts, since the others would not
+have mattered without it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ Cause = Literal[
 CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
 WAITS: Final[frozenset[Cause]] = frozenset(CAUSES) - {"running", "stopping"}
 
-# Of the causes for which a job stands queued, the first that holds counts.
+# The first of these causes that applies to a queued job counts.
 QUEUED_CAUSES: Final[tuple[Cause, ...]] = (
     "not_before", "backoff", "paused", "limits", "no_worker", "unknown",
 )  # fmt: skip
@@ -27,23 +27,23 @@ QUEUED_CAUSES: Final[tuple[Cause, ...]] = (
 TEXTS: Final[Mapping[Cause, str]] = {
     "dependencies": "waiting for other jobs",
     "operator": "waiting for an operator",
-    "not_before": "before its time to start",
-    "backoff": "pausing after a failure",
+    "not_before": "before its start time",
+    "backoff": "backing off after a failure",
     "paused": "its queue was paused",
-    "limits": "at the limit of its key or queue",
+    "limits": "its concurrency key or queue was at its limit",
     "no_worker": "no worker could run it",
     "busy": "workers that can run it were busy",
-    "unknown": "the log does not tell",
-    "assigned": "given to a worker, not started",
+    "unknown": "unknown, no longer in the log",
+    "assigned": "assigned to a worker, not started",
     "running": "running",
     "stopping": "told to stop",
 }
 
-Interval = tuple[int, int]  # from, up to but without
+Interval = tuple[int, int]  # start, and end (exclusive)
 
 
 class Span(NamedTuple):
-    """A stretch of time in one state; 0 is a state the log no longer tells."""
+    """A period in one state; state 0 means that the log no longer says which."""
 
     start: int
     end: int
@@ -51,7 +51,7 @@ class Span(NamedTuple):
 
 
 class Part(Struct, frozen=True, kw_only=True):
-    """How long one cause held; seconds."""
+    """How many seconds one cause took."""
 
     cause: Cause
     text: str
@@ -59,7 +59,7 @@ class Part(Struct, frozen=True, kw_only=True):
 
 
 class TimeSpent(Struct, frozen=True, kw_only=True):
-    """A job's time by cause, which add up to the whole; `waited` leaves out what it ran."""
+    """A job's time by cause; the parts add up to the total. `waited` excludes running time."""
 
     job: int
     state: str
@@ -72,7 +72,7 @@ class TimeSpent(Struct, frozen=True, kw_only=True):
 
 
 def spans_of(moves: Iterable[tuple[int, int]], created_at: int, until: int) -> list[Span]:
-    """Stretches between transitions (at, to), from the creation up to `until` or the end."""
+    """Returns the periods between transitions (at, to), from creation to `until` or the end."""
     spans: list[Span] = []
     at, state = created_at, 0
     for moved_at, to in moves:
@@ -87,10 +87,10 @@ def spans_of(moves: Iterable[tuple[int, int]], created_at: int, until: int) -> l
 def split(
     spans: Iterable[Span], held: Mapping[Cause, Sequence[Interval]], needs_end: int | None = None
 ) -> dict[Cause, int]:
-    """Milliseconds for each cause; together they are the length of all spans.
+    """Returns the milliseconds of each cause; they add up to the length of all spans.
 
-    `held` says when which cause held queued jobs back. Blocked jobs wait for others until
-    `needs_end`, when the last of those ended, and then for an operator.
+    `held` says when each cause held queued jobs back. A blocked job waits for others until
+    `needs_end`, when the last of them ended, and then for an operator.
     """
     sums: dict[Cause, int] = {}
     for span in spans:
@@ -121,7 +121,7 @@ def _of_queued(span: Span, held: Mapping[Cause, Sequence[Interval]]) -> Iterable
 
 
 def without(pieces: Iterable[Interval], holes: Iterable[Interval]) -> list[Interval]:
-    """Returns what is left of these stretches outside of the holes."""
+    """Returns what remains of these periods outside the holes."""
     left = list(pieces)
     for low, high in holes:
         cut: list[Interval] = []
@@ -138,7 +138,7 @@ def without(pieces: Iterable[Interval], holes: Iterable[Interval]) -> list[Inter
 
 
 def while_true(changes: Iterable[tuple[int, bool]], until: int) -> list[Interval]:
-    """Returns when a condition held, from the moments at which it was told to (at, holds)."""
+    """Returns when a condition held, given its changes as (at, holds)."""
     found: list[Interval] = []
     since: int | None = None
     for at, holds in changes:

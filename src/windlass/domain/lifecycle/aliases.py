@@ -1,4 +1,4 @@
-"""The names that other schedulers give to our states: accepted at the door, shown on request."""
+"""The names that other schedulers use for our states: accepted as input, shown on request."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -44,7 +44,7 @@ VOCABULARIES: Final[Mapping[str, Mapping[State, str]]] = MappingProxyType(
 
 
 def parse_state(text: str, field: str = "state") -> frozenset[State]:
-    """Returns the states a name stands for, in any vocabulary; one of ours stands for itself."""
+    """Returns the states that a name means in any vocabulary; our own name means itself."""
     name = text.strip().lower()
     if name in ALIASES:
         return ALIASES[name]

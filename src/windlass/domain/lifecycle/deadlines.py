@@ -1,4 +1,4 @@
-"""Deadlines of jobs: when one has to have started, and when it has to have ended."""
+"""Decides whether a job has missed its deadline to start or to end."""
 
 from enum import Enum
 
@@ -6,21 +6,21 @@ DEADLINE = "deadline"
 
 
 class Late(Enum):
-    """What a job is too late for."""
+    """The deadline that a job has missed."""
 
     START = "start_before"
     FINISH = "finish_before"
 
     @property
     def reason(self) -> str:
-        """For the log: the word comes first, so that it can be looked for."""
+        """Returns the reason for the log, which starts with a word to search for."""
         return f"{DEADLINE}: {self.value} has passed"
 
 
 def late_for(
     start_before: int | None, finish_before: int | None, has_run: bool, now: int
 ) -> Late | None:
-    """Returns what an open job is too late for; one that has run before is not late to start."""
+    """Returns the deadline that an open job missed; one that has run is never late to start."""
     if finish_before is not None and now >= finish_before:
         return Late.FINISH
     if start_before is not None and now >= start_before and not has_run:

@@ -1,4 +1,4 @@
-"""What kind of failure ended an attempt. The class decides whether it is tried again."""
+"""Classifies failures of attempts. The class decides whether the job is retried."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -7,7 +7,7 @@ from typing import Final, Self
 
 
 class FailureClass(StrEnum):
-    """A failure's class; `.code` is its number in the stores (0 stands for "no failure")."""
+    """A failure's class; `.code` is its number in the stores (0 means "no failure")."""
 
     code: int
 
@@ -28,17 +28,17 @@ class FailureClass(StrEnum):
 
 FAILURE_BY_CODE: Final[tuple[FailureClass | None, ...]] = (None, *FailureClass)
 
-# Python 3.11 raises TypeError for `"network" in FailureClass`: unknown names are met here.
+# Python 3.11 raises TypeError for `"network" in FailureClass`; this handles unknown names.
 FAILURE_BY_NAME: Final[Mapping[str, FailureClass]] = MappingProxyType(
     {failure.value: failure for failure in FailureClass}
 )
 
-# Evidence against a worker: 5 different jobs with these in 10 min drain it as bad.
+# Failures that count against a worker: 5 different jobs within 10 minutes drain it.
 INFRASTRUCTURE: Final[frozenset[FailureClass]] = frozenset(
     {FailureClass.WORKER_LOST, FailureClass.NETWORK, FailureClass.RESOURCE}
 )
 
-# In order: the more telling pattern first ("worker died after a timeout" lost its worker).
+# The first match counts, so that "worker died after a timeout" is a lost worker.
 TEXT_PATTERNS: Final[tuple[tuple[str, FailureClass], ...]] = (
     ("worker died", FailureClass.WORKER_LOST),
     ("node unavailable", FailureClass.WORKER_LOST),
@@ -54,7 +54,7 @@ TEXT_PATTERNS: Final[tuple[tuple[str, FailureClass], ...]] = (
 
 
 def classify(message: str) -> FailureClass:
-    """Classifies a failure that came with text alone."""
+    """Returns the class of a failure that came as text; a class that was given has priority."""
     lowered = message.lower()
     for pattern, failure in TEXT_PATTERNS:
         if pattern in lowered:

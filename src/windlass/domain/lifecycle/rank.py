@@ -1,8 +1,8 @@
-"""The order of the queue as one integer per job that never has to change.
+"""The order of the queue as one integer per job that never changes.
 
-`score = queue weight + base + adjustment + age / interval` grows at the same rate for all
-jobs, so the order between two of them is fixed for good. `rank` is that order: lowest
-first, equal ranks by id.
+`score = queue weight + base + adjustment + age / interval` grows at the same rate for all jobs,
+so the order of two jobs never changes. `rank` is that order: lowest first, and by id where ranks
+are equal.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ def queue_weight(queue: str) -> int:
 
 
 def parse_priority(value: object, field: str = "priority") -> int:
-    """Returns a priority by name or number; anything else, and huge numbers, are refused."""
+    """Returns a priority given by name or number; refuses anything else and huge numbers."""
     expected = f"high, medium, low or an integer within ±{LEVEL_LIMIT}"
     number: int | None = None
     if isinstance(value, str):
@@ -48,12 +48,12 @@ def parse_priority(value: object, field: str = "priority") -> int:
 
 
 def level(weight: int, base: int, adjustment: int) -> int:
-    """Returns queue weight and priority as one number within ±LEVEL_LIMIT."""
+    """Adds queue weight and priority, clamped to ±LEVEL_LIMIT."""
     return max(-LEVEL_LIMIT, min(LEVEL_LIMIT, weight + base + adjustment))
 
 
 def checked_level(weight: int, base: int, adjustment: int, field: str = "priority") -> int:
-    """Returns the level of a new job, or refuses one beyond the limit."""
+    """Returns the level of a submitted job; refuses one beyond the limit."""
     total = weight + base + adjustment
     if abs(total) > LEVEL_LIMIT:
         expected = f"within ±{LEVEL_LIMIT} when the queue's weight of {weight} is added"
@@ -62,10 +62,10 @@ def checked_level(weight: int, base: int, adjustment: int, field: str = "priorit
 
 
 def age_from_ms(created_at: int, not_before: int | None, first_queued_at: int | None) -> int:
-    """Returns the moment a job's age counts from, fixed when it is first queued.
+    """Returns the time from which a job's age counts, fixed when it is first queued.
 
-    `created_at` is the workflow's, else the job's; `not_before` the one it was submitted
-    with. Time spent blocked counts for an hour at most.
+    `created_at` is the workflow's, else the job's; `not_before` is the one it was submitted with.
+    Time spent blocked counts for at most an hour.
     """
     start = created_at
     if not_before is not None:
@@ -76,15 +76,15 @@ def age_from_ms(created_at: int, not_before: int | None, first_queued_at: int | 
 
 
 def rank(age_from_ms: int, level: int, interval_ms: int) -> int:
-    """Returns the job's place in the order, lowest first; an interval of 0 turns aging off."""
+    """Returns the job's position in the order, lowest first; an interval of 0 disables aging."""
     return age_from_ms - level * (interval_ms or AGING_OFF_INTERVAL_MS)
 
 
 def score(level: int, age_from_ms: int, now_ms: int, interval_ms: int) -> float:
-    """Returns the score of a job, for showing to people; highest first."""
+    """Returns the score as people see it; highest first."""
     if not interval_ms:
         return float(level)
-    # One division of integers is rounded once, so that it keeps the order of the ranks.
+    # A single integer division rounds once, which keeps the order of the ranks.
     return (now_ms - rank(age_from_ms, level, interval_ms)) / interval_ms
 
 

@@ -1,7 +1,7 @@
-"""Whether a failed attempt is followed by another one, and when.
+"""Decides whether a failed attempt is retried, and when.
 
-Three counters stand apart: failed, lost and returned. The wait is a number for the
-store to keep as `not_before`; nothing ever sleeps on it.
+Failed, lost and returned attempts are counted separately. The store keeps the wait as
+`not_before`; nothing sleeps.
 """
 
 from typing import Annotated, Final, Literal
@@ -22,19 +22,23 @@ RETRIED_BY_DEFAULT: Final[frozenset[FailureClass]] = frozenset(
 
 
 class RetryPolicy(Struct, frozen=True):
-    """How often, and after which wait, a job is tried again."""
+    """How often a job is retried, and after how long."""
 
     max_retries: Annotated[
         int,
-        doc("retries", "Retries after failed attempts; a job's own `retries` goes first. 0: none."),
+        doc(
+            "retries", "Retries after failed attempts; a job's own `retries` overrides it. 0: none."
+        ),
     ] = 3
     max_lost: Annotated[
         int,
-        doc("retries", "Retries after attempts that lost their worker, counted apart. 0: none."),
+        doc(
+            "retries", "Retries after attempts that lost their worker, counted separately. 0: none."
+        ),
     ] = 3
     max_returned: Annotated[
         int,
-        doc("returns", "Times a job may be handed back unstarted; one more and it fails."),
+        doc("returns", "How often a job may be handed back unstarted before it fails."),
     ] = 20
     initial_backoff_ms: Annotated[int, doc("ms", "Wait before the first retry. 0: at once.")] = (
         5_000
@@ -50,39 +54,41 @@ class RetryPolicy(Struct, frozen=True):
     max_backoff_ms: Annotated[int, doc("ms", "No retry waits longer than this.")] = 300_000
     jitter: Annotated[
         float,
-        doc("fraction", "The fraction of a wait that chance may take off, 0 to 1. 0: none."),
+        doc(
+            "fraction",
+            "The largest fraction by which a wait is randomly shortened, 0 to 1. 0: none.",
+        ),
     ] = 0.0
     poison_losses: Annotated[
         int,
-        doc("attempts", "Lost attempts that make a job poison, quarantined as failed. 0: never."),
+        doc("attempts", "A job that loses this many attempts is quarantined as failed. 0: never."),
     ] = 3
     poison_workers: Annotated[
         int,
         doc(
-            "workers", "Poison must have lost its attempts on at least this many workers.", least=1
+            "workers",
+            "A job is only quarantined if it lost attempts on this many workers.",
+            least=1,
         ),
     ] = 2
 
 
 class Retry(Struct, frozen=True):
-    """Try again after `after_ms`; `counts` names the counter that rises by one."""
+    """Retry after `after_ms`; `counts` names the counter that rises by one."""
 
     after_ms: int
     counts: Literal["failed", "lost", "none"]
 
 
 class GiveUp(Struct, frozen=True):
-    """The job has failed for good. Quarantined: it is suspected of killing its workers."""
+    """The job has failed for good. `quarantined` means that it may have killed its workers."""
 
     reason: str
     quarantined: bool = False
 
 
 def backoff_ms(policy: RetryPolicy, retry: int, chance: float = 0.0) -> int:
-    """Returns the wait before retry number `retry` (from 0).
-
-    `chance` is drawn from 0..1 by the caller.
-    """
+    """Returns the wait before retry `retry` (from 0); the caller draws `chance` from 0..1."""
     try:
         wait = min(
             policy.initial_backoff_ms * policy.multiplier ** max(retry, 0), policy.max_backoff_ms
@@ -103,11 +109,11 @@ def decide_retry(
     blameless: bool = False,
     chance: float = 0.0,
 ) -> Retry | GiveUp:
-    """Returns what follows a failure.
+    """Decides what happens after a failure.
 
-    `failed` and `lost` count the failures before this one, `lost_on_workers` the different
-    workers that were lost with this job, this one included. `blameless` marks attempts ended
-    for no fault of the job (drain past its limit, preemption, server out of reach).
+    `failed` and `lost` count the earlier failures, `lost_on_workers` the different workers lost
+    with this job, this one included. `blameless` marks attempts that ended through no fault of
+    the job (drain past its limit, preemption, server out of reach).
     """
     if failure is FailureClass.CANCELED:
         return GiveUp("canceled jobs are not retried")
@@ -125,10 +131,10 @@ def decide_retry(
 def decide_return(
     policy: RetryPolicy, *, returned: int, with_reason: bool, chance: float = 0.0
 ) -> Retry | GiveUp:
-    """What follows a hand-back of a job that never started; `returned` counts those before it.
+    """Decides what happens after a job was handed back unstarted, `returned` times before.
 
-    It uses up no retry. One that came with a reason backs off, so that a job every worker
-    declines does not spin.
+    It uses no retry. A return with a reason backs off, so that a job which every worker declines
+    does not spin.
     """
     if returned >= policy.max_returned:
         return GiveUp(

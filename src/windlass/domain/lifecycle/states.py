@@ -1,7 +1,7 @@
-"""The life of a job: its states and the one table of transitions between them.
+"""The states of a job and the one table of transitions between them.
 
-Every change of state, in every store, is checked against `TRANSITIONS`; the codes are
-what stores keep, so they never change meaning.
+Every change of state, in every store, is checked against `TRANSITIONS`. Stores keep the codes, so
+they never change meaning.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from windlass.domain.values.errors import InvalidTransition
 
 
 class State(StrEnum):
-    """A job's state; `.code` is its number in the stores (0 stands for "not there yet")."""
+    """A job's state; `.code` is its number in the stores (0 means "does not exist yet")."""
 
     code: int
 
@@ -72,7 +72,7 @@ TRANSITIONS: Final[Mapping[State | None, frozenset[State]]] = MappingProxyType(
 
 TERMINAL: Final[frozenset[State]] = frozenset(state for state in State if not TRANSITIONS[state])
 
-# Those that hold a lease: a process may exist, or is about to.
+# States with a lease: a process exists or is about to.
 ACTIVE: Final[frozenset[State]] = frozenset(
     {State.ASSIGNED, State.RUNNING, State.CANCELING, State.TIMED_OUT}
 )
@@ -85,27 +85,27 @@ TRANSITION_CODES: Final[frozenset[tuple[int, int]]] = frozenset(
 
 
 def validate_transition(frm: State | None, to: State) -> None:
-    """Raises `InvalidTransition` unless the table lets `frm` become `to` (None: a new job)."""
+    """Raises `InvalidTransition` unless `frm` may become `to` (None: a new job)."""
     allowed = TRANSITIONS[frm]
     if to not in allowed:
         raise InvalidTransition(frm, to, [state for state in State if state in allowed])
 
 
 def is_terminal(state: State) -> bool:
-    """Returns whether a job in this state never moves again."""
+    """Returns True if a job in this state never changes again."""
     return state in TERMINAL
 
 
 def is_active(state: State) -> bool:
-    """Returns whether a job in this state holds a lease."""
+    """Returns True if a job in this state holds a lease."""
     return state in ACTIVE
 
 
 def can_retry(state: State) -> bool:
-    """Returns whether the engine itself may give a job in this state another attempt."""
+    """Returns True if the engine may retry a job in this state by itself."""
     return State.RETRYING in TRANSITIONS[state]
 
 
 def can_supersede(state: State) -> bool:
-    """Returns whether a retry by hand takes a job in this state: it ended, and not well."""
+    """Returns True if a user may retry a job in this state: it ended, but did not complete."""
     return state in TERMINAL and state is not State.COMPLETED

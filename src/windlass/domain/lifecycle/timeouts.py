@@ -1,7 +1,7 @@
-"""When an attempt has taken too long: in `assigned`, in `running`, or without a sign of life.
+"""Timeouts of attempts: while assigned, while running, and without activity.
 
-The agent enforces the limits of a running job; the server only stands behind it, later
-(`backstop_ms`), so that the two never race. A timeout is a transition, not an error.
+The agent enforces the limits of a running job. The server acts later (`backstop_ms`) if the agent
+did not, so that the two never race. A timeout is a transition, not an error.
 """
 
 from typing import Annotated
@@ -12,7 +12,7 @@ from windlass.domain.values.options import doc
 
 
 class TimeoutPolicy(Struct, frozen=True):
-    """How long an attempt may take when its job does not say so itself."""
+    """How long an attempt may take if its job does not say so."""
 
     ffmpeg_factor: Annotated[
         float,
@@ -23,16 +23,16 @@ class TimeoutPolicy(Struct, frozen=True):
         int,
         doc("ms", "A gstreamer job may run this much longer than its input. 0: no longer."),
     ] = 30_000
-    default_ms: Annotated[int, doc("ms", "Limit of jobs whose duration is not known.", least=1)] = (
+    default_ms: Annotated[int, doc("ms", "Limit of jobs whose duration is unknown.", least=1)] = (
         1_800_000
     )
     assigned_ms: Annotated[
         int,
-        doc("ms", "Limit between being assigned and being started.", least=1),
+        doc("ms", "Limit between assignment and start.", least=1),
     ] = 300_000
     idle_ms: Annotated[
         int,
-        doc("ms", "Limit without log output or progress for jobs of the idle queues.", least=1),
+        doc("ms", "Limit without log output or progress, for jobs of the idle queues.", least=1),
     ] = 300_000
     idle_queues: Annotated[
         tuple[str, ...],
@@ -41,7 +41,7 @@ class TimeoutPolicy(Struct, frozen=True):
 
 
 class RunLimits(Struct, frozen=True):
-    """The limits of one running attempt; None means that this one does not apply."""
+    """The limits of one running attempt; None means that a limit does not apply."""
 
     run_ms: int | None
     idle_ms: int | None
@@ -50,7 +50,7 @@ class RunLimits(Struct, frozen=True):
 def run_timeout_ms(
     policy: TimeoutPolicy, task: str, duration_ms: int | None, own_ms: int | None
 ) -> int:
-    """Returns how long a job may run: its own timeout first, else by its task and duration."""
+    """Returns how long a job may run: its own timeout, else one by task and duration."""
     if own_ms is not None:
         return own_ms
     if duration_ms is None:
@@ -63,7 +63,7 @@ def run_timeout_ms(
 
 
 def idle_timeout_ms(policy: TimeoutPolicy, queue: str, own_ms: int | None) -> int | None:
-    """Returns how long a job may show no activity; None: it times out on run time instead."""
+    """Returns how long a job may be inactive; None means that only its run time is limited."""
     if own_ms is not None:
         return own_ms
     return policy.idle_ms if queue in policy.idle_queues else None
@@ -78,7 +78,7 @@ def limits_for(
     own_run_ms: int | None = None,
     own_idle_ms: int | None = None,
 ) -> RunLimits:
-    """Returns both limits of a job; one with an idle limit has no run limit unless it asks."""
+    """Returns both limits of a job. With an idle limit, run time is limited only on request."""
     idle_ms = idle_timeout_ms(policy, queue, own_idle_ms)
     if idle_ms is not None and own_run_ms is None:
         return RunLimits(run_ms=None, idle_ms=idle_ms)
@@ -86,17 +86,14 @@ def limits_for(
 
 
 def assigned_deadline_ms(policy: TimeoutPolicy, assigned_at_ms: int) -> int:
-    """Returns when an attempt that never started is overdue.
-
-    No process exists, so no grace is due.
-    """
+    """Returns when an unstarted attempt is overdue; without a process it needs no grace."""
     return assigned_at_ms + policy.assigned_ms
 
 
 def run_deadline_ms(
     limits: RunLimits, started_at_ms: int, last_activity_at_ms: int | None
 ) -> int | None:
-    """Returns when the agent stops a running attempt; until it is active, the start counts."""
+    """Returns when the agent stops an attempt; its start counts as the first activity."""
     deadlines = []
     if limits.run_ms is not None:
         deadlines.append(started_at_ms + limits.run_ms)
@@ -107,12 +104,12 @@ def run_deadline_ms(
 
 
 def backstop_ms(deadline_ms: int, term_grace_ms: int, heartbeat_interval_ms: int) -> int:
-    """When the server acts on a deadline the agent should have enforced and reported by then."""
+    """Returns when the server acts on a deadline that the agent should have enforced."""
     return deadline_ms + term_grace_ms + heartbeat_interval_ms
 
 
 def is_assigned_overdue(policy: TimeoutPolicy, assigned_at_ms: int, now_ms: int) -> bool:
-    """Returns whether an attempt has stayed too long in `assigned`."""
+    """Returns True if an attempt has been `assigned` for too long."""
     return now_ms >= assigned_deadline_ms(policy, assigned_at_ms)
 
 
@@ -125,7 +122,7 @@ def is_running_overdue(
     term_grace_ms: int,
     heartbeat_interval_ms: int,
 ) -> bool:
-    """Returns whether the server has to time out a running attempt because its agent did not."""
+    """Returns True if the server must time out a running attempt that its agent did not."""
     deadline_ms = run_deadline_ms(limits, started_at_ms, last_activity_at_ms)
     if deadline_ms is None:
         return False

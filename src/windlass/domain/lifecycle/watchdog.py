@@ -1,7 +1,7 @@
-"""When a workflow's rows contradict each other: what the watchdog looks for.
+"""Detects workflows whose rows contradict each other, for the watchdog.
 
-A workflow that has not ended waits for something nameable, has something under way, or is
-about to end. Slowness is none of the watchdog's business, however long it takes.
+A workflow that has not ended waits for something, has jobs under way, or is about to end. The
+watchdog ignores slow workflows, however long they take.
 """
 
 from collections.abc import Sequence
@@ -22,18 +22,18 @@ _UNTOLD: Final = (State.BLOCKED.code, State.QUEUED.code, State.RETRYING.code)
 
 
 class Contradiction(StrEnum):
-    """What cannot be, and is."""
+    """A state that should be impossible."""
 
-    MISCOUNTED = "its counts are not those of its jobs"
-    NOT_ENDED = "nothing of it is open, and it has not ended"
-    NOT_STOPPED = "it is being canceled, and jobs of it wait that nobody will stop"
-    BLOCKED = "blocked jobs of it wait for nothing that could come"
+    MISCOUNTED = "its counts do not match its jobs"
+    NOT_ENDED = "none of its jobs is open, but it has not ended"
+    NOT_STOPPED = "it is being canceled, but nothing will stop its waiting jobs"
+    BLOCKED = "its blocked jobs wait for something that cannot happen"
 
 
 def look_at(
     state: WorkflowState, counts: Sequence[int], recount: Sequence[int], stopping: bool
 ) -> Contradiction | None:
-    """Returns the contradiction in the numbers of a workflow, if any."""
+    """Returns the contradiction in a workflow's numbers; `stopping` means a cascade is open."""
     if tuple(counts) != tuple(recount):
         return Contradiction.MISCOUNTED
     if next_state(state, recount) is not state:
@@ -44,5 +44,5 @@ def look_at(
 
 
 def may_be_stuck(recount: Sequence[int]) -> bool:
-    """Returns whether only blocked jobs are left, so that each has to be examined."""
+    """Returns True if only blocked jobs are left, so that their waits must be checked."""
     return recount[State.BLOCKED.code] > 0 and not any(recount[code] for code in _UNDER_WAY)

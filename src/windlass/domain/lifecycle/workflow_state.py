@@ -1,4 +1,4 @@
-"""The state of a workflow follows from the counts of its jobs."""
+"""Derives the state of a workflow from the counts of its jobs."""
 
 from collections.abc import Sequence
 from enum import IntEnum
@@ -8,8 +8,8 @@ import msgspec
 
 from windlass.domain.lifecycle.states import State
 
-FAIL_FAST: Final = 1  # of the flags: the first failure stops what is left
-REACTS: Final = 2  # of the flags: something follows its end
+FAIL_FAST: Final = 1  # flag: the first failure stops the workflow
+REACTS: Final = 2  # flag: the workflow has reactions
 
 FORGIVEN: Final = 0
 COUNTS: Final = len(State) + 1  # indexed by state code; element 0 counts forgiven failures
@@ -30,7 +30,7 @@ _MOVING: Final = (
 
 
 class WorkflowState(IntEnum):
-    """`QUEUED` until its first job is given to a worker; the last three are ends."""
+    """`QUEUED` until its first job is assigned to a worker; the last three are final."""
 
     QUEUED = 1
     DISPATCHING = 2
@@ -62,21 +62,21 @@ def unforgiven(counts: Sequence[int]) -> int:
 
 
 def is_failing(flags: int, counts: Sequence[int]) -> bool:
-    """Returns whether a failure has stopped the workflow: nothing new starts."""
+    """Returns True if a failure has stopped the workflow, so that nothing new starts."""
     return bool(flags & FAIL_FAST) and unforgiven(counts) > 0
 
 
 def stops_now(flags: int, counts: Sequence[int], failures: int) -> bool:
-    """Returns whether new `failures` call for stopping the rest of the workflow."""
+    """Returns True if these new `failures` must stop jobs that were not told to stop yet."""
     left = sum(counts[code] for code in _OPEN if code != State.CANCELING.code)
     return failures > 0 and left > 0 and is_failing(flags, counts)
 
 
 class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a workflow was submitted with, beside its columns: kept, shown, and repeated.
+    """What a workflow was submitted with, beside its columns.
 
-    `supersedes` is the workflow that this one repeats from scratch. Reactions are kept as
-    they came.
+    `supersedes` is the workflow that this one repeats from scratch. Reactions are kept as they
+    were submitted.
     """
 
     submitted_by: str | None = None
@@ -90,5 +90,5 @@ class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def reacts(self) -> bool:
-        """Whether something follows the end of the workflow."""
+        """Returns True if the workflow has reactions."""
         return bool(self.on_success or self.on_failure or self.on_end)

@@ -1,8 +1,8 @@
-"""Which ready job goes to which worker: the one planner that every claim uses.
+"""Plans which ready job goes to which worker; every claim uses it.
 
-A claim merges the heads of the shapes a worker can run. The caller probes the shapes
-with the lowest bounds first; `settled` says how far the merged order is certain, and
-`assign` hands the jobs out.
+A claim merges the first jobs of all shapes that a worker can run. The caller reads the shapes
+with the lowest bounds first; `settled` says how far the merged order is certain, and `assign`
+hands out the jobs.
 """
 
 import json
@@ -14,12 +14,12 @@ from windlass.domain.rows.records import Ticket
 
 
 class Demand(NamedTuple):
-    """A worker that wants jobs."""
+    """A worker that asks for jobs."""
 
     worker: int
     incarnation: int
     want: int
-    runs: Callable[[int], bool]  # shape → whether it can run it
+    runs: Callable[[int], bool]  # shape → True if the worker can run it
 
 
 def settled(tickets: Sequence[Ticket], bound: tuple[int, int] | None) -> list[Ticket]:
@@ -31,10 +31,10 @@ def settled(tickets: Sequence[Ticket], bound: tuple[int, int] | None) -> list[Ti
 
 
 class Ledger(Protocol):
-    """What workers have left beside their slots, and who keeps count of it."""
+    """Keeps count of what workers have left beside their slots."""
 
     def room(self, worker: int, shape: int) -> int:
-        """Returns how many more jobs of a shape this worker may have."""
+        """Returns how many more jobs of a shape this worker may take."""
         ...
 
     def take(self, worker: int, shape: int, jobs: int) -> None: ...
@@ -63,7 +63,7 @@ def assign(
 def _assign_fitting(
     demands: Sequence[Demand], tickets: Sequence[Ticket], now: int, ledger: Ledger
 ) -> list[tuple[Ticket, Demand]]:
-    """Assigns where a worker with a free slot may lack something else for a job."""
+    """Does the same for workers that have free slots but may lack something else."""
     room = [demand.want for demand in demands]
     given: list[tuple[Ticket, Demand]] = []
     for shape, alike in groupby(tickets, key=_kind):
@@ -91,14 +91,14 @@ def _kind(ticket: Ticket) -> tuple[int, str | None]:
 
 
 def excludes(excluded: str | None, worker: int, now: int) -> bool:
-    """Returns whether a job that this worker handed back is to stay away from it for now."""
+    """Returns True if this worker handed the job back and is not offered it again yet."""
     if excluded is None:
         return False
     return any(who == worker and until > now for who, until in json.loads(excluded))
 
 
 def exclude(excluded: str | None, worker: int, until: int, now: int) -> str:
-    """Returns the list with one more worker, and without the entries that have run out."""
+    """Adds a worker to the list and drops the entries that have expired."""
     kept = [(w, u) for w, u in json.loads(excluded or "[]") if u > now and w != worker]
     return json.dumps([*kept[-7:], (worker, until)], separators=(",", ":"))
 

@@ -1,6 +1,6 @@
 """One condition on a worker's metadata, as data: `memory>=4GiB`, `ffmpeg:version matches >=5`.
 
-Clauses have one canonical form, so that jobs which need the same share a shape.
+Clauses have one canonical form, so that jobs with equal needs share a shape.
 """
 
 import math
@@ -47,7 +47,7 @@ _EXPECTED: Final = f"KEY OPERATOR VALUE with one of {' '.join((*SYMBOLS, *WORDS)
 
 
 class Clause(Struct, frozen=True):
-    """What a worker's metadata must say under `key`; made by `parse_clause`."""
+    """What a worker's metadata must contain under `key`; made by `parse_clause`."""
 
     key: str
     op: str
@@ -55,13 +55,13 @@ class Clause(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The clause as `parse_clause` reads it."""
+        """Returns the clause as `parse_clause` reads it."""
         gap = " " if self.op in WORDS else ""
         return f"{short_key(self.key)}{gap}{self.op}{gap}{self._value_text()}"
 
     @property
     def needs(self) -> str:
-        """The clause for people: memory ≥ 16GiB."""
+        """Returns the clause for people: memory ≥ 16GiB."""
         sign = {">=": "≥", "<=": "≤", "!=": "≠"}.get(self.op, self.op)
         return f"{short_key(self.key)} {sign} {self._value_text()}"
 
@@ -71,7 +71,7 @@ class Clause(Struct, frozen=True):
 
 
 def parse_clause(text: str, field: str = "requires") -> Clause:
-    """Returns the clause a text states, in canonical form."""
+    """Parses a clause into its canonical form."""
     match = _CLAUSE.fullmatch(text.strip()) if len(text) <= _TEXT_LIMIT else None
     if match is None or not text.isprintable():
         raise InvalidInput(field, _EXPECTED, text)
@@ -81,7 +81,7 @@ def parse_clause(text: str, field: str = "requires") -> Clause:
 
 
 def canonical_clause(clause: Clause, field: str = "requires") -> Clause:
-    """Returns the one form of a clause: long key, numbers as numbers, sizes in bytes."""
+    """Returns the canonical form of a clause: long key, numbers as numbers, sizes in bytes."""
     if not _KEY.fullmatch(clause.key) or clause.op not in (*SYMBOLS, *WORDS):
         raise InvalidInput(field, _EXPECTED, f"{clause.key} {clause.op}")
     key = SHORT_NAMES.get(clause.key, clause.key)
@@ -99,7 +99,7 @@ def canonical_clause(clause: Clause, field: str = "requires") -> Clause:
 
 
 def canonical_requires(clauses: Iterable[str | Clause]) -> tuple[Clause, ...]:
-    """Clauses in canonical form, each once, in one order."""
+    """Returns clauses in canonical form, sorted and without duplicates."""
     parsed = (
         parse_clause(clause) if isinstance(clause, str) else canonical_clause(clause)
         for clause in clauses
@@ -109,7 +109,7 @@ def canonical_requires(clauses: Iterable[str | Clause]) -> tuple[Clause, ...]:
 
 
 def target(arch: str) -> Clause:
-    """Returns the platform a job names: short for `system:architectures has ARCH`."""
+    """Returns the clause for a job's platform: `system:architectures has ARCH`."""
     return canonical_clause(Clause("system:architectures", "has", arch), "target")
 
 
@@ -119,13 +119,13 @@ def short_key(key: str) -> str:
 
 
 def is_size(key: str) -> bool:
-    """Returns whether a key holds bytes."""
+    """Returns True if a key holds bytes."""
     return key.rpartition(":")[2] in _SIZES
 
 
 def _scalar(key: str, value: Scalar, where: str) -> Scalar:
     if isinstance(value, bool):
-        # Python takes True for 1; as text the two stay different clauses.
+        # Python treats True as 1; as text they stay different clauses.
         return "true" if value else "false"
     if is_size(key):
         return parse_size(value, where)
@@ -154,7 +154,7 @@ def _number(text: str, where: str) -> int | float:
 
 
 def _comparable(value: Scalar) -> str | int:
-    """Returns a value to be equal to: fractions are compared as written (3.10 is not 3.1)."""
+    """Returns a value to compare for equality; fractions stay text (3.10 is not 3.1)."""
     return _plain_float(value) if isinstance(value, float) else value
 
 
@@ -166,7 +166,7 @@ def _items(key: str, value: Scalar | tuple[Scalar, ...], where: str) -> tuple[Sc
         raw = inner.split(",")
     items = [_comparable(_scalar(key, item, where)) for item in raw]
     if not items or any(isinstance(item, str) and re.search(r"[\[\],]", item) for item in items):
-        raise InvalidInput(where, "values divided by commas", value)
+        raise InvalidInput(where, "comma-separated values", value)
     by_text = {str(item): item for item in items}
     return tuple(by_text[text] for text in sorted(by_text))
 

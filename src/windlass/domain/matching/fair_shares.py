@@ -1,6 +1,6 @@
-"""Fairness between namespaces: among jobs of one level, those first that have the smallest share.
+"""Fair sharing: among jobs of one level, the namespace with the smallest share goes first.
 
-A level is a whole step of the score, so that a more urgent job is never held back by fairness.
+A level is a whole step of the score, so fairness never delays a more urgent job.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -9,12 +9,12 @@ from windlass.domain.rows.records import Ticket
 
 
 def level_of(rank: int, now: int, interval_ms: int) -> int:
-    """Returns whole levels that a job's score has reached, without what is the same for all."""
+    """Returns the whole levels of a job's score, without the part that all jobs share."""
     return (now - rank) // interval_ms
 
 
 def last_of_level(level: int, now: int, interval_ms: int) -> int:
-    """Returns the highest rank, which is the least urgent one, of this level."""
+    """Returns the highest, that is the least urgent, rank of this level."""
     return now - level * interval_ms
 
 
@@ -25,10 +25,10 @@ def in_turn(
     weights: Mapping[str, int],
     unfinished: Collection[int] = (),
 ) -> list[Ticket]:
-    """Tickets of one level, each time from whom has the least for its weight, best first.
+    """Orders tickets of one level: each time the namespace with the least per weight goes next.
 
-    `namespace` tells whose a shape is. Of `unfinished` shapes there are more than these tickets:
-    behind the last one of such a shape nothing is certain.
+    `namespace` returns the namespace of a shape. `unfinished` shapes have more jobs than these
+    tickets, so the order ends at the last ticket of such a shape.
     """
     last = dict.fromkeys(unfinished, 0)
     for ticket in sorted(tickets, key=lambda t: (t.rank, t.job)):

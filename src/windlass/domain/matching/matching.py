@@ -1,7 +1,7 @@
-"""Which worker can run what: the two filters over a worker's metadata.
+"""Decides which worker can run what: two filters over a worker's metadata.
 
-Claims and `explain` use the very same functions. They see metadata, a task, clauses and
-resources, never a job: results are kept per (metadata digest, shape).
+Claims and `explain` use the same functions. They see metadata, a task, clauses and resources,
+never a job, so results can be cached per (metadata digest, shape).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -53,7 +53,7 @@ _COMPARE: Final = {">=": ge, "<=": le, ">": gt, "<": lt}
 
 
 class Mismatch(Struct, frozen=True):
-    """The clause that keeps a worker from a job: what it needs and what is there."""
+    """A clause that a worker does not meet: what it needs and what the worker has."""
 
     clause_text: str
     key: str
@@ -68,12 +68,12 @@ class Mismatch(Struct, frozen=True):
 def merge_metadata(
     dynamic: Mapping[str, object], static: Mapping[str, object]
 ) -> dict[str, object]:
-    """Returns what counts of a worker: the agent reports, operators overrule."""
+    """Merges a worker's metadata: what operators set overrides what the agent reports."""
     return {**dynamic, **static}
 
 
 def metadata_digest(metadata: Mapping[str, object]) -> str:
-    """Returns a name for this metadata, the same whatever the order of its keys."""
+    """Returns a digest of this metadata that does not depend on the order of its keys."""
     return sha256(msgspec.json.encode(metadata, order="deterministic")).hexdigest()[:32]
 
 
@@ -83,7 +83,7 @@ def first_mismatch(
     resources: Sequence[tuple[str, int]],
     metadata: Mapping[str, object],
 ) -> Mismatch | None:
-    """Returns the first thing that keeps this worker from such jobs; None: it can run them."""
+    """Returns the first reason why this worker cannot run such jobs; None if it can."""
     return next(mismatches(task, requires, resources, metadata), None)
 
 
@@ -93,7 +93,7 @@ def all_mismatches(
     resources: Sequence[tuple[str, int]],
     metadata: Mapping[str, object],
 ) -> tuple[Mismatch, ...]:
-    """Returns everything that keeps this worker from such jobs."""
+    """Returns all reasons why this worker cannot run such jobs."""
     return tuple(mismatches(task, requires, resources, metadata))
 
 
@@ -103,7 +103,7 @@ def mismatches(
     resources: Iterable[tuple[str, int]],
     metadata: Mapping[str, object],
 ) -> Iterator[Mismatch]:
-    """Returns what keeps a worker from such jobs: task lists, then clauses, then resources."""
+    """Yields why a worker cannot run such jobs: task lists, then clauses, then resources."""
     denied = _as_list(metadata.get(DENYLIST))
     if task in denied:
         yield Mismatch(DENYLIST, DENYLIST, f"task {task} not denied", _listed(DENYLIST, denied))
@@ -121,7 +121,7 @@ def mismatches(
 
 
 def amount_of(metadata: Mapping[str, object], resource: str) -> int:
-    """Returns how much of a resource a worker has; 0 if it says nothing of it."""
+    """Returns how much of a resource a worker has; 0 if it reports none."""
     key = resource_key(resource)
     found = [_as_number(key, item) for item in _as_list(metadata.get(key))]
     return int(max((amount for amount in found if amount is not None), default=0))
@@ -131,13 +131,13 @@ def _mismatch(clause: Clause, clause_text: str, metadata: Mapping[str, object]) 
     value = metadata.get(clause.key)
     needs, has = clause.needs, _shown(clause.key, value)
     if value is not None and is_size(clause.key) and needs.endswith(f" {has}"):
-        # Rounded for reading, the two would look the same.
+        # Rounded for display, the two would look the same.
         has = f"{value} bytes"
     return Mismatch(clause_text, clause.key, needs, has)
 
 
 def _holds(clause: Clause, value: object) -> bool:
-    """Returns whether a metadata value meets a clause. A list meets it if one of its items does."""
+    """Returns True if a metadata value meets a clause; of a list, one item must meet it."""
     op, wanted = clause.op, clause.value
     values = [item for item in _as_list(value) if item is not None]
     if op == "!=":

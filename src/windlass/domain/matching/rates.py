@@ -1,7 +1,7 @@
-"""Rates: how many jobs with a key may start in any stretch of time, exactly.
+"""Rates: how many jobs with a key may start within any period, exactly.
 
-The newest starts are remembered one by one: a bucket that fills up evenly would let twice as
-many through across the end of a window, or none at once.
+We remember the newest starts one by one. A token bucket would let through twice as many around
+the end of a window, or none at once.
 """
 
 from bisect import bisect_right
@@ -17,7 +17,7 @@ LONGEST_MS: Final = 366 * 86_400_000
 
 
 class Rate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """At most `max` jobs with this key start in any stretch of `per_ms`, in one namespace."""
+    """At most `max` jobs with this key start within any `per_ms`, per namespace."""
 
     key: str
     max: int
@@ -25,31 +25,31 @@ class Rate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def check_rate(rate: Rate, field: str) -> None:
-    """Refuses numbers that no rate can have; its key is checked as a name."""
+    """Raises `InvalidInput` for numbers that no rate can have. The key is checked as a name."""
     if not _is_whole(rate.max) or not 1 <= rate.max <= MOST_STARTS:
-        expected = f"an integer from 1 to {MOST_STARTS}; for more, a shorter time"
+        expected = f"an integer from 1 to {MOST_STARTS}; for more, use a shorter period"
         raise InvalidInput(f"{field}.max", expected, rate.max)
     if not _is_whole(rate.per_ms) or not 1 <= rate.per_ms <= LONGEST_MS:
         raise InvalidInput(f"{field}.per", "a duration from 1ms to 366d", rate.per_ms)
 
 
 def room_in(rate: Rate, starts: Sequence[int], now: int) -> int:
-    """Returns how many may start now, after these starts, which ascend."""
+    """Returns how many may start now, given earlier starts in ascending order."""
     return max(0, rate.max - (len(starts) - bisect_right(starts, now - rate.per_ms)))
 
 
 def opens_at(rate: Rate, starts: Sequence[int]) -> int:
-    """Returns when the next may start; 0 if nothing keeps it back."""
+    """Returns when the next job may start; 0 if now."""
     return starts[-rate.max] + rate.per_ms if len(starts) >= rate.max else 0
 
 
 def read_starts(text: str) -> list[int]:
-    """Returns the starts as they are stored."""
+    """Parses stored starts."""
     return msgspec.json.decode(text, type=list[int])
 
 
 def write_starts(starts: Sequence[int], keep: int) -> str:
-    """Returns the newest `keep` of these starts, to be stored."""
+    """Formats the newest `keep` starts for storing."""
     return msgspec.json.encode(starts[-keep:] if keep else []).decode()
 
 

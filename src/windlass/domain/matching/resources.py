@@ -1,4 +1,4 @@
-"""What a job takes of a worker while it runs: cpus, memory, gpus and custom amounts."""
+"""The resources a job takes on a worker while it runs: cpus, memory, gpus and custom ones."""
 
 import re
 from collections.abc import Mapping
@@ -13,13 +13,13 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 
 def canonical_resources(resources: Mapping[str, object]) -> tuple[tuple[str, int], ...]:
-    """Amounts as integers (memory and disk in bytes), sorted by name, zeros left out."""
+    """Returns amounts as integers (memory and disk in bytes), sorted, without zeros."""
     amounts = {name: _amount(name, value) for name, value in resources.items()}
     return tuple((name, amounts[name]) for name in sorted(amounts) if amounts[name])
 
 
 def resource_key(name: str) -> str:
-    """Returns the metadata key under which a worker states how much it has."""
+    """Returns the metadata key under which a worker reports how much it has."""
     return SHORT_NAMES[name] if name in _BUILT_IN else f"resource:{name}"
 
 

@@ -1,7 +1,7 @@
-"""What a worker has left for more jobs, beside those it holds.
+"""Computes what a worker has left for more jobs, beside those it holds.
 
-Claims and `explain` use the very same functions: a claim asks whether anything is lacking,
-`explain` shows what it is.
+Claims and `explain` use the same functions: a claim asks whether anything is lacking, `explain`
+shows what it is.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ from windlass.domain.matching.matching import Mismatch, amount_of, resource_key
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.values.quantities import format_size
 
-SHARES: Final = "system:shares"  # metadata of workers whose jobs each take a processor
+SHARES: Final = "system:shares"  # metadata of workers on which each job takes a processor
 CPUS: Final = "cpus"
 
 MANY: Final = 1_000_000
@@ -22,17 +22,14 @@ Needs = tuple[tuple[str, int], ...]
 
 
 def needs_of(shape: Shape, metadata: Mapping[str, object]) -> Needs:
-    """Returns what a job takes of this worker.
-
-    Where jobs share processors, at least one of them.
-    """
+    """Returns what a job takes on this worker: at least one processor if jobs share them."""
     if not metadata.get(SHARES) or any(name == CPUS for name, _ in shape.resources):
         return shape.resources
     return ((CPUS, 1), *shape.resources)
 
 
 class Room:
-    """One worker: what it has, what its leases take of it, and what is kept for a large job."""
+    """The room of one worker: what it has, what its leases use, and what is reserved."""
 
     __slots__ = ("_amounts", "_apart", "_metadata", "_queues", "_reserved", "_used")
 
@@ -45,7 +42,7 @@ class Room:
         self._queues: Counter[str] = Counter()
 
     def take(self, shape: Shape, jobs: int = 1) -> None:
-        """Counts jobs of this shape that the worker gets, or with a negative number gives back."""
+        """Adds (or removes) jobs of this shape to those the worker holds."""
         for name, amount in needs_of(shape, self._metadata):
             self._used[name] += amount * jobs
         if shape.apart is not None:
@@ -53,13 +50,13 @@ class Room:
         self._queues[shape.queue] += jobs
 
     def lacks(self, shape: Shape, per_worker: int = 0) -> Mismatch | None:
-        """Returns the first thing that keeps one more job of this shape away; None: it fits.
+        """Returns the first thing that one more job of this shape lacks; None if it fits.
 
         `per_worker` is how many jobs of its queue a worker may hold, 0 for any number.
         """
         if shape.apart is not None and self._apart[shape.namespace, shape.apart]:
-            needs = f"a worker without another job apart by {shape.apart}"
-            return Mismatch(f"apart={shape.apart}", "apart", needs, "one that runs here")
+            needs = f"a worker that holds no other job with apart={shape.apart}"
+            return Mismatch(f"apart={shape.apart}", "apart", needs, "one such job")
         held = self._queues[shape.queue]
         if per_worker and held >= per_worker:
             needs = f"fewer than {per_worker} jobs of queue {shape.queue}"
@@ -82,7 +79,7 @@ class Room:
         return max(0, most)
 
     def left(self, name: str) -> int:
-        """Returns how much of a resource its jobs leave."""
+        """Returns how much of a resource its jobs leave free."""
         return self._has(name) - self._used[name]
 
     def _has(self, name: str) -> int:
@@ -92,7 +89,7 @@ class Room:
         return has
 
     def _left(self, name: str, shape: Shape) -> tuple[int, int]:
-        """Returns how much the worker has, and what of it this shape may still take."""
+        """Returns how much the worker has, and how much of it this shape may still take."""
         has = self._has(name)
         left = has - self._used[name]
         if self._reserved is not None and self._reserved != shape:

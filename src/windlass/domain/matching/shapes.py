@@ -1,4 +1,4 @@
-"""A shape: all that a claim filters by. Many jobs, few shapes."""
+"""A shape is everything a claim filters by. Many jobs share few shapes."""
 
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
@@ -15,10 +15,10 @@ NAMESPACES: Final = "namespaces"
 
 
 class Shape(Struct, frozen=True):
-    """Requirements and resources are in canonical form, so equal needs are equal shapes.
+    """Requirements and resources are in canonical form, so equal needs give equal shapes.
 
-    A worker that holds a job with the same `apart` gets no other; the more of `prefers` a
-    worker meets, the sooner it is asked.
+    A worker that holds a job with the same `apart` gets no other. Workers that meet more of
+    `prefers` are asked first.
     """
 
     namespace: str
@@ -32,7 +32,7 @@ class Shape(Struct, frozen=True):
 
 
 class _Plain(Struct):
-    """A shape as it was written before it had more parts: its name must stay the same."""
+    """A shape as it was encoded before it had more fields, so that its digest stays the same."""
 
     namespace: str
     queue: str
@@ -42,7 +42,7 @@ class _Plain(Struct):
 
 
 def shape_digest(shape: Shape) -> str:
-    """Returns a name for the shape that is the same in every process."""
+    """Returns a digest of the shape that is the same in every process."""
     if shape.apart is None and not shape.prefers and shape.rate is None:
         plain = _Plain(shape.namespace, shape.queue, shape.task, shape.requires, shape.resources)
         return sha256(msgspec.json.encode(plain)).hexdigest()[:32]
@@ -50,7 +50,7 @@ def shape_digest(shape: Shape) -> str:
 
 
 def is_gated(shape: Shape) -> bool:
-    """Returns whether more than the match decides if a worker may have jobs of this shape now."""
+    """Returns True if more than the match decides whether a worker may have such jobs now."""
     return bool(shape.resources) or shape.apart is not None or shape.rate is not None
 
 
@@ -61,12 +61,12 @@ def preferred(shape: Shape, metadata: Mapping[str, object]) -> int:
 
 
 def can_run(shape: Shape, metadata: Mapping[str, object]) -> Mismatch | None:
-    """Returns the first thing that keeps a worker from this shape; None: it can run it."""
+    """Returns the first reason why a worker cannot run this shape; None if it can."""
     return next(shape_mismatches(shape, metadata), None)
 
 
 def shape_mismatches(shape: Shape, metadata: Mapping[str, object]) -> Iterator[Mismatch]:
-    """Returns everything that keeps a worker from this shape."""
+    """Yields all reasons why a worker cannot run this shape."""
     served = metadata.get(NAMESPACES)
     if served is not None:
         names = served if isinstance(served, list | tuple) else (served,)

@@ -1,4 +1,4 @@
-"""What a worker is to the scheduler: its status, and when it is trusted with jobs."""
+"""The status of a worker, and whether it may be given jobs."""
 
 import json
 from enum import IntEnum
@@ -8,18 +8,18 @@ from windlass.domain.rows.records import Worker
 
 
 class WorkerStatus(IntEnum):
-    """The stored status. Idle and busy are both `ONLINE`: they follow from the leases."""
+    """The stored status. Idle and busy are both `ONLINE`; the leases tell them apart."""
 
     ONLINE = 1
     DRAINING = 2
-    UNHEALTHY = 3  # missed a heartbeat: no new jobs until it is heard again
+    UNHEALTHY = 3  # missed a heartbeat: gets no new jobs until it syncs again
     OFFLINE = 4  # lost: its leases have ended
     DISABLED = 5
     PENDING_APPROVAL = 6
 
 
 class PastMetadata(NamedTuple):
-    """What a worker reported of itself until some time, and no longer."""
+    """What a worker reported until some time, and then no more."""
 
     worker: int
     digest: str
@@ -35,7 +35,7 @@ LEASED: Final = (WorkerStatus.ONLINE, WorkerStatus.DRAINING, WorkerStatus.UNHEAL
 
 
 def may_claim(status: int) -> bool:
-    """Returns whether a sync of this worker may be given jobs; a sync heals `UNHEALTHY`."""
+    """Returns True if a sync of this worker may get jobs; a sync heals `UNHEALTHY`."""
     return status in CLAIMING
 
 
@@ -47,7 +47,7 @@ def shown_status(worker: Worker, leases: int) -> str:
 
 
 def note_trouble(worker: Worker, job: int, now: int, window_ms: int) -> tuple[str, int]:
-    """Adds an infrastructure failure, and returns how many different jobs failed lately."""
+    """Records an infrastructure failure; returns how many different jobs had one lately."""
     recent = [(at, j) for at, j in json.loads(worker.troubles or "[]") if now - at < window_ms]
     recent = [(at, j) for at, j in recent if j != job] + [(now, job)]
     return json.dumps(recent), len(recent)

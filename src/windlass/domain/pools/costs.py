@@ -1,8 +1,8 @@
-"""What the time of machines has cost, and for whom: exact to the millisecond and the millionth.
+"""Charges the time of machines to namespaces, exact to the millisecond and the millionth.
 
-A machine's time goes to the jobs that it held, in equal parts where it held several at once;
-what is left is idle time. Sums follow from where a stretch begins and ends alone, so that it
-makes no difference how often, and by whom, accounts are made.
+A machine's time is charged in equal parts to the jobs it held at that time; the rest is idle
+time. Sums depend only on where a period begins and ends, so it makes no difference how often, or
+by which server, costs are computed.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ class Held(NamedTuple):
 
 
 def charges(pool: Pool, since: int, until: int, held: Iterable[Held]) -> list[CostRow]:
-    """Returns what one machine of a pool cost in a stretch of time, by month and payer."""
+    """Returns what one machine of a pool cost in a period, by month and payer."""
     jobs = list(held)
     rows: list[CostRow] = []
     for begin, end in _months(since, until):
@@ -40,7 +40,7 @@ def charges(pool: Pool, since: int, until: int, held: Iterable[Held]) -> list[Co
 
 
 def cost_micros(pool: Pool, ms: int) -> int:
-    """Returns what so many milliseconds of one of its workers cost, or all up to a moment."""
+    """Returns the cost of this many milliseconds of one worker."""
     return pool.hourly_price * ms // HOUR_MS
 
 
@@ -52,7 +52,7 @@ def _months(since: int, until: int) -> Iterator[tuple[int, int]]:
 
 
 def _parts(begin: int, end: int, held: Iterable[Held]) -> dict[Payer, Fraction]:
-    """Returns how much of the time between went to each payer."""
+    """Returns how much of the period goes to each payer."""
     steps: list[tuple[int, int, Payer]] = []
     for job in held:
         first, last = max(job.since, begin), min(job.until, end)
@@ -71,12 +71,12 @@ def _parts(begin: int, end: int, held: Iterable[Held]) -> dict[Payer, Fraction]:
 
 
 def _apportion(total: int, parts: Mapping[Payer, Fraction]) -> dict[Payer, int]:
-    """Returns a whole number in these proportions, in whole numbers that add up to it."""
+    """Splits a whole number in these proportions into whole numbers that add up to it."""
     whole = sum(parts.values())
     exact = {who: total * part / whole for who, part in parts.items()}
     found = {who: int(amount) for who, amount in exact.items()}
     rest = total - sum(found.values())
-    # The largest remainders are rounded up; names decide where they are equal.
+    # The largest remainders are rounded up; names break ties.
     for who in sorted(exact, key=lambda one: (found[one] - exact[one], one))[:rest]:
         found[who] += 1
     return found

@@ -1,10 +1,10 @@
-"""Sharing out workers among work: a small maximum flow, in whole numbers."""
+"""Shares out workers among work: a small maximum flow in whole numbers."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-Step = tuple[int, int | None]  # a need, and the host that it takes from; None: the helper
+Step = tuple[int, int | None]  # a need, and the host that it takes from (None for the helper)
 
 
 def spare_flow(
@@ -15,10 +15,9 @@ def spare_flow(
 ) -> int:
     """Returns how much of the needs only a helper can meet.
 
-    Each need may draw on the hosts it reaches, on each up to what `reach` says, and all of
-    them together up to the host's capacity. The best sharing out is found first; what the
-    needs marked as `helped` lack then is the answer, after others were moved aside for them
-    as far as that goes.
+    Each need may draw on the hosts it reaches: on each up to what `reach` says, and all needs
+    together up to the host's capacity. We find the best distribution first. Then we return what
+    the `helped` needs still lack, after moving other needs to other hosts where possible.
     """
     flow = _Flow(needs, reach, capacities)
     flow.fill(helper=None)
@@ -26,7 +25,7 @@ def spare_flow(
 
 
 class _Flow:
-    """Needs on one side, hosts on the other."""
+    """A bipartite flow with needs on one side and hosts on the other."""
 
     def __init__(
         self,
@@ -35,7 +34,7 @@ class _Flow:
         capacities: Mapping[int, int],
     ) -> None:
         self._left = list(needs)
-        self._free = [dict(hosts) for hosts in reach]  # what each may still take of a host
+        self._free = [dict(hosts) for hosts in reach]  # what each need may still take from a host
         self._used: list[dict[int, int]] = [{} for _ in needs]
         self._room = dict(capacities)
         self._users: dict[int, list[int]] = {}
@@ -44,7 +43,7 @@ class _Flow:
                 self._users.setdefault(host, []).append(need)
 
     def fill(self, helper: Sequence[bool] | None) -> int:
-        """Meets needs as far as possible, and returns how much came from the helper."""
+        """Meets needs as far as possible; returns how much came from the helper."""
         helped = 0
         for need in range(len(self._left)):
             while self._left[need] and (path := self._path(need, helper)):
@@ -52,10 +51,10 @@ class _Flow:
         return helped
 
     def _path(self, start: int, helper: Sequence[bool] | None) -> list[Step] | None:
-        """Steps from one need to the next, up to room somewhere."""
+        """Finds an augmenting path: steps from one need to the next, up to free capacity."""
         came: dict[int, tuple[int, int] | None] = {start: None}
         waiting = deque([start])
-        seen: set[int] = set()  # hosts whose users all wait already
+        seen: set[int] = set()  # hosts whose users are all in the queue
         while waiting:
             need = waiting.popleft()
             if helper is not None and helper[need]:
@@ -73,7 +72,7 @@ class _Flow:
         return None
 
     def _push(self, start: int, path: Sequence[Step]) -> int:
-        """Moves capacity along the path, and returns what the helper gives."""
+        """Shifts as much as possible along the path; returns how much the helper gave."""
         amount = self._left[start]
         for (need, host), (after, _) in pairwise(path):
             assert host is not None

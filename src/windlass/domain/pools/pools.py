@@ -1,8 +1,8 @@
-"""Pools: workers that are made when work waits, and that leave when they idle.
+"""Pools: workers that are started when jobs wait and stopped when they are idle.
 
-A pool is described by people and kept as JSON. Its workers go one way, from `requested` to
-`gone`; each step is written down before anything is asked of a provider, so that whoever
-comes after a crash knows what may exist.
+People describe a pool; it is kept as JSON. Its workers move in one direction, from `requested` to
+`gone`. We record each step before we ask the provider, so that another server knows after a crash
+what may exist.
 """
 
 import re
@@ -22,8 +22,8 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import format_duration, parse_duration_ms
 
 PROVIDERS: Final = ("local", "command", "ec2", "kubernetes", "slurm")
-_ELSEWHERE: Final = ("ec2", "kubernetes")  # machines of these are never the server's own
-POOL_KEY: Final = "pool:name"  # the metadata by which a worker is known to be a pool's
+_ELSEWHERE: Final = ("ec2", "kubernetes")  # providers whose machines are never the server's own
+POOL_KEY: Final = "pool:name"  # the metadata key that marks a worker as a pool's
 ARCHITECTURES: Final = "system:architectures"
 TAGS: Final = "tags"
 MICROS: Final = 1_000_000  # of one unit of money
@@ -35,17 +35,17 @@ _BODY_LIMIT: Final = 256 * 1024
 
 
 class Lifecycle(IntEnum):
-    """Where a worker of a pool stands. The numbers are stored; never reuse one."""
+    """The state of a pool's worker. The numbers are stored; never reuse one."""
 
-    REQUESTED = 1  # meant to be: the provider may have been asked
-    STARTING = 2  # the provider has it, it has not enrolled yet
+    REQUESTED = 1  # planned: we may have asked the provider
+    STARTING = 2  # the provider has it, but it has not enrolled yet
     ONLINE = 3
     DRAINING = 4  # it gets no more jobs
-    TERMINATING = 5  # nothing holds it, the provider is told to end it
+    TERMINATING = 5  # it holds no job, and the provider was asked to end it
     GONE = 6
 
 
-# Those that exist or may exist at the provider, and cost money.
+# States in which a machine exists or may exist, and costs money.
 LIVING: Final = (
     Lifecycle.REQUESTED,
     Lifecycle.STARTING,
@@ -53,27 +53,27 @@ LIVING: Final = (
     Lifecycle.DRAINING,
     Lifecycle.TERMINATING,
 )
-# Those that run jobs, now or soon.
+# States in which it runs jobs, now or soon.
 SERVING: Final = (Lifecycle.REQUESTED, Lifecycle.STARTING, Lifecycle.ONLINE)
 
 
 class PoolState(IntEnum):
-    """Whether a pool is wanted; one that is not goes when its last worker has gone."""
+    """Whether a pool is wanted. An unwanted one is deleted when its last worker is gone."""
 
     ACTIVE = 1
     DELETING = 2
 
 
 class PoolRow(NamedTuple):
-    """A pool as stores keep it; `body` is the `Pool`, `learned` metadata of its workers."""
+    """A pool as stores keep it; `body` is the `Pool`, `learned` its workers' metadata."""
 
     id: int
     name: str
     state: int
-    failures: int  # launches in a row that came to nothing
-    next_at: int  # nothing is started before
-    started_at: int  # when something was last started
-    message: str | None  # the provider's last complaint
+    failures: int  # failed launches in a row
+    next_at: int  # start nothing before this time
+    started_at: int  # when a worker was last started
+    message: str | None  # the provider's last error
     learned: str | None
     body: bytes
     created_at: int
@@ -82,7 +82,7 @@ class PoolRow(NamedTuple):
 
 
 class PoolWorkerRow(NamedTuple):
-    """A worker of a pool. `token` names its machine to the provider, `machine` is its name there.
+    """A worker of a pool; the provider knows it by `token` and names it `machine`.
 
     `worker` is its number among the workers; 0 when it is gone.
     """
@@ -91,10 +91,10 @@ class PoolWorkerRow(NamedTuple):
     pool: int
     state: int
     worker: int
-    last_lease: int  # the newest lease it was seen with
+    last_lease: int  # the newest lease it held
     requested_at: int
     changed_at: int
-    idle_since: int  # 0: it has work, or is not online
+    idle_since: int  # 0 while it has work or is not online
     charged_until: int
     tries: int  # calls to the provider in this state
     spot: int
@@ -123,7 +123,7 @@ class Pool(Struct, frozen=True, kw_only=True):
     architectures: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     metadata: dict[str, Any] = {}
-    slots: int | None = None  # None: 1, or as many as its resources allow
+    slots: int | None = None  # None means 1, or as many as its resources allow
     resources: dict[str, int] = {}
     target_latency_ms: int = 300_000
     max_idle_ms: int = 300_000
@@ -141,27 +141,24 @@ class Pool(Struct, frozen=True, kw_only=True):
     enabled: bool = True
 
     def template(self) -> dict[str, object]:
-        """Returns what is known beforehand of the metadata of its workers."""
+        """Returns the metadata of its workers as far as it is known in advance."""
         found: dict[str, object] = {**self.metadata, POOL_KEY: self.name}
         if self.architectures:
             found[ARCHITECTURES] = list(self.architectures)
         if self.tags:
             found[TAGS] = list(self.tags)
         if self.resources:
-            found[SHARES] = True  # as agents say that are started with resources
+            found[SHARES] = True  # as reported by agents that are started with resources
         return found | {resource_key(name): amount for name, amount in self.resources.items()}
 
     def at_once(self, metadata: Mapping[str, object]) -> int:
-        """Returns how many jobs a worker with this metadata holds.
-
-        The rule of `windlass worker`.
-        """
+        """Returns how many jobs a worker with this metadata holds, by `windlass worker`'s rule."""
         if self.slots is not None:
             return self.slots
         return max(amount_of(metadata, CPUS), 1) if self.resources else 1
 
 
-# As people write them, and the fields they become.
+# The names that people write, and the fields they set.
 _DURATIONS: Final = {
     "target_latency_seconds": "target_latency_ms",
     "max_idle_seconds": "max_idle_ms",
@@ -187,7 +184,7 @@ _NOT_ZERO: Final = ("target_latency_ms", "start_timeout_ms", "expected_ms")
 
 
 def parse_pool(given: Mapping[str, object]) -> Pool:
-    """Returns a pool from what a file or a request says; raises `InvalidInput` naming the field."""
+    """Parses a pool from a file or a request; raises `InvalidInput` with the field's name."""
     for field in given:
         if field not in FIELDS:
             raise InvalidInput(field, f"one of {', '.join(FIELDS)}", field)
@@ -201,7 +198,7 @@ def parse_pool(given: Mapping[str, object]) -> Pool:
 
 
 def check_pool(pool: Pool) -> None:
-    """Refuses limits that cannot hold together."""
+    """Raises `InvalidInput` for limits that contradict each other."""
     if pool.provider not in PROVIDERS:
         raise InvalidInput("provider", f"one of {', '.join(PROVIDERS)}", pool.provider)
     if pool.min_workers > pool.max_workers:
@@ -214,13 +211,15 @@ def check_pool(pool: Pool) -> None:
     if pool.spot and pool.provider != "ec2":
         raise InvalidInput("spot", f"false: {pool.provider} has no spot machines", True)
     if pool.server is not None and not pool.server.startswith(("http://", "https://")):
-        raise InvalidInput("server", "an address that its workers reach, http(s)://…", pool.server)
+        raise InvalidInput(
+            "server", "an address that its workers can reach, http(s)://…", pool.server
+        )
     if len(msgspec.json.encode(pool)) > _BODY_LIMIT:
         raise InvalidInput("options", f"a pool of at most {_BODY_LIMIT} bytes as JSON", "more")
 
 
 def check_reach(pool: Pool, address: str) -> None:
-    """Refuses a pool whose machines are elsewhere and would look for the server on themselves."""
+    """Raises `InvalidInput` if the pool's machines are remote but the server is on loopback."""
     if pool.provider in _ELSEWHERE and pool.server is None and _is_here(address):
         expected = f"given: machines of {pool.provider} cannot reach {address}"
         raise InvalidInput("server", expected, "nothing")
@@ -232,7 +231,7 @@ def _is_here(address: str) -> bool:
 
 
 def describe_pool(pool: Pool) -> dict[str, object]:
-    """Returns a pool as people write it, every field of it."""
+    """Returns a pool as people write it, with every field."""
     shown: dict[str, object] = {}
     for field in FIELDS:
         value = getattr(pool, _DURATIONS.get(field, field))
@@ -245,12 +244,12 @@ def describe_pool(pool: Pool) -> dict[str, object]:
 
 
 def backoff_ms(pool: Pool, failures: int) -> int:
-    """Returns how long to wait after so many launches in a row that came to nothing."""
+    """Returns how long to wait after this many failed launches in a row."""
     return int(min(pool.failure_cooldown_ms * 2 ** min(max(failures - 1, 0), 20), HOUR_MS))
 
 
 def shown_duration(ms: int) -> str:
-    """Returns a duration for people, to a tenth of a second."""
+    """Formats a duration for people, to a tenth of a second."""
     return format_duration(ms if ms < 100 else round(ms / 100) * 100)
 
 

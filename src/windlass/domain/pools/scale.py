@@ -1,10 +1,10 @@
-"""Work and workers in one measure, so that they can be compared and shared out."""
+"""Measures work and workers in one unit, so that they can be compared and shared out."""
 
 from collections.abc import Mapping, Sequence
 from math import lcm
 from typing import Final, NamedTuple
 
-MILLI: Final = 1_000  # places are shared out in thousandths
+MILLI: Final = 1_000  # places are counted in thousandths
 
 
 class Target(NamedTuple):
@@ -20,22 +20,22 @@ class Target(NamedTuple):
     running_ms: int
     hosts: Mapping[int, int]
     pools: Mapping[str, int]
-    guesses: frozenset[str] = frozenset()  # pools that might run it, as far as is known
-    more: bool = False  # more are queued than were counted
-    obstacle: str = ""  # what keeps it from everybody there is
+    guesses: frozenset[str] = frozenset()  # pools that might run it, as far as we know
+    more: bool = False  # more jobs are queued than were counted
+    obstacle: str = ""  # why no existing worker can run it
 
     @property
     def work_ms(self) -> int:
         return self.queued_ms + self.running_ms
 
     def needed(self, target_ms: int) -> int:
-        """Thousandths of places that bring its latency under `target_ms`."""
+        """Returns how many thousandths of places bring its latency under `target_ms`."""
         wanted = -(-self.work_ms * MILLI // target_ms)
         return min(max(wanted, min(self.queued, 1)), (self.queued + self.running) * MILLI)
 
 
 class Host(NamedTuple):
-    """Workers that are alike and take jobs, now or soon; `pool` is empty for those of none."""
+    """Equal workers that take jobs now or soon; `pool` is empty if they belong to none."""
 
     id: int
     pool: str = ""
@@ -43,11 +43,11 @@ class Host(NamedTuple):
 
 
 class Scale:
-    """One measure for everything that a pool's work is done by.
+    """The common unit for everything that does a pool's work.
 
-    A worker of the pool is `worker` units; a job of which it takes r at once needs the r-th
-    part of that. Others are worth what they do in their best use, and no target gets more of
-    them than they can do of it.
+    A worker of the pool is `worker` units. A job of which it takes r at once needs 1/r of that.
+    Other workers are worth what they do at best, and no target gets more of them than they can do
+    for it.
     """
 
     def __init__(self, pool: str, targets: Sequence[Target], hosts: Sequence[Host]) -> None:
@@ -64,7 +64,7 @@ class Scale:
         self._sizes = sizes
 
     def _of_mine(self, target: Target, pool: str, sizes: dict[int, int]) -> int:
-        """Returns what a job needs that workers of the pool can run; 0 for others."""
+        """Returns what a job needs if workers of the pool can run it, else 0."""
         if pool not in target.pools:
             return 0
         each = self.worker // target.pools[pool]
@@ -74,7 +74,7 @@ class Scale:
         return each
 
     def _of_others(self, target: Target, sizes: dict[int, int]) -> int:
-        """Returns the need of work that others can run too, on what it shares with the pool."""
+        """Returns what a job needs that the pool cannot run, on hosts it shares with the pool."""
         shared = [sizes[host] // room for host, room in target.hosts.items() if host in sizes]
         each = max(min(shared, default=1), 1)
         for host, room in target.hosts.items():
@@ -86,7 +86,7 @@ class Scale:
         return target.needed(target_ms) * self._each[number]
 
     def reached(self, number: int, target: Target) -> dict[int, int]:
-        """Returns how much of each host a target can make use of."""
+        """Returns how much of each host a target can use."""
         each = self._each[number]
         return {
             host: min(room * each, self._sizes[host]) * self._counts[host] * MILLI
@@ -98,7 +98,7 @@ class Scale:
         return {host: size * self._counts[host] * MILLI for host, size in self._sizes.items()}
 
     def slots(self, work_ms: int) -> int:
-        """Returns how many jobs run at once, on the average of the work."""
+        """Returns how many jobs run at once, averaged over the work."""
         if self.work:
             return max(round(self.reach * work_ms / self.work), min(self.reach, 1))
         return self.reach * self._largest // self.worker

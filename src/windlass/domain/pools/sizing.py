@@ -1,14 +1,13 @@
-"""How many workers a pool needs: pure functions over a snapshot of the fleet.
+"""Decides how many workers a pool needs: pure functions over a snapshot of the fleet.
 
 The formula, for all work that the same workers and pools can run (a *target*):
 
-    latency = (what is left of its running jobs + its queued work) / jobs of it that run at once
+    latency = (rest of its running jobs + its queued work) / number of its jobs that run at once
 
-A pool whose target latency is exceeded starts as many workers as bring it under, and no
-more: those on their way count, and nobody needs more places than there are jobs. How many
-jobs a worker takes at once depends on the work: on its slots, and on what jobs take of its
-resources. Workers that serve several targets are shared out among them as a flow, so that
-each counts once.
+A pool over its target latency starts just enough workers to get under it. Workers that are
+starting count, and no target gets more places than it has jobs. How many jobs a worker takes
+at once depends on its slots and on the resources that the jobs take. Workers that serve
+several targets are shared out among them as a flow, so that each counts once.
 """
 
 from collections.abc import Sequence
@@ -18,28 +17,28 @@ from windlass.domain.pools.flow import spare_flow
 from windlass.domain.pools.pools import Pool, backoff_ms, shown_duration
 from windlass.domain.pools.scale import MILLI, Host, Scale, Target
 
-NEVER: Final = -1  # the latency of work that nobody can run
+NEVER: Final = -1  # the latency of work that no worker can run
 
 
 class PoolNow(NamedTuple):
-    """A pool as it stands. `used_ms` is what it has used up of this month's budget."""
+    """The current state of a pool. `used_ms` is the part of this month's budget it has used."""
 
     pool: Pool
-    serving: int = 0  # on their way and online
+    serving: int = 0  # starting and online
     starting: int = 0  # of them, on their way
-    leaving: int = 0  # still there, but take no more jobs
+    leaving: int = 0  # still there, but taking no more jobs
     used_ms: int = 0
     failures: int = 0
     next_at: int = 0
     started_at: int = 0
-    known: bool = False  # the metadata of a worker of it has been seen
-    longest_ms: int = 0  # the longest that a job of it is expected to take
-    ending_ms: int = 30_000  # what it takes to stop a job and to end its machine
+    known: bool = False  # we have seen the metadata of one of its workers
+    longest_ms: int = 0  # the longest expected run time of a job
+    ending_ms: int = 30_000  # the time to stop a job and to end its machine
     message: str | None = None
 
 
 class Fleet(NamedTuple):
-    """What decisions are made from."""
+    """The snapshot that decisions are based on."""
 
     now: int
     targets: tuple[Target, ...]
@@ -48,7 +47,7 @@ class Fleet(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What a pool should do now, and the numbers that say so."""
+    """What a pool should do now, and the numbers behind it."""
 
     pool: str
     start: int
@@ -63,7 +62,7 @@ class Verdict(NamedTuple):
 
 
 def size(fleet: Fleet) -> list[Verdict]:
-    """Returns what each pool should start, in the order in which they are asked."""
+    """Returns what each pool should start, in the order of `_turn`."""
     hosts = list(fleet.hosts)
     targets = list(fleet.targets)
     verdicts: list[Verdict] = []
@@ -71,7 +70,7 @@ def size(fleet: Fleet) -> list[Verdict]:
         verdict = _size_pool(one, targets, hosts, fleet.now)
         verdicts.append(verdict)
         if verdict.start:
-            # Those that come after see what was started before them.
+            # Later pools see what earlier ones start.
             hosts.append(Host(-1 - len(hosts), one.pool.name, verdict.start))
             targets = [target_with(target, hosts[-1]) for target in targets]
     return verdicts
@@ -84,7 +83,7 @@ def target_with(target: Target, host: Host) -> Target:
 
 
 def _turn(one: PoolNow) -> tuple[int, int, str]:
-    """Returns who is asked first: by priority, then the cheaper, then by name."""
+    """Orders pools: by priority, then the cheaper first, then by name."""
     return -one.pool.priority, one.pool.hourly_price, one.pool.name
 
 
@@ -100,7 +99,7 @@ def _size_pool(one: PoolNow, targets: Sequence[Target], hosts: Sequence[Host], n
     extra = _extra(one, targets, scale)
     wanted = -(-extra // (MILLI * scale.worker))
     if not one.known and not one.serving and any(_might(one, t) for t in targets):
-        wanted = max(wanted, 1)  # only a worker can tell what workers of this pool are like
+        wanted = max(wanted, 1)  # only a real worker can show what this pool's workers are like
     wanted = max(wanted, pool.min_workers - one.serving, 0)
     start, limit = _limited(one, wanted, now)
     latency = latency_ms(scale.work, scale.reach)
@@ -117,7 +116,7 @@ def _might(one: PoolNow, target: Target) -> bool:
 
 
 def _extra(one: PoolNow, targets: Sequence[Target], scale: Scale) -> int:
-    """Returns what this pool has to add, when all workers are shared out at best."""
+    """Returns how many units this pool must add after the best distribution of all workers."""
     target_ms = one.pool.target_latency_ms
     needs = [scale.needed(n, target, target_ms) for n, target in enumerate(targets)]
     reach = [scale.reached(n, target) for n, target in enumerate(targets)]
@@ -126,14 +125,14 @@ def _extra(one: PoolNow, targets: Sequence[Target], scale: Scale) -> int:
 
 
 def latency_ms(work_ms: int, slots: int) -> int:
-    """Returns how long work takes where so many jobs run at once; `NEVER` if none can."""
+    """Returns how long work takes if this many jobs run at once; `NEVER` if none can."""
     if not work_ms:
         return 0
     return -(-work_ms // slots) if slots else NEVER
 
 
 def _limited(one: PoolNow, wanted: int, now: int) -> tuple[int, str]:
-    """Returns how many may be started, and what holds back the others."""
+    """Returns how many workers may start, and what holds back the others."""
     pool = one.pool
     if not wanted:
         return 0, ""
@@ -144,36 +143,36 @@ def _limited(one: PoolNow, wanted: int, now: int) -> tuple[int, str]:
         why = f": {one.message}" if one.message else ""
         return 0, f"{_trouble(one.failures)}, next try in {left}{why}"
     if one.starting and one.failures:
-        return 0, "after a failed launch one worker at a time is tried, and one is on its way"
+        return 0, "after a failed launch workers start one at a time, and one is starting"
     if now < one.started_at + pool.start_cooldown_ms:
         left = shown_duration(one.started_at + pool.start_cooldown_ms - now)
         return 0, f"cooling down for another {left} after the last start"
     start, limit = wanted, ""
     if one.failures and start > 1:
-        start, limit = 1, "after a failed launch one worker at a time is tried"
+        start, limit = 1, "after a failed launch workers start one at a time"
     room = max(pool.max_workers - one.serving - one.leaving, 0)
     if room < start:
         start, limit = room, f"max_workers is {pool.max_workers}"
     affordable = affordable_workers(one)
     if affordable < start:
         left_ms = max(pool.max_ms_per_month - one.used_ms, 0)
-        start, limit = affordable, f"{shown_duration(left_ms)} of this month's budget are left"
+        start, limit = affordable, f"{shown_duration(left_ms)} of this month's budget is left"
     return start, limit
 
 
 def _trouble(failures: int) -> str:
     if not failures:
-        return "its provider fails"
+        return "its provider is failing"
     return "the last launch failed" if failures == 1 else f"{failures} launches in a row failed"
 
 
 def reserve_ms(one: PoolNow) -> int:
-    """Returns what a leaving worker still costs: a whole job, and some seconds."""
+    """Returns what a worker still uses after it is told to leave: a whole job and some seconds."""
     return max(one.longest_ms, 1_000) + one.ending_ms
 
 
 def affordable_workers(one: PoolNow) -> int:
-    """How many more workers the month's budget allows, so that all can still end in time."""
+    """Returns how many more workers the budget allows if all must end in time."""
     pool = one.pool
     if not pool.max_ms_per_month:
         return pool.max_workers
@@ -183,7 +182,7 @@ def affordable_workers(one: PoolNow) -> int:
 
 
 def over_budget(one: PoolNow) -> bool:
-    """Returns whether its workers must leave now for the month's budget to hold."""
+    """Returns True if workers must leave now to stay within the month's budget."""
     limit = one.pool.max_ms_per_month
     if not limit:
         return False
@@ -191,7 +190,7 @@ def over_budget(one: PoolNow) -> bool:
 
 
 def is_spent(one: PoolNow) -> bool:
-    """Whether so little of the month's budget is left that workers must let go of their jobs."""
+    """Returns True if so little budget is left that workers must give up their jobs."""
     limit = one.pool.max_ms_per_month
     return bool(limit) and one.used_ms + (one.serving + one.leaving) * one.ending_ms >= limit
 
@@ -202,25 +201,25 @@ def _reason(one: PoolNow, wanted: int, latency: int, mine: Sequence[Target]) -> 
     if wanted and wanted == pool.min_workers - one.serving:
         return f"min_workers is {pool.min_workers}"
     if wanted:
-        shown = "nobody can run it" if latency == NEVER else f"{shown_duration(latency)}"
+        shown = "no worker can run it" if latency == NEVER else f"{shown_duration(latency)}"
         return f"estimated latency ({shown}) is over the target of {target}"
     if not any(target.queued for target in mine):
-        return "nothing is queued that it could run"
+        return "no queued job could run on it"
     return f"estimated latency ({shown_duration(latency)}) is within the target of {target}"
 
 
 class Member(NamedTuple):
-    """A worker of a pool; `queued` says that jobs wait which it could run."""
+    """A worker of a pool; `queued` is True if jobs wait that it could run."""
 
     id: int
-    idle_since: int  # 0: it has work, or is on its way
+    idle_since: int  # 0 while it has work or is starting
     queued: bool
 
 
 def leavers(one: PoolNow, members: Sequence[Member], now: int) -> dict[int, str]:
-    """Returns those that should be drained, and why; never one with work unless the pool ends.
+    """Returns the workers to drain, and why; never one with work unless the pool ends.
 
-    Draining lets jobs finish, so that even then nothing is killed with a job in hand.
+    Draining lets jobs finish, so even then no running job is killed.
     """
     pool = one.pool
     if not pool.enabled:
@@ -241,5 +240,5 @@ def leavers(one: PoolNow, members: Sequence[Member], now: int) -> dict[int, str]
 
 
 def after_failure(pool: Pool, failures: int, now: int) -> int:
-    """Returns when a pool may try again after so many failures in a row."""
+    """Returns when a pool may try again after this many failures in a row."""
     return now + backoff_ms(pool, failures)

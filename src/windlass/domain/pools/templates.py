@@ -1,4 +1,4 @@
-"""What workers of a pool are like, as far as is known before there are any."""
+"""What we know about the workers of a pool before any has started."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ decode_pool = msgspec.json.Decoder(Pool).decode
 
 
 class Template(NamedTuple):
-    """The metadata of a pool's workers; only once one has been seen is it all of it."""
+    """The metadata of a pool's workers; complete only once we have seen one."""
 
     pool: str
     metadata: Mapping[str, Any]
@@ -21,28 +21,25 @@ class Template(NamedTuple):
     slots: int
 
     def could_run(self, shape: Shape) -> bool:
-        """Returns whether its workers can run this, or might for all that is known."""
+        """Returns True if its workers can run this shape, or if nothing known prevents it."""
         if self.complete:
             return can_run(shape, self.metadata) is None
         return all(m.key not in self.metadata for m in shape_mismatches(shape, self.metadata))
 
     def room(self, shape: Shape, per_worker: int) -> int:
-        """Returns how many jobs of this shape one of its workers takes at once.
-
-        0 means that it cannot run them.
-        """
+        """Returns how many jobs of this shape one of its workers takes at once; 0 if none."""
         return room_for(shape, self.metadata, self.slots, per_worker)
 
 
 def room_for(shape: Shape, metadata: Mapping[str, Any], slots: int, per_worker: int) -> int:
-    """Returns how many jobs of this shape a worker that holds nothing else takes at once."""
+    """Returns how many jobs of this shape an empty worker takes at once."""
     if can_run(shape, metadata) is not None:
         return 0
     return min(slots, Room(metadata).fits(shape, per_worker))
 
 
 def template_of(row: PoolRow, pool: Pool | None = None) -> Template:
-    """Returns what the workers of this pool are like."""
+    """Returns the template of this pool's workers."""
     described = decode_pool(row.body) if pool is None else pool
     learned = msgspec.json.decode(row.learned) if row.learned else {}
     metadata = {**learned, **described.template()}

@@ -1,4 +1,4 @@
-"""The same decisions for a fleet that is otherwise: more workers, or another target."""
+"""Makes the same decisions for a hypothetical fleet: more workers or another target."""
 
 from collections.abc import Container, Sequence
 
@@ -9,7 +9,7 @@ from windlass.domain.pools.sizing import Fleet
 
 
 def what_if(fleet: Fleet, workers: int | None = None, target_ms: int | None = None) -> Fleet:
-    """The fleet as it would be with so many workers in each pool, or another target latency."""
+    """Returns the fleet with this many workers in each pool, or with another target latency."""
     if target_ms is not None:
         pools = (
             one._replace(pool=replace(one.pool, target_latency_ms=target_ms)) for one in fleet.pools
@@ -19,7 +19,7 @@ def what_if(fleet: Fleet, workers: int | None = None, target_ms: int | None = No
 
 
 def _with_workers(fleet: Fleet, workers: int) -> Fleet:
-    """Workers of pools are replaced by as many as are asked for; others stay."""
+    """Replaces the workers of these pools by the given numbers and keeps all others."""
     names = {one.pool.name for one in fleet.pools}
     kept = [host for host in fleet.hosts if host.pool not in names]
     fresh = [Host(-1 - n, one.pool.name, workers) for n, one in enumerate(fleet.pools) if workers]
@@ -30,7 +30,7 @@ def _with_workers(fleet: Fleet, workers: int) -> Fleet:
 
 
 def _with_hosts(target: Target, stays: Container[int], fresh: Sequence[Host]) -> Target:
-    """Pools that might run it are taken to do so, one job at a time."""
+    """Assumes that pools which might run the target do so, one job at a time."""
     hosts = {host: room for host, room in target.hosts.items() if host in stays}
     for host in fresh:
         if host.pool in target.pools or host.pool in target.guesses:

@@ -1,13 +1,13 @@
-"""What remains of events that retention has removed: where a replay of the log begins."""
+"""What remains of events that retention has removed. A replay of the log starts here."""
 
 from enum import IntEnum
 from typing import NamedTuple
 
 
 class BaselineKind(IntEnum):
-    """What a row of the baseline is about. The numbers are stored."""
+    """What a baseline row describes. The numbers are stored."""
 
-    HEAD = 0  # up to which event, and what belongs to no single row
+    HEAD = 0  # the last event it covers, and what belongs to no single row
     JOB = 1
     WORKER = 2
     WORKFLOW = 3
@@ -15,7 +15,7 @@ class BaselineKind(IntEnum):
 
 
 class BaselineRow(NamedTuple):
-    """The state of one thing after the removed events; `body` is JSON."""
+    """The state of one object after the removed events; `body` is JSON."""
 
     kind: int
     id: int

@@ -1,4 +1,4 @@
-"""Events as lines for people, in the forms of the scheduler that Windlass grew out of.
+"""Events as lines for people, in the format of the scheduler that Windlass replaces.
 
     [FSM] Job 123: QUEUED → ASSIGNED (reason: Assigned to worker worker-1)
     [Health] Worker worker-1 (node-name) dead - no heartbeat for 2m30s (threshold: 2m)
@@ -6,8 +6,8 @@
     [Cleanup] Found 3 orphaned jobs
     [Retry] Job 42: attempt 2 in 10s (retry 2 of 3, reason: broken pipe)
 
-The log itself holds no text where a transition explains itself; the reason is supplied
-here, off the hot path.
+The log stores no text for a transition that explains itself. We add the reason here, off
+the hot path.
 """
 
 import json
@@ -21,7 +21,7 @@ from windlass.domain.values.quantities import format_duration
 
 
 class WorkerName(NamedTuple):
-    """What a worker is called, and the machine it runs on."""
+    """A worker's name and the machine it runs on."""
 
     name: str
     node: str
@@ -65,7 +65,7 @@ _TAGS: Final[Mapping[int, str]] = {
 
 
 def render(event: Event, names: Names) -> list[str]:
-    """Returns the lines of one event: the transition, and what it means."""
+    """Returns the lines of one event: the transition, and its meaning if that deserves a line."""
     data: dict[str, Any] = json.loads(event.data) if event.data else {}
     to = STATE_BY_CODE[event.to]
     if event.kind != EventKind.JOB or to is None:

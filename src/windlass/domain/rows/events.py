@@ -1,7 +1,7 @@
 """Events: the rows of the append-only log, from which the state can be replayed.
 
-An event says what happened, never what should happen next. Job events carry the two
-states of one transition; the other kinds say in `reason` and `data` what changed.
+An event says what happened, never what should happen next. Job events carry both states of one
+transition; the other kinds say in `reason` and `data` what changed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,18 +21,18 @@ class EventKind(IntEnum):
     QUEUE = 7  # paused, resumed, reweighted
     PRIORITY = 8  # a job's adjustment
     LOOP = 9  # what a maintenance loop found, such as orphans
-    SUPERSEDE = 10  # a job took another's place
-    SCHEDULE = 11  # put, paused, removed; a slot was started, skipped or missed
-    TEMPLATE = 12  # a version was put, or all were removed
-    REACTION = 13  # what followed the end of a workflow
-    ACCESS = 14  # a token or a code was made, or a token revoked
+    SUPERSEDE = 10  # a new job superseded another
+    SCHEDULE = 11  # created, paused, removed; a slot was started, skipped or missed
+    TEMPLATE = 12  # a version was added, or all were removed
+    REACTION = 13  # a reaction to the end of a workflow
+    ACCESS = 14  # a token or code was created, or a token revoked
 
 
 class Event(NamedTuple):
     """One row of the log; `seq` is 0 until the store has numbered it.
 
-    `frm` and `to` are state codes (0 for none). `data` is a JSON object as text, used
-    where a replay or a log line needs more than the columns hold.
+    `frm` and `to` are state codes (0 for none). `data` is a JSON object as text, used if a replay
+    or a log line needs more than the columns.
     """
 
     seq: int
@@ -50,9 +50,9 @@ class Event(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """Equal transitions of many jobs, which stores write by the hundred.
+    """The same transitions of many jobs, which stores write in bulk.
 
-    In the log they are one event for each step and job, step by step.
+    In the log they are one event per step and job, step by step.
     """
 
     at: int
@@ -67,7 +67,7 @@ class Moves(NamedTuple):
 
 
 def expand(moves: Moves) -> Iterator[Event]:
-    """Returns the single events of `moves`, in their order."""
+    """Yields the single events of `moves`, in order."""
     kind = int(EventKind.JOB)
     for frm, to in moves.steps:
         for job, attempt in zip(moves.jobs, moves.attempts, strict=True):

@@ -1,11 +1,11 @@
-"""What stores keep of logs, artifacts and names; the bytes themselves are blobs."""
+"""What stores keep about logs, artifacts and names; the bytes are blobs."""
 
 from enum import IntEnum
 from typing import NamedTuple
 
 
 class LogState(IntEnum):
-    """How far a log has come. The numbers are stored."""
+    """The state of a log. The numbers are stored."""
 
     NONE = 0
     STREAMING = 1
@@ -14,9 +14,9 @@ class LogState(IntEnum):
 
 
 class LogRow(NamedTuple):
-    """The log of one attempt: `bytes` were written, all but those from `gap_from` to `gap_to`.
+    """The log of one attempt: `bytes` were written, except those from `gap_from` to `gap_to`.
 
-    Where nothing is missing both are 0. With several gaps they span all of them.
+    If nothing is missing, both are 0. With several gaps they span all of them.
     """
 
     job: int
@@ -28,7 +28,7 @@ class LogRow(NamedTuple):
 
 
 class ArtifactRow(NamedTuple):
-    """A named file that an attempt has left."""
+    """A named file that an attempt has produced."""
 
     job: int
     attempt: int
@@ -50,7 +50,7 @@ class NameRow(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far an attempt says it is; `value` is JSON."""
+    """The progress that an attempt reports; `value` is JSON."""
 
     job: int
     attempt: int
@@ -59,7 +59,7 @@ class Progress(NamedTuple):
 
 
 class Dynamic(NamedTuple):
-    """What the lookups of an attempt's arguments were resolved to; `body` is JSON."""
+    """The resolved lookups in an attempt's arguments; `body` is JSON."""
 
     job: int
     attempt: int

@@ -1,8 +1,7 @@
-"""The records that stores keep: plain tuples, one class for each table or role.
+"""The records that stores keep: plain tuples, one class per table or role.
 
-They are tuples because the stores bind them to statements by the hundred. Times are
-milliseconds; 0 stands for "none" in every integer column, so that the three stores
-compare equal.
+They are tuples because stores bind them to statements by the hundred. Times are milliseconds. In
+every integer column 0 means "none", so that the three stores compare equal.
 """
 
 from collections.abc import Callable
@@ -10,13 +9,13 @@ from enum import IntEnum
 from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
-# What `Wait.manual` says.
-BY_OPERATOR: Final = 1  # one of the unmet conditions is an operator's
-KEPT_WHILE_RUNNING: Final = 2  # the job runs; a dependency of it was superseded meanwhile
+# The values of `Wait.manual`.
+BY_OPERATOR: Final = 1  # one of the unmet conditions is an operator's approval
+KEPT_WHILE_RUNNING: Final = 2  # the job runs; one of its dependencies was superseded meanwhile
 
 
 class Ticket(NamedTuple):
-    """What a job needs to move on from one place to the next without its `jobs` row."""
+    """What a job needs to move from one place to the next without its `jobs` row."""
 
     shape: int
     rank: int
@@ -39,12 +38,12 @@ class Wait(NamedTuple):
 
     @property
     def needs_operator(self) -> bool:
-        """Whether an operator has to unblock the job."""
+        """Returns True if an operator must unblock the job."""
         return self.manual == BY_OPERATOR
 
     @property
     def is_running(self) -> bool:
-        """Whether the job runs, and the wait is kept for when it comes back."""
+        """Returns True if the job runs and the wait is kept for its return."""
         return self.manual == KEPT_WHILE_RUNNING
 
 
@@ -98,13 +97,13 @@ class JobFacts(NamedTuple):
     failed: int
     lost: int
     returned: int
-    worker: int  # who ran the last attempt, if the job ended with one
+    worker: int  # the worker of the last attempt, if the job ended with one
     incarnation: int
     excluded: str | None
 
     @property
     def is_open(self) -> bool:
-        """Whether the job has not ended."""
+        """Returns True if the job has not ended."""
         return self.state == 0
 
 
@@ -124,7 +123,7 @@ class JobRecord(NamedTuple):
 
 
 class JobTry(NamedTuple):
-    """An attempt closed and the job stays open: its counters move."""
+    """An attempt ended and the job stays open: its counters change."""
 
     job: int
     attempt: int
@@ -156,7 +155,7 @@ class JobEnd(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """A closed attempt after which the job went on."""
+    """An ended attempt after which the job continued."""
 
     job: int
     number: int
@@ -172,7 +171,7 @@ class Attempt(NamedTuple):
 
 
 class Lease(NamedTuple):
-    """An attempt in force: `lease` is its number in one rising sequence."""
+    """The current attempt: `lease` is its number in one rising sequence."""
 
     job: int
     attempt: int
@@ -188,11 +187,11 @@ class Lease(NamedTuple):
     idle_ms: int
     limit: int
     reason: str | None  # why it was told to stop
-    queue_limit: int = 0  # the limit of its queue that it counts under
+    queue_limit: int = 0  # the queue limit that it counts against
 
     @property
     def last_activity_at(self) -> int:
-        """When the attempt last gave a sign of life, or when it started."""
+        """Returns when the attempt last showed activity, or when it started."""
         return self.activity_at or self.started_at
 
 
@@ -221,15 +220,15 @@ class ShapeRow(NamedTuple):
 
 
 class QueueRow(NamedTuple):
-    """A queue that operators have set something of; 0 stands for no limit."""
+    """A queue for which operators have set something; 0 means no limit."""
 
     name: str
     weight: int
     paused: int
     max_running: int = 0
     max_per_worker: int = 0
-    preempts: int = 0  # its jobs may take the place of preemptible ones of lower queues
-    limit: int = 0  # the row of `limits` that counts what runs of it
+    preempts: int = 0  # its jobs may preempt jobs of lower queues
+    limit: int = 0  # the row of `limits` that counts its running jobs
 
 
 class LimitRow(NamedTuple):
@@ -250,7 +249,7 @@ class RateRow(NamedTuple):
 
 
 class Reservation(NamedTuple):
-    """A worker that is kept for a job too large for what is free there."""
+    """A worker that is kept for a job that does not fit into what is free there."""
 
     worker: int
     job: int
@@ -266,23 +265,23 @@ class KeyRow(NamedTuple):
 
 
 class CascadeKind(IntEnum):
-    """What is to be done to the dependents of a job, to itself, or to those of a workflow."""
+    """What to do with the dependents of a job, with the job itself, or with a workflow's jobs."""
 
     SATISFY = 1
     ABORT = 2
-    REVIVE = 3  # supersede what was aborted because of the job
-    RELEASE = 4  # the job's own last condition was met, but its age must be set anew
+    REVIVE = 3  # supersede jobs that were aborted because of this job
+    RELEASE = 4  # the job's own last condition was met, but its age must be computed again
     CANCEL = 5  # all open jobs of a workflow
     STOP = 6  # the same, because one of them failed
     RETRY = 7  # supersede what failed in a workflow
-    INHERIT = 9  # rank those anew that some jobs wait for, whose numbers are the reason
-    FAIL = 8  # abort the dependents of the job, and satisfy those that take any end
+    INHERIT = 9  # rank the jobs again that others wait for; `reason` lists the others
+    FAIL = 8  # abort the dependents of the job, and satisfy those that accept any end
 
 
 class Cascade(NamedTuple):
-    """An intent to abort or revive the dependents of `job`, kept until it is done.
+    """A recorded intent to change many jobs, kept until it is done.
 
-    Those about all jobs of a workflow have minus its number as `job`.
+    A cascade over all jobs of a workflow has minus the workflow's number as `job`.
     """
 
     id: int
@@ -305,17 +304,17 @@ class WorkflowRow(NamedTuple):
 
 
 class WorkflowAbout(NamedTuple):
-    """What a workflow was submitted with, which is only read when it is shown or joined."""
+    """What a workflow was submitted with; only read to show or join it."""
 
     workflow: int
-    base: int  # the priority of jobs that have none of their own
+    base: int  # the priority of jobs that set none
     key: str | None
     reason: str | None  # why it was canceled
-    body: bytes  # the rest, JSON: `domain.workflow.Details`
+    body: bytes  # the rest, JSON of `domain.workflow.Details`
 
 
 class Waited(NamedTuple):
-    """A job that ended while it waited, and the state it was in until then."""
+    """A job that ended while it waited, and its state until then."""
 
     job: int
     state: int
@@ -327,7 +326,7 @@ class Waited(NamedTuple):
 
 
 class Completed(NamedTuple):
-    """A job that did its work, and what counts it."""
+    """A completed job, and the counters it changes."""
 
     job: int
     shape: int
@@ -335,7 +334,7 @@ class Completed(NamedTuple):
 
 
 class Freed(NamedTuple):
-    """Jobs whose last condition was met: those that are ready now, and those that are not yet."""
+    """Jobs whose last condition was met: those that are ready now, and those that are due later."""
 
     ready: list[Ticket]
     others: list[Wait]
@@ -349,8 +348,8 @@ class Dependents(NamedTuple):
     edges: tuple[int, ...]
 
 
-# What is made for every job and only handed on is a plain tuple: a record costs three times
-# as much, which counts where it happens for each of a hundred jobs at once.
+# Values that are made for every job and only passed on are plain tuples. A record costs three
+# times as much, which matters for hundreds of jobs at once.
 
 # The fields of `NewJob`.
 JobColumns: TypeAlias = tuple[
@@ -360,14 +359,14 @@ JobColumns: TypeAlias = tuple[
 # A ready job about to be leased: ticket, worker, incarnation, attempt.
 Grant: TypeAlias = tuple[Ticket, int, int, int]
 
-# A lease just made, with what the worker needs to run the job: job, attempt, lease, worker,
-# timeout_ms, idle_ms, spec.
+# A new lease with what the worker needs to run the job: job, attempt, lease, worker, timeout_ms,
+# idle_ms, spec.
 Granted: TypeAlias = tuple[int, int, int, int, int, int, bytes]
 job_of_granted: Final[Callable[[Granted], int]] = itemgetter(0)
 lease_of_granted: Final[Callable[[Granted], int]] = itemgetter(2)
 worker_of_granted: Final[Callable[[Granted], int]] = itemgetter(3)
 
-# A worker's word that an attempt did its work: job, attempt, worker, incarnation, exit code,
+# A worker's report that an attempt completed: job, attempt, worker, incarnation, exit code,
 # result.
 Completion: TypeAlias = tuple[int, int, int, int, int | None, bytes | None]
 job_of_completion: Final[Callable[[Completion], int]] = itemgetter(0)

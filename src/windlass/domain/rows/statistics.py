@@ -1,7 +1,7 @@
-"""What attempts took, per shape: count, mean and quantiles from a bounded histogram.
+"""Run times and memory of attempts per shape: count, mean and quantiles from a histogram.
 
-A histogram has eight buckets an octave, so whatever is read from it is at most 9 % off,
-and however long its history is, it holds a few hundred numbers at the most.
+A histogram has eight buckets per octave, so values read from it are at most 9 % off. However long
+its history, it holds at most a few hundred numbers.
 """
 
 import math
@@ -19,7 +19,7 @@ _decode: Final = msgspec.json.Decoder(dict[int, int]).decode
 class Measure(IntEnum):
     """What was measured. The numbers are stored; never reuse one."""
 
-    RUN_MS = 1  # from start to end of the attempt that completed
+    RUN_MS = 1  # from start to end of the completed attempt
     PEAK_MEMORY = 2  # bytes
 
 
@@ -36,7 +36,7 @@ class StatisticsRow(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """What an attempt took of its machine, where its executor could tell."""
+    """What an attempt used on its machine, if its executor could measure it."""
 
     job: int
     attempt: int
@@ -44,7 +44,7 @@ class Usage(NamedTuple):
 
 
 class Histogram(msgspec.Struct, frozen=True):
-    """Measured values, counted in buckets; sums, the smallest and the largest are exact."""
+    """Measured values, counted in buckets; sum, minimum and maximum are exact."""
 
     count: int = 0
     total: int = 0
@@ -54,14 +54,11 @@ class Histogram(msgspec.Struct, frozen=True):
 
     @property
     def mean(self) -> float:
-        """The arithmetic mean; 0 before the first value."""
+        """Returns the arithmetic mean; 0 before the first value."""
         return self.total / self.count if self.count else 0.0
 
     def quantile(self, share: float) -> int:
-        """Returns a value that about this share of all values does not exceed.
-
-        0 before the first.
-        """
+        """Returns a value that about this share of values does not exceed; 0 if empty."""
         left = math.ceil(share * self.count)
         for bucket in sorted(self.buckets):
             left -= self.buckets[bucket]
@@ -71,7 +68,7 @@ class Histogram(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """What is known of the jobs of one shape; memory is None where nobody measured it."""
+    """What we know about jobs of one shape; memory is None if it was not measured."""
 
     count: int
     mean_ms: float
@@ -93,7 +90,7 @@ def middle_of(bucket: int) -> int:
 
 
 def gather(values: Iterable[int]) -> Histogram:
-    """Returns the histogram of some values; below 0 is a clock set back, and counts as 0."""
+    """Returns the histogram of some values; negative ones (a clock set back) count as 0."""
     count = total = 0
     low, high = -1, 0
     buckets: dict[int, int] = {}
@@ -108,7 +105,7 @@ def gather(values: Iterable[int]) -> Histogram:
 
 
 def merge(one: Histogram, other: Histogram) -> Histogram:
-    """Merges two histograms."""
+    """Adds up two histograms; the order does not matter."""
     if not one.count or not other.count:
         return one if one.count else other
     buckets = dict(one.buckets)
@@ -130,12 +127,12 @@ def as_row(shape: int, measure: Measure, found: Histogram) -> StatisticsRow:
 
 
 def as_histogram(row: StatisticsRow) -> Histogram:
-    """Returns what a store has kept."""
+    """Returns the histogram that a store has kept."""
     return Histogram(row.seen, row.total, row.low, row.high, _decode(row.buckets))
 
 
 def summarise(rows: Iterable[StatisticsRow]) -> dict[int, Summary]:
-    """Returns what is known of each shape, from its rows; shapes without a run are absent."""
+    """Returns what we know about each shape, from its rows; shapes without runs are absent."""
     runs: dict[int, Histogram] = {}
     memory: dict[int, Histogram] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""How jobs and workers are shown: rows of several tables, brought together."""
+"""How jobs and workers are shown: joined from the rows of several tables."""
 
 from typing import NamedTuple, TypeAlias
 
@@ -7,13 +7,13 @@ from windlass.domain.rows.records import Attempt, JobFacts, JobRecord, Lease, Wo
 
 
 class JobView(NamedTuple):
-    """One job as it stands.
+    """The current state of one job.
 
-    `state` is never 0: while the job is open it follows from its place. `not_before` is
-    when a planned or backing-off job may start (0: at once). `worker` is the name of who
-    holds it, or held it last; None if that worker is gone. `log`, `progress` and
-    `dynamic` are those of the newest attempt, `artifacts` those of the accepted one.
-    Lists leave `attempts` and `artifacts` empty.
+    `state` is never 0: while the job is open it follows from its place. `not_before` is when a
+    planned or backing-off job may start (0: at once). `worker` is the name of the worker that
+    holds it or held it last; None if that worker is gone. `log`, `progress` and `dynamic` are
+    those of the newest attempt, `artifacts` those of the accepted one. Lists leave `attempts` and
+    `artifacts` empty.
     """
 
     record: JobRecord
@@ -26,11 +26,11 @@ class JobView(NamedTuple):
     dynamic: Dynamic | None
     attempts: tuple[Attempt, ...] = ()
     artifacts: tuple[ArtifactRow, ...] = ()
-    workers: tuple[tuple[int, str], ...] = ()  # names of those who ran the attempts
+    workers: tuple[tuple[int, str], ...] = ()  # names of the workers that ran the attempts
 
 
 class JobFilter(NamedTuple):
-    """Which jobs a list shows; what is empty or None does not filter.
+    """Which jobs a list shows; empty or None fields do not filter.
 
     `states` are codes. `dead` means failed for good, quarantined or not.
     """
@@ -48,10 +48,10 @@ class JobFilter(NamedTuple):
 
 
 class JobPage(NamedTuple):
-    """Jobs, newest first. `next` is the cursor of what follows, 0 at the end.
+    """Jobs, newest first. `next` is the cursor of the next page, 0 at the end.
 
-    A page may hold fewer jobs than asked for, or none, and still have a `next`: a call
-    looks at a bounded number of rows.
+    A page may hold fewer jobs than asked for, or none, and still have a `next`, since a call
+    reads a bounded number of rows.
     """
 
     jobs: list[JobView]
@@ -65,13 +65,13 @@ class WorkerView(NamedTuple):
     leases: int
 
 
-# A worker and how many leases it holds, with no more than `explain` needs, since there may be
-# very many: id, name, status, slots, held, reason, static, dynamic.
+# A worker and how many leases it holds, with only what `explain` needs, since there may be very
+# many: id, name, status, slots, held, reason, static, dynamic.
 FleetRow: TypeAlias = tuple[int, str, int, int, int, str | None, str, str]
 
 
 def newest_attempt(facts: JobFacts, lease: Lease | None) -> int:
-    """Returns the number of the attempt in force, or else of the last one; 0 before the first."""
+    """Returns the number of the current attempt, else of the last one; 0 before the first."""
     return facts.attempt if lease is None else lease.attempt
 
 

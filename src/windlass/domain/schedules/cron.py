@@ -1,8 +1,8 @@
-"""When a cron line comes round: slots as milliseconds since 1970, in any time zone.
+"""Computes the slots of a cron line as milliseconds since 1970, in any time zone.
 
-Lines with a fixed time of day follow Debian's cron where clocks are changed: what would
-stand in the hour that is left out comes right after it, and of the hour that comes twice
-the first counts. Lines such as `*/15 * * * *` or `0 * * * *` count real time throughout.
+Lines with a fixed time of day follow Debian's cron when clocks change: a slot in the skipped hour
+comes right after it, and of a repeated hour the first counts. Lines such as `*/15 * * * *` or `0
+* * * *` follow real time.
 """
 
 from collections.abc import Iterator
@@ -35,32 +35,32 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Cron:
-    """One line in one time zone. The slots do not depend on where one begins to ask."""
+    """One line in one time zone. Its slots do not depend on where the search begins."""
 
     def __init__(self, line: str, zone: str = "UTC", field: str = "") -> None:
         self._line = _check_line(line, f"{field}cron")
         self._zone = find_zone(zone, f"{field}zone")
         if self.after(0) is None:
-            raise InvalidInput(f"{field}cron", "a time that comes round", line)
+            raise InvalidInput(f"{field}cron", "a line that matches some date", line)
 
     def after(self, ms: int) -> int | None:
-        """Returns the first slot later than this moment; None: there is none in fifty years."""
+        """Returns the first slot after this time; None if there is none in fifty years."""
         return next(self.slots(ms), None)
 
     def slots(self, after: int) -> Iterator[int]:
-        """Returns the slots later than this moment, in order."""
+        """Yields the slots after this time, in order."""
         start = (_EPOCH + timedelta(milliseconds=after)).astimezone(self._zone)
         for moment in CronSim(self._line, start):
             slot = (moment.astimezone(UTC) - _EPOCH) // timedelta(milliseconds=1)
-            # Asked in the second of two equal hours, the first one's slot is told again.
+            # In the second of two equal hours, the library repeats the first one's slot.
             if slot > after:
                 after = slot
                 yield slot
 
     def newest(self, after: int, until: int, count: int) -> list[int]:
-        """Returns the last `count` slots later than `after` and not later than `until`.
+        """Returns the last `count` slots after `after` and not after `until`.
 
-        The cost follows `count`, however long the time between the two is.
+        The cost depends on `count`, not on the time between the two.
         """
         span = _HOUR_MS
         while True:
@@ -96,7 +96,7 @@ def _check_line(line: object, field: str) -> str:
 
 
 def find_zone(name: object, field: str = "zone") -> tzinfo:
-    """Returns a time zone by its name in the IANA database."""
+    """Returns the time zone with this IANA name."""
     expected = "the name of a time zone such as UTC or Europe/Berlin"
     if name == "UTC":
         return UTC

@@ -1,4 +1,4 @@
-"""Templates, schedules, their runs and reactions: the rows, and what is to be done when.
+"""Templates, schedules, runs and reactions: their rows, and what to do when.
 
 Everything here is decided from rows and `now`; the engine reads and writes.
 """
@@ -9,23 +9,23 @@ from typing import Final, NamedTuple
 from windlass.domain.lifecycle.workflow_state import WorkflowState
 from windlass.domain.schedules.cron import Cron
 
-# A slot that is later than this was missed, and the schedule's catch-up decides about it.
+# A slot later than this is missed; the schedule's `catch_up` decides what to do with it.
 LATE_MS: Final = 60_000
 CATCH_UP_LIMIT: Final = 1_000
 WAITING_LIMIT: Final = 100  # runs of one schedule that wait for another to end
 
 
 class Overlap(StrEnum):
-    """What happens at a slot while a run of the schedule has not ended."""
+    """What happens at a slot while a run of the schedule is still open."""
 
-    ALLOW = "allow"  # another one starts beside it
+    ALLOW = "allow"  # another run starts beside it
     SKIP = "skip"  # the slot is left out
-    QUEUE = "queue"  # the slot's run starts when it has ended
-    CANCEL = "cancel"  # it is canceled, and the slot's run starts when it has ended
+    QUEUE = "queue"  # the slot's run starts after it ends
+    CANCEL = "cancel"  # it is canceled, and the slot's run starts after it ends
 
 
 class CatchUp(StrEnum):
-    """What happens to slots that passed while no server was there."""
+    """What happens to slots that passed while no server was running."""
 
     NONE = "none"
     LAST = "last"  # the newest of them runs
@@ -33,7 +33,7 @@ class CatchUp(StrEnum):
 
 
 class RunState(IntEnum):
-    """`STARTED` until the end of its workflow has been seen; the last three are ends."""
+    """`STARTED` until we see the end of its workflow; the last three are final."""
 
     WAITING = 1
     STARTED = 2
@@ -43,7 +43,7 @@ class RunState(IntEnum):
 
 
 class Trigger(IntEnum):
-    """Which end of a workflow a reaction is for."""
+    """The end of a workflow that a reaction responds to."""
 
     SUCCESS = 1
     FAILURE = 2
@@ -59,7 +59,7 @@ class ReactionKind(IntEnum):
 
 
 class ReactionState(IntEnum):
-    """`PENDING` until it was done or given up."""
+    """`PENDING` until it is done or given up."""
 
     PENDING = 1
     DONE = 2
@@ -82,8 +82,8 @@ class TemplateRow(NamedTuple):
 class ScheduleRow(NamedTuple):
     """A schedule; `next_at` only rises while cron line and zone stay the same.
 
-    `last_slot` is the newest slot that was dealt with: nothing up to it ever runs again.
-    `body` is what it starts, as JSON.
+    `last_slot` is the newest slot we have handled: nothing up to it runs again. `body` is what it
+    starts, as JSON.
     """
 
     id: int
@@ -120,9 +120,9 @@ class RunRow(NamedTuple):
 class ReactionRow(NamedTuple):
     """One reaction to one end of a workflow's run; (workflow, run, trigger, place) is unique.
 
-    `place` is its position among those of its trigger. `outcome` is the state in which the
-    run ended. `result` is the workflow it submitted, the jobs it retried or the status that
-    the receiver answered with.
+    `place` is its position among those of its trigger. `outcome` is the state in which the run
+    ended. `result` is the workflow it submitted or retried, or the status that the receiver
+    answered with.
     """
 
     id: int
@@ -142,11 +142,11 @@ class ReactionRow(NamedTuple):
 
 
 class Due(NamedTuple):
-    """What a look at a schedule's clock came to.
+    """Which slots of a schedule are due.
 
-    `slots` are to run, in order. `missed_from` is the first slot that is left out because
-    it is too late (0: none). `last` is the newest slot that has come, `next_at` the one
-    after it (0: there is none).
+    `slots` are to run, in order. `missed_from` is the first slot that is skipped because it is
+    too late (0: none). `last` is the newest slot that has come, `next_at` the one after it (0:
+    there is none).
     """
 
     slots: tuple[int, ...]
@@ -177,14 +177,14 @@ def look(row: ScheduleRow, now: int) -> Due:
 
 
 def next_after(row: ScheduleRow, now: int) -> int:
-    """Returns the next slot of a schedule that begins, or goes on, at this moment."""
+    """Returns the next slot of a schedule that starts or resumes at this time."""
     return Cron(row.cron, row.zone).after(max(now, row.last_slot)) or 0
 
 
 class Decision(NamedTuple):
-    """What becomes of the oldest waiting run: `start`, `skip` with a reason, or wait.
+    """What happens to the oldest waiting run: `start`, `skip` with a reason, or wait.
 
-    `cancel` are workflows to cancel first.
+    `cancel` lists workflows to cancel first.
     """
 
     start: bool = False
@@ -193,7 +193,7 @@ class Decision(NamedTuple):
 
 
 def decide(overlap: Overlap, waiting: int, running: tuple[int, ...]) -> Decision:
-    """Returns what becomes of the oldest of `waiting` runs while these workflows are open."""
+    """Decides about the oldest of `waiting` runs while these workflows are open."""
     if not running or overlap is Overlap.ALLOW:
         return Decision(start=True)
     if overlap is Overlap.SKIP:
@@ -207,7 +207,7 @@ def decide(overlap: Overlap, waiting: int, running: tuple[int, ...]) -> Decision
 
 
 def triggers(state: WorkflowState) -> tuple[Trigger, ...]:
-    """Returns which reactions an end in this state calls for."""
+    """Returns the triggers that an end in this state fires."""
     if state is WorkflowState.COMPLETE:
         return (Trigger.SUCCESS, Trigger.END)
     if state is WorkflowState.FAILED:

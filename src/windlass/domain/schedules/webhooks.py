@@ -1,4 +1,4 @@
-"""Webhooks: which addresses they may reach, how they are signed, when they are sent again."""
+"""Webhooks: which addresses they may reach, how we sign them, and when we retry them."""
 
 import hashlib
 import hmac
@@ -17,7 +17,7 @@ LONGEST_PAUSE_MS: Final = 600_000
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# Addresses of IPv6 that stand for one of IPv4 in their last 32 bits, or in bits 16 to 48.
+# IPv6 prefixes that embed an IPv4 address, in the last 32 bits or in bits 16 to 48.
 _TRANSLATED: Final = ipaddress.IPv6Network("64:ff9b::/96")
 _LOCALLY_TRANSLATED: Final = ipaddress.IPv6Network("64:ff9b:1::/48")
 _COMPATIBLE: Final = ipaddress.IPv6Network("::/96")
@@ -40,12 +40,12 @@ def check_url(url: str, field: str) -> None:
 
 
 def is_numeric(host: str) -> bool:
-    """Returns whether a host is written as an address, in any form: such are never resolved."""
+    """Returns True if a host is written as an IP address in any form; these are not resolved."""
     return ":" in host or host.replace(".", "").isdigit()
 
 
 def _is_odd_number(host: str) -> bool:
-    """Numbers that only some programs take for an address, such as 2130706433."""
+    """Returns True for numbers that only some programs read as an address: 2130706433."""
     if not is_numeric(host):
         return False
     try:
@@ -56,7 +56,7 @@ def _is_odd_number(host: str) -> bool:
 
 
 def parse_networks(texts: Sequence[str], field: str) -> tuple[Network, ...]:
-    """Networks as options name them."""
+    """Parses the networks of an option."""
     networks: list[Network] = []
     for text in (texts,) if isinstance(texts, str) else texts:
         try:
@@ -67,7 +67,7 @@ def parse_networks(texts: Sequence[str], field: str) -> tuple[Network, ...]:
 
 
 def may_reach(address: str, allowed: Sequence[Network]) -> bool:
-    """Returns whether a webhook may be sent to this address: public, or allowed."""
+    """Returns True if a webhook may be sent to this address: it is public or allowed."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
@@ -84,7 +84,7 @@ def _is_in(address: Address, networks: Sequence[Network]) -> bool:
 
 
 def _meant(address: Address) -> list[Address]:
-    """Returns the address, or instead of it those of IPv4 that a gateway makes of it."""
+    """Returns the address, or the IPv4 addresses that a gateway would turn it into."""
     if isinstance(address, ipaddress.IPv4Address):
         return [address]
     if address.ipv4_mapped is not None:
@@ -105,7 +105,7 @@ def sign(secret: str, timestamp: int, body: bytes) -> str:
 
 
 def pause_ms(tries: int) -> int | None:
-    """Returns how long to wait after so many tries that failed; None: it is given up."""
+    """Returns how long to wait after this many failed tries; None to give up."""
     if tries >= TRIES:
         return None
     longest: int = min(FIRST_PAUSE_MS * 2 ** (tries - 1), LONGEST_PAUSE_MS)

@@ -1,1 +1,1 @@
-"""What the built-in tasks accept, one file a task. Pure: servers ask at submit."""
+"""What the built-in tasks accept, one file per task. Pure: servers check it at submit."""

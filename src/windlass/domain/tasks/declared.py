@@ -1,4 +1,4 @@
-"""Reading the arguments that a task declares: each misfit names its field."""
+"""Reads the arguments that a task declares; each error names its field."""
 
 import re
 from pathlib import PurePosixPath
@@ -21,7 +21,7 @@ _TYPES: Final = re.compile(r"Expected `?(?P<expected>.+?)`?, got `?(?P<got>.+?)`
 
 
 def read_declared(kind: type[Args], args: object, field: str) -> Args:
-    """Returns `args` as the type that a task declares; raises `InvalidInput` below `field`."""
+    """Converts `args` to the type that a task declares; raises `InvalidInput` below `field`."""
     try:
         return msgspec.convert(args, kind)
     except msgspec.ValidationError as error:
@@ -46,7 +46,7 @@ def _misfit(kind: type, message: str, field: str) -> InvalidInput:
 
 
 def check_text(value: str, field: str, limit: int = TEXT_LIMIT) -> None:
-    """Refuses text that cannot be one argument of a program."""
+    """Raises `InvalidInput` for text that cannot be an argument of a program."""
     if "\0" in value:
         raise InvalidInput(field, "text without NUL characters", "a NUL character")
     if len(value) > limit:
@@ -54,7 +54,7 @@ def check_text(value: str, field: str, limit: int = TEXT_LIMIT) -> None:
 
 
 def check_texts(values: list[str], field: str) -> None:
-    """Refuses a list with text that cannot be arguments of a program."""
+    """Checks each text of a list."""
     if len(values) > LIST_LIMIT:
         raise InvalidInput(field, f"at most {LIST_LIMIT} items", len(values))
     for number, value in enumerate(values):
@@ -62,7 +62,7 @@ def check_texts(values: list[str], field: str) -> None:
 
 
 def check_scratch_path(value: str, field: str) -> None:
-    """Refuses what is not the path of a file below the job's own folder."""
+    """Raises `InvalidInput` unless this is a path below the job's own folder."""
     check_text(value, field)
     path = PurePosixPath(value)
     if (
@@ -78,7 +78,7 @@ def check_scratch_path(value: str, field: str) -> None:
 
 
 def read_duration(value: float | str | None, field: str) -> int | None:
-    """Returns a positive duration of media in milliseconds."""
+    """Returns a duration of media in milliseconds, greater than 0."""
     if value is None:
         return None
     duration_ms = parse_duration_ms(value, field)

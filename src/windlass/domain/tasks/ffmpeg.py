@@ -1,4 +1,4 @@
-"""The task `ffmpeg`: declared arguments become a command line, never one for a shell."""
+"""The task `ffmpeg`: declared arguments become a command line, without a shell."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -38,9 +38,9 @@ _STREAM_FORMATS: Final = {
 class FfmpegArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A transcode. `output` is a file that is kept as an artifact, or a stream.
 
-    `codec` and `audio_codec` name encoders; `options` stand before the output;
-    `artifacts` are globs of further files that are kept; `duration` of the media is in
-    seconds or text ("15m"), and found in the input if it is not given.
+    `codec` and `audio_codec` name encoders; `options` go before the output; `artifacts` are globs
+    of further files to keep; `duration` of the media is in seconds or text ("15m"), and read from
+    the input if it is not given.
     """
 
     inputs: list[str | Source]
@@ -59,7 +59,7 @@ class FfmpegTask:
     name: Final = "ffmpeg"
 
     def check(self, args: object, field: str = "args") -> TaskPlan:
-        """Returns the arguments as `FfmpegArgs`, what a worker must have, and the duration."""
+        """Returns the arguments as `FfmpegArgs`, the requirements, and the duration."""
         declared = read_args(args, field)
         return TaskPlan(declared, requirements(declared), duration_ms(declared, field))
 
@@ -85,12 +85,12 @@ def read_args(args: object, field: str = "args") -> FfmpegArgs:
 
 
 def duration_ms(args: FfmpegArgs, field: str = "args") -> int | None:
-    """Returns how long the media is, where the arguments say so."""
+    """Returns the duration of the media, if the arguments give it."""
     return read_duration(args.duration, f"{field}.duration")
 
 
 def requirements(args: FfmpegArgs) -> tuple[str, ...]:
-    """Returns what a worker must have: ffmpeg, each encoder that is named, a GPU for some."""
+    """Returns what a worker must have: ffmpeg, each named encoder, a GPU for some."""
     encoders = sorted(set(_encoders(args)))
     clauses = [AVAILABLE, *(f"ffmpeg:encoders has {name}" for name in encoders)]
     if any(name.endswith("_nvenc") for name in encoders):
@@ -109,7 +109,7 @@ def _encoders(args: FfmpegArgs) -> Iterator[str]:
 
 
 def command_line(program: str, args: FfmpegArgs, sources: Sequence[str]) -> list[str]:
-    """Returns the command; `sources` says where each input is found on the worker."""
+    """Returns the command; `sources` says where each input is on the worker."""
     argv = [program, "-hide_banner", "-nostdin", "-nostats", "-y", "-progress", "pipe:1"]
     for source, place in zip(args.inputs, sources, strict=True):
         argv += input_options(source, place)
@@ -125,7 +125,7 @@ def command_line(program: str, args: FfmpegArgs, sources: Sequence[str]) -> list
 
 
 def input_options(source: str | Source, place: str) -> list[str]:
-    """Returns how one input is named on the command line."""
+    """Returns the options that name one input on the command line."""
     if not isinstance(source, Source):
         return ["-i", place]
     form = [] if source.format is None else ["-f", source.format]
@@ -133,7 +133,7 @@ def input_options(source: str | Source, place: str) -> list[str]:
 
 
 def kept_files(args: FfmpegArgs) -> list[str]:
-    """Globs of the files a job leaves: its output, with a number in it or without."""
+    """Returns the globs of the files to keep: the output, numbered or not, and artifacts."""
     if is_stream(args.output):
         return list(args.artifacts)
     return [re.sub(r"%0?[0-9]*d", "*", literal_glob(args.output)), *args.artifacts]

@@ -1,7 +1,7 @@
-"""A function that is a task of its own name: its arguments are an object, or a list.
+"""A function that is a task of its own name. Its arguments are an object or a list.
 
-`{"width": 320}` calls it by name, `[320]` by position. What it takes is known wherever it
-could be imported: there a misfit is refused at submit.
+`{"width": 320}` calls it by name, `[320]` by position. If the server could import it, we refuse
+arguments that do not fit at submit.
 """
 
 import inspect
@@ -12,7 +12,7 @@ from windlass.domain.values.errors import InvalidInput
 
 
 class FunctionCall(NamedTuple):
-    """What a function is called with."""
+    """The arguments of a function call."""
 
     args: list[Any]
     kwargs: dict[str, Any]
@@ -26,7 +26,7 @@ class FunctionTask:
         self._signature = signature
 
     def check(self, args: object, field: str) -> TaskPlan:
-        """Returns whether the function takes these arguments."""
+        """Raises `InvalidInput` unless the function takes these arguments."""
         call = read_call(args, field)
         try:
             self._signature.bind(*call.args, **call.kwargs)
@@ -37,14 +37,14 @@ class FunctionTask:
 
 
 def read_call(args: object, field: str = "args") -> FunctionCall:
-    """Returns a call, from the arguments of a job."""
+    """Reads a call from the arguments of a job."""
     if args is None:
         return FunctionCall([], {})
     if isinstance(args, dict):
         return FunctionCall([], args)
     if isinstance(args, list | tuple):
         return FunctionCall(list(args), {})
-    raise InvalidInput(field, "an object of arguments by name, or a list of them", args)
+    raise InvalidInput(field, "an object with arguments by name, or a list of arguments", args)
 
 
 def as_arguments(bound: inspect.BoundArguments) -> dict[str, Any] | list[Any]:
@@ -53,7 +53,7 @@ def as_arguments(bound: inspect.BoundArguments) -> dict[str, Any] | list[Any]:
     by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
     if any(kind in by_place for kind in kinds.values()):
         if bound.kwargs:
-            expected = "given all by position, as the function takes some only so"
+            expected = "all given by position, since the function takes some only by position"
             raise InvalidInput("args", expected, f"{', '.join(bound.kwargs)} by name")
         return list(bound.args)
     named: dict[str, Any] = {}

@@ -39,7 +39,7 @@ class GstreamerTask:
     name: Final = "gstreamer"
 
     def check(self, args: object, field: str = "args") -> TaskPlan:
-        """Returns the arguments as `GstreamerArgs`, what a worker must have, and the duration."""
+        """Returns the arguments as `GstreamerArgs`, the requirements, and the duration."""
         declared = read_args(args, field)
         duration = read_duration(declared.duration, f"{field}.duration")
         return TaskPlan(declared, (AVAILABLE,), duration)
@@ -73,20 +73,17 @@ def _check_word(word: str, field: str) -> None:
 
 
 def command_line(program: str, args: GstreamerArgs) -> list[str]:
-    """Returns the command.
-
-    A stopped job leaves no artifact, so its media need no proper end (`-e`).
-    """
+    """Returns the command. A stopped job leaves no artifact, so `-e` is not needed."""
     return [program, "--no-position", *args.pipeline]
 
 
 def sources_of(pipeline: Sequence[str]) -> list[str]:
-    """Returns what a pipeline reads to its end; nothing if it also has sources of another kind.
+    """Returns what a pipeline reads to its end; empty if it also has other sources.
 
-    Those (test pictures, cameras, files in a loop) have no end, or one of their own making.
+    Others (test patterns, cameras, files in a loop) never end, or decide themselves when to.
     """
     found: list[str] = []
-    reads: str | None = None  # the property that names what the present element reads
+    reads: str | None = None  # the property that names what the current element reads
     for word in pipeline:
         name, equals, value = word.partition("=")
         if equals and name == reads:

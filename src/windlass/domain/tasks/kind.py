@@ -1,14 +1,14 @@
-"""What a task says about its jobs before they run."""
+"""What a task knows about its jobs before they run."""
 
 from typing import NamedTuple, Protocol
 
 
 class TaskPlan(NamedTuple):
-    """A job's arguments, checked, and what follows from them."""
+    """A job's checked arguments, and what follows from them."""
 
     args: object
-    requires: tuple[str, ...] = ()  # clauses the worker must meet, as `requires` has them
-    duration_ms: int | None = None  # of the media, where known: timeouts depend on it
+    requires: tuple[str, ...] = ()  # clauses that the worker must meet, as in `requires`
+    duration_ms: int | None = None  # of the media, if known; timeouts depend on it
 
 
 class TaskKind(Protocol):
@@ -18,5 +18,5 @@ class TaskKind(Protocol):
     def name(self) -> str: ...
 
     def check(self, args: object, field: str) -> TaskPlan:
-        """Checks the arguments; raises `InvalidInput` that names the misfit below `field`."""
+        """Checks the arguments; raises `InvalidInput` for the wrong one, named below `field`."""
         ...

@@ -1,4 +1,4 @@
-"""The task `media`: one input, one output, and the right one of two tools for them."""
+"""The task `media`: one input, one output, and the better of two tools to convert them."""
 
 from typing import Final, Literal
 
@@ -24,7 +24,7 @@ Tool = Literal["ffmpeg", "gstreamer"]
 
 LIVE: Final = "live"
 
-# How encoders of ffmpeg are called in GStreamer, with what suits a stream.
+# The GStreamer elements for ffmpeg's encoders, with settings for streams.
 _VIDEO: Final = {
     "h264": ("x264enc", "tune=zerolatency", "!", "h264parse"),
     "libx264": ("x264enc", "tune=zerolatency", "!", "h264parse"),
@@ -41,7 +41,7 @@ _AUDIO: Final = {
     "libopus": ("opusenc",),
     "libvorbis": ("vorbisenc",),
 }
-_COLOURS: Final = "video/x-raw,format=I420"  # what every player understands
+_COLOURS: Final = "video/x-raw,format=I420"  # what every player supports
 _MUXERS: Final = {
     "mp4": "mp4mux", "m4v": "mp4mux", "mov": "qtmux", "mkv": "matroskamux", "webm": "webmmux",
     "ts": "mpegtsmux", "flv": "flvmux", "ogg": "oggmux",
@@ -51,9 +51,8 @@ _MUXERS: Final = {
 class MediaArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A conversion. `output` is a file that is kept as an artifact, or a stream.
 
-    `codec` and `audio_codec` go by the names of ffmpeg's encoders. `video` and `audio`
-    say which of the two the output has. `tool` overrules the automatic choice.
-    `options` are ffmpeg's, and only for it.
+    `codec` and `audio_codec` are names of ffmpeg encoders. `video` and `audio` say which of the
+    two the output has. `tool` overrides the automatic choice. `options` are for ffmpeg only.
     """
 
     input: str | Source
@@ -73,7 +72,7 @@ class MediaTask:
     name: Final = "media"
 
     def check(self, args: object, field: str = "args") -> TaskPlan:
-        """Returns the arguments as `MediaArgs`, what a worker must have, and the duration."""
+        """Returns the arguments as `MediaArgs`, the requirements, and the duration."""
         declared = read_args(args, field)
         duration = read_duration(declared.duration, f"{field}.duration")
         return TaskPlan(declared, requirements(declared), duration)
@@ -96,27 +95,21 @@ def read_args(args: object, field: str = "args") -> MediaArgs:
 
 
 def choose_tool(queue: str, output: str, gstreamer_present: bool) -> Tool:
-    """Chooses the tool: GStreamer for streams and, if present, for live work, else ffmpeg."""
+    """Chooses GStreamer for streams and, if available, for live work; else ffmpeg."""
     if is_stream(output) or (queue == LIVE and gstreamer_present):
         return "gstreamer"
     return "ffmpeg"
 
 
 def timed_as(task: str, args: object) -> str:
-    """Returns the task whose timeout a job has.
-
-    That of the tool, where a `media` job leaves no other.
-    """
+    """Returns the task whose timeout applies: a `media` job has its tool's, ffmpeg if both fit."""
     if task != MediaTask.name:
         return task
     return "gstreamer" if _needs_gstreamer(read_args(args)) else "ffmpeg"
 
 
 def requirements(args: MediaArgs) -> tuple[str, ...]:
-    """Returns what a worker must have.
-
-    A live file needs ffmpeg, and takes GStreamer if it is there.
-    """
+    """Returns what a worker must have. A live file needs ffmpeg; GStreamer is optional."""
     if _needs_gstreamer(args):
         nvenc = args.codec.endswith("_nvenc") and args.video
         return (gstreamer.AVAILABLE, "gpus>=1") if nvenc else (gstreamer.AVAILABLE,)
@@ -137,7 +130,7 @@ def _check_names(args: MediaArgs, field: str) -> None:
 
 
 def has_pipeline(args: MediaArgs) -> bool:
-    """Returns whether these arguments can be said as a pipeline."""
+    """Returns True if these arguments can be expressed as a pipeline."""
     if isinstance(args.input, Source) and (args.input.format or args.input.options):
         return False
     try:

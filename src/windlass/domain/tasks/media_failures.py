@@ -1,4 +1,4 @@
-"""What ffmpeg and GStreamer say when they fail, and the class of failure that it is."""
+"""Classifies failures by what ffmpeg and GStreamer wrote."""
 
 import re
 from typing import Final, NamedTuple
@@ -9,14 +9,14 @@ MESSAGE_LIMIT: Final = 500
 
 
 class Verdict(NamedTuple):
-    """A failure's class, and the line that tells of it."""
+    """A failure's class, and the line that shows it."""
 
     failure: FailureClass
     message: str | None
 
 
-# In this order: a full disk also ends in "Conversion failed", a lost connection also in
-# "Input/output error". What matches nothing is the work's own failure.
+# The first match counts: a full disk also ends in "Conversion failed", a lost connection also in
+# "Input/output error". Without a match the work itself failed.
 _PATTERNS: Final = (
     (
         FailureClass.RESOURCE,
@@ -64,7 +64,7 @@ _OBJECT: Final = re.compile(r"^<[^>]*>\s*")
 
 
 def judge(text: str) -> Verdict:
-    """Returns the class of a failure, from what the tool wrote about it."""
+    """Returns the class of a failure, from what the tool wrote."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     for failure, pattern in _TABLE:
         for line in lines:
@@ -74,10 +74,7 @@ def judge(text: str) -> Verdict:
 
 
 def _telling(lines: list[str]) -> str | None:
-    """Returns the line that says most of why it failed.
-
-    The first GStreamer wrote, the last of ffmpeg.
-    """
+    """Returns the line that best explains the failure: GStreamer's first, ffmpeg's last."""
     for line in lines:
         if re.search(r"> error: ", line):
             return _plain(line)
@@ -88,6 +85,6 @@ def _telling(lines: list[str]) -> str | None:
 
 
 def _plain(line: str) -> str:
-    """A line without addresses in memory and times."""
+    """Returns a line without memory addresses and times."""
     line = _OBJECT.sub("", _DEBUG.sub("", _TAG.sub("", line)))
     return line[:MESSAGE_LIMIT]

@@ -14,7 +14,7 @@ _EXPECTED: Final = "package.module:function, importable on the worker"
 
 
 class PythonArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A call: the function's path and what it is called with."""
+    """A call: the function's path and its arguments."""
 
     function: str
     args: list[Any] = []
@@ -27,14 +27,14 @@ class PythonTask:
     name: Final = "python"
 
     def check(self, args: object, field: str) -> TaskPlan:
-        """Checks the shape of the call; only workers know whether the function exists."""
+        """Checks the form of the call; only workers know whether the function exists."""
         return TaskPlan(read_args(args, field))
 
 
 def read_args(args: object, field: str) -> PythonArgs:
     """Returns the call that a job's arguments describe."""
     if type(args) is dict and len(args) == 3:
-        # As clients write it, of a function seen before: nothing is left to be checked.
+        # Clients write it like this; for a path we have seen, nothing is left to check.
         function, listed, named = args.get("function"), args.get("args"), args.get("kwargs")
         known = isinstance(function, str) and function in _SEEN
         if known and isinstance(listed, list) and named == {}:
@@ -48,7 +48,7 @@ def read_args(args: object, field: str) -> PythonArgs:
     return call
 
 
-_SEEN: Final[set[str]] = set()  # paths that were found well formed, a bounded number
+_SEEN: Final[set[str]] = set()  # valid paths we have seen, bounded in number
 
 
 def _check_path(path: str, field: str) -> None:

@@ -1,4 +1,4 @@
-"""The `shell` task: a program with its arguments, never a line for a shell to interpret."""
+"""The task `shell`: a program with its arguments, never a line for a shell to interpret."""
 
 from typing import Any, Final
 
@@ -11,15 +11,14 @@ from windlass.domain.values.quantities import parse_duration_ms, parse_size
 MOST_WORDS: Final = 100_000
 MOST_FILES: Final = 1_000
 PATH_LIMIT: Final = 1_000
-OWN_START: Final = "WINDLASS_"  # of variables that only the worker sets
+OWN_START: Final = "WINDLASS_"  # prefix of variables that only the worker sets
 
 
 class Input(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An artifact placed into the working directory before the program starts.
 
-    `artifact` is the name of one of `job`'s, or an object that names both, as a
-    `{"$lookup": NAME}` becomes when the job is assigned. `path` is where it goes; without
-    one it keeps its name.
+    `artifact` is the name of one of `job`'s, or an object that names both; a `{"$lookup": NAME}`
+    becomes one when the job is assigned. `path` is where it goes; without one it keeps its name.
     """
 
     artifact: str | dict[str, Any]
@@ -28,7 +27,7 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class ShellArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The arguments. `artifacts` are globs of files that are kept; limits are per process.
+    """The arguments. `artifacts` are globs of files to keep; limits are per process.
 
     `memory` is bytes or text ("512MiB"), `cpu_time` seconds or text ("90s").
     """
@@ -48,7 +47,7 @@ class ShellTask:
     name = "shell"
 
     def check(self, args: object, field: str = "args") -> TaskPlan:
-        """Returns the arguments as `ShellArgs`; raises `InvalidInput` that names the misfit."""
+        """Returns the arguments as `ShellArgs`; raises `InvalidInput` for a wrong one."""
         return TaskPlan(read_args(args, field))
 
 
@@ -74,12 +73,12 @@ def read_args(args: object, field: str = "args") -> ShellArgs:
 
 
 def memory_bytes(shell: ShellArgs, field: str = "args") -> int:
-    """Returns the memory limit; 0 is none."""
+    """Returns the memory limit; 0 means none."""
     return 0 if shell.memory is None else parse_size(shell.memory, f"{field}.memory")
 
 
 def cpu_seconds(shell: ShellArgs, field: str = "args") -> int:
-    """Returns the limit of CPU time, in whole seconds from 1; 0 is none."""
+    """Returns the CPU time limit, in whole seconds from 1; 0 means none."""
     if shell.cpu_time is None:
         return 0
     return max(1, -(-parse_duration_ms(shell.cpu_time, f"{field}.cpu_time") // 1000))
@@ -130,7 +129,7 @@ def _check_artifacts(patterns: list[str], field: str) -> None:
 
 
 def check_path(path: str, field: str) -> None:
-    """Refuses what leaves the working directory, or is no path at all."""
+    """Raises `InvalidInput` unless this is a path below the working directory."""
     parts = path.split("/")
     if not path or len(path) > PATH_LIMIT or not path.isprintable():
         raise InvalidInput(field, f"a printable path of 1 to {PATH_LIMIT} characters", path)

@@ -20,8 +20,8 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One input: a `url` (or path), or an `artifact` of another `job`.
 
-    `artifact` may be an object that names both, as a `{"$lookup": NAME}` becomes when the
-    job is assigned. `format` and `options` stand before the input on the command line.
+    `artifact` may be an object that names both; a `{"$lookup": NAME}` becomes one when the job is
+    assigned. `format` and `options` go before the input on the command line.
     """
 
     url: str | None = None
@@ -38,7 +38,7 @@ def scheme_of(address: str) -> str | None:
 
 
 def is_stream(address: str) -> bool:
-    """Returns whether an output goes to somebody who listens, and not to a file."""
+    """Returns True if the output goes over the network and not to a file."""
     return scheme_of(address) in STREAM_SCHEMES
 
 
@@ -53,7 +53,7 @@ def check_source(source: str | Source, field: str) -> Source:
         check_name(source.format, f"{field}.format")
     check_texts(source.options, f"{field}.options")
     if source.url is not None:
-        # What lavfi reads is a description of filters, not an address.
+        # lavfi reads a description of filters, not an address.
         if source.format == "lavfi":
             check_text(source.url, f"{field}.url")
         else:
@@ -66,7 +66,7 @@ def check_source(source: str | Source, field: str) -> Source:
 
 
 def check_output(output: str, field: str) -> None:
-    """Refuses an output that is neither a stream nor a file below the job's own folder."""
+    """Raises `InvalidInput` unless this is a stream or a file below the job's own folder."""
     if is_stream(output):
         check_text(output, field)
         return
@@ -78,12 +78,12 @@ def check_output(output: str, field: str) -> None:
 
 
 def literal_glob(path: str) -> str:
-    """Returns the glob that matches this path and no other."""
+    """Returns the glob that matches only this path."""
     return re.sub(r"[*?\[]", lambda special: f"[{special[0]}]", path)
 
 
 def check_name(name: str, field: str) -> None:
-    """Refuses what cannot be the name of a format, encoder or element."""
+    """Raises `InvalidInput` unless this can name a format, encoder or element."""
     if len(name) > 100 or not _NAME.fullmatch(name):
         raise InvalidInput(field, "a name of letters, digits, - _ and .", name)
 

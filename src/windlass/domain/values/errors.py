@@ -1,7 +1,7 @@
 """The small tree of errors that callers see.
 
-Each message says what was expected and what came. Control flow (a lost lease,
-nothing to do) is a value in an answer and never one of these.
+Each message says what was expected and what we got. Normal outcomes (a lost lease, nothing to do)
+are values in an answer, never errors.
 """
 
 import math
@@ -29,12 +29,12 @@ class WindlassError(Exception):
         return {}
 
     def describe(self) -> dict[str, object]:
-        """Returns the body of an HTTP error: plain values only, ready to be written as JSON."""
+        """Returns the body of an HTTP error: plain values, ready for JSON."""
         return {"error": {"code": self.code, "message": self.message, **self.details()}}
 
 
 class InvalidInput(WindlassError):
-    """A value that cannot be accepted, with its field, what was expected and what came."""
+    """An invalid value, with its field, what was expected and what we got."""
 
     code = "invalid_input"
 
@@ -53,7 +53,7 @@ class InvalidInput(WindlassError):
 
 
 class Conflict(WindlassError):
-    """The request is well formed, but what the store holds speaks against it."""
+    """The request is valid, but the state of the store does not allow it."""
 
     def __init__(self, code: str, message: str, retry_after_ms: int | None = None) -> None:
         super().__init__(code, message, retry_after_ms)
@@ -87,7 +87,7 @@ class NotFound(WindlassError):
 
 
 class InvalidTransition(WindlassError):
-    """A change of state that the table of transitions does not hold."""
+    """A change of state that is not in the table of transitions."""
 
     code = "invalid_transition"
 
@@ -112,7 +112,7 @@ class InvalidTransition(WindlassError):
 
 
 class Overloaded(WindlassError):
-    """A bounded queue is full: nothing was done, come back later."""
+    """A bounded queue is full: nothing was done, try again later."""
 
     code = "overloaded"
 
@@ -129,7 +129,7 @@ class Overloaded(WindlassError):
 
 
 class StoreUnavailable(WindlassError):
-    """The store did not answer; `outcome_unknown` says whether it may have acted all the same."""
+    """The store did not answer; if `outcome_unknown`, it may have acted anyway."""
 
     code = "store_unavailable"
 
@@ -148,7 +148,7 @@ class StoreUnavailable(WindlassError):
 class Unreachable(WindlassError):
     """Nobody answered at an address.
 
-    If the request was `sent`, it is not known whether it was carried out.
+    If the request was `sent`, we do not know whether it was carried out.
     """
 
     code = "unreachable"

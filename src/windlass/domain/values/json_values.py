@@ -1,4 +1,4 @@
-"""What the arguments of a job may be: JSON that every reader understands."""
+"""Checks that a job's arguments are JSON that every reader understands."""
 
 import math
 from collections.abc import Mapping
@@ -9,11 +9,11 @@ import msgspec
 from windlass.domain.values.errors import InvalidInput
 
 NOT_JSON: Final = (UnicodeEncodeError, RecursionError, TypeError, ValueError, OverflowError)
-DEPTH_LIMIT: Final = 200  # of JSON, far from where recursion would end
+DEPTH_LIMIT: Final = 200  # far below the depth at which recursion fails
 
 
 def not_json(error: Exception, field: str) -> InvalidInput:
-    """Returns what to say of a job that could not be encoded."""
+    """Returns the error for a job that could not be encoded."""
     if isinstance(error, UnicodeEncodeError):
         return InvalidInput(field, "text without lone surrogates", "a lone surrogate")
     if isinstance(error, RecursionError):
@@ -22,8 +22,8 @@ def not_json(error: Exception, field: str) -> InvalidInput:
 
 
 def refuse_nul(spec: msgspec.Struct, field: str) -> None:
-    """Refuses a NUL character in any field."""
-    # The escape may also be the six characters typed by a user, which are harmless.
+    """Raises `InvalidInput` if any field contains a NUL character."""
+    # The escape may also be six characters that a user typed, which are harmless.
     for name, value in msgspec.structs.asdict(spec).items():
         if _holds_nul(value):
             raise InvalidInput(f"{field}.{name}", "text without NUL characters", "a NUL character")
@@ -42,7 +42,7 @@ def _holds_nul(value: object) -> bool:
 
 
 def refuse_deep(value: object, field: str) -> None:
-    """Refuses what readers with a stack could not read."""
+    """Raises `InvalidInput` for values nested too deeply for recursive readers."""
     level = [value]
     for _ in range(DEPTH_LIMIT):
         inner: list[object] = []
@@ -58,7 +58,7 @@ def refuse_deep(value: object, field: str) -> None:
 
 
 def refuse_not_finite(value: object, field: str) -> None:
-    """Refuses numbers that JSON has no form for."""
+    """Raises `InvalidInput` for numbers that JSON cannot express."""
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidInput(field, "finite numbers", value)
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Values of options as people write them, in a file, a variable or a flag."""
+"""Reads values of options as people write them in a file, a variable or a flag."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _NUMBER: Final = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})
 
 
 def read_text(option: Option, text: str, field: str) -> object:
-    """Returns the value that a variable or a flag gives; `field` names it in errors."""
+    """Returns the value of a variable or a flag; `field` names it in errors."""
     if option.is_table:
         return read_typed(option, _table(text, field), field)
     if option.is_list:
@@ -24,7 +24,7 @@ def read_text(option: Option, text: str, field: str) -> object:
 
 
 def read_typed(option: Option, value: object, field: str) -> object:
-    """Returns the value that a file with types gives; `field` names it in errors."""
+    """Returns the value from a typed file; `field` names it in errors."""
     if option.is_table:
         if not isinstance(value, Mapping):
             raise InvalidInput(field, "a table of values by name", value)
@@ -37,7 +37,7 @@ def read_typed(option: Option, value: object, field: str) -> object:
 
 
 def read_entry(option: Option, value: object, field: str) -> object:
-    """Returns one value; of a table, the one with this name."""
+    """Returns one value; of a table, the one under a name."""
     if option.kind == int | None and value == NEVER:
         return None
     if option.unit == "ms":
@@ -63,7 +63,7 @@ def _duration(option: Option, value: object, field: str) -> int:
 
 
 def _quoted(value: object) -> object:
-    """Returns a text in quotes: in a file with types these are what is wrong with "3"."""
+    """Returns a text in quotes: in a typed file, the quotes are what is wrong with "3"."""
     return f'"{value}"' if isinstance(value, str) else value
 
 
@@ -74,13 +74,13 @@ def _table(text: str, field: str) -> dict[str, object]:
             continue
         name, separator, value = part.partition("=")
         if not separator or not name.strip():
-            raise InvalidInput(field, "NAME=VALUE, divided by commas", text)
+            raise InvalidInput(field, "comma-separated NAME=VALUE pairs", text)
         table[name.strip()] = value.strip()
     return table
 
 
 def _number(text: str, fraction: bool) -> object:
-    """Returns the number a text stands for, else the text itself, to be refused as such."""
+    """Returns the number that a text means, else the text itself, which is then refused."""
     stripped = text.strip()
     if _INTEGER.fullmatch(stripped):
         return int(stripped)

@@ -1,7 +1,7 @@
-"""How an option documents itself: unit, smallest value and meaning stand in its type.
+"""Options document themselves: unit, smallest value and meaning are in their type.
 
-The reference page, `--help`, the names in files and in the environment, and the checks at
-start are all made from there.
+The reference page, `--help`, the names in files and in the environment, and the checks at start
+are all made from it.
 """
 
 from typing import Annotated, Final, get_args, get_origin
@@ -12,7 +12,7 @@ from msgspec.structs import fields
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import DURATION_LIMIT_MS, format_duration, format_size
 
-# Far above every sensible value, far below what a 64-bit column holds.
+# Far above every sensible value, far below the limit of a 64-bit column.
 _LARGEST: Final = {"ms": DURATION_LIMIT_MS, "bytes": 2**40}
 _LARGEST_COUNT: Final = 1_000_000_000
 _DAY_MS: Final = 86_400_000
@@ -31,31 +31,31 @@ class Option(Struct, frozen=True):
 
     @property
     def shown(self) -> str:
-        """What people call it: the unit of the field is no part of the name."""
+        """Returns its name for people, without the unit of the field."""
         return shown_name(self.name, self.unit)
 
     @property
     def variable(self) -> str:
-        """Its environment variable."""
+        """Returns its environment variable."""
         return "WINDLASS_" + self.shown.replace(".", "_").upper()
 
     @property
     def flag(self) -> str:
-        """Its flag on the command line."""
+        """Returns its flag on the command line."""
         return "--" + self.shown.replace(".", "-").replace("_", "-")
 
     @property
     def is_table(self) -> bool:
-        """Whether it holds one value for each of several names."""
+        """Returns True if it holds one value for each of several names."""
         return get_origin(self.kind) is dict
 
     @property
     def is_list(self) -> bool:
-        """Whether it holds names."""
+        """Returns True if it holds names."""
         return get_origin(self.kind) is tuple
 
     def show(self, value: object) -> str:
-        """Returns a value as a person would write it."""
+        """Formats a value as a person would write it."""
         if isinstance(value, dict):
             return ",".join(f"{name}={self.show(one)}" for name, one in value.items())
         if isinstance(value, tuple | list):
@@ -70,7 +70,7 @@ class Option(Struct, frozen=True):
 
 
 def doc(unit: str, description: str, least: float = 0) -> Meta:
-    """Returns what an option's annotation carries; numbers below `least` are refused."""
+    """Returns the annotation of an option; numbers below `least` are refused."""
     return Meta(description=description, extra={"unit": unit, "least": least})
 
 
@@ -90,7 +90,7 @@ def describe_fields(kind: type[Struct], prefix: str = "") -> list[Option]:
 
 
 def check_fields(options: Struct, prefix: str = "") -> None:
-    """Refuses numbers that are no numbers, too small or absurdly large."""
+    """Raises `InvalidInput` for values that are not numbers, too small or absurdly large."""
     for field in fields(options):
         name = prefix + field.name
         value = getattr(options, field.name)
@@ -102,17 +102,17 @@ def check_fields(options: Struct, prefix: str = "") -> None:
 
 
 def shown_ms(ms: float) -> str:
-    """Milliseconds as seconds, the unit people think of timeouts in: 90 s, 0.5 s."""
+    """Formats milliseconds as seconds: 90 s, 0.5 s."""
     return f"{ms / 1000:g} s"
 
 
 def shown_name(name: str, unit: str) -> str:
-    """Returns a field's name without the unit it is kept in."""
+    """Returns a field's name without its unit."""
     return name.removesuffix("_ms") if unit == "ms" else name
 
 
 def _show_duration(ms: int) -> str:
-    """Formats a duration like `format_duration`, but whole days as days."""
+    """Works like `format_duration`, but shows whole days as days."""
     return f"{ms // _DAY_MS}d" if ms and ms % _DAY_MS == 0 else format_duration(ms)
 
 

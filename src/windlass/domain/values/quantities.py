@@ -1,4 +1,4 @@
-"""Durations and sizes as people write them, and back: `90`, `15m`, `2m30s`, `512MiB`."""
+"""Parses and formats durations and sizes: `90`, `15m`, `2m30s`, `512MiB`."""
 
 import math
 import re
@@ -9,7 +9,7 @@ from windlass.domain.values.errors import InvalidInput
 
 _DAY_MS: Final = 86_400_000
 
-# A hundred years: longer ones are mistakes, and sums of times stay far from 64 bits.
+# A hundred years. Longer ones are mistakes, and sums of times stay far from 64 bits.
 DURATION_LIMIT_MS: Final = 36_525 * _DAY_MS
 SIZE_LIMIT: Final = 2**62
 
@@ -36,7 +36,7 @@ _SIZE_EXPECTED: Final = "a size such as 1024 (bytes), 512MiB, 4GiB or 1GB"
 
 
 def parse_duration_ms(value: object, field: str = "duration") -> int:
-    """Milliseconds of a duration; a number without a unit counts seconds."""
+    """Returns the milliseconds of a duration; a number without a unit counts seconds."""
     amount = _duration_text_ms(value) if isinstance(value, str) else _seconds_ms(value)
     if amount is None or amount != int(amount):
         raise InvalidInput(field, _DURATION_EXPECTED, value)
@@ -46,7 +46,7 @@ def parse_duration_ms(value: object, field: str = "duration") -> int:
 
 
 def format_duration(ms: int) -> str:
-    """Returns a duration like Go's, without parts that are zero: 2m30s, 1h2m, 45s, 500ms, 1.5s."""
+    """Formats a duration like Go, without zero parts: 2m30s, 1h2m, 45s, 500ms, 1.5s."""
     if ms < 0:
         return "-" + format_duration(-ms)
     if ms < 1000:
@@ -64,7 +64,7 @@ def format_duration(ms: int) -> str:
 
 
 def parse_size(value: object, field: str = "size") -> int:
-    """Bytes of a size, cut to whole ones; a number without a unit counts bytes."""
+    """Returns the bytes of a size, rounded down; a number without a unit counts bytes."""
     amount: Decimal | int | None = None
     if isinstance(value, str):
         amount = _size_text(value)
@@ -78,7 +78,7 @@ def parse_size(value: object, field: str = "size") -> int:
 
 
 def format_size(size: int) -> str:
-    """A size in the unit that shows it exactly with one decimal, else rounded in a binary one."""
+    """Formats a size in a unit that shows it exactly with one decimal, else rounded."""
     if size < 0:
         return "-" + format_size(-size)
     for units in (_BINARY_UNITS, _DECIMAL_UNITS):

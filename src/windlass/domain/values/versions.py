@@ -1,4 +1,4 @@
-"""Versions of tools and the conditions on them: `>=5,<7`, `6.*`, `!=6.1`."""
+"""Versions of tools and conditions on them: `>=5,<7`, `6.*`, `!=6.1`."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ Condition = Callable[[Version], bool]
 
 EXPECTED: Final = "a version condition such as >=5,<7 or 6.*"
 
-# ffmpeg says n6.1 and 7.0.2-static, Debian 1:2.3-4: only the dotted numbers are compared.
+# ffmpeg reports n6.1 and 7.0.2-static, Debian 1:2.3-4; we compare only the dotted numbers.
 _VERSION: Final = re.compile(r"(?:[0-9]{1,9}:)?[vVnN]?([0-9]{1,18}(?:\.[0-9]{1,18})*)(?![0-9])")
 _CONDITION: Final = re.compile(
     r"(?P<op>==|!=|>=|<=|>|<)?\s*(?P<version>[0-9]{1,18}(?:\.[0-9]{1,18})*)(?P<any>\.\*)?"
@@ -26,13 +26,13 @@ _COMPARE: Final[Mapping[str, Callable[[Version, Version], bool]]] = {
 
 
 def parse_version(text: str) -> Version | None:
-    """Returns the dotted numbers a version starts with; None if it starts with none."""
+    """Returns the dotted numbers at the start of a version; None if there are none."""
     match = _VERSION.match(text.strip())
     return _numbers(match[1]) if match else None
 
 
 def parse_specifier(text: str) -> tuple[Condition, ...] | None:
-    """Returns the conditions of a specifier, which all have to hold; None if it is not one."""
+    """Returns the conditions of a specifier, which must all hold; None if it is invalid."""
     conditions = []
     for part in text.split(","):
         match = _CONDITION.fullmatch(part.strip())
@@ -44,7 +44,7 @@ def parse_specifier(text: str) -> tuple[Condition, ...] | None:
 
 
 def satisfies(version: str, specifier: str) -> bool:
-    """Returns whether a version meets a specifier; one that cannot be read never does."""
+    """Returns True if a version meets a specifier; an unreadable version never does."""
     numbers = parse_version(version)
     conditions = parse_specifier(specifier)
     if numbers is None or conditions is None:

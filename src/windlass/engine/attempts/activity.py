@@ -1,4 +1,4 @@
-"""Signs of life from running jobs: they move `last_activity_at`, and with it the deadline."""
+"""Records activity of running jobs: it moves `last_activity_at`, and with it the deadline."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -20,7 +20,7 @@ class Activity(NamedTuple):
 
 
 async def note_activity(work: Work, signs: Sequence[Activity]) -> list[bool]:
-    """Records activity, and returns for each whether the holder still has the attempt."""
+    """Records activity; returns for each attempt whether the worker still holds it."""
     leases = await work.tx.leases.lock(sorted({sign.job for sign in signs}))
     touched: dict[int, tuple[int, int, int]] = {}
     held: list[bool] = []

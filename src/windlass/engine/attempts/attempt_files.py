@@ -1,8 +1,8 @@
-"""What a running attempt writes beside its outcome, fenced by the lease it holds.
+"""What a running attempt writes beside its outcome, fenced by its lease.
 
-The log of an attempt may come in after it has ended: completion does not wait for it. So
-log bytes are also taken from whoever has reported the end of the attempt. Artifacts and
-progress are taken from the holder of the lease alone.
+The log of an attempt may arrive after the attempt has ended, since completion does not wait for
+it. So we also accept log bytes from the worker that reported the end. Artifacts and progress are
+accepted from the holder of the lease only.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -36,7 +36,7 @@ class Write(NamedTuple):
 
 
 async def write_all(work: Work, writes: Sequence[Write]) -> list[Any | WindlassError]:
-    """Applies a batch of writes; a refused one changes nothing."""
+    """Applies a batch; refused writes change nothing, accepted ones count as activity."""
     leases = await work.tx.leases.lock(sorted({write.holder.job for write in writes}))
     touched: dict[int, tuple[int, int, int]] = {}
     answers: list[Any | WindlassError] = []
@@ -58,7 +58,7 @@ async def write_all(work: Work, writes: Sequence[Write]) -> list[Any | WindlassE
 
 
 def is_held(lease: Lease, holder: Holder) -> bool:
-    """Returns whether this is the holder's lease."""
+    """Returns True if this is the holder's lease."""
     return lease.job == holder.job and (lease.worker, lease.incarnation, lease.attempt) == (
         holder.worker,
         holder.incarnation,
@@ -67,7 +67,7 @@ def is_held(lease: Lease, holder: Holder) -> bool:
 
 
 def lease_lost(holder: Holder) -> Conflict:
-    """Returns the error for a caller that does not hold the attempt."""
+    """Returns the error for a worker that does not hold the attempt."""
     return Conflict(
         "lease_lost",
         f"attempt {holder.attempt} of job {holder.job} is not held by incarnation "
@@ -76,7 +76,7 @@ def lease_lost(holder: Holder) -> Conflict:
 
 
 async def may_log(tx: Tx, holder: Holder, lease: Lease | None) -> None:
-    """Refuses log bytes, except from the holder and the worker that reported the end."""
+    """Raises unless this is the holder, or the worker that reported the end."""
     if lease is not None:
         return
     facts = (await tx.jobs.read([holder.job])).get(holder.job)
@@ -101,12 +101,12 @@ async def log_of(tx: Tx, holder: Holder) -> LogRow:
 
 
 def is_ended(row: LogRow) -> bool:
-    """Returns whether nothing more is added to a log."""
+    """Returns True if nothing more is added to a log."""
     return row.state in (LogState.COMMITTED, LogState.LOST)
 
 
 def extend_log(before: LogRow, offset: int, size: int) -> Apply:
-    """Adds a written segment to the log, if its row is still `before`."""
+    """Adds a written segment to the log's row, if that is still as it was `before`."""
 
     async def apply(work: Work, holder: Holder, lease: Lease | None) -> tuple[LogRow, LogRow]:
         await may_log(work.tx, holder, lease)
@@ -121,7 +121,7 @@ def extend_log(before: LogRow, offset: int, size: int) -> Apply:
 
 
 def finish_log(size: int, state: LogState, peak_memory: int = 0) -> Apply:
-    """Marks a log as complete, or notes that the rest of it will never come."""
+    """Marks a log as complete, or its rest as lost."""
 
     async def apply(work: Work, holder: Holder, lease: Lease | None) -> None:
         await may_log(work.tx, holder, lease)
@@ -142,7 +142,7 @@ def finish_log(size: int, state: LogState, peak_memory: int = 0) -> Apply:
 async def end_log(
     work: Work, row: LogRow, size: int, state: LogState, holder: Holder | None
 ) -> None:
-    """Writes the end of a log, and records an event."""
+    """Writes the end of a log, with an event."""
     if size > row.bytes:
         row = grown(row, size, 0, 0)
     await work.tx.files.put_log(row._replace(state=int(state)))

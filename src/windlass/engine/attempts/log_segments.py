@@ -1,14 +1,14 @@
-"""Logs as segments: objects that say in their keys where they begin and how long they are.
+"""Logs as segments: objects whose keys say where they begin and how long they are.
 
-A segment is never changed. One that is written again, whole or cut otherwise, lies beside
-the first and holds the same bytes, so a reader takes whatever leads it farthest. What no
-segment holds is a gap, and the reader is told.
+A segment never changes. If bytes are written again, whole or cut in another way, a second segment
+with the same bytes exists beside the first, and a reader takes the one that leads it farthest.
+What no segment holds is a gap, and the reader gets a line about it.
 
-When a log has ended its small segments are joined to few large ones, which lie beside them
-until they are removed: a reader that had chosen one of the small looks again.
+When a log has ended, its small segments are joined into a few large ones. Both exist for a while:
+a reader that had chosen a small one, now removed, looks again.
 
-A log over its limit keeps its beginning and a window at its end that moves along; the
-segments between are removed, some at a time.
+A log over its limit keeps its beginning and a moving window at its end; the segments in between
+are removed in batches.
 """
 
 from collections.abc import AsyncIterator
@@ -33,7 +33,7 @@ class LogPiece(NamedTuple):
 
 
 class LogPart(NamedTuple):
-    """A stretch of a log; reading goes on at `next`."""
+    """A part of a log; reading continues at `next`."""
 
     row: LogRow
     pieces: tuple[LogPiece, ...]
@@ -57,7 +57,7 @@ def placed(row: LogRow, offset: int, data: bytes) -> tuple[int, bytes]:
 
 
 def grown(row: LogRow, offset: int, size: int, limit: int) -> LogRow:
-    """Returns the row after `size` bytes at `offset`, with the gap marked."""
+    """Returns the row after this many bytes at `offset`, with the gap that they leave."""
     row = row._replace(state=int(LogState.STREAMING))
     if offset > row.bytes:
         row = _with_gap(row, row.bytes, offset)
@@ -78,19 +78,19 @@ def _with_gap(row: LogRow, start: int, end: int) -> LogRow:
 
 
 class Logs:
-    """The segments of all logs in one place for blobs."""
+    """The segments of all logs in one blob store."""
 
     def __init__(self, blobs: Blobs) -> None:
         self._blobs = blobs
 
     async def write(self, job: int, attempt: int, offset: int, data: bytes) -> None:
-        """Stores bytes of a log; they belong to it once its row is written."""
+        """Writes bytes of a log; they become part of it when its row says so."""
         if len(data) > SEGMENT_LIMIT:
             raise InvalidInput("log", f"at most {SEGMENT_LIMIT} bytes at once", len(data))
         await self._blobs.put(segment_key(job, attempt, offset, len(data)), data)
 
     async def cut(self, row: LogRow, limit: int) -> None:
-        """Removes the segments that lie wholly in the middle of a log over its limit."""
+        """Removes the segments that lie completely in the cut middle of a log over its limit."""
         half = max(limit // 2, 1)
         if not limit or row.gap_to <= half:
             return
@@ -106,7 +106,7 @@ class Logs:
         await self._blobs.delete(gone)
 
     async def find(self, row: LogRow, offset: int, limit: int) -> LogPart:
-        """Returns where the bytes from `offset` on are kept, at most `limit` of them."""
+        """Returns where the bytes from `offset` on are stored, at most `limit` of them."""
         position, left = offset, limit
         pieces: list[LogPiece] = []
         async for key, start, end in self._segments(row, position - SEGMENT_LIMIT):
@@ -136,11 +136,11 @@ class Logs:
                     position += len(chunk) if piece.key else 0
                     yield chunk
             except NotFound:
-                # It has just been joined to others, or cut out of the middle.
+                # It has just been joined with others, or cut out of the middle.
                 again = await self.find(part.row, position, piece.end - position)
                 for other in again.pieces:
                     if other.start >= piece.end:
-                        break  # Bytes that are missing do not count against a limit.
+                        break  # Missing bytes do not count against a limit.
                     try:
                         async for chunk in self._read_piece(other):
                             yield chunk
@@ -168,7 +168,7 @@ class Logs:
         await self._join(row, run)
 
     async def _join(self, row: LogRow, run: list[LogPiece]) -> None:
-        """Writes a run of pieces as one segment, and removes those that lie wholly in it."""
+        """Writes a run of pieces as one segment, and removes those it contains completely."""
         if len(run) < 2:
             return
         data = bytearray()
@@ -187,7 +187,7 @@ class Logs:
             await self._blobs.delete(inside[first : first + DELETE_AT_ONCE])
 
     async def _segments(self, row: LogRow, start: int) -> AsyncIterator[tuple[str, int, int]]:
-        """Yields key, start and end of the segments from `start` on, in order."""
+        """Yields key, start and end of the segments that begin at `start` or later, in order."""
         folder = f"{FOLDER}/{row.job}/{row.attempt}"
         async for info in self._blobs.list(folder, f"{folder}/{max(start, 0):020d}"):
             offset, _, size = info.key.rpartition("/")[2].partition("-")
@@ -195,5 +195,5 @@ class Logs:
 
 
 def left_out(count: int) -> bytes:
-    """Returns the line that is shown for missing bytes."""
+    """Returns the line that replaces missing bytes."""
     return f"\n[windlass: {count} bytes of the log were left out here]\n".encode()

@@ -1,6 +1,6 @@
-"""The duration of media that a worker found out: the timeout of its attempt follows it.
+"""Sets the timeout of an attempt by the duration of its media, which the worker found out.
 
-The policy stays here: workers say how long the media is, and hear how long they may take.
+The policy stays here: workers report the duration, and learn how long they may run.
 """
 
 from collections.abc import Sequence
@@ -22,14 +22,14 @@ RUNNING: Final = State.RUNNING.code
 
 
 class Measured(NamedTuple):
-    """A worker has looked at the media of an attempt it holds."""
+    """A worker's report about the media of an attempt it holds."""
 
     holder: Holder
     duration_ms: int
 
 
 async def measure_all(work: Work, found: Sequence[Measured]) -> list[int | WindlassError]:
-    """Sets and returns how long each attempt may take (ms; 0: as long as it is active)."""
+    """Returns how long each attempt may take, in ms from its start; 0: while it is active."""
     leases = await work.tx.leases.lock(sorted({item.holder.job for item in found}))
     answers: list[int | WindlassError] = []
     rows: dict[int, tuple[int, int, int]] = {}

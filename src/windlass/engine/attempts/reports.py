@@ -44,7 +44,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class NotHeld(NamedTuple):
-    """An attempt that was given to a worker which does not hold it."""
+    """An attempt that was assigned to a worker which does not hold it."""
 
     job: int
     attempt: int
@@ -54,7 +54,7 @@ Item = Started | Finished | Released | NotHeld
 
 
 class AttemptReport(NamedTuple):
-    """One statement of one worker about one attempt."""
+    """One report of one worker about one attempt."""
 
     worker: Worker
     item: Item
@@ -112,7 +112,7 @@ async def apply_reports(
     """Applies reports that hold their lease, and refuses the others unless they repeat."""
     if done:
         if reports:
-            # Locks are taken once and in order, also when some reports need more thought.
+            # Locks are taken once and in order, even if some reports need more work.
             await work.tx.jobs.lock(sorted({*done, *(report.item.job for report in reports)}))
         left = await _complete_plain(work, done)
         if left and not reports and await _complete_tied(work, left):
@@ -142,7 +142,7 @@ async def _complete_plain(work: Work, done: dict[int, Completion]) -> Sequence[C
 
 
 def _record_completed(work: Work, ended: Sequence[int], done: Mapping[int, Completion]) -> None:
-    """Records the transitions of jobs that completed, those of one worker together."""
+    """Records the transitions of completed jobs, those of one worker together."""
     holders: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
     last = 0
     for job in ended:

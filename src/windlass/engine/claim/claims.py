@@ -1,4 +1,4 @@
-"""Claims: giving ready jobs to workers under new leases."""
+"""Claims: leases ready jobs to workers."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -16,11 +16,11 @@ QUEUED = State.QUEUED.code
 ASSIGNED = State.ASSIGNED.code
 RUNNING = State.RUNNING.code
 
-REFRESH_MS = 1_000  # a shared store's heads are read again at most this often
+REFRESH_MS = 1_000  # the heads of a shared store are read again at most this often
 
 
 class Claimant(NamedTuple):
-    """A worker that wants jobs, and what it can run."""
+    """A worker that asks for jobs, and what it can run."""
 
     worker: int
     incarnation: int
@@ -46,7 +46,7 @@ async def claim(work: Work, bounds: Bounds, seekers: Sequence[Claimant]) -> list
 async def _claim_by_preference(
     work: Work, bounds: Bounds, groups: Sequence[list[Claimant]]
 ) -> list[Granted]:
-    """Claims where jobs prefer some workers: those get them first, and nobody waits for it."""
+    """Does the same if jobs prefer some workers: those come first, but nothing waits."""
     granted: list[Granted] = []
     for n, alike in enumerate(groups):
         others = [group[0].profile for group in groups[n + 1 :]]
@@ -66,7 +66,7 @@ def _leaves_to(mine: Profile, others: Sequence[Profile]) -> Callable[[int], bool
 
 
 def _unserved(alike: Sequence[Claimant], granted: Sequence[Granted]) -> list[Claimant]:
-    """Returns these workers with what they still want."""
+    """Returns these workers with the number of jobs they still want."""
     got = Counter(map(worker_of_granted, granted))
     rest = [seeker._replace(want=seeker.want - got[seeker.worker]) for seeker in alike]
     return [seeker for seeker in rest if seeker.want > 0]
@@ -120,7 +120,7 @@ async def _grant(work: Work, given: Given, prefetch: bool) -> list[Granted]:
     grants = [
         (ticket, demand.worker, demand.incarnation, ticket.attempt + 1) for ticket, demand in given
     ]
-    if epoch:  # nearly never: only after a backup was restored
+    if epoch:  # only after a backup was restored
         grants = [(ticket, w, i, max(attempt, epoch + 1)) for ticket, w, i, attempt in grants]
     if prefetch:
         granted = await work.tx.leases.grant(

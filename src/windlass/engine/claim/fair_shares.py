@@ -1,7 +1,7 @@
-"""Shares of namespaces in a claim, where they are on.
+"""Applies the shares of namespaces to a claim, if fair sharing is on.
 
-What runs of each namespace is a reading of at most a second ago, plus what this server has given
-out since: shares are met on average, at the price of one walk over the leases a second.
+What runs of each namespace was read at most a second ago; what this server has assigned since is
+added. So shares are met on average, for the price of one walk over the leases per second.
 """
 
 from collections.abc import Mapping
@@ -17,9 +17,9 @@ FRESH_MS = 1_000
 async def in_fair_order(
     work: Work, pool: list[Ticket], following: Place | None, cursors: Mapping[int, Place | None]
 ) -> list[Ticket]:
-    """Tickets of the best level, in turn; none while more shapes of that level may be found.
+    """Returns tickets of the best level in fair order; none if more of its shapes may come.
 
-    Of shapes with a cursor there are more from there on.
+    Shapes with a cursor have more jobs beyond it.
     """
     if not pool:
         return []

@@ -1,9 +1,9 @@
-"""What stands between a match and a claim: resources in use, limits of queues, rates.
+"""The gates between a match and a claim: resources in use, limits of queues, rates.
 
-Shapes without any of that never come here. For the others, what a decision needs is read in
-the claim's own transaction, under locks that last until its end: what the workers hold (their
-rows are locked by every claim), the row of a limited queue, the starts under a rate. A shape
-of which nobody here may have one more is closed, and the search passes it over.
+Shapes without gates never come here. For the others, we read what a decision needs in the claim's
+own transaction, under locks that last until its end: what the workers hold (every claim locks
+their rows), the row of a limited queue, the starts under a rate. If no worker here may have one
+more job of a shape, it is closed and the search skips it.
 """
 
 from bisect import insort
@@ -21,7 +21,7 @@ from windlass.ports.store_placement import RateKey
 
 
 class Gates:
-    """The gates before one search; they count what it gives out."""
+    """The gates of one search; they count what it assigns."""
 
     def __init__(self, work: Work, profile: Profile, left: dict[int, int]) -> None:
         self._work = work
@@ -35,7 +35,7 @@ class Gates:
         self.busy: set[int] = set()  # shapes whose limit or rate another transaction holds
 
     def unopened(self, shapes: Iterable[int]) -> list[int]:
-        """Returns the gated shapes that have not been opened yet."""
+        """Returns those of these gated shapes that must be opened first."""
         return [shape for shape in shapes if shape not in self._opened]
 
     async def open(self, shapes: Sequence[int]) -> None:
@@ -89,7 +89,7 @@ class Gates:
                 self.busy.add(number)
 
     def closed(self, number: int) -> bool:
-        """Returns whether no worker here may get a job of this shape in this transaction."""
+        """Returns True if no worker with room may have a job of this shape in this transaction."""
         shape = self._opened.get(number)
         if shape is None:
             return False
@@ -114,7 +114,7 @@ class Gates:
         return min(most, self._rooms[worker].fits(shape, self._catalog.per_worker(shape.queue)))
 
     def take(self, worker: int, number: int, jobs: int) -> None:
-        """Counts jobs of this shape for this worker; -1 takes one back."""
+        """Counts jobs of this shape as assigned to this worker; -1 takes one back."""
         shape = self._opened.get(number) or self._catalog.shapes[number]
         self._rooms[worker].take(shape, jobs)
         if shape.queue in self._queues:
@@ -123,7 +123,7 @@ class Gates:
         if key in self._rates and shape.rate is not None:
             starts, now = self._rates[key], self._work.now
             for _ in range(jobs):
-                insort(starts, now)  # another transaction's may be a little later
+                insort(starts, now)  # another transaction's start may be a little later
             if jobs < 0:
                 starts.remove(now)
 
@@ -131,7 +131,7 @@ class Gates:
         return room_in(rate, self._rates[shape.namespace, rate.key], self._work.now)
 
     def say_why(self) -> None:
-        """Notes in the effects which workers have no room, and when closed shapes open again."""
+        """Notes for the engine what was closed: who has no room, who must look again, and when."""
         effects, now = self._work.effects, self._work.now
         for number, shape in self._opened.items():
             if number in self.busy or self._queues.get(shape.queue, 1) <= 0:
@@ -146,7 +146,7 @@ class Gates:
                     effects.refused.append((worker, number))
 
     async def settle(self, given: Sequence[tuple[Ticket, Demand]]) -> None:
-        """Writes the limits and rates under which these leased jobs count."""
+        """Counts these jobs, which are leased now, under their limits and rates."""
         bound: dict[int, list[int]] = {}
         rates: dict[RateKey, int] = {}
         for ticket, demand in given:
@@ -180,5 +180,5 @@ class Gates:
 
 
 def rate_key(shape: Shape) -> RateKey | None:
-    """Returns the key under which the starts of this shape's jobs are counted."""
+    """Returns the key under which starts of this shape's jobs are counted."""
     return None if shape.rate is None else (shape.namespace, shape.rate.key)

@@ -1,10 +1,10 @@
-"""Preemption, where it is asked for: a job of a higher queue takes the worker of a lower one.
+"""Preemption, if enabled: a job of a higher queue takes the worker of a lower one.
 
-Both sides opt in: the queue that preempts, and the job that may be preempted. Once a round the
-scheduling loop looks at the best jobs of such queues. If one could run on a worker but for what
-preemptible jobs of lower queues hold there, the youngest of these that stands behind it in the
-order is told to stop, as a canceled one is: it has the grace to write down where it is, and is
-then queued again, blamed for nothing.
+Both sides opt in: the queue that preempts, and the job that may be preempted. Once per round the
+scheduling loop checks the best jobs of such queues. If one could run on a worker if preemptible
+jobs of lower queues did not hold it, we tell the youngest of these that is ranked behind it to
+stop. Like a canceled job it has a grace period to save its work; then it is queued again, without
+blame.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ PREEMPTED = "preempted"
 
 
 class _Fleet:
-    """Workers that may claim, what they have left, and what could be taken back."""
+    """Workers that may claim, what they have left, and which jobs could be preempted."""
 
     def __init__(
         self, workers: Sequence[Worker], rooms: Mapping[int, Room], held: Mapping[int, int]
@@ -36,7 +36,7 @@ class _Fleet:
 
 
 async def preempt(work: Work) -> int:
-    """Tells preemptible jobs to make room for more urgent queues, and returns how many."""
+    """Tells preemptible jobs to make room for more urgent queues; returns how many."""
     if not any(row.preempts and not row.paused for row in work.catalog.queues.values()):
         return 0
     every = await work.tx.places.heads()
@@ -64,7 +64,7 @@ async def preempt(work: Work) -> int:
 
 
 async def _preempting(work: Work, heads: Sequence[Head]) -> list[Head]:
-    """Returns the jobs that may preempt others and that nothing else keeps from starting."""
+    """Returns the jobs that may preempt others and that nothing else holds back."""
     catalog = work.catalog
     found = []
     for head in heads:
@@ -90,7 +90,7 @@ def _is_open(work: Work, head: Head, active: Mapping[str, int]) -> bool:
 def _victim(
     work: Work, fleet: _Fleet, head: Head, pending: list[Preemptible], left: list[Preemptible]
 ) -> Preemptible | None:
-    """Returns the job to stop for this one; None if it can start or one is leaving already."""
+    """Returns the job to stop for this one; None if it can start, or one is stopping for it."""
     shape, catalog = work.catalog.shapes[head.shape], work.catalog
     able = {n for n, row in fleet.workers.items() if catalog.profile(row).runs(head.shape)}
     per_worker = catalog.per_worker(shape.queue)
@@ -106,7 +106,7 @@ def _victim(
         if lease.worker not in able or catalog.weight(its.queue) >= weight:
             continue
         if lease.rank <= head.rank:
-            continue  # an adjustment put it in front: it would only take its place again
+            continue  # its adjustment puts it first, so it would only take its place again
         room = fleet.rooms[lease.worker]
         room.take(its, -1)
         if room.fits(shape, per_worker):
@@ -120,7 +120,7 @@ def _for(work: Work, head: Head) -> str:
 
 
 async def tell_to_stop(work: Work, why: Mapping[int, str]) -> int:
-    """Marks the running leases of these jobs to be stopped, under the locks of the jobs."""
+    """Marks the leases of these jobs that are still running, under the locks of the jobs."""
     jobs = sorted(why)
     if not jobs:
         return 0

@@ -7,7 +7,7 @@ from windlass.engine.transaction.background import BackgroundTasks
 
 
 class RateTimer:
-    """Calls `ring` for each shape when its time has come."""
+    """Calls `ring` for each shape when it opens."""
 
     def __init__(
         self,
@@ -26,7 +26,7 @@ class RateTimer:
         self._set_alarm()
 
     def close(self) -> None:
-        """Cancels the timer for good."""
+        """Never rings again."""
         self._times.clear()
         self._alarm.close()
 

@@ -1,9 +1,9 @@
-"""Workers kept for jobs too large for what is free: they do not starve behind small ones.
+"""Reserves workers for large jobs, so that they do not starve behind small ones.
 
-Once a round the scheduling loop looks at the best job of each shape with resources. One that
-has waited long enough, fits a worker and finds no room on any gets a worker of its own: what it
-needs is held back there from all other shapes (`domain/matching/room.py`) until it starts. A
-reservation only ever holds back; losing one, or having one too long, breaks nothing.
+Once per round the scheduling loop checks the best job of each shape with resources. If it has
+waited long enough, fits a worker and finds no room on any, it gets a reservation: what it needs
+is held back on one worker from all other shapes (`domain/matching/room.py`) until it starts. A
+reservation only holds back; losing one, or keeping one too long, breaks nothing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ MOST = 20  # reservations made in one round
 
 
 async def review(work: Work) -> int:
-    """Ends and makes reservations as needed, and returns how many changed."""
+    """Ends reservations that are over and makes those that are due; returns how many changed."""
     after = work.config.reservation_after_ms
     kept = await work.tx.placement.reservations()
     if not after and not kept:
@@ -41,7 +41,7 @@ async def review(work: Work) -> int:
 
 
 async def _over(work: Work, kept: Sequence[Reservation], heads: Mapping[int, Head]) -> list[int]:
-    """Workers whose reservation has come to an end: the job runs or is gone, or the worker is."""
+    """Returns workers whose reservation is over: the job runs or is gone, or the worker is."""
     jobs = [row.job for row in kept]
     facts = await work.tx.jobs.read(jobs)
     leased = await work.tx.leases.lock(jobs)
@@ -72,13 +72,13 @@ async def _make(work: Work, kept: Sequence[Reservation], heads: Iterable[Head]) 
         if await work.tx.placement.reserve(row):
             taken.add(worker.id)
             made += 1
-            said = f"Worker {worker.name} is kept for job {head.job}"
+            said = f"Worker {worker.name} is reserved for job {head.job}"
             work.say(EventKind.WORKER, said, worker=worker.id, data={"reserved_for": head.job})
     return made
 
 
 async def _overdue(work: Work, heads: Iterable[Head], kept: set[int]) -> list[Head]:
-    """Returns the best jobs of gated shapes that have waited long enough, in order."""
+    """Returns the best jobs of shapes with resources that have waited long enough, in order."""
     catalog, latest = work.catalog, work.now - work.config.reservation_after_ms
     large = [
         head
@@ -107,7 +107,7 @@ async def _queued_at(work: Work, job: int) -> int:
 async def rooms_of(
     work: Work, workers: Sequence[Worker], kept: Mapping[int, Reservation] | None = None
 ) -> dict[int, Room]:
-    """Returns what each of these workers has left, also beside its reservation."""
+    """Returns what each of these workers has left, considering its reservation."""
     rooms: dict[int, Room] = {}
     for row in workers:
         own = None if kept is None else kept.get(row.id)
@@ -123,7 +123,7 @@ async def rooms_of(
 def _choose(
     work: Work, number: int, workers: Sequence[Worker], rooms: Mapping[int, Room]
 ) -> Worker | None:
-    """Returns the worker that lacks least for this shape; None if one has room or none fits."""
+    """Returns the worker that lacks least for this shape; None if one has room, or none ever."""
     shape, catalog = work.catalog.shapes[number], work.catalog
     able = [row for row in workers if catalog.profile(row).runs(number)]
     if any(rooms[row.id].lacks(shape) is None for row in able):

@@ -1,9 +1,9 @@
-"""The search behind a claim: probe the best shapes until enough jobs are sure.
+"""The search behind a claim: reads the best shapes until enough jobs are certain.
 
-Tickets come shape by shape, each from a cursor upward. A ticket is sure once nothing
-that was not fetched yet could stand before it: neither the next shape's bound nor the
-cursor of a shape that has more. Jobs beyond their limit are parked on the way, and shapes
-whose gates are closed are passed over, so that neither holds back the ones behind them.
+Tickets come shape by shape, each from a cursor upward. A ticket is certain once nothing that we
+have not read could precede it: neither the next shape's bound nor the cursor of a shape that has
+more. On the way, jobs beyond their limit are parked and shapes with closed gates are skipped, so
+that neither holds back the ones behind them.
 """
 
 from collections.abc import Callable
@@ -18,21 +18,21 @@ from windlass.engine.transaction.effects import Raise
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Probe
 
-FIRST_SHAPES = 8  # probed in the first round at least; each further round doubles
-FEW = 2  # shapes that are each asked for all that is wanted
+FIRST_SHAPES = 8  # shapes read in the first round at least; each further round doubles
+FEW = 2  # up to this many shapes, each is asked for all that is wanted
 
 Given = list[tuple[Ticket, Demand]]
 
 
 def first_width(missing: int) -> int:
-    """Returns how many shapes to probe first: a few more than wanted, as bounds may be low."""
+    """Returns how many shapes to read first: a few more than wanted, since bounds may be low."""
     return max(FIRST_SHAPES, missing + missing // 8)
 
 
 def most_of_each(shapes: int, missing: int) -> int:
     """Returns how many jobs to ask each of these shapes for.
 
-    Of many shapes only the heads are likely to be taken: more would be read in vain.
+    With many shapes only their heads are likely to be taken; more would be read for nothing.
     """
     return missing if shapes <= FEW else min(missing, 2 * missing // shapes + 1)
 
@@ -49,7 +49,7 @@ class Search:
         leave: Callable[[int], bool] | None = None,
     ) -> None:
         self._work = work
-        self._leave = leave  # shapes that other workers should have, if they can
+        self._leave = leave  # shapes that other workers should have if they can
         self._bounds = bounds
         self._profile = profile
         self._demands = demands
@@ -58,7 +58,7 @@ class Search:
         self._passed: list[Ticket] = []  # none of these workers may have them for now
         self._cursors: dict[int, Place | None] = {}  # None: the shape has no more
         self._generations: dict[int, int] = {}
-        self._shut: set[int] = set()  # shapes of which nobody here may have more for now
+        self._shut: set[int] = set()  # shapes of which no worker here may have more for now
         self._gates: Gates | None = None  # until a shape has some
         self.given: Given = []
 
@@ -81,7 +81,7 @@ class Search:
             rounds += 1
 
     def _say_why(self, gates: Gates) -> None:
-        """Lets other workers be woken for closed shapes, or these look again."""
+        """Notes that other workers should be asked for closed shapes, or these look again."""
         gates.say_why()
         for shape in sorted(gates.busy):
             place = self._bounds.place_of(shape)
@@ -89,12 +89,12 @@ class Search:
                 self._work.effects.arrive_at(shape, *place, 1)
 
     async def settle(self) -> None:
-        """Writes the limits and rates under which the leased jobs count."""
+        """Counts the assigned jobs, which are leased now, under their limits and rates."""
         if self._gates is not None:
             await self._gates.settle(self.given)
 
     async def _fetch(self, width: int) -> tuple[Place | None, bool]:
-        """Probes new shapes, and further into those that are used up."""
+        """Reads new shapes, and further into those that are used up."""
         candidates, following = await self._candidates(len(self._cursors) + width)
         places = [
             (shape, rank, job) for rank, job, shape in candidates if shape not in self._cursors
@@ -115,7 +115,7 @@ class Search:
         return following, True
 
     async def _candidates(self, width: int) -> tuple[list[Candidate], Place | None]:
-        """Returns the best shapes, without those that are paused or whose gates are closed."""
+        """Returns the best shapes, without those that are paused or closed."""
         best, profile = self._bounds.best, self._profile
         plain = self._gates is None and self._leave is None
         skip = None if plain and not self._work.catalog.any_paused else self._is_closed
@@ -123,7 +123,7 @@ class Search:
         while unopened := self._unopened(candidates):
             await self._open(unopened)
             if any(map(self._is_closed, unopened)):
-                width += len(unopened)  # many may be closed: look at more of them at once
+                width += len(unopened)  # many may be closed, so read more of them at once
                 candidates, following = best(profile, width, self._is_closed)
         return candidates, following
 
@@ -183,7 +183,7 @@ class Search:
         return min(ends, default=None)
 
     async def _choose(self, sure: list[Ticket]) -> bool:
-        """Gives out sure tickets, and returns whether that changed what is left."""
+        """Assigns what is certain; returns True if that changed what is left to choose from."""
         gates = self._gates
         if (
             gates is None
@@ -210,7 +210,7 @@ class Search:
         return bool(gone)
 
     def _take_back(self, planned: Given, chosen: Given) -> None:
-        """Gives back the room of jobs that a limit did not let through."""
+        """Frees the room of jobs that a limit did not let through."""
         if self._gates is not None and len(chosen) < len(planned):
             kept = {ticket.job for ticket, _ in chosen}
             for ticket, demand in planned:
@@ -218,7 +218,7 @@ class Search:
                     self._gates.take(demand.worker, ticket.shape, -1)
 
     def _shut_closed(self, room: dict[int, int], gone: set[int]) -> set[int]:
-        """Stops looking into shapes that have closed; jobs fetched of them stay ready."""
+        """Reads no further into shapes that are closed now; keeps the jobs already read."""
         gates = self._gates
         if gates is None:
             return set()
@@ -230,7 +230,7 @@ class Search:
         return {ticket.job for ticket in shut}
 
     def _give_all(self, sure: list[Ticket]) -> bool:
-        """Gives jobs without limits and exclusions to the only worker."""
+        """Assigns everything to the only worker, since no limit or exclusion applies."""
         demand = self._demands[0]
         chosen = sure[: self._want - len(self.given)]
         self.given += [(ticket, demand) for ticket in chosen]
@@ -242,12 +242,12 @@ class Search:
         return bool(chosen)
 
     def _refuse(self, ticket: Ticket, room: dict[int, int]) -> bool:
-        """Returns whether every worker with room is excluded from the job."""
+        """Returns True if no worker with room may have the ticket."""
         now = self._work.now
         return all(excludes(ticket.excluded, w, now) for w, left in room.items() if left > 0)
 
     async def _within_limits(self, given: Given) -> tuple[Given, list[int]]:
-        """Returns the jobs their limits leave room for, and parks the others."""
+        """Returns the jobs that their limits have room for; the others are parked."""
         limits = {ticket.limit for ticket, _ in (*given, *self.given) if ticket.limit}
         if not limits:
             return given, []
@@ -269,14 +269,14 @@ class Search:
         if over:
             await self._work.tx.places.park(over)
         self._passed += busy
-        self._work.effects.arrive(busy)  # whoever wants them looks again
+        self._work.effects.arrive(busy)  # workers that want them look again
         return kept, [ticket.job for ticket in (*over, *busy)]
 
     def _plan_raises(self) -> None:
-        """Plans how far the bound of each probed shape may rise after the commit.
+        """Plans to raise each read shape's bound, after the commit, to what is left of it.
 
-        Claims that ran beside this one could not see what it had locked. If it leaves some,
-        having had enough, their workers are to look again.
+        Claims that ran beside this one could not see what it had locked. If it leaves some of
+        that, their workers must look again.
         """
         if self._bounds.shared and len(self.given) >= self._want:
             self._work.effects.arrive(self._pool)

@@ -20,19 +20,19 @@ class Waiter:
         self.profile = profile
         self.want = want
         self.shape: int | None = None  # what it was last woken for
-        self.ended = False  # a newer sync of this worker took its place
+        self.ended = False  # a newer sync of this worker replaced it
         self.refused: set[int] = set()  # shapes it had no room for when it looked
         self._woken: asyncio.Event = asyncio.Event()
         self._late = False
 
     def wake(self, shape: int | None = None) -> None:
-        """Lets the waiter look again."""
+        """Makes the waiter look again."""
         self.shape = shape
         self._woken.set()
 
     @property
     def woken(self) -> bool:
-        """Whether it has been woken and not slept since."""
+        """Returns True if it was woken and has not slept since."""
         return self._woken.is_set()
 
     async def sleep(self, deadline: float) -> bool:
@@ -48,7 +48,7 @@ class Waiter:
         return not self._late
 
     def _expire(self) -> None:
-        # A wake-up that came first is not lost, however late it is heard.
+        # A wake-up that came first is not lost, however late it is noticed.
         self._late = not self._woken.is_set()
         self._woken.set()
 

@@ -1,4 +1,5 @@
-"""The commands of the engine, grouped by what they are about: jobs, workflows, fleet, explain.
+"""The commands of the engine, one class per group: jobs, workflows, workers, queues, explain.
 
-Each checks its arguments and runs one step in a transaction. Only the engine object imports them.
+Each checks its arguments and runs one step in a transaction. Only the engine makes them; callers
+reach them as `engine.jobs`, `engine.queues` and so on.
 """

@@ -1,4 +1,4 @@
-"""What blocked jobs wait for, followed from job to job until one is found that tells why."""
+"""Finds what blocked jobs wait for: follows dependencies until a job has another reason."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -8,18 +8,18 @@ from windlass.domain.rows.records import JobFacts, Wait
 from windlass.engine.jobs.supersede import newest_of
 from windlass.ports.store import Tx
 
-DEPTH: Final = 50  # jobs that are followed one behind another
+DEPTH: Final = 50  # the most jobs followed in a row
 
 
 class Blocked(NamedTuple):
-    """A blocked job: the unfinished jobs it waits for, and whether for an operator too."""
+    """A blocked job: the unfinished jobs it waits for, and whether it waits for an operator too."""
 
     needs: tuple[JobFacts, ...]
     manual: bool
 
 
 async def what_blocks(tx: Tx, job: int) -> Blocked:
-    """Returns what this blocked job waits for."""
+    """Returns what this job, which is in `waits`, waits for."""
     wait = (await tx.places.waiting([job])).get(job)
     body = (await tx.jobs.specs([job])).get(job)
     if body is None:
@@ -32,7 +32,7 @@ async def what_blocks(tx: Tx, job: int) -> Blocked:
 
 
 async def way_to_root(tx: Tx, job: int) -> list[int]:
-    """Returns the chain from this open job to the root cause, which no job blocks."""
+    """Returns the jobs from this open one to the root cause: the first not blocked by another."""
     way = [job]
     while len(way) < DEPTH:
         if not await _blocked_among(tx, way[-1:]):
@@ -47,7 +47,7 @@ async def way_to_root(tx: Tx, job: int) -> list[int]:
 
 
 async def _blocked_among(tx: Tx, jobs: Sequence[int]) -> set[int]:
-    """Returns the jobs that are really blocked, and do not run while they keep a wait."""
+    """Returns the open jobs among these that are blocked and not running."""
     waits = await tx.places.waiting(jobs)
     return {job for job, wait in waits.items() if not wait.is_running}
 

@@ -1,4 +1,4 @@
-"""The fleet as one job meets it: for each worker, all that keeps it from the job."""
+"""The fleet from one job's point of view: why each worker cannot take it."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -26,7 +26,7 @@ ONLINE: Final = int(WorkerStatus.ONLINE)
 
 
 class Rooms:
-    """What workers hold and what is kept there, as claims count it."""
+    """What workers hold and what is reserved there, as claims count it."""
 
     def __init__(self, tx: Tx, catalog: Catalog) -> None:
         self._tx = tx
@@ -35,7 +35,7 @@ class Rooms:
         self._kept: dict[int, Reservation] = {}
 
     async def read(self, workers: Sequence[int]) -> None:
-        """Reads what these workers hold and are reserved for."""
+        """Reads it for these workers."""
         loads = await self._tx.placement.loads(workers)
         kept = await self._tx.placement.reservations()
         await self._catalog.know(self._tx, [*(x.shape for x in loads), *(x.shape for x in kept)])
@@ -46,17 +46,17 @@ class Rooms:
     def lacks(
         self, worker: int, metadata: dict[str, Any], shape: Shape, per_worker: int
     ) -> Iterator[Obstacle]:
-        """Returns what this worker lacks for one more job of this shape."""
+        """Yields what this worker lacks for one more job of this shape."""
         kept = self._kept.get(worker)
         if kept is None and worker not in self._held:
-            return  # All that its metadata says it has is free, and was matched.
+            return  # All that its metadata offers is free, and was matched already.
         reserved = None if kept is None else self._catalog.shapes[kept.shape]
         missing = self._room(worker, metadata, reserved).lacks(shape, per_worker)
         if missing is None:
             return
         alone = None if kept is None else self._room(worker, metadata, None)
         if kept is not None and alone is not None and alone.lacks(shape, per_worker) is None:
-            has = f"it is kept for job {kept.job}"
+            has = f"room reserved for job {kept.job}"
             yield Obstacle("reserved", "reserved", missing.needs, has, missing.key)
             return
         yield from room_obstacles(missing)
@@ -82,14 +82,14 @@ class Fleet:
 
     @classmethod
     async def read(cls, tx: Tx, catalog: Catalog) -> "Fleet":
-        """Returns the workers and how many jobs each holds."""
+        """Reads the workers and how many jobs each holds."""
         return cls(tx, catalog, await tx.views.fleet())
 
     async def groups(self, shape: Shape, facts: JobFacts, per_worker: int) -> list[Group]:
-        """Returns every worker, grouped by what keeps it from this job.
+        """Returns all workers, grouped by their obstacles to this job.
 
-        Of those that could never run it, or take no jobs, more is not told. There may be ten
-        thousand of them, so the common case comes with few calls.
+        For workers that could never run it, or take no jobs, we give no more detail. There may be
+        ten thousand of them, so the common case needs few calls.
         """
         matched, profile_of = Matcher(shape).obstacles, self._catalog.profile_by
         gated = is_gated(shape) or bool(per_worker)
@@ -127,7 +127,7 @@ class Fleet:
         return self._rooms
 
     def name_of(self, worker: int) -> str:
-        """Returns the name of a worker."""
+        """Returns a worker's name."""
         found = self._row_of(worker)
         if found is None:
             return str(worker)
@@ -135,7 +135,7 @@ class Fleet:
         return name
 
     def profile_with(self, worker: int, dynamic: str) -> Profile | None:
-        """Returns a worker's profile with this dynamic metadata, if there is such a worker."""
+        """Returns the worker's profile if its agent reported this; None if it does not exist."""
         found = self._row_of(worker)
         if found is None:
             return None
@@ -146,13 +146,13 @@ class Fleet:
         return next((row for row in self._rows if row[0] == worker), None)
 
     def slots(self, workers: Sequence[int]) -> tuple[int, int]:
-        """Returns how many slots these workers have, and how many of those are free."""
+        """Returns how many slots these workers have, and how many of them are free."""
         wanted = set(workers)
         mine = [(slots, held) for worker, _, _, slots, held, *_ in self._rows if worker in wanted]
         return sum(slots for slots, _ in mine), sum(max(0, slots - held) for slots, held in mine)
 
     def profiles(self, workers: Sequence[int]) -> list[Profile]:
-        """Returns what distinguishes these workers, for asking what else they can run."""
+        """Returns the distinct profiles of these workers, to see what else they can run."""
         wanted = set(workers)
         found = [
             self._catalog.profile_by(static, dynamic)

@@ -1,4 +1,4 @@
-"""Forecasts for jobs that are shown: the line before each, and what such jobs took."""
+"""Forecasts for jobs that are shown, from the queue before each and past run times."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
@@ -15,17 +15,17 @@ from windlass.engine.transaction.catalog import Catalog, Profile
 from windlass.ports.store import Head, Tx
 
 BLOCKED: Final = State.BLOCKED.code
-COUNTED: Final = 10_001  # jobs ahead beyond it make no forecast better
-APART: Final = 8  # shapes ahead whose jobs are counted one by one; the others go together
+COUNTED: Final = 10_001  # more jobs ahead do not improve a forecast
+APART: Final = 8  # shapes ahead that are counted separately; the others are counted together
 MOST: Final = 100  # jobs of a list that get a forecast
 MANY: Final = 500  # workers
 LASTS_MS: Final = 2_000
-ALIKE_MS: Final = 1_000  # jobs of a list that were submitted so close together share a line
-PROFILES: Final = 16  # distinct workers whose other work is looked at
+ALIKE_MS: Final = 1_000  # jobs of a list that were submitted this close together share a line
+PROFILES: Final = 16  # distinct workers whose other work we check
 
 
 class Outlook(NamedTuple):
-    """What is told beside a job: what is expected of it, and what such jobs took."""
+    """What we show beside a job: its forecast, and what such jobs took."""
 
     now: int = 0
     forecast: Forecast = Forecast()
@@ -43,10 +43,10 @@ class ActiveWorker(NamedTuple):
 
 
 class ActiveWorkers:
-    """The workers that take jobs, kept for a moment where they are many.
+    """The workers that take jobs, cached for a moment if they are many.
 
-    To read thousands of them for every job that is shown would take longer than all the rest,
-    and a fleet that large does not change much in two seconds.
+    Reading thousands of them for every job shown would take longer than all the rest, and a fleet
+    that large does not change much in two seconds.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class ActiveWorkers:
         self._workers: list[ActiveWorker] = []
 
     async def workers(self, tx: Tx, catalog: Catalog) -> list[ActiveWorker]:
-        """Returns the workers that take jobs, at most two seconds old."""
+        """Returns those that take jobs, now or a moment ago."""
         if not len(self._workers) > MANY or not 0 <= tx.now - self._read_at < LASTS_MS:
             profile = catalog.profile_by
             self._workers = [
@@ -67,7 +67,7 @@ class ActiveWorkers:
 
 
 class Forecaster:
-    """Forecasts in one snapshot; what all of them need is read once."""
+    """Makes forecasts in one snapshot; reads what they share once."""
 
     def __init__(self, tx: Tx, catalog: Catalog, active: ActiveWorkers | None = None) -> None:
         self._tx = tx
@@ -79,7 +79,7 @@ class Forecaster:
         self._lines: dict[tuple[int, int], Line] = {}
 
     async def forecasts(self, views: Sequence[JobView]) -> dict[int, Forecast]:
-        """Forecasts the jobs that wait for a worker or run; of many, the first few."""
+        """Forecasts the jobs that run or wait for a worker; of many, only the first few."""
         wanted = [view for view in views if _has_future(view)][:MOST]
         if not wanted:
             return {}
@@ -107,12 +107,12 @@ class Forecaster:
         if view.lease is not None:
             return remaining(own, now - (view.lease.started_at or now))
         if self._catalog.paused(facts.shape):
-            return Forecast()  # somebody has to resume its queue
+            return Forecast()  # an operator must resume its queue
         line = await self._line(facts, own)
         return forecast(line, own, max(0, view.not_before - now))
 
     async def _line(self, facts: JobFacts, own: Summary | None) -> Line:
-        """Returns the line before a job; jobs of about the same rank in a list share one."""
+        """Returns the line before a job; in a list, jobs of about the same rank share one."""
         alike = facts.shape, facts.rank // ALIKE_MS
         found = self._lines.get(alike)
         if found is None:
@@ -126,7 +126,7 @@ class Forecaster:
         )
         await self._learn(shape for shape, _ in parts)
         ahead = sum(count for _, count in parts)
-        # Where nothing is ahead, those that run are likely to be of the same kind.
+        # If nothing is ahead, the running jobs are likely of the same kind.
         weighed = [(count, self._known.get(shape)) for shape, count in parts] or [(1, own)]
         return Line(
             slots=sum(one.slots for one in able),
@@ -139,7 +139,7 @@ class Forecaster:
 async def outlooks(
     tx: Tx, catalog: Catalog, active: ActiveWorkers, views: Sequence[JobView]
 ) -> dict[int, Outlook]:
-    """Returns what is expected of these jobs."""
+    """Returns the outlooks of these jobs."""
     facts = [view.record.facts for view in views]
     await catalog.know(tx, [fact.shape for fact in facts])
     expected = await Forecaster(tx, catalog, active).forecasts(views)
@@ -160,7 +160,7 @@ async def outlooks(
 async def line_before(
     tx: Tx, catalog: Catalog, facts: JobFacts, heads: Iterable[Head], profiles: Iterable[Profile]
 ) -> list[tuple[int, int]]:
-    """Returns (shape, ready jobs of it) before a job, where its workers take them."""
+    """Returns (shape, number of ready jobs) before a job, as far as its workers take them."""
     distinct = list({profile.digest: profile for profile in profiles}.values())[:PROFILES]
     before = [
         head.shape
@@ -180,5 +180,5 @@ async def line_before(
 
 
 def _has_future(view: JobView) -> bool:
-    """Returns whether a forecast makes sense: not for blocked and ended jobs."""
+    """Returns True if a forecast makes sense: not for blocked or ended jobs."""
     return view.record.facts.is_open and view.state != BLOCKED

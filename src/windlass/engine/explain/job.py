@@ -1,7 +1,7 @@
-"""Why a job waits: what the scheduler sees of it, read in one snapshot and put into words.
+"""Explains why a job is waiting: reads one snapshot and puts it into words.
 
-Nothing here decides. Clauses, statuses, limits and exclusions are judged by the functions
-that claims use; a dependency that waits itself is followed to the root cause.
+Nothing here decides. Clauses, statuses, limits and exclusions are judged by the functions that
+claims use. If a dependency is waiting too, we follow it to the root cause.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,14 +35,14 @@ BLOCKED: Final = State.BLOCKED.code
 QUEUED: Final = State.QUEUED.code
 RETRYING: Final = State.RETRYING.code
 
-COUNTED: Final = 10_000  # jobs ahead that are counted; beyond it says "more than"
-NEEDS: Final = 10  # unfinished dependencies that are followed to their cause
+COUNTED: Final = 10_000  # jobs ahead that we count; then we say "more than"
+NEEDS: Final = 10  # unfinished dependencies that we follow to their cause
 
 Sees = Callable[[str], bool]
 
 
 class Explainer:
-    """One explanation; what several of its parts need is read once."""
+    """Makes one explanation; reads what its parts share once."""
 
     def __init__(self, tx: Tx, catalog: Catalog, config: Config, sees: Sees) -> None:
         self._tx = tx
@@ -52,7 +52,7 @@ class Explainer:
         self._fleet: Fleet | None = None
 
     async def explain(self, job: int) -> Explanation:
-        """Returns why this job is where it is."""
+        """Explains why this job is in its state."""
         view = await self._tx.views.job(job)
         if view is None:
             raise NotFound("job", job)
@@ -89,7 +89,7 @@ class Explainer:
         return tuple(notes)
 
     def _estimate(self, expected: Expected | None) -> Estimate | None:
-        """Returns when it is likely to start, if it only waits for the jobs before it."""
+        """Estimates when it will start, if only the line before it holds it back."""
         if expected is None:
             return None
         start = forecast(expected.line, expected.own).start
@@ -105,7 +105,7 @@ class Explainer:
         return self._catalog.shapes[facts.shape]
 
     async def _reasons(self, view: JobView, shape: Shape) -> Reasons:
-        """Returns everything that keeps an open job from a worker."""
+        """Returns everything that keeps an open job from starting."""
         queue = await self._queue(shape.queue)
         parts = [
             await self._blocked(view),
@@ -117,7 +117,7 @@ class Explainer:
         per_worker = 0 if queue is None else queue.max_per_worker
         return together([*parts, await self._placed(view, shape, per_worker, free)])
 
-    # Dependencies, and why those wait
+    # Dependencies, and why they wait
 
     async def _blocked(self, view: JobView) -> Reasons:
         if view.state != BLOCKED:
@@ -134,7 +134,7 @@ class Explainer:
         return together(parts)
 
     async def _need(self, fact: JobFacts) -> Reasons:
-        """Returns one unfinished dependency, with the way to its cause."""
+        """Explains one unfinished dependency, with the path to its cause."""
         way = await way_to_root(self._tx, fact.id)
         root = await self._tx.views.job(way[-1])
         if root is None:
@@ -154,7 +154,7 @@ class Explainer:
         return Reasons((waiting,), reasons.steps)
 
     async def _root_reasons(self, root: JobView) -> Reasons:
-        """Returns why a job waits that no other job blocks, or that is too deep to follow."""
+        """Explains a job that no other job blocks, or that is too far away to follow."""
         shape = await self._shape_of(root.record.facts)
         if root.state == BLOCKED:
             job = root.record.facts.id
@@ -171,7 +171,7 @@ class Explainer:
         until = format_moment(view.not_before)
         backing_off = view.state == RETRYING
         kind: Cause = "backoff" if backing_off else "not_before"
-        what = "its pause after a failure" if backing_off else "its time to start"
+        what = "its backoff after a failure" if backing_off else "its start time"
         text = f"{what}: {format_duration(left)} left, until {until}"
         step = Step(action="wait", text=f"wait until {until}", until=until)
         return Reasons((Waiting(kind=kind, text=text, until=until),), (step,))
@@ -188,7 +188,7 @@ class Explainer:
         return self._fleet
 
     async def _placed(self, view: JobView, shape: Shape, per_worker: int, free: bool) -> Reasons:
-        """Returns who could run the job and, if nothing else holds it back, what is before it."""
+        """Explains who could run the job and, if nothing else holds it back, what is before it."""
         fleet = await self._read_fleet()
         facts = view.record.facts
         groups = tuple(await fleet.groups(shape, facts, per_worker))
@@ -211,7 +211,7 @@ class Explainer:
         return Reasons(tuple(waits), tuple(steps), (), groups, expected)
 
     async def _line(self, view: JobView, fleet: Fleet, taking: Sequence[Group]) -> Expected:
-        """Returns what comes before the job at the workers that could take it."""
+        """Returns the jobs ahead of it at the workers that could take it."""
         facts = view.record.facts
         workers = [worker for group in taking for worker in group.ids]
         heads = await self._tx.places.heads()
@@ -241,7 +241,7 @@ def _nobody(workers: int, able: Sequence[Group], best: Group | None) -> str:
         return "a worker: none is known"
     if able:
         names = list_names([name for group in able for name in group.names])
-        return f"a worker that takes jobs: those that could run it do not ({names})"
+        return f"a worker that takes jobs: those that could run it take none ({names})"
     name, found = best.names[0], best.obstacles[0]
     if workers == 1:
         return f"a worker that can run it: {name} {found.text}"
@@ -261,7 +261,7 @@ def _doing(view: JobView) -> str:
 
 
 def _no_wait(view: JobView, state: str) -> str:
-    """Explains a job that has ended, or that a worker has."""
+    """Describes a job that has ended or that a worker holds."""
     if view.lease is not None:
         started = view.lease.started_at or view.lease.assigned_at
         return f"{_doing(view)} since {format_moment(started)}"

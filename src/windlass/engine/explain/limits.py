@@ -1,4 +1,4 @@
-"""The limits that a job is under, and which of them bind: keys, queues, rates."""
+"""The limits that apply to a job, and which of them hold it back: keys, queues, rates."""
 
 from typing import Final
 
@@ -13,24 +13,24 @@ from windlass.domain.values.times import format_moment
 from windlass.engine.explain.reasons import Reasons, free_slot, together
 from windlass.ports.store import Probe, Tx
 
-HOLDERS: Final = 5  # jobs that are named as holding a limit
+HOLDERS: Final = 5  # jobs named as holding a limit
 QUEUED: Final = State.QUEUED.code
 
 
 async def limited(tx: Tx, view: JobView, shape: Shape, queue: QueueRow | None) -> Reasons:
-    """Returns every limit of this job; those that are full are what it waits for."""
+    """Returns all limits of this job, and as reasons those that hold it back."""
     return together(
         [await _by_key(tx, view), await _by_queue(tx, queue), await _by_rate(tx, shape)]
     )
 
 
 async def limits_of_shape(tx: Tx, shape: Shape, queue: QueueRow | None) -> list[LimitEntry]:
-    """Limits that every job of this shape is under."""
+    """Returns the limits that apply to every job of this shape."""
     return [*(await _by_queue(tx, queue)).limits, *(await _by_rate(tx, shape)).limits]
 
 
 async def _by_key(tx: Tx, view: JobView) -> Reasons:
-    """Returns the limit of its concurrency key."""
+    """Explains the limit of its concurrency key."""
     facts = view.record.facts
     row = (await tx.limits.lock([facts.limit])).get(facts.limit) if facts.limit else None
     if row is None:
@@ -47,7 +47,7 @@ async def _by_key(tx: Tx, view: JobView) -> Reasons:
 
 
 async def _is_parked(tx: Tx, view: JobView) -> bool:
-    """Returns whether jobs of the same key that come first take all slots there are."""
+    """Returns True if earlier jobs of the same key take all slots."""
     facts = view.record.facts
     if view.state != QUEUED or view.not_before:
         return False
@@ -56,7 +56,7 @@ async def _is_parked(tx: Tx, view: JobView) -> bool:
 
 
 async def _by_queue(tx: Tx, queue: QueueRow | None) -> Reasons:
-    """Returns how many jobs of its queue may run at once."""
+    """Explains how many jobs of its queue may run at once."""
     if queue is None or not queue.max_running:
         return Reasons()
     row = (await tx.limits.lock([queue.limit])).get(queue.limit)
@@ -79,7 +79,7 @@ async def _by_queue(tx: Tx, queue: QueueRow | None) -> Reasons:
 
 
 async def _by_rate(tx: Tx, shape: Shape) -> Reasons:
-    """Returns how many jobs with its rate's key may start in its interval."""
+    """Explains how many jobs with its rate's key may start in a period."""
     rate = shape.rate
     if rate is None:
         return Reasons()

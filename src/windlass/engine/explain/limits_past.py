@@ -1,8 +1,8 @@
-"""When a job's limits were used up, told from the log.
+"""Works out from the log when a job's limits were used up.
 
-How full a limit is, is known now; every event since the job was queued leads back from there.
-Of a log that has grown too long meanwhile, this part is not known. Of starts under a rate those
-are counted that the store remembers, and those among the last events before the job was queued.
+We know the current usage and walk the log backwards to the time when the job was queued. If the
+log has grown too long since, we do not know. Of starts under a rate we count those that the store
+remembers, and those among the last events before the job was queued.
 """
 
 import json
@@ -37,14 +37,14 @@ class Limits(NamedTuple):
     shape: Shape
 
     def any(self, fleet: Iterable[Event]) -> bool:
-        """Returns whether there was a limit at all."""
+        """Returns True if the job had any limit."""
         return bool(self.key or self.shape.rate or any(_most_running(self, e) for e in fleet))
 
 
 async def full_times(
     tx: Tx, catalog: Catalog, limits: Limits, first: Event, fleet: Sequence[Event], until: int
 ) -> list[Interval] | None:
-    """Returns when one of these limits left no room, from `first` on; None: the log is too long."""
+    """Returns when one of these limits had no room, since `first`; None if the log is too long."""
     if not limits.any(fleet):
         return []
     back = BEFORE if limits.shape.rate is not None else 0
@@ -62,7 +62,7 @@ async def full_times(
 
 
 class _Past:
-    """The events since a job was queued, seen by each of its limits."""
+    """The events since a job was queued, as each of its limits sees them."""
 
     def __init__(
         self, tx: Tx, catalog: Catalog, limits: Limits, first: Event,
@@ -76,7 +76,7 @@ class _Past:
         self._facts = facts
 
     async def of_key(self) -> list[tuple[int, bool]]:
-        """Returns the concurrency key; its maximum is what the newest submit asked for."""
+        """Returns changes of its concurrency limit; the newest submit set its maximum."""
         limits = self._limits
         row = (await self._tx.limits.lock([limits.key])).get(limits.key) if limits.key else None
         if row is None:
@@ -87,7 +87,7 @@ class _Past:
         return self._changes(moves, row.leased - limits.active, limits.key_max, most)
 
     async def of_queue(self, fleet: Iterable[Event]) -> list[tuple[int, bool]]:
-        """Returns how many jobs of its queue may run, which operators change."""
+        """Returns changes of its queue's limit, which operators set."""
         set_to = [
             (event.at, _data(event)["max_running"])
             for event in fleet
@@ -128,7 +128,7 @@ class _Past:
         return [event.at for event in self._moves(counts, 0) if event.to == ASSIGNED]
 
     def _moves(self, counts: Callable[[JobFacts], bool], after: int) -> list[Event]:
-        """Transitions of the other jobs that count under a limit."""
+        """Returns the transitions of other jobs that count against a limit."""
         mine = {job for job, fact in self._facts.items() if counts(fact)}
         return [event for event in self._events if event.seq > after and event.job in mine]
 
@@ -140,7 +140,7 @@ class _Past:
     def _changes(
         self, moves: Sequence[Event], now: int, most: int, set_to: Sequence[tuple[int, int]]
     ) -> list[tuple[int, bool]]:
-        """Returns whether the limit was used up, from move to move, and from maximum to maximum."""
+        """Returns when the limit became used up or free, after moves and new maximums."""
         used = now - sum(map(_change, moves))
         changes = [(self._first.at, 0 < most <= used)]
         told = [(event.at, _change(event), -1) for event in moves]
@@ -183,7 +183,7 @@ def _is_limit_of(event: Event, queue: str) -> bool:
 
 
 def _change(event: Event) -> int:
-    """Returns what a transition changes of a limit's use."""
+    """Returns by how much a transition changes the use of a limit."""
     return (event.to in ACTIVE_CODES) - (event.frm in ACTIVE_CODES)
 
 

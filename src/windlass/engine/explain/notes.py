@@ -1,5 +1,4 @@
-"""What else is to be known of a job that waits: its deadlines, a worker that is kept for it,
-and its rejection if nobody can run it."""
+"""Notes on a waiting job: its deadlines, a worker reserved for it, and its rejection."""
 
 from typing import Final
 
@@ -15,11 +14,11 @@ from windlass.engine.explain.pools import pools_for
 from windlass.engine.fleet.capability import read_templates
 from windlass.ports.store import Tx
 
-MANY: Final = 1_000  # workers whose past is not looked through
+MANY: Final = 1_000  # with more workers than this we do not search their past
 
 
 async def deadlines_and_holds(tx: Tx, view: JobView, fleet: Fleet) -> list[str]:
-    """Returns notes about its deadlines and the worker that is reserved for it."""
+    """Returns notes on its deadlines, and on the worker reserved for it."""
     spec = decode_spec(view.record.spec)
     ends = ((spec.start_before_ms, "is canceled unless it starts"),
             (spec.finish_before_ms, "fails unless it ends"))  # fmt: skip
@@ -31,12 +30,14 @@ async def deadlines_and_holds(tx: Tx, view: JobView, fleet: Fleet) -> list[str]:
     for kept in await tx.placement.reservations():
         if kept.job == view.record.facts.id:
             name = fleet.name_of(kept.worker)
-            notes.append(f"worker {name} is kept for it since {format_moment(kept.since)}")
+            notes.append(
+                f"worker {name} has been reserved for it since {format_moment(kept.since)}"
+            )
     return notes
 
 
 async def rejection(tx: Tx, config: Config, view: JobView, shape: Shape, fleet: Fleet) -> str:
-    """Returns whether and when a job that no present worker can run will be rejected."""
+    """Describes what happens to a job that none of the current workers can run."""
     own = decode_spec(view.record.spec).capability_grace
     grace = grace_ms(own, config.capability_grace_ms)
     pools = await pools_for(tx, shape)

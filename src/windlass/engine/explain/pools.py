@@ -1,4 +1,4 @@
-"""What pools do about a job that no worker there is can run."""
+"""Describes what pools do about a job that no existing worker can run."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ from windlass.ports.store import Tx
 
 
 async def pools_for(tx: Tx, shape: Shape) -> str | None:
-    """Returns what the pools that could run it do about it; None if there is none."""
+    """Returns what the pools that could run it are doing; None if there is no such pool."""
     living = await tx.pools.living()
     said: list[str] = []
     for row in await tx.pools.all():
@@ -29,7 +29,7 @@ async def pools_for(tx: Tx, shape: Shape) -> str | None:
 
 
 def _doing(row: PoolRow, pool: Pool, members: Sequence[PoolWorkerRow], now: int) -> str:
-    """Returns what a pool does, as far as rows show it."""
+    """Describes a pool from its rows; for the decision itself see `windlass pools plan`."""
     coming = sum(m.state in (Lifecycle.REQUESTED, Lifecycle.STARTING) for m in members)
     if coming:
         several = f"{coming} workers of pool {row.name} are on their way"
@@ -41,5 +41,5 @@ def _doing(row: PoolRow, pool: Pool, members: Sequence[PoolWorkerRow], now: int)
         why = f": {row.message}" if row.message else ""
         return f"{could}, and tries again in {shown_duration(row.next_at - now)}{why}"
     if sum(m.state in LIVING for m in members) >= pool.max_workers:
-        return f"{could}, but has as many as it may (max_workers is {pool.max_workers})"
+        return f"{could}, but is at its limit (max_workers is {pool.max_workers})"
     return f"pool {row.name} can start a worker for it, as `windlass pools plan` shows"

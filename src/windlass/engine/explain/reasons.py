@@ -1,4 +1,4 @@
-"""What is known of a wait so far: its causes, the steps out of it, and who could run the job."""
+"""What we know about a wait: its causes, the steps to end it, and who could run the job."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -27,7 +27,7 @@ class Reasons(NamedTuple):
 
 
 def together(parts: Sequence[Reasons]) -> Reasons:
-    """Joins several reasons; a step that two of them need is listed once."""
+    """Joins several reasons; a step that two of them need appears once."""
     steps = {step.text: step for part in parts for step in part.steps}
     return Reasons(
         tuple(one for part in parts for one in part.waiting),
@@ -39,7 +39,7 @@ def together(parts: Sequence[Reasons]) -> Reasons:
 
 
 def operator_asked(job: int) -> Reasons:
-    """Returns the reason of a job that waits for an operator."""
+    """Explains a job that waits for an operator."""
     step = Step(
         action="unblock", text=f"accept job {job}", job=job, command=f"windlass unblock {job}"
     )
@@ -47,7 +47,7 @@ def operator_asked(job: int) -> Reasons:
 
 
 def free_slot(holder: int) -> Step:
-    """Returns the step that frees a slot: the end of a job that holds one."""
+    """Returns the step that frees a slot: end the job that holds it."""
     return Step(
         action="free_slot", text=f"wait for job {holder} to end, or cancel it", job=holder,
         command=f"windlass cancel {holder}",

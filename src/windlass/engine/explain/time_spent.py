@@ -1,7 +1,7 @@
-"""Where a job's time went, as far as the event log tells.
+"""Works out where a job's time went, as far as the event log tells.
 
-The job's own transitions, pauses of its queue, and which workers were there with what
-metadata are all in the log; when limits were used up is told by `limits_past.py`.
+The log holds the job's transitions, pauses of its queue, and the workers with their metadata over
+time. `limits_past.py` works out when limits were used up.
 """
 
 import json
@@ -36,7 +36,7 @@ from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.verify.past import WorkerPast, apply_worker_event
 from windlass.ports.store import Tx
 
-FLEET_EVENTS: Final = 100_000  # about workers and queues, that are read at most
+FLEET_EVENTS: Final = 100_000  # the most events about workers and queues that we read
 FIRST: Final = -(2**62)
 
 QUEUED: Final = State.QUEUED.code
@@ -59,7 +59,7 @@ async def time_spent(tx: Tx, catalog: Catalog, job: int, sees: Callable[[str], b
 
 
 class _TimeAccount:
-    """What one account reads, and what it could not."""
+    """Reads the events of one job, and notes what it could not read."""
 
     def __init__(self, tx: Tx, catalog: Catalog, view: JobView, shape: Shape) -> None:
         self._tx = tx
@@ -96,7 +96,7 @@ class _TimeAccount:
         )
 
     async def _held(self) -> Held:
-        """Returns what held the job back while it was queued, and when."""
+        """Returns when each cause held the job back while it was queued."""
         queued = [event for event in self._moves if event.to == QUEUED]
         if not queued:
             return {}
@@ -104,7 +104,7 @@ class _TimeAccount:
         not_before = self._spec.not_before_ms
         if not_before:
             held["not_before"] = [(FIRST, not_before)]
-        for event in queued:  # handed back with a reason: it pauses while it is queued
+        for event in queued:  # handed back with a reason: it backs off while it is queued
             at = _data(event).get("not_before") or 0
             if at > event.at:
                 held["backoff"].append((event.at, at))
@@ -122,7 +122,7 @@ class _TimeAccount:
         return held
 
     async def _needs_end(self) -> int | None:
-        """Returns when the last job it waited for ended; None while one has not."""
+        """Returns when the last job it waited for ended; None while one is open."""
         named = [r for r in (*self._spec.after, *self._spec.after_any) if isinstance(r, int)]
         newest = (await newest_of(self._tx, named)).values() if named else []
         if any(fact.is_open for fact in newest):
@@ -160,7 +160,7 @@ class _TimeAccount:
         return while_true(changes, self._until)
 
     async def _workers_before(self, workers: set[int]) -> dict[int, WorkerPast]:
-        """Workers as the events that retention has removed have left them."""
+        """Returns the workers as of the last event that retention removed."""
         ids = sorted({*workers, *(row.id for row in await self._tx.workers.all())})
         found: dict[int, WorkerPast] = {}
         for row in await self._tx.retention.baseline(int(BaselineKind.WORKER), ids):
@@ -178,7 +178,7 @@ class _TimeAccount:
     # Limits
 
     async def _tell_limits(self, held: Held, first: Event, fleet: Sequence[Event]) -> None:
-        """Returns when the limits of its key, queue and rate were used up."""
+        """Adds the times when the limits of its key, queue and rate were used up."""
         own = self._spec.concurrency
         facts = self._view.record.facts
         limits = Limits(
@@ -190,7 +190,7 @@ class _TimeAccount:
         )
         found = await full_times(self._tx, self._catalog, limits, first, fleet, self._until)
         if found is None:
-            self._notes.append("the log has grown too long since to tell when its limits were full")
+            self._notes.append("the log has grown too long to tell when its limits were used up")
         held["limits"] = found or []
 
 

@@ -1,4 +1,4 @@
-"""Why a worker is idle: what is ready to run, and what keeps this worker from it."""
+"""Explains why a worker is idle: what is ready to run, and why this worker cannot take it."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, Self
@@ -21,13 +21,13 @@ from windlass.engine.explain.limits import limits_of_shape
 from windlass.engine.transaction.catalog import Catalog, Profile
 from windlass.ports.store import Tx
 
-COUNTED: Final = 10_000  # ready jobs of one kind that are counted
-SHOWN: Final = 20  # kinds of jobs that are listed
+COUNTED: Final = 10_000  # ready jobs of one kind that we count
+SHOWN: Final = 20  # kinds of jobs that we list
 _END: Final = 2**62  # behind every rank
 
 
 class _JobGroup(NamedTuple):
-    """Jobs that look the same to a person, and that the same keeps from the worker."""
+    """Jobs that look the same to a person and have the same obstacles."""
 
     namespace: str
     queue: str
@@ -38,7 +38,7 @@ class _JobGroup(NamedTuple):
 async def explain_worker(
     tx: Tx, catalog: Catalog, worker: int, sees: Callable[[str], bool]
 ) -> WorkerExplanation:
-    """Returns why this worker is idle, or what it does."""
+    """Explains why this worker is idle, or what it is doing."""
     views = {view.worker.id: view for view in await tx.views.workers_with_counts()}
     view = views.get(worker)
     if view is None:
@@ -68,7 +68,7 @@ async def explain_worker(
 
 
 class _Gates:
-    """What stands before this worker beside clauses: queues, their limits, rates, its own room."""
+    """The gates of this worker beside clauses: queues, their limits, rates, its own room."""
 
     def __init__(
         self, tx: Tx, rooms: Rooms, worker: int, profile: Profile, queues: Mapping[str, QueueRow]

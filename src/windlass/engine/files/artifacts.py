@@ -1,4 +1,4 @@
-"""Artifacts: files under their own SHA-256, which is proved before anyone can see one."""
+"""Artifacts: files under their own SHA-256, which we verify before anyone can read one."""
 
 import hashlib
 import re
@@ -14,24 +14,24 @@ _DIGEST = re.compile(r"[0-9a-f]{64}\Z")
 
 
 def check_digest(sha256: str, field: str = "sha256") -> str:
-    """Returns the digest, or raises `InvalidInput`."""
+    """Returns the digest if it is valid."""
     if not isinstance(sha256, str) or not _DIGEST.match(sha256):
         raise InvalidInput(field, "a SHA-256 as 64 lower-case hexadecimal digits", sha256)
     return sha256
 
 
 def artifact_key(sha256: str) -> str:
-    """Returns where a file with this digest is kept."""
+    """Returns the blob key of a file with this digest."""
     return f"{FOLDER}/{check_digest(sha256)[:2]}/{sha256}"
 
 
 def digest_of(key: str) -> str:
-    """Returns the digest of a file that is kept here."""
+    """Returns the digest of a local file."""
     return key.rpartition("/")[2]
 
 
 def upload_key(job: int, attempt: int, name: str) -> str:
-    """Returns where a worker may upload a file, until it is checked and kept."""
+    """Returns the blob key to which a worker may upload a file directly."""
     named = hashlib.sha256(name.encode()).hexdigest()
     return f"{UPLOADS}/{job}/{attempt}/{named}"
 
@@ -39,14 +39,14 @@ def upload_key(job: int, attempt: int, name: str) -> str:
 async def put_artifact(
     blobs: Blobs, chunks: AsyncIterator[bytes], sha256: str, size: int | None = None
 ) -> int:
-    """Stores a file under its digest, and returns its size; another file is refused."""
+    """Stores a file under its digest and returns its size; refuses one that differs."""
     return await blobs.put_stream(artifact_key(sha256), proved(chunks, sha256, size))
 
 
 async def adopt_upload(blobs: Blobs, key: str, sha256: str, size: int | None = None) -> int:
-    """Stores what a worker has uploaded under `key`.
+    """Stores what a worker has uploaded directly under `key`.
 
-    It is read once, and what is read is what is kept: nobody can exchange it in between.
+    We read it once and store what we read, so nobody can exchange it in between.
     """
     kept = await put_artifact(blobs, blobs.stream(key), sha256, size)
     await blobs.delete([key])
@@ -56,7 +56,7 @@ async def adopt_upload(blobs: Blobs, key: str, sha256: str, size: int | None = N
 async def proved(
     chunks: AsyncIterator[bytes], sha256: str, size: int | None
 ) -> AsyncIterator[bytes]:
-    """Yields the chunks, and raises at the end unless they are the declared file."""
+    """Yields the same chunks; raises at the end unless they are the declared file."""
     digest = hashlib.sha256()
     seen = 0
     async for chunk in chunks:
@@ -68,4 +68,4 @@ async def proved(
     if size is not None and seen != size:
         raise InvalidInput("size", f"the declared {size} bytes", seen)
     if digest.hexdigest() != sha256:
-        raise InvalidInput("sha256", "the digest of what was sent", sha256)
+        raise InvalidInput("sha256", "the digest of the bytes that were sent", sha256)

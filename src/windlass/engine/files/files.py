@@ -1,7 +1,7 @@
 """Logs, artifacts, names and progress: the commands beside those of the engine.
 
-Bytes go to the blobs first and are told to the store afterwards, so what the store knows
-is always there. What a crash leaves between the two is an orphan, which retention finds.
+Bytes are written to the blobs first and recorded in the store afterwards, so what the store
+refers to always exists. A crash between the two leaves an orphan, which retention finds.
 """
 
 from collections.abc import AsyncIterator
@@ -43,7 +43,7 @@ _shape = msgspec.json.Decoder(Shape).decode
 
 
 class Files(LogFiles):
-    """What jobs write beside their outcomes, and what is read of it."""
+    """Writes and reads what jobs produce beside their outcomes."""
 
     def __init__(self, engine: Engine, blobs: Blobs) -> None:
         super().__init__(engine, blobs)
@@ -53,7 +53,7 @@ class Files(LogFiles):
     # Progress
 
     async def progress(self, holder: Holder, value: Any) -> None:
-        """Stores how far the attempt is, as any small JSON value."""
+        """Records the progress of the attempt, as any small JSON value."""
         check_holder(holder)
         body = _json(value)
 
@@ -66,7 +66,7 @@ class Files(LogFiles):
         await self._write(Write(holder, apply))
 
     async def measured(self, holder: Holder, duration_ms: int) -> int:
-        """Sets the timeout of an attempt by the duration of its media, and returns it."""
+        """Sets the duration of the attempt's media; returns how long it may now run."""
         check_holder(holder)
         check_id("duration", duration_ms)
         return int(await self._measure(Measured(holder, duration_ms)))
@@ -76,7 +76,7 @@ class Files(LogFiles):
     async def put_artifact(
         self, holder: Holder, name: str, path: Path, sha256: str, content_type: str
     ) -> None:
-        """Stores a file of this machine as an artifact."""
+        """Stores a file of this machine."""
         size = await size_of(path)
         await self.store_artifact(holder, name, read_file(path), sha256, size, content_type)
 
@@ -89,13 +89,13 @@ class Files(LogFiles):
         size: int | None,
         content_type: str,
     ) -> ArtifactRow:
-        """Stores what `chunks` yields; refused unless it is the declared file."""
+        """Stores what `chunks` yields; refuses it unless it is what was declared."""
         await self._may_add(holder, name, sha256, content_type)
         stored = await put_artifact(self._blobs, chunks, sha256, size)
         return await self._record(holder, name, sha256, stored, content_type)
 
     async def presign_artifact(self, holder: Holder, name: str) -> str | None:
-        """Returns an address to which the worker may upload the file itself, if there is one."""
+        """Returns an address to which the worker may upload the file directly, if there is one."""
         await self._may_add(holder, name, "0" * 64, "")
         key = upload_key(holder.job, holder.attempt, name)
         return await self._blobs.presign("PUT", key, UPLOAD_TTL_MS)
@@ -103,19 +103,19 @@ class Files(LogFiles):
     async def adopt_artifact(
         self, holder: Holder, name: str, sha256: str, size: int | None, content_type: str
     ) -> ArtifactRow:
-        """Stores what the worker has uploaded; refused unless it is the declared file."""
+        """Stores what the worker uploaded to such an address; refuses it unless as declared."""
         await self._may_add(holder, name, sha256, content_type)
         key = upload_key(holder.job, holder.attempt, name)
         stored = await adopt_upload(self._blobs, key, sha256, size)
         return await self._record(holder, name, sha256, stored, content_type)
 
     async def artifacts(self, job: int) -> list[ArtifactRow]:
-        """Returns the artifacts of the accepted attempt, by name; none without one."""
+        """Returns the artifacts of the accepted attempt, by name; empty if there is none yet."""
         check_id("job", job)
         return await self._engine.store.read(lambda tx: visible_artifacts(tx, job))
 
     async def open_artifact(self, job: int, name: str) -> tuple[ArtifactRow, AsyncIterator[bytes]]:
-        """Returns an artifact and its bytes."""
+        """Returns one of them with its bytes."""
         for row in await self.artifacts(job):
             if row.name == name:
                 return row, self._blobs.stream(artifact_key(row.sha256))
@@ -138,7 +138,7 @@ class Files(LogFiles):
     # Names
 
     async def set_name(self, name: str, job: int, artifact: str) -> NameRow:
-        """Points a name in the job's namespace to one of its artifacts."""
+        """Points a name, in the job's namespace, to one of its artifacts."""
         check_name("name", name)
         check_id("job", job)
 
@@ -184,7 +184,7 @@ class Files(LogFiles):
 
 
 async def visible_artifacts(tx: Tx, job: int) -> list[ArtifactRow]:
-    """Returns the artifacts of a job's accepted attempt, ascending by name."""
+    """Returns the artifacts of a job's accepted attempt, sorted by name."""
     facts = (await tx.jobs.read([job])).get(job)
     if facts is None:
         raise NotFound("job", job)

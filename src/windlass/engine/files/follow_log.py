@@ -1,4 +1,4 @@
-"""A job's log as it grows, across its attempts."""
+"""Follows a job's log as it grows, across its attempts."""
 
 from collections.abc import AsyncIterator
 from typing import Final
@@ -15,7 +15,7 @@ RECHECK_MS: Final = 100
 async def follow_growing(
     engine: Engine, files: Files, job: int, attempt: int | None = None, offset: int = 0
 ) -> AsyncIterator[bytes]:
-    """Yields the log until it ends, attempt by attempt unless one is named."""
+    """Yields the log until it ends; across attempts unless one is named, each from its start."""
     current = attempt
     while True:
         row = await files.log(job, attempt)
@@ -36,6 +36,6 @@ async def follow_growing(
 
 
 async def _is_over(engine: Engine, job: int, row: LogRow) -> bool:
-    """Returns whether nothing more can come: the job has ended, and its log with it."""
+    """Returns True if nothing more can come: the job has ended, and so has its log."""
     facts = (await engine.store.read(lambda tx: tx.jobs.read([job])))[job]
     return bool(facts.state) and row.state != LogState.STREAMING

@@ -20,9 +20,9 @@ _decode = msgspec.json.Decoder().decode
 
 
 async def check_input(tx: Tx, holder: Holder, job: int) -> None:
-    """Refuses artifacts of `job` to an attempt that is not held, or has no use for them.
+    """Refuses artifacts of `job` to an attempt that is not held or does not use them.
 
-    What it may not read looks like what does not exist.
+    What it may not read looks as if it did not exist.
     """
     lease = (await tx.leases.lock([holder.job])).get(holder.job)
     if lease is None or not is_held(lease, holder):

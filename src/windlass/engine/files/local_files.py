@@ -1,4 +1,4 @@
-"""Between files on this machine and streams of bytes, off the event loop's thread."""
+"""Reads and writes local files as streams of bytes, off the event loop's thread."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,7 +10,7 @@ CHUNK: Final = 256 * 1024
 
 
 async def read_file(path: Path) -> AsyncIterator[bytes]:
-    """Returns the bytes of a file."""
+    """Yields the bytes of a file."""
     run = asyncio.get_running_loop().run_in_executor
     file = await run(None, lambda: path.open("rb"))
     try:
@@ -21,7 +21,7 @@ async def read_file(path: Path) -> AsyncIterator[bytes]:
 
 
 async def write_file(path: Path, chunks: AsyncIterator[bytes]) -> None:
-    """Writes a file; an incomplete one is removed."""
+    """Writes a file; removes it again if it was not written completely."""
     run = asyncio.get_running_loop().run_in_executor
     file = await run(None, lambda: path.open("wb"))
     try:
@@ -35,6 +35,6 @@ async def write_file(path: Path, chunks: AsyncIterator[bytes]) -> None:
 
 
 async def size_of(path: Path) -> int:
-    """Returns how many bytes a file has."""
+    """Returns the size of a file in bytes."""
     facts = await asyncio.get_running_loop().run_in_executor(None, path.stat)
     return facts.st_size

@@ -26,11 +26,11 @@ from windlass.ports.gateway import Holder
 from windlass.ports.store import Tx
 
 LARGEST: Final = 2**53
-FOLLOW_SECONDS: Final = 0.5  # how often a log that another server writes is looked at
+FOLLOW_SECONDS: Final = 0.5  # how often we check a log that another server writes
 
 
 class LogReading(NamedTuple):
-    """A stretch of a log: what is known of it, where to go on, and its bytes."""
+    """A part of a log: its row, where to continue, and its bytes."""
 
     row: LogRow
     next: int
@@ -48,7 +48,7 @@ class LogFiles:
         self._followers: dict[tuple[int, int], set[asyncio.Event]] = {}
 
     async def append_log(self, holder: Holder, offset: int, data: bytes) -> int:
-        """Writes log bytes at `offset`, and returns the next offset. Writing twice is harmless."""
+        """Writes log bytes at `offset` and returns where the next ones go. Safe to repeat."""
         check_holder(holder)
         _check_size("offset", offset)
         if len(data) > SEGMENT_LIMIT:
@@ -72,9 +72,9 @@ class LogFiles:
         state: Literal["committed", "lost"],
         peak_memory: int = 0,
     ) -> None:
-        """Notes that the log has `size` bytes: all are here, or the rest will never come.
+        """Marks a log of `size` bytes as complete, or its rest as lost.
 
-        `peak_memory` is what the attempt took at most, in bytes, if somebody measured it.
+        `peak_memory` is the most memory the attempt used, in bytes, if it was measured.
         """
         check_holder(holder)
         _check_size("bytes", size)
@@ -87,7 +87,7 @@ class LogFiles:
             self.merging.ended(await self.log(holder.job, holder.attempt))
 
     async def log(self, job: int, attempt: int | None = None) -> LogRow:
-        """Returns what is known of the log of an attempt, or of the newest one."""
+        """Returns the row of an attempt's log, or of the newest one."""
         check_id("job", job)
 
         async def read(tx: Tx) -> LogRow:
@@ -104,7 +104,7 @@ class LogFiles:
     async def read_log(
         self, job: int, attempt: int | None = None, offset: int = 0, limit: int = LARGEST
     ) -> LogReading:
-        """Returns the log from `offset` on, at most `limit` bytes; missing ones leave a line."""
+        """Reads at most `limit` bytes of the log from `offset`; a line marks missing ones."""
         _check_size("offset", offset)
         _check_size("limit", limit)
         row = await self.log(job, attempt)
@@ -114,7 +114,7 @@ class LogFiles:
     async def follow_log(
         self, job: int, attempt: int | None, beyond: int, timeout_ms: int
     ) -> LogRow:
-        """Waits until a log has more than `beyond` bytes or has ended, and returns its row."""
+        """Waits until a log has more than `beyond` bytes or has ended, or time is up."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_ms / 1000
         while True:
@@ -125,7 +125,7 @@ class LogFiles:
             await self._sleep((row.job, row.attempt), min(left, FOLLOW_SECONDS))
 
     async def _writable(self, holder: Holder) -> LogRow:
-        """Returns the log's row if the holder may write to it; called before bytes are stored."""
+        """Returns the log's row if the holder may write to it; called before any byte is stored."""
 
         async def read(tx: Tx) -> LogRow:
             lease = (await tx.leases.lock([holder.job])).get(holder.job)
@@ -153,7 +153,7 @@ class LogFiles:
 
 
 def check_holder(holder: Holder) -> None:
-    """Raises `InvalidInput` for what cannot be a holder."""
+    """Raises `InvalidInput` for numbers that cannot identify a holder."""
     for field, number in zip(holder._fields, holder, strict=True):
         check_id(field, number)
 

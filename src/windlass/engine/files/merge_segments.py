@@ -1,8 +1,8 @@
-"""Joining the small segments of logs that have ended, so that reading one needs few objects.
+"""Joins the small segments of ended logs, so that reading a log needs few objects.
 
-It happens behind everything else, one log at a time. Whatever is lost on the way, with the
-server that did it, costs nothing but the objects: the bytes are read from either. The sweep
-for orphans, which reads all names anyway, finds such logs, and they are joined then.
+It runs in the background, one log at a time. If the server stops halfway, only some objects are
+wasted, since the bytes can be read from either form. The sweep for orphans, which reads all names
+anyway, finds such logs and joins them.
 """
 
 import asyncio
@@ -20,16 +20,16 @@ from windlass.engine.attempts.log_segments import SEGMENT_LIMIT, Logs, owner_of
 from windlass.ports.blobs import BlobInfo, Blobs
 from windlass.ports.store import Store, Tx
 
-FROM: Final = 16  # appends: a log of fewer is left as it is
+FROM: Final = 16  # a log with fewer appends is left as it is
 MOST_WAITING: Final = 1_000
 MOST_COUNTED: Final = 10_000
-MOST_FOUND: Final = 1_000  # scattered logs of one sweep; the next one finds the others
+MOST_FOUND: Final = 1_000  # fragmented logs per sweep; the next sweep finds the others
 
 log = structlog.get_logger()
 
 
 class SegmentMerger:
-    """Counts the segments of logs, and merges those of long logs when they end."""
+    """Counts appends per log, and joins the segments of long logs when they end."""
 
     def __init__(self, logs: Logs) -> None:
         self._logs = logs
@@ -40,16 +40,16 @@ class SegmentMerger:
     def appended(self, job: int, attempt: int) -> None:
         """Counts a written segment."""
         if len(self._appends) >= MOST_COUNTED:
-            self._appends.clear()  # Of workers that were lost; what it costs is some merges.
+            self._appends.clear()  # These belong to lost workers. Dropping them costs some merges.
         key = job, attempt
         self._appends[key] = self._appends.get(key, 0) + 1
 
     def is_due(self, job: int, attempt: int) -> bool:
-        """Returns whether an ended log has enough segments to merge; the count starts anew."""
+        """Returns True if an ended log is long enough to be joined; ask only once."""
         return self._appends.pop((job, attempt), 0) >= FROM
 
     def ended(self, row: LogRow) -> None:
-        """Joins the segments of this log soon."""
+        """Schedules the segments of this log to be joined."""
         self._waiting.append(row)
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._work())
@@ -66,19 +66,19 @@ class SegmentMerger:
             self._task = None
 
     async def settled(self) -> None:
-        """Waits until nothing is left to merge."""
+        """Waits until nothing is left to join."""
         if self._task is not None:
             await asyncio.wait((self._task,))
 
     async def close(self) -> None:
-        """Stops; what was not merged stays as it is."""
+        """Stops; segments not joined yet stay as they are."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait((self._task,))
 
 
 class FragmentedLogs:
-    """Finds logs with far more segments than they need, by the names of all segments."""
+    """Finds logs with far more segments than they need, from the names of all segments."""
 
     def __init__(self) -> None:
         self._found: list[tuple[int, int]] = []
@@ -86,7 +86,7 @@ class FragmentedLogs:
         self._segments = self._bytes = 0
 
     def see(self, infos: Sequence[BlobInfo]) -> None:
-        """Reads the next segments; those of one log come one after another."""
+        """Looks at the next segments; those of one log come one after the other."""
         for info in infos:
             owner = owner_of(info.key)
             if owner != self._owner:
@@ -103,7 +103,7 @@ class FragmentedLogs:
         self._segments = self._bytes = 0
 
     async def join(self, store: Store, blobs: Blobs) -> int:
-        """Joins the segments of ended logs, and returns how many logs."""
+        """Joins the segments of those that have ended; returns how many logs."""
         self._close()
         logs, joined = Logs(blobs), 0
         for job, attempt in self._found:

@@ -1,4 +1,4 @@
-"""Files that nothing speaks of: what a crash, a refused upload or a removed job left behind."""
+"""Removes files that nothing refers to: left by a crash, a refused upload or a removed job."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
@@ -10,21 +10,21 @@ from windlass.ports.blobs import BlobInfo, Blobs
 from windlass.ports.store import Store
 
 AT_ONCE: Final = 500
-# Uploads that were never adopted, and what a crash left of files being written.
+# Uploads that were never adopted, and partly written files from a crash.
 UNFINISHED: Final = (artifacts.UPLOADS, "tmp")
 
 Judge = Callable[[Sequence[BlobInfo]], Awaitable[list[str]]]
 
 
 class Swept(NamedTuple):
-    """How many files were removed, and of how many logs the segments were joined."""
+    """How many files were removed, and how many logs were joined."""
 
     removed: int
     joined: int
 
 
 async def sweep_files(store: Store, blobs: Blobs, older_than_ms: int) -> Swept:
-    """Removes old files without an owner and joins fragmented logs, reading every name."""
+    """Removes old files without an owner and joins fragmented logs. It reads every name."""
     scattered = FragmentedLogs()
 
     async def unreferenced(infos: Sequence[BlobInfo]) -> list[str]:

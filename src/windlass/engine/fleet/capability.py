@@ -1,7 +1,7 @@
-"""Rejecting what nobody could ever run, after a grace; judged per shape, not per job.
+"""Rejects jobs that no worker could ever run, after a grace period; decided per shape.
 
-Everybody who is enrolled counts, whatever their state, with all they reported in a week:
-see `domain/job/capability.py`. While nobody is known, nothing is rejected, unless a job asked
+All enrolled workers count, whatever their status, with everything they reported within a week:
+see `domain/job/capability.py`. If there are no workers, nothing is rejected, unless a job asked
 to be rejected at once.
 """
 
@@ -30,7 +30,7 @@ REJECTED = State.REJECTED.code
 
 
 class Fleet(NamedTuple):
-    """Every distinct metadata that counts, how many workers that is from, and the pools."""
+    """Every distinct metadata that counts, how many workers it came from, and the pools."""
 
     profiles: tuple[Mapping[str, object], ...]
     workers: int
@@ -38,7 +38,7 @@ class Fleet(NamedTuple):
 
 
 class _Grace(msgspec.Struct, frozen=True):
-    """The field of a stored spec that says how long the job waits for somebody to come."""
+    """The field of a stored spec that says how long the job waits for a capable worker."""
 
     capability_grace: Duration | None = None
 
@@ -47,7 +47,7 @@ _grace = msgspec.json.Decoder(_Grace).decode
 
 
 async def read_fleet(tx: Tx) -> Fleet:
-    """Reads the metadata that enrolled workers reported within a week, and the pools."""
+    """Reads the metadata of all enrolled workers within the last week, and the pools."""
     workers = await tx.workers.all()
     known = {worker.id: worker for worker in workers}
     said = {(worker.static, worker.dynamic): None for worker in workers}
@@ -60,12 +60,12 @@ async def read_fleet(tx: Tx) -> Fleet:
 
 
 async def read_templates(tx: Tx) -> tuple[Template, ...]:
-    """Reads the templates of the workers of active pools."""
+    """Returns what workers of pools are or would be like, including disabled pools."""
     return tuple(template_of(row) for row in await tx.pools.all() if row.state == PoolState.ACTIVE)
 
 
 async def note_past(work: Work, old: Worker, new: Worker) -> None:
-    """Stores the metadata a worker reported until now, if it has changed."""
+    """Records the old metadata of a worker that reports something else."""
     if old.dynamic == new.dynamic:
         return
     digest = metadata_digest(msgspec.json.decode(old.dynamic))
@@ -74,14 +74,14 @@ async def note_past(work: Work, old: Worker, new: Worker) -> None:
 
 
 class Verdicts:
-    """Which shapes nobody can run; remembered as long as the fleet stays the same."""
+    """Which shapes no worker can run; cached as long as the fleet stays the same."""
 
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
         self._reasons: dict[int, str | None] = {}
 
     def reason(self, number: int, shape: Shape) -> str | None:
-        """Returns why no worker can run jobs of this shape, or None."""
+        """Returns why no worker can run jobs of this shape; None if one can."""
         if number not in self._reasons:
             self._reasons[number] = self._judge(shape)
         return self._reasons[number]
@@ -94,7 +94,7 @@ class Verdicts:
 
 
 class Impossible(NamedTuple):
-    """A shape that nobody can run: why, since when that is known, and whether anybody is."""
+    """A shape that no worker can run: why, since when, and whether there are any workers."""
 
     reason: str
     since: int
@@ -102,7 +102,7 @@ class Impossible(NamedTuple):
 
 
 async def reject_late(work: Work, jobs: Sequence[int], why: Mapping[int, Impossible]) -> int:
-    """Rejects the jobs whose grace is over, and returns how many; `why` is by shape."""
+    """Rejects those of these jobs whose grace is over; `why` is by shape. Returns how many."""
     facts = await work.tx.jobs.lock(sorted(jobs))
     await work.catalog.know(work.tx, {fact.shape for fact in facts.values()})
     specs = await work.tx.jobs.specs(sorted(facts))
@@ -115,12 +115,12 @@ async def reject_late(work: Work, jobs: Sequence[int], why: Mapping[int, Impossi
 
 
 def asks_at_once(jobs: Sequence[ValidatedJob]) -> bool:
-    """Returns whether one of these jobs has no grace."""
+    """Returns True if one of these jobs asks to be rejected rather than wait."""
     return any(not job.template.only_named and job.spec.capability_grace == 0 for job in jobs)
 
 
 async def reject_at_once(work: Work, jobs: Sequence[int]) -> int:
-    """Rejects the new jobs that have no grace and that no worker can run."""
+    """Rejects new jobs without a grace period that no worker can run."""
     for start in range(0, len(jobs), work.config.chunk_rows):
         await _reject_at_once(work, jobs[start : start + work.config.chunk_rows])
     return len(jobs)
@@ -148,7 +148,7 @@ def _is_over(work: Work, fact: JobFacts, spec: bytes, why: Impossible | None) ->
 
 
 async def _reject(work: Work, facts: Sequence[JobFacts], why: Mapping[int, Impossible]) -> int:
-    """Rejects queued jobs only: one that waits may meet another fleet later."""
+    """Rejects only jobs that are queued now: a waiting job may meet another fleet."""
     await hold_waits(work, (), [fact.id for fact in facts])
     limited = [fact for fact in facts if fact.limit]
     parked = await work.tx.places.take_parked(limited) if limited else []
@@ -175,7 +175,7 @@ async def _reject(work: Work, facts: Sequence[JobFacts], why: Mapping[int, Impos
 def impossible(
     shapes: Iterable[tuple[int, Shape]], verdicts: Verdicts, since: Mapping[int, int], now: int
 ) -> dict[int, Impossible]:
-    """Returns the shapes that no worker can run."""
+    """Returns those of these shapes that no worker can run."""
     anybody = verdicts.fleet.workers > 0 or bool(verdicts.fleet.pools)
     found = ((number, verdicts.reason(number, shape)) for number, shape in shapes)
     return {

@@ -1,8 +1,8 @@
-"""After a backup was restored: a new epoch, so that nothing from before is taken for current.
+"""Starts a new epoch after a backup was restored, so that nothing older counts as current.
 
-The store has forgotten what happened after its backup was made, workers have not. Attempts and
-incarnations go on from numbers that were never given, whoever speaks under an older one is told
-to stop, and nothing is given out before every worker that was cut off has ended its jobs.
+The store has forgotten what happened after its backup; workers have not. Attempts and
+incarnations continue with numbers that were never used, and a worker that reports with an older
+one is told to stop. No job is assigned before all workers of the old epoch have ended theirs.
 """
 
 from typing import Final, NamedTuple
@@ -18,14 +18,14 @@ RETRY_MS: Final = 10_000
 
 
 class Restored(NamedTuple):
-    """The epoch that has begun, and when jobs are given out again (ms)."""
+    """The new epoch, and when jobs are assigned again (ms)."""
 
     epoch: int
     hold_until: int
 
 
 async def begin_epoch(work: Work, actor: str | None) -> Restored:
-    """Raises the epoch. Until jobs are given out again, workers have ended those of the old one."""
+    """Raises the epoch. By the returned time, workers have ended the jobs of the old one."""
     meta = await work.tx.catalog.meta()
     epoch = max(meta.get(EPOCH, 0), work.catalog.seen_epoch) + 1
     hold_until = work.now + work.config.heartbeat_timeout_ms + work.config.term_grace_ms
@@ -42,7 +42,7 @@ def first_incarnation(work: Work) -> int:
 
 
 def refuse_old_store(work: Work, worker: Worker, seen: int) -> Conflict:
-    """Refuses a worker that knows a newer epoch; from now on nothing is given out."""
+    """Returns the error for a worker that knows a newer epoch; stops assigning jobs."""
     catalog = work.catalog
     message = (
         f"worker {worker.name} has seen epoch {seen}, the store is at {catalog.epoch}: it was "

@@ -23,7 +23,7 @@ _SHUT_OUT = (WorkerStatus.DISABLED, WorkerStatus.PENDING_APPROVAL)  # they stay 
 
 
 class SilenceReport(NamedTuple):
-    """What a look at the workers' heartbeats found."""
+    """What a check of the workers' heartbeats found."""
 
     unhealthy: int
     lost: int
@@ -31,10 +31,10 @@ class SilenceReport(NamedTuple):
 
 
 async def note_server_alive(work: Work) -> bool:
-    """Notes that a server hears workers, and returns whether leases may end now.
+    """Records that a server listens to workers; returns True if leases may end now.
 
-    After a gap in which no engine did so, or a step of the clock, nothing ends before
-    every worker had a full lease to be heard again.
+    After a gap in which no server did so, or a jump of the clock, nothing ends before every
+    worker had a full lease to sync again.
     """
     meta = await work.tx.catalog.meta()
     heard_at = meta.get("heard_at", 0)
@@ -51,7 +51,7 @@ async def note_server_alive(work: Work) -> bool:
 
 
 async def judge_silence(work: Work, heard: dict[int, int], may_end: bool) -> SilenceReport:
-    """Marks workers that missed a heartbeat, and ends the incarnations of lost ones."""
+    """Marks workers that missed a heartbeat; ends the incarnations of lost ones."""
     config = work.config
     late = await _unheard(work, heard, config.heartbeat_interval_ms * 4 // 3, _ONLINE)
     lost: list[Worker] = []
@@ -59,7 +59,7 @@ async def judge_silence(work: Work, heard: dict[int, int], may_end: bool) -> Sil
     if may_end:
         lost = await _unheard(work, heard, config.heartbeat_timeout_ms, LEASED)
         left = await _unheard(work, heard, config.heartbeat_timeout_ms, _SHUT_OUT)
-    # All at once and in order; those that were heard meanwhile are left alone.
+    # Lock all at once and in order; workers that synced meanwhile are left alone.
     seen = {worker.id: worker.last_seen for worker in (*late, *lost, *left)}
     locked = await work.tx.workers.lock(sorted(seen)) if seen else {}
     silent = {w.id: w for w in locked.values() if w.last_seen == seen[w.id]}
@@ -74,7 +74,7 @@ async def judge_silence(work: Work, heard: dict[int, int], may_end: bool) -> Sil
 async def _unheard(
     work: Work, heard: dict[int, int], silence_ms: int, statuses: Sequence[WorkerStatus]
 ) -> list[Worker]:
-    """Workers that neither the store nor this engine has heard for so long; not locked."""
+    """Returns workers from which neither the store nor this engine has heard; not locked."""
     cutoff = work.now - silence_ms
     codes = tuple(int(status) for status in statuses)
     found = await work.tx.workers.silent_since(cutoff, codes)
@@ -82,7 +82,7 @@ async def _unheard(
 
 
 async def _mark_unhealthy(work: Work, silent: dict[int, Worker], late: list[Worker]) -> int:
-    """Marks the workers that are still online; `silent` gets their new rows."""
+    """Marks those that are still online; `silent` holds their locked rows."""
     marked = []
     for worker in (silent[w.id] for w in late if w.id in silent):
         if worker.status == WorkerStatus.ONLINE:
@@ -133,12 +133,12 @@ async def end_orphans(work: Work, leases: list[Lease], names: dict[int, str]) ->
 
 
 async def recover_orphans(work: Work) -> int:
-    """Ends leases whose worker was removed or has begun a new incarnation."""
+    """Ends leases whose worker was removed or has started a new incarnation."""
     return await end_orphans(work, await work.tx.leases.orphans(work.config.chunk_rows), {})
 
 
 async def end_overdue(work: Work) -> int:
-    """Times out attempts past their deadline: the backstop behind the agents."""
+    """Times out attempts past their deadline that their agents did not end."""
     overdue = await work.tx.leases.overdue(work.now, work.config.chunk_rows)
     if not overdue:
         return 0
@@ -176,7 +176,7 @@ def _time_out(work: Work, shape: int, workflow: int, lease: Lease) -> None:
 
 
 async def refill_limits(work: Work) -> int:
-    """Moves parked jobs up wherever a limit leaves room: a safety net."""
+    """Queues parked jobs wherever a limit has room, as a safety net."""
     limits = await work.tx.limits.parked()
     for limit in limits:
         work.slots.refill(limit)

@@ -1,8 +1,8 @@
-"""Queues by hand: pausing and resuming, and how much of them may run.
+"""The commands about queues: pause, resume, and limit how much of them may run.
 
-A paused queue keeps its jobs queued, and so does one that runs as much as it may. What runs of
-a limited queue is counted in a row of `limits`, under whose lock claims are made; a lease says
-which row it counts under, so that its end frees the slot whoever knows of the limit.
+A paused queue keeps its jobs queued, and so does one at its limit. Running jobs of a limited
+queue are counted in a row of `limits`, under whose lock claims are made. A lease names the row it
+counts in, so its end frees the slot even on a server that does not know the limit.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ HEAVIEST = 1_000
 
 
 class Paused(NamedTuple):
-    """The queue's state after the call, and whether it changed it."""
+    """The queue's state after the call, and whether the call changed it."""
 
     queue: str
     paused: bool
@@ -26,9 +26,9 @@ class Paused(NamedTuple):
 
 
 class QueueLimits(NamedTuple):
-    """How many jobs of a queue may run, 0 for any number; None leaves it as it is.
+    """How many jobs of a queue may run, 0 for any number; None leaves it unchanged.
 
-    `preempts` says whether its jobs may take the place of preemptible ones of lower queues.
+    `preempts` says whether its jobs may preempt jobs of lower queues.
     """
 
     max_running: int | None = None
@@ -37,14 +37,14 @@ class QueueLimits(NamedTuple):
 
 
 class Limited(NamedTuple):
-    """The queue after the call, and whether that changed it."""
+    """The queue after the call, and whether the call changed it."""
 
     row: QueueRow
     applied: bool
 
 
 def check_limits(limits: QueueLimits) -> None:
-    """Raises `InvalidInput` for what cannot be a limit."""
+    """Raises `InvalidInput` for an invalid limit."""
     for name, value in (("max_running", limits[0]), ("max_per_worker", limits[1])):
         whole = isinstance(value, int) and not isinstance(value, bool)
         if value is not None and not (whole and 0 <= value <= MOST):
@@ -52,7 +52,7 @@ def check_limits(limits: QueueLimits) -> None:
 
 
 def check_weight(weight: object) -> None:
-    """Raises `InvalidInput` for what cannot be a share."""
+    """Raises `InvalidInput` for an invalid weight."""
     whole = isinstance(weight, int) and not isinstance(weight, bool)
     if not (whole and isinstance(weight, int) and 1 <= weight <= HEAVIEST):
         raise InvalidInput("weight", f"an integer from 1 to {HEAVIEST}", weight)
@@ -71,7 +71,7 @@ async def set_paused(work: Work, queue: str, paused: bool, actor: str | None) ->
 
 
 async def set_limits(work: Work, queue: str, limits: QueueLimits, actor: str | None) -> Limited:
-    """Sets how much of a queue may run; jobs that run already count, and continue."""
+    """Limits how much of a queue may run; running jobs are counted and continue."""
     row = await _row(work, queue)
     changed = row._replace(
         max_running=row.max_running if limits.max_running is None else limits.max_running,
@@ -83,7 +83,7 @@ async def set_limits(work: Work, queue: str, limits: QueueLimits, actor: str | N
     if changed == row:
         return Limited(row, False)
     if changed.max_running:
-        uncounted = await _uncounted(work, queue)  # leases are locked before limits
+        uncounted = await _uncounted(work, queue)  # lock leases before limits
         name = ("", f"queue:{queue}")
         ids = await work.tx.limits.intern([(*name, changed.max_running)])
         changed = changed._replace(limit=ids[name])
@@ -94,12 +94,12 @@ async def set_limits(work: Work, queue: str, limits: QueueLimits, actor: str | N
         "max_per_worker": changed.max_per_worker, "preempts": bool(changed.preempts),
         "limit": changed.limit,
     }  # fmt: skip
-    work.say(EventKind.QUEUE, f"Queue {queue} has other limits", actor=actor, data=data)
+    work.say(EventKind.QUEUE, f"Queue {queue} has new limits", actor=actor, data=data)
     return Limited(changed, True)
 
 
 async def adopt_leases(work: Work) -> int:
-    """Counts leases that were given out by servers which did not know of a limit yet."""
+    """Counts leases that came from servers which did not know of a limit yet."""
     adopted = 0
     for queue, row in sorted(work.catalog.queues.items()):
         if row.max_running and row.limit:
@@ -110,18 +110,18 @@ async def adopt_leases(work: Work) -> int:
 
 
 async def set_namespace_weight(work: Work, namespace: str, weight: int, actor: str | None) -> bool:
-    """Sets the share of a namespace, and returns whether that changed anything."""
+    """Sets the weight of a namespace; returns True if that changed anything."""
     if (await work.tx.placement.namespace_weights()).get(namespace) == weight:
         return False
     await work.tx.placement.set_namespace_weight(namespace, weight)
     data = {"namespace": namespace, "weight": weight}
-    work.say(EventKind.QUEUE, f"Namespace {namespace} weighs {weight}", actor=actor, data=data)
+    work.say(EventKind.QUEUE, f"Namespace {namespace} has weight {weight}", actor=actor, data=data)
     work.effects.catalog = True
     return True
 
 
 async def _put(work: Work, row: QueueRow) -> None:
-    """Writes a queue; on this server claims follow it right after the commit."""
+    """Writes a queue; this engine applies the change right after the commit."""
     await work.tx.catalog.put_queue(row)
     work.effects.queues.append(row)
     work.effects.catalog = True
@@ -133,13 +133,13 @@ async def _row(work: Work, queue: str) -> QueueRow:
 
 
 async def _uncounted(work: Work, queue: str) -> list[int]:
-    """Returns the jobs under leases that do not count under their queue's limit, locked."""
-    await work.catalog.refresh(work.tx)  # a shape that is not known here may run as well
+    """Returns the jobs, locked, whose leases do not count against their queue's limit."""
+    await work.catalog.refresh(work.tx)  # a shape that this server does not know may run as well
     return await work.tx.placement.unbound(work.catalog.shapes_in(queue))
 
 
 async def _count(work: Work, jobs: list[int], limit: int) -> None:
-    """Counts these leases under the limit of their queue."""
+    """Counts these leases against the limit of their queue."""
     if jobs:
         await work.tx.limits.lock([limit])
         await work.tx.placement.bind(jobs, limit)

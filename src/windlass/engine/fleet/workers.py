@@ -1,4 +1,4 @@
-"""Workers: enrolment and incarnations, draining, enabling, removal, and their loss."""
+"""Workers: enrolment and incarnations, draining, enabling, removal, and loss."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -24,19 +24,19 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 ANYONE = -1
-MOST_PENDING = 200  # workers that wait for approval
+MOST_PENDING = 200  # the most workers that may wait for approval
 KEPT = (WorkerStatus.DISABLED, WorkerStatus.DRAINING, WorkerStatus.PENDING_APPROVAL)
 
 
 class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
-    """A worker's process introduces itself.
+    """A request of a worker's process to enrol.
 
-    `takeover` says that it holds the lock of the agent's state directory and has killed
-    the process groups recorded there, so that nothing of an older incarnation is left.
-    `replaces` is the newest incarnation recorded there: an enrolment that was late or
-    doubled on its way must not end one that began after it. None: it cannot be either.
-    A worker that is not `approved` waits for an operator. `holder` is the worker whose
-    token was presented: 0 for none, `ANYONE` for who may speak for all of them.
+    `takeover` means that it holds the lock of the agent's state directory and has killed the
+    process groups recorded there, so that nothing of an older incarnation is left. `replaces` is
+    the newest incarnation recorded there: a late or duplicate enrolment must not end an
+    incarnation that began after it. None means that it cannot be either. A worker that is not
+    `approved` waits for an operator. `holder` is the worker whose token was presented: 0 for
+    none, `ANYONE` for a token that may act for all workers.
     """
 
     name: str
@@ -48,12 +48,12 @@ class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
     holder: int = ANYONE
 
     def proves_dead(self, incarnation: int) -> bool:
-        """Returns whether no process of this incarnation can be left."""
+        """Returns True if nothing of this incarnation can be left."""
         return self.takeover and (self.replaces is None or incarnation <= self.replaces)
 
 
 class Enrolled(NamedTuple):
-    """The worker's id and the number of this incarnation."""
+    """The worker's id and the number of its new incarnation."""
 
     worker: int
     incarnation: int
@@ -62,7 +62,7 @@ class Enrolled(NamedTuple):
 
 
 def check_enrolment(enrolment: Enrolment) -> None:
-    """Raises `InvalidInput` for what cannot be a worker."""
+    """Raises `InvalidInput` for an invalid enrolment."""
     name = enrolment.name
     if not name or len(name) > 200 or not name.isprintable():
         raise InvalidInput("name", "printable text of 1 to 200 characters", name)
@@ -71,7 +71,7 @@ def check_enrolment(enrolment: Enrolment) -> None:
 
 
 async def enrol(work: Work, enrolment: Enrolment) -> Enrolled:
-    """Begins a new incarnation; an older one must have ended, or be provably dead."""
+    """Begins a new incarnation; an older one must have ended or be provably dead."""
     dynamic = _encode(enrolment.metadata).decode()
     worker = await work.tx.workers.lock_name(enrolment.name)
     if worker is None:
@@ -84,7 +84,7 @@ async def enrol(work: Work, enrolment: Enrolment) -> Enrolled:
             "{}", dynamic, None, None, work.now,
         )  # fmt: skip
         worker = row._replace(id=await work.tx.workers.insert(row))
-        if not worker.id:  # Another enrolment of this name was faster, and can now be seen.
+        if not worker.id:  # Another enrolment of this name was faster, and is now visible.
             return await enrol(work, enrolment)
     else:
         if enrolment.holder not in (ANYONE, worker.id):
@@ -117,13 +117,13 @@ async def enrol(work: Work, enrolment: Enrolment) -> Enrolled:
 
 
 async def _expect_few_pending(work: Work) -> None:
-    """Limits how many workers may wait for approval: anyone who reaches a server may ask."""
+    """Raises if too many workers wait for approval, since anyone may ask for it."""
     pending = [int(WorkerStatus.PENDING_APPROVAL)]
     if len(await work.tx.workers.silent_since(work.now + 1, pending)) >= MOST_PENDING:
         raise Conflict(
             "too_many_pending",
-            f"{MOST_PENDING} workers wait for approval, which is as many as may: approve or remove "
-            "some (`windlass workers`), or enrol with a code (`windlass workers code`)",
+            f"{MOST_PENDING} workers are waiting for approval, which is the limit: approve or "
+            "remove some (`windlass workers`), or enrol with a code (`windlass workers code`)",
         )
 
 
@@ -146,9 +146,9 @@ async def _end_incarnation(work: Work, worker: Worker, enrolment: Enrolment) -> 
 
 
 async def leave(work: Work, worker_id: int, incarnation: int) -> bool:
-    """Marks a worker offline whose process has said that it ends; no job is blamed.
+    """Marks a worker offline whose process says that it ends, without blame.
 
-    What an operator decided stays, and so does one that still holds jobs: its silence decides.
+    A status set by an operator stays. If it still holds jobs, only its silence decides.
     """
     worker = (await work.tx.workers.lock([worker_id])).get(worker_id)
     if worker is None or worker.incarnation != incarnation or worker.status not in CLAIMING:
@@ -167,11 +167,10 @@ async def leave(work: Work, worker_id: int, incarnation: int) -> bool:
 async def end_leases(
     work: Work, leases: Sequence[Lease], reasons: Mapping[int, str], restarted: bool = False
 ) -> int:
-    """Ends attempts whose worker is gone, for the reason given for each worker.
+    """Ends attempts whose worker is gone, with the reason given for each worker.
 
-    The caller has locked the workers that are still there. Leases that changed since they
-    were read are left alone. What was never started is only handed back when the agent
-    was `restarted`.
+    The caller has locked the workers that still exist. Leases that changed since they were read
+    are left alone. If the agent was `restarted`, unstarted attempts are only handed back.
     """
     jobs = sorted(lease.job for lease in leases)
     facts = await work.tx.jobs.lock(jobs)
@@ -197,7 +196,7 @@ async def end_leases(
 async def set_status(
     work: Work, worker_id: int, status: WorkerStatus, reason: str | None, actor: str | None
 ) -> bool:
-    """Drains, enables or disables a worker, and returns whether that changed anything."""
+    """Drains, enables or disables a worker; returns True if that changed anything."""
     worker = (await work.tx.workers.lock([worker_id])).get(worker_id)
     if worker is None:
         raise NotFound("worker", worker_id)
@@ -217,7 +216,7 @@ async def set_status(
 async def set_static(
     work: Work, worker_id: int, static: Mapping[str, object], actor: str | None
 ) -> bool:
-    """Sets the metadata that operators decide; it wins over what the agent reports."""
+    """Sets the metadata of operators, which overrides what the agent reports."""
     worker = (await work.tx.workers.lock([worker_id])).get(worker_id)
     if worker is None:
         raise NotFound("worker", worker_id)
@@ -234,7 +233,7 @@ async def set_static(
 
 
 async def remove(work: Work, worker_id: int, force: bool, actor: str | None) -> bool:
-    """Removes a worker. Refused while it holds jobs, unless forced: they become orphans."""
+    """Removes a worker. Refuses while it holds jobs, unless forced: then they are orphans."""
     worker = (await work.tx.workers.lock([worker_id])).get(worker_id)
     if worker is None:
         return False
@@ -243,7 +242,7 @@ async def remove(work: Work, worker_id: int, force: bool, actor: str | None) -> 
         raise Conflict("worker_busy", f"worker {worker.name} holds {len(leases)} jobs: drain it")
     await work.tx.workers.remove(worker_id)
     await work.tx.access.remove_of_worker(worker_id)
-    work.effects.pokes.append(worker_id)  # its open sync is answered: it is gone
+    work.effects.pokes.append(worker_id)  # its open sync is answered: the worker is gone
     work.say(
         EventKind.WORKER, f"Worker {worker.name} removed", worker=worker_id,
         incarnation=worker.incarnation, actor=actor, data={"status": "removed"},

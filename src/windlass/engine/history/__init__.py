@@ -1,4 +1,4 @@
-"""What is kept of the past: retention, statistics of ended attempts, and events as log lines.
+"""What we keep of the past: retention, statistics of ended attempts, and events as log lines.
 
-Works in bounded chunks behind the jobs, never on their hot path.
+Works in bounded chunks in the background, never on the hot path of jobs.
 """

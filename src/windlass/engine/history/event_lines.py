@@ -1,7 +1,7 @@
-"""Follows the log, off the hot path, and hands its events to a sink as lines.
+"""Follows the event log, off the hot path, and writes its events to a sink as lines.
 
-On a store where events become visible out of order it reads only what is settled: no
-event can appear behind the tailer's back.
+If a store's events become visible out of order, it reads only settled ones, so that no event can
+appear before one that was already read.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ class SettledLog(Protocol):
 
 
 class EventLinesReport(msgspec.Struct, frozen=True):
-    """What one round gave to the sink."""
+    """What one round wrote to the sink."""
 
     events: int
     lines: int
@@ -45,7 +45,7 @@ async def read_new(store: Store, after: int, count: int = CHUNK) -> tuple[Sequen
 
 
 class EventTailer:
-    """A loop like the others: each round gives the sink what is new.
+    """A loop that writes new events to the sink in each round.
 
     `sink` is any function of a line, such as the `info` of a structlog logger.
     """
@@ -60,7 +60,7 @@ class EventTailer:
         self._names: dict[int, WorkerName] = {}
 
     async def run_once(self, now: int) -> EventLinesReport:
-        """Runs one round: passes on all new events."""
+        """Writes all new events."""
         del now
         events = lines = 0
         while True:
@@ -75,7 +75,7 @@ class EventTailer:
             events += len(new)
 
     async def _learn_names(self, events: Sequence[Event]) -> None:
-        """Reads the workers again if one is new or has changed."""
+        """Reads the workers again if one is new or has an event of its own."""
         if any(
             event.kind == EventKind.WORKER or (event.worker and event.worker not in self._names)
             for event in events

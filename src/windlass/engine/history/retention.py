@@ -1,7 +1,7 @@
-"""The steps of retention: old jobs go, old events become a baseline, lost logs are told.
+"""The steps of retention: remove old jobs, turn old events into a baseline, mark lost logs.
 
-Each step is one transaction on a bounded number of rows, and one server at a time takes
-them. Whatever goes leaves behind what `verify` needs to replay the rest.
+Each step is one transaction on a bounded number of rows, and one server at a time runs it.
+Everything removed leaves behind what `verify` needs to replay the rest.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,9 +25,9 @@ from windlass.ports.store_retention import Ended
 
 COMPLETED: Final = State.COMPLETED.code
 JOB: Final = int(EventKind.JOB)
-SETTLED_MS: Final = 3_600_000  # younger events may still get company of lower numbers
+SETTLED_MS: Final = 3_600_000  # younger events may still be joined by ones with lower numbers
 NEWEST: Final = 2**62  # above all ids
-LOG_GRACE_MS: Final = 600_000  # for the rest of a log to come in after its attempt
+LOG_GRACE_MS: Final = 600_000  # how long the rest of a log may arrive after its attempt
 
 
 class Walk(NamedTuple):
@@ -38,7 +38,7 @@ class Walk(NamedTuple):
 
 
 async def remove_jobs(work: Work, after: int | None) -> Walk:
-    """Removes the next jobs after `after` that ended long ago and that nothing needs."""
+    """Removes the next jobs after `after` that ended long enough ago and are not needed."""
     if not await work.tx.retention.try_lock():
         return Walk(0, None)
     cutoffs = _Cutoffs(work)
@@ -59,7 +59,7 @@ async def remove_jobs(work: Work, after: int | None) -> Walk:
 
 
 class _Cutoffs:
-    """Before when a job must have ended to go, by queue."""
+    """The time before which a job must have ended to be removed, by queue."""
 
     def __init__(self, work: Work) -> None:
         config = work.config
@@ -77,7 +77,7 @@ class _Cutoffs:
 
 
 async def _needed(work: Work, jobs: Sequence[int]) -> set[int]:
-    """Returns the jobs that open jobs depend on, or that an intent or a name refers to."""
+    """Returns the jobs that open jobs depend on, a cascade refers to, or a name points to."""
     tx = work.tx
     needed = {row.job for row in await tx.workflows.cascades_of(jobs)}
     needed |= {row.job for row in await tx.files.names(None)}
@@ -101,7 +101,7 @@ async def _outside_open_workflows(work: Work, facts: Mapping[int, JobFacts]) -> 
 
 
 async def remove_empty_workflows(work: Work, after: int | None) -> Walk:
-    """Removes ended workflows that never had a job, newest first, below `after`."""
+    """Removes ended workflows that never had a job, newest first, from number `after`."""
     keep_ms = work.config.job_retention_ms
     if not keep_ms or not await work.tx.retention.try_lock():
         return Walk(0, None)
@@ -151,13 +151,13 @@ def spans(numbers: Sequence[int]) -> list[tuple[int, int]]:
 
 
 async def trim_events(work: Work) -> int:
-    """Turns the oldest events into a baseline, and returns how many were removed."""
+    """Turns the oldest events into a baseline if they are old enough; returns how many."""
     keep_ms = work.config.event_retention_ms
     if not keep_ms or not await work.tx.retention.try_lock():
         return 0
     cutoff = work.now - max(keep_ms, SETTLED_MS)
     events = await work.tx.log.read(0, work.config.chunk_rows + 1)
-    old = _oldest(events[:-1], cutoff)  # The newest of all always stays.
+    old = _oldest(events[:-1], cutoff)  # The newest event always stays.
     if not old:
         return 0
     await _move_baseline(work, old)
@@ -165,7 +165,10 @@ async def trim_events(work: Work) -> int:
 
 
 async def trim_runs(work: Work) -> int:
-    """Removes the next runs of schedules that ended long ago, and returns how many."""
+    """Removes the next runs of schedules that ended long ago; returns how many.
+
+    Runs are kept as long as jobs.
+    """
     keep_ms = work.config.job_retention_ms
     if not keep_ms or not await work.tx.retention.try_lock():
         return 0
@@ -173,7 +176,7 @@ async def trim_runs(work: Work) -> int:
 
 
 async def trim_reactions(work: Work) -> int:
-    """Does the same for reactions that were done or given up."""
+    """Removes reactions that were done or given up long ago; returns how many."""
     keep_ms = work.config.job_retention_ms
     if not keep_ms or not await work.tx.retention.try_lock():
         return 0
@@ -188,7 +191,7 @@ def _oldest(events: Sequence[Event], cutoff: int) -> Sequence[Event]:
 
 
 async def _move_baseline(work: Work, events: Sequence[Event]) -> None:
-    """Replays these events from the baseline, and writes the new baseline."""
+    """Replays these events from the baseline and writes the resulting state."""
     retention = work.tx.retention
     jobs = sorted({event.job for event in events if event.job})
     records = await retention.records(jobs)
@@ -207,7 +210,7 @@ async def _move_baseline(work: Work, events: Sequence[Event]) -> None:
     open_before = set(replay.past.jobs)
     for event in events:
         replay.apply(event)
-    # What is said about a job that ended before the baseline is seen in its row.
+    # For a job that ended before the baseline, its row says the same.
     for job in set(replay.past.jobs) - open_before - begun:
         del replay.past.jobs[job]
     past = replay.past
@@ -227,7 +230,7 @@ def _workflows_in(events: Sequence[Event], replay: Replay) -> list[int]:
 
 
 async def lose_logs(work: Work, after: int | None) -> Walk:
-    """Marks logs as lost whose attempts ended some time ago."""
+    """Marks logs as lost that nobody will complete: their attempts ended some time ago."""
     rows = await work.tx.files.streaming(after or 0, work.config.chunk_rows)
     if not rows:
         return Walk(0, None)

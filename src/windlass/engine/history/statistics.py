@@ -1,7 +1,7 @@
-"""What attempts took, gathered from the log in chunks, off the way of any job.
+"""Collects run times and memory of attempts from the log, in chunks, off the hot path.
 
-How far it got is kept in the store: a step that moves it on is alone with it, so that
-servers may run this side by side, and each completed job counts once.
+The store keeps how far we have read, and a step that advances it excludes all others. So servers
+may run this side by side, and each completed job counts once.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,13 +21,13 @@ from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Tx
 from windlass.ports.store_statistics import Taken
 
-# By then an event is visible where that takes time, and a log has ended that says what was used.
+# By then the event is visible, and the log that says what was used has ended.
 SETTLED_MS: Final = 30_000
-SHAPES: Final = 1_000  # summaries asked for at once
+SHAPES: Final = 1_000  # summaries read at once
 
 
 async def account(work: Work, events: int) -> int:
-    """Adds the next events to the statistics, and returns how many numbers that were."""
+    """Accounts for the next events; returns how many there were, 0 if there is nothing to do."""
     statistics = work.tx.statistics
     position = await statistics.position()
     settled = work.now - SETTLED_MS
@@ -40,7 +40,7 @@ async def account(work: Work, events: int) -> int:
 
 
 async def pass_over(work: Work, most: int) -> int:
-    """Skips all but the newest `most` events, which represent the others."""
+    """Skips events older than the newest `most`: of so many, a sample is enough."""
     statistics = work.tx.statistics
     position = await statistics.position()
     target = await work.tx.log.newest() - most
@@ -50,7 +50,7 @@ async def pass_over(work: Work, most: int) -> int:
 
 
 async def summaries(tx: Tx, shapes: Sequence[int]) -> dict[int, Summary]:
-    """Returns the statistics of these shapes; those without a completed job are absent."""
+    """Returns what we know about these shapes; those without a completed job are absent."""
     found: dict[int, Summary] = {}
     for start in range(0, len(shapes), SHAPES):
         found |= summarise(await tx.statistics.of_shapes(shapes[start : start + SHAPES]))

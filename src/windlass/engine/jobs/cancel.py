@@ -1,4 +1,4 @@
-"""Canceling: what waits ends at once, what is assigned is taken back, what runs is told."""
+"""Cancels jobs: waiting ones end at once, assigned ones are taken back, running ones stop."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -25,11 +25,11 @@ CANCELING = State.CANCELING.code
 TIMED_OUT = State.TIMED_OUT.code
 CANCELED = State.CANCELED.code
 
-MANY = 100  # jobs from which on it is worth looking for those that wait
+MANY = 100  # with this many jobs it pays to look for waiting ones first
 
 
 class Canceled(NamedTuple):
-    """What became of a cancel: the job's state now, and whether this call changed it."""
+    """The result of a cancel: the job's state now, and whether this call changed it."""
 
     job: int
     state: str | None  # None: no such job
@@ -49,7 +49,7 @@ async def cancel(work: Work, jobs: Sequence[int], reason: str, actor: str | None
 async def _end_in_bulk(
     work: Work, jobs: Sequence[int], reason: str, actor: str | None
 ) -> frozenset[int]:
-    """Ends jobs that wait or are ready: most of a large number are."""
+    """Ends those that wait or are ready, which most of many jobs are."""
     await work.tx.jobs.hold(jobs)
     edges = await work.tx.jobs.dependents(jobs, 0)
     await hold_dependents(work, jobs, edges)
@@ -116,7 +116,7 @@ async def end_waiting(
 async def _stop(
     work: Work, leased: Sequence[tuple[JobFacts, Lease]], reason: str, actor: str | None
 ) -> dict[int, Canceled]:
-    """Ends assigned attempts, which have no process yet, and tells running ones to stop."""
+    """Ends assigned attempts at once, since no process can exist; tells running ones to stop."""
     answers: dict[int, Canceled] = {}
     closing = Closing(work)
     told: list[int] = []

@@ -1,8 +1,8 @@
-"""How attempts end: the job completes, fails for good, is tried again, or is given back.
+"""How attempts end: the job completes, fails for good, is retried, or is handed back.
 
-Reports of workers, lost workers, timeouts and cancellations all close attempts here, so
-counters, limits, dependents and events follow one set of rules. The callers have locked
-the jobs and leases; decisions are made first and written in one go by `write`.
+Reports of workers, lost workers, timeouts and cancellations all close attempts here, so counters,
+limits, dependents and events follow one set of rules. The callers have locked the jobs and
+leases. We decide first and then write everything in one go with `write`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -57,7 +57,7 @@ class Failure(NamedTuple):
     message: str | None = None
     exit_code: int | None = None
     blameless: bool = False
-    misfit: bool = False  # of the arguments, and nothing was run
+    misfit: bool = False  # the arguments are wrong, and nothing was run
 
 
 class Closing:
@@ -72,19 +72,19 @@ class Closing:
         self._again: list[tuple[int, int, Ticket]] = []  # not before, state, ticket
         self._dropped: list[int] = []
         self._freed: list[int] = []
-        self._left: list[tuple[int, str]] = []  # limits of queues under which leases end
+        self._left: list[tuple[int, str]] = []  # queue limits under which leases end
         self._specs: dict[int, bytes] = {}
         self._history: dict[int, list[Attempt]] = {}
 
     async def learn(self, failing: Sequence[int]) -> None:
-        """Reads what decisions about failed attempts need: policies and histories."""
+        """Reads what decisions about failed attempts need: own policies and histories."""
         missing = [job for job in failing if job not in self._specs]
         if missing:
             self._specs.update(await self._work.tx.jobs.specs(missing))
             self._history.update(await self._work.tx.jobs.attempts(missing))
 
     def start(self, facts: JobFacts, lease: Lease) -> Lease:
-        """Records `running` first when a result comes for an assigned attempt."""
+        """Records `running` first if a result arrives for an assigned attempt."""
         if lease.state != ASSIGNED:
             return lease
         self._move(facts, lease, ASSIGNED, RUNNING, None)
@@ -93,13 +93,13 @@ class Closing:
     def complete(
         self, facts: JobFacts, lease: Lease, exit_code: int | None, result: bytes | None
     ) -> None:
-        """Completes the attempt."""
+        """Completes the attempt and its job."""
         lease = self.start(facts, lease)
         self._move(facts, lease, lease.state, COMPLETED, None)
         self._end(facts, lease, COMPLETED, None, exit_code=exit_code, result=result)
 
     def fail(self, facts: JobFacts, lease: Lease, failure: Failure) -> None:
-        """Retries an attempt that failed, timed out or lost its worker, or gives up."""
+        """Ends an attempt that failed, timed out or lost its worker: retries or gives up."""
         if lease.state == CANCELING:
             self._end_canceled(facts, lease, failure)
             return
@@ -125,7 +125,7 @@ class Closing:
         self._end_canceled(facts, lease, Failure(FailureClass.CANCELED, reason))
 
     def hand_back(self, facts: JobFacts, lease: Lease, reason: str | None) -> None:
-        """Takes an attempt back from its worker, without blaming the job."""
+        """Ends an attempt that the worker hands back, through no fault of the job."""
         if lease.state == CANCELING:
             self.cancel(facts, lease, lease.reason or "Canceled")
         elif lease.state == TIMED_OUT:
@@ -139,7 +139,7 @@ class Closing:
             self._return(facts, lease, reason)
 
     async def write(self) -> None:
-        """Writes all that was decided, in the order of locks."""
+        """Writes all decisions, in the order of locks."""
         work, tx = self._work, self._work.tx
         if self._dropped:
             await tx.leases.drop(self._dropped)
@@ -224,7 +224,7 @@ class Closing:
         self._end(counted, lease, FAILED, why, failure=failure)
 
     def _reject(self, facts: JobFacts, lease: Lease, frm: int, failure: Failure) -> None:
-        """Rejects a job that never ran: by way of the queue, as the transition table requires."""
+        """Rejects a job of which nothing ran: requeues it, as the table demands, and ends it."""
         self._work.effects.count("assignment_failures")
         why = failure.message or "its arguments do not fit"
         kind = str(failure.failure)
@@ -346,7 +346,7 @@ class Closing:
         )  # fmt: skip
 
     async def _settle_waits(self) -> None:
-        """Removes the waits that jobs kept while they ran (see `engine/jobs/supersede.py`)."""
+        """Settles waits that jobs kept while they ran (see `engine/jobs/supersede.py`)."""
         ended = [end.job for end in self._ends]
         if not ended and not self._again:
             return
@@ -381,7 +381,7 @@ class Closing:
         await make_ready(work, ready)
 
     async def _blocked_again(self, waits: Mapping[int, Wait]) -> set[int]:
-        """Returns the continuing jobs that have kept a wait: now it counts."""
+        """Returns the continuing jobs that have kept a wait, which counts from now on."""
         kept = [
             waits[ticket.job]._replace(manual=0, ticket=ticket)
             for _, _, ticket in self._again
@@ -397,7 +397,7 @@ class Closing:
 
 
 def end_without_attempt(facts: JobFacts, state: int, now: int, reason: str) -> JobEnd:
-    """Returns the end of a job that has no attempt in force."""
+    """Ends a job that has no active attempt."""
     return JobEnd(
         facts.id, state, facts.flags, facts.attempt, facts.failed, facts.lost,
         0, 0, 0, 0, now, 0, None, None, reason, None,

@@ -1,7 +1,7 @@
-"""Deadlines: what did not start in time is canceled, what did not end in time has failed.
+"""Deadlines: cancels jobs that did not start in time, fails those that did not end in time.
 
-Only jobs that have a deadline stand in its table, ordered by time, so looking for those
-that have passed costs nothing while there are none.
+Only jobs with a deadline have a row in its table, which is ordered by time, so the check costs
+nothing while there are none.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,12 +27,12 @@ RUNNING = State.RUNNING.code
 TIMED_OUT = State.TIMED_OUT.code
 
 
-FINISH_BEFORE: Final = b'"finish_before"'  # in a spec that may have one
+FINISH_BEFORE: Final = b'"finish_before"'  # occurs in specs that may have one
 SLACK_MS: Final = 2_000
 
 
 class Deadlines(msgspec.Struct, frozen=True):
-    """The fields of a stored spec that say when it is too late."""
+    """The deadline fields of a stored spec."""
 
     start_before: str | None = None
     finish_before: str | None = None
@@ -42,9 +42,9 @@ _decode = msgspec.json.Decoder(Deadlines).decode
 
 
 def cut_timeout(timeout_ms: int, spec: bytes, now: int) -> int:
-    """Returns how long the agent lets an attempt with a deadline run.
+    """Returns how long the agent lets an attempt run that must end by some time.
 
-    A little longer than that: as long as a server is there, it is the one to say so.
+    A little longer than that, so that the server ends it if one is there.
     """
     finish_before = moment_ms(_decode(spec).finish_before)
     if finish_before is None:
@@ -75,7 +75,7 @@ def _ahead(at: str | None, now: int) -> str | None:
 
 
 async def note_deadlines(work: Work, rows: Sequence[tuple[int, int]]) -> None:
-    """Stores deadlines, and sets the alarm for the first of them."""
+    """Records deadlines, and sets the alarm for the first."""
     if rows:
         await work.tx.deadlines.add(rows)
         work.effects.fall_due(min(at for at, _ in rows))
@@ -88,7 +88,7 @@ async def next_deadline(tx: Tx) -> int | None:
 
 
 async def end_late(work: Work) -> int:
-    """Ends the jobs whose deadlines have passed, and returns how many deadlines that were."""
+    """Handles jobs whose deadlines have passed; returns how many deadlines."""
     passed = await work.tx.deadlines.passed(work.now, work.config.chunk_rows)
     if not passed:
         return 0
@@ -127,7 +127,7 @@ async def _end(work: Work, facts: Sequence[JobFacts], late: Mapping[int, Late]) 
 
 
 def _runs(gone: Withdrawn) -> bool:
-    """Returns whether the job runs and has only a wait that is kept meanwhile."""
+    """Returns True if the job runs, and the wait found is only kept for its return."""
     return gone.wait is not None and gone.wait.is_running
 
 
@@ -152,7 +152,7 @@ async def _end_leased(
 
 
 def _tell(work: Work, fact: JobFacts, lease: Lease, reason: str) -> None:
-    """Records the timeout: the process has to stop, and the job ends with it."""
+    """Tells the process to stop; its end will be the job's."""
     activity = lease.last_activity_at
     work.move(
         fact.id, fact.shape, fact.workflow, lease.attempt, RUNNING, TIMED_OUT, reason,

@@ -1,10 +1,9 @@
-"""What the end of a job means to the jobs that wait for it.
+"""Handles what the end of a job means to the jobs that wait for it.
 
-A satisfied edge lowers the dependent's count of unmet conditions in the same
-transaction. An unsatisfied one aborts the dependent, and more than one chunk of
-dependents, or one that was blocked so long that its rank changes, needs locks this
-transaction may not take any more: for those an intent is recorded here and worked off
-right after by `engine/workflows/cascades.py`, also after a crash.
+A satisfied edge lowers the dependent's count of unmet conditions in the same transaction. An
+unsatisfied one aborts the dependent. More than one chunk of dependents, or one that was blocked
+so long that its rank changes, needs locks that this transaction may no longer take. For those we
+record a cascade here; `engine/workflows/cascades.py` runs it right after, also after a crash.
 """
 
 from collections import Counter
@@ -38,10 +37,10 @@ _KIND = attrgetter("shape", "workflow")
 
 
 async def hold_waits(work: Work, jobs: Iterable[int], ending: Sequence[int]) -> dict[int, Wait]:
-    """Locks the waits of these jobs and of their dependents, in one order.
+    """Locks the waits of these jobs, and of those that their ends affect, in one order.
 
-    A job that took the place of another has a higher number than its dependents, so locks
-    on the way from a job to its dependents would not ascend.
+    A superseding job has a higher number than its dependents, so locking on the way from a job to
+    its dependents would not be in ascending order.
     """
     edges = await work.tx.jobs.dependents(ending, 0) if ending else {}
     own = sorted({*jobs, *ending})
@@ -54,7 +53,7 @@ async def hold_dependents(
 ) -> None:
     """Locks the waits of these jobs and, in the same order, of those behind these edges.
 
-    A job that comes back to `waits` meanwhile is seen by the statement that follows the lock.
+    A job that returns to `waits` meanwhile is seen by the statement after the lock.
     """
     if work.inline:
         return
@@ -63,7 +62,7 @@ async def hold_dependents(
 
 
 class Ended(NamedTuple):
-    """A job that has just ended, and whether that satisfies those who wait for it."""
+    """A job that has just ended, and whether that satisfies its dependents."""
 
     job: int
     satisfies: bool
@@ -71,7 +70,7 @@ class Ended(NamedTuple):
 
 
 async def jobs_ended(work: Work, facts: Sequence[JobFacts], ends: Sequence[JobEnd]) -> None:
-    """Notifies the dependents of jobs that have just ended."""
+    """Updates the dependents of these jobs, which have just ended."""
     edges = await work.tx.jobs.dependents([fact.id for fact in facts], 0)
     ended: list[Ended] = []
     for fact, end in zip(facts, ends, strict=True):
@@ -83,7 +82,7 @@ async def jobs_ended(work: Work, facts: Sequence[JobFacts], ends: Sequence[JobEn
 
 
 async def satisfy_dependents(work: Work, edges: Mapping[int, Sequence[int]]) -> None:
-    """Notifies the dependents of completed jobs; `edges` are the first chunks."""
+    """Updates the dependents of jobs that just completed; `edges` are the first chunks."""
     satisfied: list[Sequence[int]] = []
     for job, waiting in edges.items():
         if len(waiting) < CHUNK:
@@ -96,7 +95,7 @@ async def satisfy_dependents(work: Work, edges: Mapping[int, Sequence[int]]) -> 
 async def notify_dependents(
     work: Work, ended: Iterable[Ended], edges: Mapping[int, Sequence[int]]
 ) -> None:
-    """Meets or aborts the dependents of ended jobs; `edges` are their first chunks."""
+    """Meets conditions at once; `edges` are the first chunks of dependents."""
     satisfied: list[Sequence[int]] = []
     for job, satisfies, reason in ended:
         waiting = edges.get(job)
@@ -115,7 +114,7 @@ async def notify_dependents(
 
 
 async def _count_met(work: Work, edges: Sequence[Sequence[int]]) -> None:
-    """Meets one condition of a dependent for each edge that leads to it."""
+    """Meets each dependent's conditions once for each edge that leads to it."""
     met: dict[int, int] = {}
     for edge, times in Counter(chain.from_iterable(edges)).items():
         met[edge >> 1] = met.get(edge >> 1, 0) + times
@@ -128,7 +127,7 @@ async def meet(work: Work, met: dict[int, int], manual: bool = False) -> None:
     if manual:
         freed = await work.tx.places.meet(met, manual)
     else:
-        young_from = age_from_ms(0, None, work.now)  # else its age starts later now
+        young_from = age_from_ms(0, None, work.now)  # else its age counts from a later time now
         ready, freed = await work.tx.flow.free(met, work.now, young_from)
         await _note_released(work, ready)
         work.effects.arrive(ready)
@@ -144,7 +143,7 @@ async def meet(work: Work, met: dict[int, int], manual: bool = False) -> None:
 
 
 def ages_anew(work: Work, wait: Wait) -> bool:
-    """Returns whether the job was blocked for so long that its age starts later now."""
+    """Returns True if the job was blocked so long that its age counts from a later time now."""
     return age_from_ms(wait.age_from, None, work.now) > wait.age_from
 
 
@@ -161,7 +160,7 @@ async def release(work: Work, waits: Sequence[Wait]) -> None:
 
 
 async def _note_released(work: Work, tickets: Sequence[Ticket]) -> None:
-    """Records that these jobs are queued, and counts them."""
+    """Records and counts that these jobs are queued."""
     if not tickets:
         return
     _, _, jobs, attempts, *_ = zip(*tickets, strict=True)

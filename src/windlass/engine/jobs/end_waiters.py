@@ -1,7 +1,7 @@
 """Calls that wait for a job or a workflow to end.
 
-Commits of this engine wake them. Other engines may not say what has ended, so on a shared
-store the calls also look again from time to time.
+Commits of this engine wake them. Other engines may not announce what has ended, so on a shared
+store the calls also check from time to time.
 """
 
 import asyncio
@@ -24,20 +24,20 @@ class EndWaiters:
         self._workflows = _Waiters(store, _has_workflow_ended)
 
     async def wait_job(self, job: int, timeout_ms: int) -> bool:
-        """Waits until a job has ended, and returns whether it has."""
+        """Waits until a job has ended; returns False if time is up."""
         return await self._jobs.wait(job, timeout_ms)
 
     async def wait_workflow(self, workflow: int, timeout_ms: int) -> bool:
-        """Waits until a workflow has ended, and returns whether it has."""
+        """Waits until a workflow has ended; returns False if time is up."""
         return await self._workflows.wait(workflow, timeout_ms)
 
     def wake(self, jobs: Iterable[int], workflows: Iterable[int]) -> None:
-        """Wakes the calls that wait for these; they have ended."""
+        """Wakes the calls that wait for these, which have ended."""
         self._jobs.wake(jobs)
         self._workflows.wake(workflows)
 
     def wake_all(self) -> None:
-        """Lets every call look again."""
+        """Makes every call check again."""
         self._jobs.wake_all()
         self._workflows.wake_all()
 

@@ -1,4 +1,4 @@
-"""Jobs that end while they wait, many at once."""
+"""Ends jobs while they wait, many at once."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,6 @@
-"""How a job gets from "may run" to a place: due, parked or ready.
+"""Moves a job that may run to its place: due, parked or ready.
 
-Everything that makes a job queued comes through here, so a limit is never passed by.
+Every job that becomes queued comes through here, so no limit is bypassed.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ RETRYING = State.RETRYING.code
 
 
 async def make_ready(work: Work, tickets: Sequence[Ticket]) -> None:
-    """Puts queued jobs where workers find them; those beyond their limit are parked."""
+    """Puts queued jobs where workers find them; parks those beyond their limit."""
     free = [ticket for ticket in tickets if not ticket.limit]
     work.slots.admit(ticket for ticket in tickets if ticket.limit)
     if free:
@@ -29,7 +29,7 @@ async def plan_for(work: Work, at: int, state: int, ticket: Ticket) -> None:
 
 
 async def promote_due(work: Work, count: int) -> int:
-    """Moves up to `count` jobs whose time has come, and returns how many were moved."""
+    """Moves up to `count` jobs that are due; returns how many."""
     rows = await work.tx.places.pull_due(work.now, count)
     if not rows:
         return 0

@@ -1,10 +1,10 @@
-"""Keeping ranks right when what waits for a job changes.
+"""Keeps ranks right when the jobs that wait for a job change.
 
-A job's rank is the best among its own and those of the open jobs that wait for it. A
-submission is ranked in one pass as it is written (`priority_inheritance.py` of the domain). What
-changes later, an adjustment, an end of what waited, a successor, is passed on as an intent: those
-that the changed job waits for are looked at again, and so on upward. Intents survive a
-crash, and each looks at what is there then, so the last one leaves everything right.
+A job's rank is the best among its own and those of the open jobs that wait for it. A submission
+is ranked in one pass as it is written (`priority_inheritance.py` of the domain). Later changes
+(an adjustment, the end of a waiting job, a successor) are passed on by a cascade: it ranks the
+jobs again that the changed job waits for, and so on upward. Cascades survive a crash, and each
+reads the current state, so the last one leaves everything right.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,26 +20,26 @@ from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.unit_of_work import Work
 
 CHUNK = 1_000  # dependents in one row
-MOST = 500  # jobs that a step looks at
-_OFFSET = 1 << 20  # above what a job may wait for
+MOST = 500  # jobs per step
+_OFFSET = 1 << 20  # more than a job may wait for
 
 _ids = msgspec.json.Decoder(list[int]).decode
 
 
 def pass_on(work: Work, jobs: Sequence[int]) -> None:
-    """Adds intents to rank again what these jobs wait for, or waited for."""
+    """Records a cascade that ranks the jobs again that these wait or waited for."""
     for start in range(0, len(jobs), CHUNK):
         some = msgspec.json.encode(list(jobs[start : start + CHUNK])).decode()
         work.cascades.append(Cascade(0, 0, CascadeKind.INHERIT, 0, some))
 
 
 def pass_on_ended(work: Work, ended: Iterable[tuple[int, int]]) -> None:
-    """Does the same for jobs, given with their flags, that ended while they waited."""
+    """Does the same for jobs, with their flags, that ended while they waited."""
     pass_on(work, [job for job, flags in ended if flags & LENDS])
 
 
 def inherited_levels(catalog: Catalog, facts: JobFacts) -> float:
-    """Returns by how many levels those that wait for an open job lift it."""
+    """Returns by how many levels its waiting dependents raise an open job."""
     if not facts.is_open:
         return 0.0
     total = level(catalog.weight(catalog.queue_of(facts.shape)), facts.base, facts.adjustment)
@@ -48,9 +48,9 @@ def inherited_levels(catalog: Catalog, facts: JobFacts) -> float:
 
 
 async def inherit_chunk(work: Work, cascade: Cascade) -> tuple[int | None, int]:
-    """Runs one step; returns where the next one begins, if any, and how many jobs it read."""
+    """Runs one step; returns where the next one begins (None: done), and how many it ranked."""
     if work.inline:
-        # Where intents share a transaction, those before it may still be about to queue jobs.
+        # If cascades share a transaction, earlier ones may still be about to queue jobs.
         await work.slots.settle()
     sources = _ids(cascade.reason or "[]")
     place, offset = divmod(cascade.cursor, _OFFSET)
@@ -67,7 +67,7 @@ async def inherit_chunk(work: Work, cascade: Cascade) -> tuple[int | None, int]:
 
 
 async def _waited_for(work: Work, job: int) -> list[int]:
-    """Returns what a job waits for, by the newest of each chain of successors; ascending."""
+    """Returns the open jobs that a job waits for, with their successors; ascending."""
     body = (await work.tx.jobs.specs([job])).get(job)
     if body is None:
         return []
@@ -82,7 +82,7 @@ async def _waited_for(work: Work, job: int) -> list[int]:
 
 
 async def refresh(work: Work, jobs: Sequence[int]) -> list[JobFacts]:
-    """Ranks these waiting jobs again, and returns those whose rank changed."""
+    """Computes the ranks of these jobs again; returns those whose rank changed."""
     if not jobs:
         return []
     facts = await work.tx.jobs.lock(sorted(jobs))
@@ -98,8 +98,8 @@ async def refresh(work: Work, jobs: Sequence[int]) -> list[JobFacts]:
 async def ranks_of(work: Work, facts: Sequence[JobFacts]) -> dict[int, int]:
     """Returns the rank of each locked job: its own, or the best of those that wait for it.
 
-    Whoever lends its rank is marked, so that its end is passed on. It may end before it is
-    locked for that: then everything is looked at again.
+    A job that lends its rank is marked, so that its end is passed on. If it ends before we lock
+    it for that, we start again.
     """
     own = {fact.id: _own_rank(work, fact) for fact in facts}
     while True:
@@ -110,7 +110,7 @@ async def ranks_of(work: Work, facts: Sequence[JobFacts]) -> dict[int, int]:
 
 
 async def _mark(work: Work, lenders: Iterable[JobFacts]) -> bool:
-    """Marks jobs as lending their rank; returns False if one has changed meanwhile."""
+    """Marks jobs that are not marked yet; returns False if one has changed."""
     unmarked = {fact.id: fact for fact in lenders if not fact.flags & LENDS}
     if not unmarked:
         return True
@@ -123,14 +123,14 @@ async def _mark(work: Work, lenders: Iterable[JobFacts]) -> bool:
 
 
 def _own_rank(work: Work, fact: JobFacts) -> int:
-    """Returns the job's place in the order if nobody waited for it."""
+    """Returns the job's rank if no job waited for it."""
     weight = work.catalog.weight(work.catalog.queue_of(fact.shape))
     priority = level(weight, fact.base, fact.adjustment)
     return rank(fact.age_from, priority, work.catalog.interval_ms)
 
 
 async def _best_waiting(work: Work, jobs: Sequence[int]) -> dict[int, JobFacts]:
-    """Returns the best open job that waits for each of these, preferring marked ones."""
+    """Returns the best open job that waits for each of these; prefers a marked one."""
     best: dict[int, JobFacts] = {}
     left, chunk = list(jobs), 0
     while left:
@@ -154,9 +154,9 @@ async def _set(work: Work, fact: JobFacts, place: int) -> None:
 
 
 async def move_to(work: Work, fact: JobFacts, place: int) -> Located:
-    """Gives a locked job another rank, wherever it waits: its state does not change.
+    """Gives a locked job another rank, wherever it waits; its state does not change.
 
-    What it waits for may have its rank from it by then, so its end has to be passed on.
+    The jobs it waits for may then have their rank from it, so its end must be passed on.
     """
     found = await withdraw(work, [fact])
     await _set(work, fact, place)
@@ -165,7 +165,7 @@ async def move_to(work: Work, fact: JobFacts, place: int) -> Located:
 
 
 async def _put_back(work: Work, found: Located, place: int) -> None:
-    """Puts a job back into its place, at the new rank."""
+    """Puts it back into the same place, at the new rank."""
     places = work.tx.places
     for gone in found.withdrawn:
         ticket = gone.ticket._replace(rank=place)

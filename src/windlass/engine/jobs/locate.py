@@ -1,7 +1,7 @@
-"""Taking jobs out of the places where they wait.
+"""Takes jobs out of the places where they wait.
 
-The callers have locked the jobs. Jobs only move forward without that lock, so looking
-through the places in forward order, one after another, meets every job.
+The callers have locked the jobs. Without that lock jobs only move forward, so searching the
+places in forward order, one after another, finds every job.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ QUEUED = State.QUEUED.code
 
 
 class Withdrawn(NamedTuple):
-    """A job taken out of its place, and the state it was in there."""
+    """A job taken out of its place, and its state there."""
 
     facts: JobFacts
     state: int
@@ -27,14 +27,14 @@ class Withdrawn(NamedTuple):
 
 
 class Located(NamedTuple):
-    """Where a set of open jobs stood: taken out of waiting places, or under a lease."""
+    """Where a set of open jobs was found: taken out of waiting places, or under a lease."""
 
     withdrawn: list[Withdrawn]
     leased: list[tuple[JobFacts, Lease]]
 
 
 async def withdraw(work: Work, facts: Sequence[JobFacts]) -> Located:
-    """Removes these open jobs from waits, due, parked and ready; leases are locked."""
+    """Removes these open jobs from waits, due, parked and ready; locks leases."""
     left = {fact.id: fact for fact in sorted(facts)}
     places = work.tx.places
     withdrawn = [

@@ -1,4 +1,4 @@
-"""Priorities by hand: an adjustment beside the base, so that it stays visible."""
+"""Changes priorities by hand: an adjustment beside the base, so that both stay visible."""
 
 from typing import NamedTuple
 
@@ -28,7 +28,7 @@ async def adjust(work: Work, job: int, adjustment: int, actor: str | None) -> Ad
         raise NotFound("job", job)
     if not facts.is_open:
         state = STATE_BY_CODE[facts.state]
-        raise Conflict("job_ended", f"expected job {job} to be open, it is {state}")
+        raise Conflict("job_ended", f"job {job} has ended: it is {state}")
     if facts.adjustment == adjustment:
         return _answer(facts, False)
     await work.catalog.know(work.tx, [facts.shape])

@@ -1,8 +1,8 @@
-"""Retry by hand: a new job takes an ended one's place; the old one stays for inspection.
+"""Retry by hand: a new job supersedes an ended one, which stays for inspection.
 
-Dependents point to the new job from then on. Those that were aborted because of the old
-one are superseded along with it, by a cascade; those that were queued wait again; those
-that run go on, and wait only if they come back.
+Dependents then point to the new job. Those that were aborted because of the old one are
+superseded too, by a cascade. Queued ones wait again. Running ones continue, and wait only if they
+are requeued.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,7 +42,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class Superseded(NamedTuple):
-    """The job that took the place, and whether this call made it."""
+    """The new job, and whether this call made it."""
 
     job: int
     applied: bool
@@ -61,7 +61,7 @@ async def retry(
 async def retry_many(
     work: Work, jobs: Sequence[int], actor: str | None, not_before: int | None = None
 ) -> list[Superseded | WindlassError]:
-    """Supersedes many jobs at once, each after those of them that it depends on."""
+    """Supersedes many jobs, each after those of them that it depends on."""
     known = await work.tx.jobs.read(sorted(jobs))
     bodies = await work.tx.jobs.specs(sorted(known))
     specs = {job: decode_spec(body) for job, body in bodies.items()}
@@ -93,7 +93,7 @@ async def retry_many(
 
 
 async def newest_of(tx: Tx, jobs: Iterable[int]) -> dict[int, JobFacts]:
-    """Returns the last successor of each of these jobs; those that are gone are left out."""
+    """Returns the last successor of each of these jobs, without removed ones."""
     found: dict[int, JobFacts] = {}
     ahead = {job: job for job in jobs}
     while ahead:
@@ -105,14 +105,14 @@ async def newest_of(tx: Tx, jobs: Iterable[int]) -> dict[int, JobFacts]:
 
 
 def _follow(job: int, locked: Mapping[int, JobFacts]) -> int:
-    """Returns the newest of a chain whose last links were made in this transaction."""
+    """Returns the newest of a chain whose last links were made just now."""
     while job in locked and locked[job].superseded_by in locked:
         job = locked[job].superseded_by
     return job
 
 
 class _Obstacles:
-    """What stands against superseding jobs, beside their dependencies."""
+    """What prevents superseding jobs, beside their dependencies."""
 
     def __init__(self, busy: frozenset[int], canceling: frozenset[int]) -> None:
         self._busy = busy
@@ -120,7 +120,7 @@ class _Obstacles:
 
     @classmethod
     async def read(cls, work: Work, jobs: Sequence[JobFacts]) -> Self:
-        """Reads the intents under way and, locked, the workflows."""
+        """Reads open cascades and, under their locks, the workflows."""
         await work.slots.hold({fact.limit for fact in jobs if fact.limit})
         workflows = sorted({fact.workflow for fact in jobs if fact.workflow})
         rows = await work.tx.workflows.lock(workflows) if workflows else {}
@@ -131,7 +131,7 @@ class _Obstacles:
         return cls(frozenset(busy), frozenset(canceling))
 
     def is_canceling(self, fact: JobFacts) -> bool:
-        """Returns whether nothing of the job's workflow may start any more."""
+        """Returns True if nothing of the job's workflow may start any more."""
         return fact.workflow in self._canceling
 
     def refusal(self, old: JobFacts) -> Conflict | None:
@@ -141,13 +141,13 @@ class _Obstacles:
         state = STATE_BY_CODE[old.state]
         if state is None or not can_supersede(state):
             shown = "still open" if state is None else str(state)
-            said = f"expected job {old.id} to have failed, it is {shown}"
+            said = f"job {old.id} has not failed: it is {shown}"
             return Conflict("not_retryable", said)
         if self.is_canceling(old):
             return Conflict("workflow_canceling", f"workflow {old.workflow} is being canceled")
-        # Its dependents must have been aborted, and those of its predecessor handed on to it.
+        # Its dependents must have been aborted, and those of its predecessor moved to it.
         if self._busy & {old.id, old.supersedes, -old.workflow}:
-            return Conflict("busy", f"job {old.id} is still busy with its dependents", 1_000)
+            return Conflict("busy", f"dependents of job {old.id} are still being updated", 1_000)
         return None
 
 
@@ -156,7 +156,7 @@ def _ids(spec: JobSpec) -> list[int]:
 
 
 async def _newest(work: Work, ids: list[int]) -> dict[int, int]:
-    """Returns for each named job the newest of its chain of successors."""
+    """Returns the newest successor of each named job."""
     newest = {job: job for job in ids}
     while newest:
         facts = await work.tx.jobs.read(sorted(set(newest.values())))
@@ -170,14 +170,14 @@ async def _newest(work: Work, ids: list[int]) -> dict[int, int]:
 def _standing_cause_of(
     old: JobFacts, spec: JobSpec, named: Mapping[int, int], locked: Mapping[int, JobFacts]
 ) -> Conflict | None:
-    """Returns the failed dependency because of which a new job would only be aborted."""
+    """Returns a conflict if a failed dependency would abort the new job at once."""
     cause = _standing_cause(spec, named, locked)
     if cause is None:
         return None
     return Conflict(
         "cause_stands",
         f"job {old.id} depends on job {cause.id}, which is {STATE_BY_CODE[cause.state]}: "
-        "retry that one",
+        "retry that job first",
     )
 
 
@@ -197,7 +197,7 @@ async def _replace(
     work: Work, old: JobFacts, spec: JobSpec, named: Mapping[int, int],
     locked: Mapping[int, JobFacts], actor: str | None,
 ) -> int:  # fmt: skip
-    """Writes the new job, moves edges and key, and puts it in its place."""
+    """Writes the new job, moves edges and key, and puts it into its place."""
     (new,) = await work.tx.jobs.allocate(1)
     spec = without_passed(spec, work.now)
     after = sorted({named[ref] for ref in spec.after if isinstance(ref, int)})
@@ -265,7 +265,7 @@ def _unmet(locked: Mapping[int, JobFacts], after: list[int], after_any: list[int
 async def _add_edges(
     work: Work, new: int, states: Mapping[int, JobFacts], after: list[int], after_any: list[int]
 ) -> None:
-    """Lets the new job wait for what the old one waited for."""
+    """Makes the new job wait for what the old one waited for."""
     edges: dict[int, list[int]] = {}
     for job in after:
         if job in states and not states[job].state:
@@ -278,7 +278,7 @@ async def _add_edges(
 
 
 def _reopen_workflow(work: Work, old: JobFacts) -> None:
-    """Stops counting the old job, and reopens a workflow that has ended."""
+    """Stops counting the old job; opens an ended workflow again."""
     if not old.workflow:
         return
     work.count_in_workflow(old.workflow, old.state, -1)
@@ -288,10 +288,10 @@ def _reopen_workflow(work: Work, old: JobFacts) -> None:
 
 
 async def revive(work: Work, cascade: Cascade, edges: tuple[int, ...]) -> None:
-    """Hands one chunk of dependents on to the new job, and lets them wait for it.
+    """Moves one chunk of dependents to the new job, so that they wait for it.
 
-    The new job may have ended by now. It told those that had been handed on; the others
-    are settled here: what the old job's end had met stays met.
+    The new job may have ended by now. It has updated the dependents it had; we settle the others
+    here. Conditions that the old job's end had met stay met.
     """
     old, new = cascade.job, int(cascade.reason or 0)
     dependents = {edge >> 1: edge & 1 for edge in edges}
@@ -319,7 +319,7 @@ async def revive(work: Work, cascade: Cascade, edges: tuple[int, ...]) -> None:
 
 
 def _may_wait(facts: JobFacts) -> bool:
-    """Returns whether the end of a dependency still matters to this job."""
+    """Returns True if the end of a dependency can still affect this job."""
     return facts.is_open or (facts.state == ABORTED and not facts.superseded_by)
 
 
@@ -330,7 +330,7 @@ async def _aborted_specs(work: Work, jobs: list[int]) -> dict[int, JobSpec]:
 
 
 async def _block_again(work: Work, facts: list[JobFacts]) -> None:
-    """Blocks queued dependents again; running ones keep a wait for when they come back."""
+    """Blocks queued dependents again; running ones keep a wait for their return."""
     found = await withdraw(work, facts)
     for gone in found.withdrawn:
         fact = gone.facts

@@ -1,4 +1,4 @@
-"""Manual conditions: an operator accepts a job that waits for one, or rejects it."""
+"""Manual conditions: an operator accepts a waiting job, or rejects it."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ ABORTED = State.ABORTED.code
 
 
 class Unblocked(NamedTuple):
-    """Whether this call met the condition, or it had been met before."""
+    """Whether this call met the condition, or it was met before."""
 
     job: int
     applied: bool
@@ -31,7 +31,7 @@ async def unblock(work: Work, job: int, accept: bool, reason: str, actor: str | 
             return Unblocked(job, False)
         if not accept and facts.state == ABORTED:
             return Unblocked(job, False)
-        raise Conflict("not_waiting", f"expected job {job} to wait for an operator, it does not")
+        raise Conflict("not_waiting", f"job {job} is not waiting for an operator")
     await work.catalog.know(work.tx, [facts.shape])
     if accept:
         await meet(work, {job: 1}, manual=True)

@@ -1,1 +1,4 @@
-"""The maintenance loops: one file each, safe to run on every server at once."""
+"""The maintenance loops, one file each, and the ticker that runs them.
+
+Each has `run_once(now)`, which returns a report, and is safe to run on every server at once.
+"""

@@ -1,4 +1,4 @@
-"""The capability loop: jobs that nobody could ever run, once their grace is over."""
+"""The capability loop: rejects jobs that no worker could ever run, after a grace period."""
 
 from functools import partial
 
@@ -20,15 +20,18 @@ FIRST = -(2**62)  # below every rank
 
 
 class CapabilityReport(msgspec.Struct, frozen=True):
-    """How many shapes nobody can run, and how many jobs one round rejected."""
+    """How many shapes no worker can run, and how many jobs one round rejected."""
 
     shapes: int
     rejected: int
 
 
 class CapabilityLoop:
-    """Rejects. Safe to run on every server at once; since when a shape is hopeless, each
-    server finds out for itself, so a restart grants the grace anew."""
+    """Rejects hopeless jobs. Safe to run on every server at once.
+
+    Each server measures by itself since when a shape is hopeless, so a restart begins the grace
+    period again.
+    """
 
     name = "capability"
 
@@ -39,7 +42,7 @@ class CapabilityLoop:
         self.interval_ms = engine.config.cleanup_interval_ms
 
     async def run_once(self, now: int) -> CapabilityReport:
-        """Runs one round: reads the fleet, then each shape that no worker can run."""
+        """Checks the fleet, then each shape that no worker can run."""
         engine = self._engine
         fleet = await engine.store.read(read_fleet)
         if fleet != self._verdicts.fleet:
@@ -48,8 +51,8 @@ class CapabilityLoop:
         known = ((head.shape, engine.catalog.shapes.get(head.shape)) for head in heads)
         shapes = [(number, shape) for number, shape in known if shape is not None]
         found = impossible(shapes, self._verdicts, self._since, await engine.now())
-        # What is new here may pass with the next worker that enrols, as after every start of
-        # a server: its jobs, which may be very many, are looked at in the round after.
+        # A new shape may become possible with the next worker that enrols, as after every start
+        # of a server. Its jobs may be very many, so they wait for the next round.
         known_before = found.keys() & self._since.keys()
         self._since = {number: why.since for number, why in found.items()}
         rejected = 0
@@ -59,7 +62,7 @@ class CapabilityLoop:
         return CapabilityReport(len(found), rejected)
 
     async def _walk(self, shape: int, found: dict[int, Impossible]) -> int:
-        """Looks at all ready jobs of a shape, a chunk at a time."""
+        """Checks all ready jobs of a shape, a chunk at a time."""
         rejected, rank, job = 0, FIRST, 0
         chunk = self._engine.config.chunk_rows
         while True:

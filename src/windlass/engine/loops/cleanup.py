@@ -1,4 +1,4 @@
-"""The cleanup loop: orphaned jobs, and retries whose time has come."""
+"""The cleanup loop: orphaned jobs, and retries that are due."""
 
 import msgspec
 
@@ -14,7 +14,7 @@ class CleanupReport(msgspec.Struct, frozen=True):
 
 
 class CleanupLoop:
-    """Recovers jobs of workers that are gone for good, and promotes what is due."""
+    """Recovers jobs of workers that are gone for good, and queues jobs that are due."""
 
     name = "cleanup"
 

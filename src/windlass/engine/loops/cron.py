@@ -1,4 +1,4 @@
-"""The cron loop: slots that have come, and runs that waited for another to end."""
+"""The cron loop: slots that are due, and runs that waited for another to end."""
 
 import msgspec
 

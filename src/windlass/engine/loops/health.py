@@ -1,4 +1,4 @@
-"""The health loop: workers that fell silent, and attempts past their deadline."""
+"""The health loop: silent workers, and attempts past their deadline."""
 
 import msgspec
 
@@ -8,7 +8,7 @@ from windlass.engine.transaction.unit_of_work import Work
 
 
 class HealthReport(msgspec.Struct, frozen=True):
-    """What one round found. `in_grace`: no lease or deadline ends yet after an outage."""
+    """What one round found. With `in_grace`, no lease or deadline ends yet after an outage."""
 
     unhealthy: int
     lost: int
@@ -18,7 +18,7 @@ class HealthReport(msgspec.Struct, frozen=True):
 
 
 class HealthLoop:
-    """Marks silent workers, ends lost incarnations, times out what overstays."""
+    """Marks silent workers, ends lost incarnations, and times out overdue attempts."""
 
     name = "health"
 
@@ -27,7 +27,7 @@ class HealthLoop:
         self.interval_ms = engine.config.health_interval_ms
 
     async def run_once(self, now: int) -> HealthReport:
-        """Runs one round, in several transactions if there are many rows."""
+        """Runs one round in several transactions, each on a bounded number of rows."""
         engine = self._engine
         may_end = await engine.run(note_server_alive)
         unhealthy = lost = orphans = 0

@@ -1,7 +1,7 @@
-"""The pools loop: lists machines, launches what is missing, terminates what is not needed.
+"""The pools loop: lists machines, starts missing ones, and ends those not needed.
 
-One server at a time does this, by a turn that it takes in the store. Should two overlap, they
-decide under the pools' locks, and providers accept each token once.
+One server at a time does this: it takes a turn in the store. Should two overlap, they decide
+under the pools' locks, and providers accept each token once.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ class PoolsReport(msgspec.Struct, frozen=True):
 
 
 class PoolsLoop:
-    """Runs pools. Safe on every server at once: the one that has the turn acts."""
+    """Runs pools. Safe on every server at once; only one does the work."""
 
     name = "pools"
 
@@ -66,7 +66,7 @@ class PoolsLoop:
         self.interval_ms = self._engine.config.pools_interval_ms
 
     async def run_once(self, now: int) -> PoolsReport:
-        """Runs one round: compares, decides and acts."""
+        """Runs one round: list, reconcile, decide, act."""
         if not await self._engine.store.read(lambda tx: tx.pools.all()):
             return PoolsReport()
         installation = await self._pools.installation()
@@ -189,7 +189,7 @@ class PoolsLoop:
         await self._engine.run(partial(note_fault, pool_id=row.id, why=why))
 
     def _provider(self, row: PoolRow, pool: Pool) -> Provider:
-        """Returns the provider of a pool; a changed pool gets a new one."""
+        """Returns the provider of a pool; makes a new one after the pool was changed."""
         made = self._made.get(row.id)
         if made is None or made[0] != row.body:
             made = self._made[row.id] = row.body, self._pools.providers(pool)
@@ -197,13 +197,13 @@ class PoolsLoop:
 
 
 async def _add_code(work: Work, code: str, ttl_ms: int) -> None:
-    """Adds a code for one enrolment, valid as long as the machine may take to start."""
+    """Adds an enrolment code that is valid as long as its machine may take to start."""
     row = Code(digest_of(code), work.now, work.now + ttl_ms, 0)
     await work.tx.access.add_code(row)
 
 
 async def _in_time(asking: Awaitable[T]) -> T:
-    """Returns what a provider answers, or raises `ProviderFault` if it takes too long."""
+    """Returns a provider's answer, or raises if it takes too long."""
     try:
         async with asyncio.timeout(CALL_MS / 1000):
             return await asking
@@ -212,12 +212,12 @@ async def _in_time(asking: Awaitable[T]) -> T:
     except TimeoutError:
         raise ProviderFault(f"the provider did not answer within {CALL_MS // 1000} s") from None
     except Exception as error:
-        # Whatever a library of a provider may raise, it must not end the loop.
+        # Whatever a provider's library raises must not end the loop.
         raise ProviderFault(f"{type(error).__name__}: {error}") from error
 
 
 async def _all(doing: Iterable[Awaitable[T]]) -> list[T]:
-    """Waits for all, then returns their results or raises the first error."""
+    """Waits for all of them, then returns the answers or raises the first error."""
     done = await asyncio.gather(*doing, return_exceptions=True)
     for outcome in done:
         if isinstance(outcome, BaseException):

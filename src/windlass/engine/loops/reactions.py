@@ -1,6 +1,6 @@
-"""The loops behind the ends of workflows: follow-ups and retries, and webhooks by themselves.
+"""The loops for reactions to ends of workflows: follow-ups and retries, and webhooks.
 
-Webhooks have a loop of their own, so that slow receivers delay nothing else.
+Webhooks have their own loop, so that slow receivers delay nothing else.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import msgspec
 from windlass.engine.engine import Engine
 from windlass.engine.schedules.reactions import Reactions
 
-AT_ONCE: Final = 20  # webhooks that are sent side by side
+AT_ONCE: Final = 20  # webhooks that are sent at the same time
 
 
 class ReactionsReport(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ class WebhooksLoop:
         self.interval_ms = engine.config.reactions_interval_ms
 
     async def run_once(self, now: int) -> ReactionsReport:
-        """Runs one round; it ends when the slowest receiver has answered or timed out."""
+        """Runs one round, which ends when the slowest receiver has answered or timed out."""
         rows = await self._reactions.due(True, AT_ONCE)
         sent = await asyncio.gather(*map(self._reactions.send, rows), return_exceptions=True)
         for outcome in sent:

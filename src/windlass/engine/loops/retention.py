@@ -20,7 +20,7 @@ from windlass.engine.history.retention import (
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.blobs import Blobs
 
-SWEEP_MS = 3_600_000  # every file's name is read, so not in each round
+SWEEP_MS = 3_600_000  # it reads every file's name, so not in each round
 
 
 class Step(Protocol):
@@ -30,7 +30,7 @@ class Step(Protocol):
 
 
 class RetentionReport(msgspec.Struct, frozen=True):
-    """What one round removed; `logs` were given up, `joined` lie in fewer segments now."""
+    """What one round removed; `logs` were marked lost, `joined` have fewer segments now."""
 
     jobs: int
     events: int

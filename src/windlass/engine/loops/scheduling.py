@@ -1,7 +1,7 @@
 """The scheduling loop: the safety net behind the event-driven path.
 
-Jobs flow without it. It takes up what a crash or a lost notification left lying:
-intents, room under limits, jobs that are due, waiters that were not woken.
+Jobs move without it. It picks up what a crash or a lost notification left behind: intents, room
+under limits, jobs that are due, waiting syncs that were not woken.
 """
 
 import msgspec
@@ -20,13 +20,13 @@ class SchedulingReport(msgspec.Struct, frozen=True):
     steps: int
     limits: int
     promoted: int
-    adopted: int = 0  # leases that count under the limit of their queue from now on
+    adopted: int = 0  # leases that now count against their queue's limit
     reserved: int = 0  # reservations made or ended
     preempted: int = 0  # jobs told to make room
 
 
 class SchedulingLoop:
-    """Looks for anything that could move and does not."""
+    """Finds what could move but does not."""
 
     name = "scheduling"
 

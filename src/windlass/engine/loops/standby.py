@@ -20,8 +20,8 @@ from windlass.ports.store import Tx
 HEARTBEAT: Final = "served_at"
 HEARTBEAT_MS: Final = 2_000
 LOOK_MS: Final = 1_000
-# Together with the interval of the health loop this stays below the gap after which leases
-# are given a grace, so a worker that takes over in time delays nothing.
+# Together with the health loop's interval this is less than the gap after which leases get a
+# grace period, so a worker that takes over in time delays nothing.
 ABSENT_MS: Final = 6_000
 
 log = structlog.get_logger()
@@ -40,7 +40,7 @@ class LoopGroup:
 
     @property
     def running(self) -> bool:
-        """Whether the loops run here."""
+        """Returns True if the loops run here."""
         return bool(self._tickers)
 
     def start(self) -> None:
@@ -51,7 +51,7 @@ class LoopGroup:
                 ticker.start()
 
     async def stop(self) -> None:
-        """Stops the loops, each after its present round."""
+        """Stops the loops, each after its current round."""
         tickers, self._tickers = self._tickers, []
         for ticker in tickers:
             await ticker.stop(self._limit_ms)

@@ -1,4 +1,4 @@
-"""The statistics loop: what completed attempts took, from the log."""
+"""The statistics loop: run times and memory of completed attempts, from the log."""
 
 from functools import partial
 
@@ -7,18 +7,18 @@ import msgspec
 from windlass.engine.engine import Engine
 from windlass.engine.history.statistics import account, pass_over
 
-MOST = 50_000  # events a round: beyond it the newest stand for all
+MOST = 50_000  # events per round; if there are more, only the newest count
 
 
 class StatisticsReport(msgspec.Struct, frozen=True):
-    """How many events one round accounted for, and how many it passed over."""
+    """How many events one round accounted for, and how many it skipped."""
 
     events: int
     passed_over: int
 
 
 class StatisticsLoop:
-    """Gathers statistics. Safe to run on every server at once."""
+    """Collects statistics. Safe to run on every server at once."""
 
     name = "statistics"
 

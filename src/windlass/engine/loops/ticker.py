@@ -1,4 +1,4 @@
-"""Runs a loop at its interval until it is stopped."""
+"""The ticker around every loop: run, wait, run again, until stopped."""
 
 import asyncio
 from typing import Generic, Protocol, TypeVar
@@ -21,12 +21,12 @@ class Loop(Protocol[R_co]):
     interval_ms: int
 
     async def run_once(self, now: int) -> R_co:
-        """Runs one round at the time `now`, and reports what it did."""
+        """Runs one round at the store's or clock's time `now`."""
         ...
 
 
 class Ticker(Generic[R_co]):
-    """Runs one loop until it is stopped; a round that has begun is finished first."""
+    """Runs one loop until it is stopped; a started round is finished first."""
 
     def __init__(self, loop: Loop[R_co], clock: Clock) -> None:
         self._loop = loop
@@ -59,7 +59,7 @@ class Ticker(Generic[R_co]):
                 if isinstance(report, msgspec.Struct):
                     log.debug("loop ran", loop=self._loop.name, **msgspec.structs.asdict(report))
             except WindlassError as error:
-                # The next round tries again; a loop never ends because the store was away.
+                # The next round tries again. A loop never ends because the store was unavailable.
                 log.warning("loop failed", loop=self._loop.name, error=str(error))
             await self._pause()
 

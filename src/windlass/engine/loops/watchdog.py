@@ -1,4 +1,4 @@
-"""The watchdog: workflows that stand still although nothing holds them back."""
+"""The watchdog: finds workflows that do not move although nothing holds them back."""
 
 from functools import partial
 from typing import NamedTuple
@@ -18,7 +18,7 @@ log = structlog.get_logger("windlass.watchdog")
 
 
 class WatchdogReport(msgspec.Struct, frozen=True):
-    """What one round did; `examined` are those that had not changed since the last one."""
+    """What one round did; `examined` counts workflows unchanged since the last round."""
 
     unfinished: int
     examined: int
@@ -45,7 +45,7 @@ class WatchdogLoop:
         self._repaired_at: dict[int, int] = {}  # when a contradiction was first found
 
     async def run_once(self, now: int) -> WatchdogReport:
-        """Runs one round: examines the workflows that have not changed since the last one."""
+        """Runs one round: examines workflows that are unchanged since the last one."""
         rows = await self._unfinished()
         suspects = [row.id for row in rows if self._stands(row, now)]
         open_ids = {row.id for row in rows}
@@ -70,7 +70,7 @@ class WatchdogLoop:
         return rows
 
     def _stands(self, row: WorkflowRow, now: int) -> bool:
-        """Returns whether it has not changed since the last round and is due for examination."""
+        """Returns True if it is unchanged since the last round and not examined lately."""
         look = row.state, row.run, row.counts
         seen = self._seen.get(row.id)
         if seen is None or seen.look != look:
@@ -83,13 +83,13 @@ class WatchdogLoop:
         return self._engine.config.stall_timeout_ms
 
     async def _act(self, found: Stall, now: int) -> bool:
-        """Repairs a stall or, if it has come back, cancels the workflow and returns True."""
+        """Repairs it, or cancels it if the problem came back; returns True if canceled."""
         first = self._repaired_at.setdefault(found.workflow, now)
         everything = await self._engine.store.read(partial(describe, found=found))
         log.error("workflow_stalled", workflow=found.workflow, what=found.what, **everything)
         came_back = now - first >= self._patience
         try:
-            # Canceling ends what can be found: rows that are gone are put back first.
+            # Canceling only ends jobs that have their rows, so we restore missing rows first.
             await self._engine.run(partial(repair, found=found))
             gave_up = came_back and await self._engine.run(partial(give_up, found=found))
         except Conflict:

@@ -1,4 +1,4 @@
 """Pools: a snapshot of the fleet, sizing steps, reconciling with machines, and cost accounts.
 
-Stands above the engine object. Providers are called by the pools loop, never inside a transaction.
+Built on the engine object. The pools loop calls providers, never inside a transaction.
 """

@@ -1,8 +1,8 @@
-"""Charging for the machines of a pool: what they held since the last time, from the log.
+"""Charges for the machines of a pool: which jobs they held since the last time, from the log.
 
-Attempts that are under way and those that ended since are all there is; whoever calls has
-locked the pool and its workers, so that no report of theirs is on its way. How far the log
-was read is written with the charges: a server that dies in between charges nothing twice.
+The current attempts and those that ended since are all there is. The caller has locked the pool
+and its workers, so none of them can report meanwhile. How far we read the log is written with the
+charges, so a server that dies in between charges nothing twice.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ from windlass.domain.rows.records import Worker
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store_pools import Spell, position_name
 
-MOST_EVENTS: Final = 1_000_000  # looked through at once; what is older counts as idle
+MOST_EVENTS: Final = 1_000_000  # events read at once; older ones count as idle time
 
 
 async def charge(
@@ -24,7 +24,7 @@ async def charge(
     members: Iterable[PoolWorkerRow],
     workers: Mapping[int, Worker],
 ) -> None:
-    """Charges each worker's time since it was last charged."""
+    """Charges what each worker has cost since it was last charged."""
     charged = {member.worker: member for member in members}
     active = (n for n, member in charged.items() if not _has_idled(member, workers.get(n)))
     spells = await _spells(work, pool_id, sorted(active))
@@ -43,7 +43,7 @@ async def charge(
 
 
 def _has_idled(member: PoolWorkerRow, worker: Worker | None) -> bool:
-    """Returns whether it held nothing at the last look, and has got nothing since."""
+    """Returns True if it held no job when last seen and got none since."""
     return bool(member.idle_since and worker and worker.last_lease == member.last_lease)
 
 
@@ -52,7 +52,7 @@ def _added(one: CostRow, other: CostRow) -> CostRow:
 
 
 async def _spells(work: Work, pool_id: int, workers: list[int]) -> list[Spell]:
-    """Returns what these workers hold, and what they held since the accounts were last made."""
+    """Returns the jobs these workers hold, and those they held since the last charge."""
     name, newest = position_name(pool_id), await work.tx.log.newest()
     known = (await work.tx.catalog.meta()).get(name)
     after = newest if known is None else max(known, newest - MOST_EVENTS)

@@ -1,4 +1,4 @@
-"""Pools as people handle them: applied, looked at, planned, deleted."""
+"""The commands about pools: apply, show, plan, delete."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class PoolView(NamedTuple):
-    """A pool with its workers and what it has cost this month."""
+    """A pool with its workers and its cost this month."""
 
     row: PoolRow
     pool: Pool
@@ -48,15 +48,15 @@ class PoolView(NamedTuple):
 
 
 class PlannedPools(NamedTuple):
-    """What pools would do now, and the fleet that says so."""
+    """What pools would do now, and the fleet it is based on."""
 
     fleet: Fleet
     verdicts: Sequence[Verdict]
-    useless: Sequence[str]  # pools that none of the waiting work could use, though some waits
+    useless: Sequence[str]  # pools that none of the waiting jobs could use
 
 
 class Pools:
-    """Keeps the pools of one engine."""
+    """The pools of one engine."""
 
     def __init__(
         self,
@@ -69,10 +69,10 @@ class Pools:
         self.secrets = secrets
         self.providers = providers
         self._installation = ""
-        self.address = address  # where workers find the server, unless a pool says otherwise
+        self.address = address  # where workers find the server, unless a pool sets its own
 
     async def apply(self, given: Mapping[str, object], actor: str) -> tuple[PoolRow, bool]:
-        """Creates or changes a pool; returns the row and whether anything changed."""
+        """Creates or changes a pool; returns the row, and whether anything changed."""
         pool = parse_pool(given)
         check_metadata(pool.template())
         check_reach(pool, self.address)
@@ -85,7 +85,7 @@ class Pools:
         return await self.engine.run(step)
 
     async def delete(self, name: str, actor: str) -> bool:
-        """Drains and removes a pool; returns False if that was under way already."""
+        """Drains a pool and deletes it after its last worker; returns whether that was new."""
 
         async def step(work: Work) -> bool:
             row = await work.tx.pools.lock_name(name)
@@ -95,7 +95,7 @@ class Pools:
                 return False
             state = int(PoolState.DELETING)
             await work.tx.pools.update(row._replace(state=state, updated_at=work.now))
-            _say(work, name, "is deleted when its workers have gone", actor)
+            _say(work, name, "is deleted when its workers are gone", actor)
             return True
 
         return await self.engine.run(step)
@@ -119,11 +119,11 @@ class Pools:
         return await self.engine.store.read(read)
 
     async def costs(self, month: int) -> list[CostRow]:
-        """Returns what a month has cost, including deleted pools."""
+        """Returns the costs of a month, including those of deleted pools."""
         return await self.engine.store.read(lambda tx: tx.pools.costs(month))
 
     async def plan(self, workers: int | None = None, target_ms: int | None = None) -> PlannedPools:
-        """Returns what the pools would do now, or with other settings."""
+        """Returns what the pools would do now, or under other conditions."""
         survey = await self.survey()
         seen = await self.engine.run(lambda work: take_snapshot(work, survey))
         fleet = what_if(seen.fleet, workers, target_ms)
@@ -132,7 +132,7 @@ class Pools:
         return PlannedPools(fleet, size(fleet), useless)
 
     async def survey(self) -> ShapeTotals:
-        """Returns mean runtimes of waiting and running shapes, and counts of very many jobs."""
+        """Returns the mean run times of waiting and running shapes, and counts of long queues."""
         load = await self.engine.run(lambda work: work.tx.pools.load(MOST_COUNTED))
         shapes = {shape for shape, _ in load.ready} | {shape for _, shape, _ in load.leases}
         found = await self.engine.jobs.statistics(sorted(shapes))
@@ -141,7 +141,7 @@ class Pools:
         return ShapeTotals(means, {shape: await self._depth(shape) for shape in many})
 
     async def _depth(self, shape: int) -> int:
-        """Counts ready jobs of a shape span by span, so that others get their turn in between."""
+        """Counts ready jobs of a shape in chunks, so that other transactions run in between."""
         counted, last = 0, Span(0, LOWEST_RANK, 0)
         while counted < MOST_SURVEYED:
             step = partial(_next_span, shape=shape, after=last)
@@ -152,7 +152,7 @@ class Pools:
         return counted
 
     async def installation(self) -> str:
-        """Returns the name of this installation, which its machines carry; made once."""
+        """Returns the name of this installation, which its machines carry; makes it once."""
 
         async def step(work: Work) -> int:
             known = (await work.tx.catalog.meta()).get(INSTALLATION)
@@ -187,13 +187,13 @@ async def _put(work: Work, name: str, body: bytes, actor: str) -> tuple[PoolRow,
         )
         number = await work.tx.pools.insert(row)
         if not number:
-            raise Conflict("busy", f"pool {name} is just being applied by another", 1_000)
+            raise Conflict("busy", f"pool {name} is being changed by another request", 1_000)
         _say(work, name, "is there", actor)
         return row._replace(id=number), True
     if known.body == body and known.state == PoolState.ACTIVE:
         return known, False
-    # What went wrong before may be what was changed: it may be tried again at once. Workers that
-    # are started otherwise may have what others had not: that is found out anew.
+    # The change may have fixed an earlier failure, so we may try again at once. New workers may
+    # also have other metadata, so we learn it again.
     before, after = decode_pool(known.body), decode_pool(body)
     alike = (before.provider, before.options) == (after.provider, after.options)
     row = known._replace(

@@ -1,7 +1,6 @@
-"""Bringing the rows of a pool in line with the machines that exist, and charging for them.
+"""Reconciles the rows of a pool with the machines that exist, and charges for them.
 
-Nothing is believed of a machine that no list has shown, and nothing is concluded from a list
-that could not be had.
+We trust only machines that a list has shown, and conclude nothing if there is no list.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,7 @@ from windlass.ports.provider import Machine
 
 
 class ProviderRequests(NamedTuple):
-    """What is to be asked of a provider after a commit."""
+    """What to ask of a provider after the commit."""
 
     launch: Sequence[PoolWorkerRow] = ()
     terminate: Sequence[Machine] = ()
@@ -29,29 +28,29 @@ class ProviderRequests(NamedTuple):
 class ProviderListing(NamedTuple):
     """What a provider's list showed; `settle_ms` is how long new machines may be missing.
 
-    Where there is no list, the rows say what there is: a machine until it was ended. With a
-    `host`, the list shows what is there and nothing else; without the turn, all else is left
-    to the server that has it.
+    Without a list, the rows count: a machine exists until it was ended. With a `host`, the list
+    shows only what is on that host; without the turn, everything else is left to the server that
+    has it.
     """
 
     machines: Mapping[str, Machine] | None
     settle_ms: int
-    retry_ms: int  # after this long an unanswered launch is asked for again
+    retry_ms: int  # an unanswered launch is repeated after this long
     host: str = ""
     turn: bool = True
 
     def is_elsewhere(self, member: PoolWorkerRow) -> bool:
-        """Returns whether its machine is on a host that this list does not cover."""
+        """Returns True if its machine is on a host that this list does not cover."""
         host, colon, _ = (member.machine or "").rpartition(":")
         return bool(self.host and colon) and host != self.host
 
     def concerns(self, member: PoolWorkerRow) -> bool:
-        """Returns whether this server is to look after it."""
+        """Returns True if this server is responsible for it."""
         return self.turn or bool(member.machine and not self.is_elsewhere(member))
 
 
 async def reconcile(work: Work, pool_id: int, found: ProviderListing) -> ProviderRequests:
-    """Brings a pool's rows in line with what exists, and returns the requests to make."""
+    """Updates a pool's rows to what exists, and returns what the provider must do."""
     row = await work.tx.pools.lock(pool_id)
     members = [member for member in await work.tx.pools.living() if member.pool == pool_id]
     machines = found.machines
@@ -74,12 +73,12 @@ async def reconcile(work: Work, pool_id: int, found: ProviderListing) -> Provide
     known = {member.token for member in members if not found.is_elsewhere(member)}
     leaks = [machine for token, machine in machines.items() if token not in known]
     for machine in leaks:
-        say(work, row, f"found {machine.id}, which nobody asked for", machine=machine.id)
+        say(work, row, f"found machine {machine.id}, which no pool requested", machine=machine.id)
     return ProviderRequests(step.launch, [*step.terminate, *leaks], len(leaks))
 
 
 class _Reconciling:
-    """One pool in one transaction: each of its workers goes on as far as it can."""
+    """One pool in one transaction: moves each of its workers as far as possible."""
 
     def __init__(
         self,
@@ -101,13 +100,13 @@ class _Reconciling:
         self.terminate: list[Machine] = []
 
     def recover(self) -> None:
-        """Clears the fault of a provider that has answered for a while."""
+        """Clears the last error once the provider has answered for a while."""
         row = self.row
         if row.message is not None and not row.failures and self._work.now >= row.next_at:
             self.row = row._replace(message=None)
 
     def advance(self, member: PoolWorkerRow) -> PoolWorkerRow:
-        """Returns the worker's next state, and adds the requests it needs."""
+        """Returns the worker's new state, and notes what it needs."""
         away = self._found.is_elsewhere(member)
         machine = self._presumed(member) if away else self._machines.get(member.token)
         if machine is not None and member.machine != machine.id:
@@ -125,7 +124,7 @@ class _Reconciling:
         return member
 
     def _presumed(self, member: PoolWorkerRow) -> Machine | None:
-        """Presumes that a machine on another host exists while its worker is heard or may come."""
+        """Returns a machine on another host while its worker is alive or may still enrol."""
         worker = self._workers.get(member.worker)
         heard = worker is not None and worker.status != WorkerStatus.OFFLINE
         if heard or member.state in (Lifecycle.REQUESTED, Lifecycle.STARTING):
@@ -179,7 +178,7 @@ class _Reconciling:
         return self._to(member, Lifecycle.TERMINATING, member.reason)
 
     def _terminating(self, member: PoolWorkerRow, machine: Machine | None) -> PoolWorkerRow:
-        # Its jobs are given away when its lease ends, which is before it is forgotten.
+        # Its jobs are requeued when its lease ends, which is before its row is removed.
         if machine is not None or self._held.get(member.worker):
             return member
         return self._to(member, Lifecycle.GONE, member.reason)._replace(worker=0)

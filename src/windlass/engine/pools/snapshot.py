@@ -1,4 +1,4 @@
-"""Reads what pools decide from: the queue, the workers and the pools themselves."""
+"""Reads what pool decisions are based on: the queue, the workers and the pools themselves."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -22,27 +22,27 @@ from windlass.engine.pools.targets import KnownPool, Targets, sort_workers
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store_pools import Load
 
-MOST_COUNTED: Final = 20_000  # ready jobs of one shape in one transaction
+MOST_COUNTED: Final = 20_000  # ready jobs of one shape read in one transaction
 ROUNDS_TO_END: Final = 4  # told to stop, seen to have stopped, ended, seen to be gone
-MOST_SURVEYED: Final = 1_000_000  # ready jobs of one shape; beyond, nobody counts
+MOST_SURVEYED: Final = 1_000_000  # ready jobs of one shape; we count no further
 
 
 class ShapeTotals(NamedTuple):
-    """What is gathered beforehand, by shape: mean runtimes, and counts of very many jobs."""
+    """Mean run times by shape, and counts of very many jobs, collected beforehand."""
 
     expected: Mapping[int, int]
     depths: Mapping[int, int] = {}
 
 
 class FleetSnapshot(NamedTuple):
-    """Everything that was looked at."""
+    """Everything that was read."""
 
     fleet: Fleet
     pools: Sequence[KnownPool]
     host_of: Mapping[int, int]  # by worker
 
     def members_of(self, known: KnownPool) -> list[Member]:
-        """Returns the workers of a pool as members for sizing."""
+        """Returns the workers of a pool, for the decision which of them leave."""
         waiting = {host for t in self.fleet.targets if t.queued for host in t.hosts}
         return [
             Member(row.id, row.idle_since, self.host_of.get(row.worker) in waiting)
@@ -52,7 +52,7 @@ class FleetSnapshot(NamedTuple):
 
 
 async def take_snapshot(work: Work, survey: ShapeTotals) -> FleetSnapshot:
-    """Reads everything in this transaction, except what `survey` holds already."""
+    """Reads everything in this transaction, except what a survey collected before."""
     tx, expected = work.tx, survey.expected
     load = _deepened(await tx.pools.load(MOST_COUNTED), survey.depths)
     await work.catalog.know(tx, {s for s, _ in load.ready} | {s for _, s, _ in load.leases})
@@ -83,7 +83,7 @@ async def take_snapshot(work: Work, survey: ShapeTotals) -> FleetSnapshot:
 
 
 def _deepened(load: Load, depths: Mapping[int, int]) -> Load:
-    """Returns the load with full counts of very many jobs."""
+    """Returns the load with full counts for shapes that exceed one transaction's limit."""
     ready = [(s, max(count, depths.get(s, 0)) if count == MOST_COUNTED else count)
              for s, count in load.ready]  # fmt: skip
     return load._replace(ready=ready)

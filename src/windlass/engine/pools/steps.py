@@ -1,7 +1,7 @@
-"""The steps of pools, each one transaction: deciding, and recording what providers said.
+"""The steps of pools, one transaction each: decide, and record what providers answered.
 
-Every row changes under its pool's lock. Nothing is asked of a provider before the row that
-says so is committed.
+Every row changes under its pool's lock. We ask a provider only after the row that says so is
+committed.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 async def decide(work: Work, survey: ShapeTotals, tokens: Sequence[str]) -> list[Verdict]:
-    """Records requests for missing workers, and drains those that are not needed."""
+    """Requests the workers that are missing, and drains those that are not needed."""
     for row in sorted(await work.tx.pools.all()):
         await work.tx.pools.lock(row.id)
     seen = await take_snapshot(work, survey)
@@ -54,7 +54,7 @@ async def decide(work: Work, survey: ShapeTotals, tokens: Sequence[str]) -> list
 
 
 async def _request(work: Work, row: PoolRow, known: KnownPool, tokens: Sequence[str]) -> None:
-    """Records the workers to be launched, with their tokens."""
+    """Records the new workers: the worker row with its token, and the intent."""
     pool, slots = known.pool, known.template.slots
     static = _encode(pool.template()).decode()
     fresh: list[PoolWorkerRow] = []
@@ -65,7 +65,7 @@ async def _request(work: Work, row: PoolRow, known: KnownPool, tokens: Sequence[
         )  # fmt: skip
         number = await work.tx.workers.insert(worker)
         work.say(
-            EventKind.WORKER, f"Worker {token} is asked for by pool {pool.name}", worker=number,
+            EventKind.WORKER, f"Worker {token} was requested by pool {pool.name}", worker=number,
             actor=ACTOR, data={"name": token, "status": "offline", "static": pool.template()},
         )  # fmt: skip
         row_of = PoolWorkerRow(
@@ -80,7 +80,7 @@ async def _request(work: Work, row: PoolRow, known: KnownPool, tokens: Sequence[
 
 
 async def _send_away(work: Work, seen: FleetSnapshot) -> None:
-    """Drains those that should leave; one that has just got a job stays, unless all go."""
+    """Drains the workers that should leave; one that just got a job stays, unless all go."""
     for known, now in zip(seen.pools, seen.fleet.pools, strict=True):
         going = leavers(now, seen.members_of(known), work.now)
         for member in known.members:
@@ -98,18 +98,18 @@ async def _send_away(work: Work, seen: FleetSnapshot) -> None:
 
 
 async def _take_back(work: Work, seen: FleetSnapshot) -> None:
-    """Queues what still runs again where a budget is spent, without blaming the jobs."""
+    """Requeues the running jobs of a pool whose budget is spent, without blame."""
     for known, now in zip(seen.pools, seen.fleet.pools, strict=True):
         if known.members and is_spent(now):
             held = await work.tx.leases.of_workers([member.worker for member in known.members])
             why = f"the budget of pool {known.row.name} for this month is used up"
             told = await tell_to_stop(work, {lease.job: why for lease in held})
             if told:
-                say(work, known.row, f"{told} jobs are taken back: {why}")
+                say(work, known.row, f"took back {told} jobs: {why}")
 
 
 async def _end_pools(work: Work, seen: FleetSnapshot) -> None:
-    """Removes deleted pools whose last worker is gone, and old rows of workers and codes."""
+    """Removes deleted pools after their last worker, and old rows of workers and codes."""
     for known in seen.pools:
         if known.row.state == PoolState.DELETING and not known.members:
             await work.tx.pools.remove(known.row.id)
@@ -119,12 +119,12 @@ async def _end_pools(work: Work, seen: FleetSnapshot) -> None:
 
 
 async def note_launch(work: Work, member: PoolWorkerRow, machine: Machine) -> None:
-    """Notes that the provider has started a machine."""
+    """Records that the provider has started a machine."""
     await _note(work, member, Lifecycle.STARTING, None, machine.id)
 
 
 async def note_refusal(work: Work, member: PoolWorkerRow, why: str) -> None:
-    """Notes a failed launch; a machine that exists all the same is terminated later."""
+    """Records that the provider refused or did not answer; what it made anyway must go."""
     row = await _note(work, member, Lifecycle.TERMINATING, why, None)
     if row is not None:
         await work.tx.pools.update(failed(work, row, decode_pool(row.body), why))
@@ -133,7 +133,7 @@ async def note_refusal(work: Work, member: PoolWorkerRow, why: str) -> None:
 async def _note(
     work: Work, member: PoolWorkerRow, state: Lifecycle, why: str | None, machine: str | None
 ) -> PoolRow | None:
-    """Moves a requested worker on; returns its pool, or None if it has moved meanwhile."""
+    """Moves a worker on from `requested`; returns None if it has moved on meanwhile."""
     row = await work.tx.pools.lock(member.pool)
     now = await work.tx.pools.worker(member.id)
     if row is None or now is None or now.state != Lifecycle.REQUESTED:
@@ -144,7 +144,7 @@ async def _note(
 
 
 async def note_ended(work: Work, pool_id: int, tokens: Sequence[str]) -> None:
-    """Machines of a provider without lists were ended."""
+    """Records that machines of a provider without lists were ended."""
     await work.tx.pools.lock(pool_id)
     living = await work.tx.pools.living()
     ended = [m._replace(machine=None) for m in living if m.pool == pool_id and m.token in tokens]
@@ -152,9 +152,9 @@ async def note_ended(work: Work, pool_id: int, tokens: Sequence[str]) -> None:
 
 
 async def note_fault(work: Work, pool_id: int, why: str) -> None:
-    """Notes that a provider could not list its machines; nothing is concluded from that.
+    """Records that a provider could not list its machines; concludes nothing from that.
 
-    Workers that it was never asked for are forgotten: others must not count on them.
+    Removes workers that it was never asked for, so that nothing counts on them.
     """
     row = await work.tx.pools.lock(pool_id)
     if row is None:

@@ -1,4 +1,4 @@
-"""Work by who can run it, and workers by what they can run: what the formula is fed with."""
+"""Groups work by who can run it and workers by what they can run, as input for sizing."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ class KnownPool(NamedTuple):
 
 
 class WorkerGroup(NamedTuple):
-    """Workers that are alike: those that are heard have a profile, others what is foretold."""
+    """Equal workers: live ones have a profile, others what their pool predicts."""
 
     pool: str
     slots: int
@@ -41,7 +41,7 @@ class WorkerGroup(NamedTuple):
 
 
 class SortedWorkers(NamedTuple):
-    """Workers that take jobs, now or soon, and which of the hosts each of them is part of."""
+    """Workers that take jobs now or soon, and the host that each of them belongs to."""
 
     hosts: Sequence[Host]
     kinds: Sequence[WorkerGroup]  # host by host
@@ -49,7 +49,7 @@ class SortedWorkers(NamedTuple):
 
 
 class ShapeWork:
-    """What there is of one shape, in jobs and milliseconds."""
+    """The work of one shape, in jobs and milliseconds."""
 
     def __init__(self) -> None:
         self.queued = self.running = self.running_ms = 0
@@ -59,7 +59,7 @@ class ShapeWork:
 def sort_workers(
     work: Work, workers: Mapping[int, Worker], pools: Sequence[KnownPool]
 ) -> SortedWorkers:
-    """Groups all workers that take jobs by what they can run."""
+    """Sorts all workers that take jobs by what they can run."""
     kinds = {
         worker.id: WorkerGroup("", worker.slots, work.catalog.profile(worker))
         for worker in workers.values()
@@ -90,7 +90,7 @@ def _kind_of(
 
 
 class Targets:
-    """Gathers work by who can run it."""
+    """Collects work by who can run it."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class Targets:
         self._expected = expected
 
     def gather(self, load: Load, most: int) -> tuple[Target, ...]:
-        """Returns one target for each combination of workers and pools that can run the work."""
+        """Returns one target for each combination of workers and pools, and their capacities."""
         joined: dict[object, tuple[list[int], Target]] = {}
         for shape, counts in sorted(self._count(load, most).items()):
             target = self._target(shape, counts)
@@ -121,7 +121,7 @@ class Targets:
         )
 
     def _count(self, load: Load, most: int) -> dict[int, ShapeWork]:
-        """Returns what waits and may start, and what runs on workers that take jobs."""
+        """Counts what waits and may start, and what runs on workers that take jobs."""
         found: dict[int, ShapeWork] = {}
         running = Counter(self._catalog.queue_of(shape) for _, shape, _ in load.leases)
         for shape, count in load.ready:
@@ -178,13 +178,13 @@ class Targets:
         return room_for(needs, kind.profile.metadata, kind.slots, per_worker)
 
     def _obstacle(self, shape: int) -> str:
-        """Returns what keeps it from the pool that is nearest to what it needs."""
+        """Returns why the pool that comes nearest to its needs cannot run it."""
         needs = self._catalog.shapes[shape]
         best: tuple[int, str] | None = None
         for known in self._pools:
             lacking = nearest(needs, [known.template.metadata]) or ()
             why = "; ".join(mismatch.text for mismatch in lacking)
-            text = f"a worker of pool {known.pool.name} would not do: {why}"
+            text = f"a worker of pool {known.pool.name} could not run it: {why}"
             if best is None or len(lacking) < best[0]:
                 best = len(lacking), text
         return best[1] if best else "there is no pool"

@@ -1,4 +1,4 @@
-"""Steps in the life of a pool's worker, as the log tells them."""
+"""The steps in the life of a pool's worker, with their events."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ ACTOR: Final = "pools"
 def move(
     work: Work, row: PoolRow, member: PoolWorkerRow, state: Lifecycle, why: str | None
 ) -> PoolWorkerRow:
-    """Moves a pool worker to another state, and records the event."""
+    """Moves a worker to its next state, with an event."""
     text = f"Worker {member.token} of pool {row.name} is {state.name.lower()}"
     say(work, row, f"{text}: {why}" if why else text, token=member.token, state=state.name.lower())
     tries = 0 if state != Lifecycle.REQUESTED else member.tries
@@ -23,7 +23,7 @@ def move(
 
 
 def failed(work: Work, row: PoolRow, pool: Pool, why: str) -> PoolRow:
-    """Notes a failed launch; the next one waits longer each time."""
+    """Records a failed launch; the wait before the next grows with each failure."""
     failures = row.failures + 1
     say(work, row, f"Pool {row.name}: {why}", failures=failures)
     return row._replace(
@@ -32,5 +32,5 @@ def failed(work: Work, row: PoolRow, pool: Pool, why: str) -> PoolRow:
 
 
 def say(work: Work, row: PoolRow, reason: str, **data: object) -> None:
-    """Records an event about a pool."""
+    """Adds an event about a pool."""
     work.say(EventKind.POOL, reason, actor=ACTOR, data={"pool": row.name, **data})

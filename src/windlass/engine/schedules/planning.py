@@ -1,7 +1,7 @@
-"""From what is to be started, a template or jobs, to what the engine submits.
+"""Turns what is to be started, a template or jobs, into what the engine submits.
 
-Descriptions and jobs as clients write them are none of the engine's business: a planner,
-chosen by the wiring, turns them into specs.
+The engine does not know descriptions and jobs as clients write them. A planner, chosen by the
+wiring, turns them into specs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,10 +18,10 @@ from windlass.engine.transaction.unit_of_work import Work
 
 
 class PlanRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be started, for whom: a `description` with `parameters`, or `jobs`.
+    """What to start, and for whom: a `description` with `parameters`, or `jobs`.
 
-    `priority`, `key` and `labels` go before those of the description; `name` is that of a
-    workflow made of plain jobs.
+    `priority`, `key` and `labels` override those of the description; `name` is for a workflow
+    made of plain jobs.
     """
 
     name: str
@@ -44,17 +44,17 @@ class PlannedWorkflow(NamedTuple):
 
 
 class Planner(Protocol):
-    """Raises `InvalidInput` naming the field that is wrong."""
+    """Plans workflows; raises `InvalidInput` with the name of a wrong field."""
 
     def check(self, description: Mapping[str, Any], namespace: str) -> None:
-        """Raises `InvalidInput` if a description cannot be a template."""
+        """Raises `InvalidInput` unless a description can be a template."""
         ...
 
     def plan(self, order: PlanRequest) -> PlannedWorkflow: ...
 
 
 async def submit_planned(work: Work, engine: Engine, planned: PlannedWorkflow) -> Submitted:
-    """Submits in the transaction of `work`, together with what else it writes."""
+    """Submits in the transaction of `work`, together with its other writes."""
     check_workflow(planned.workflow, engine.config.payload_limit)
     submission = Submission(engine.validate(planned.jobs), planned.workflow)
     (answer,) = await submit(work, [submission])

@@ -1,8 +1,8 @@
-"""What follows the ends of workflows, carried out from the intents that came with them.
+"""Carries out the reactions to ends of workflows, from intents recorded with the end.
 
-Follow-ups are submitted in the transaction that marks the intent as done: exactly once.
-Webhooks are sent outside of one, so at least once, always with the same id. Retries find
-out by the workflow's run whether they have happened.
+Follow-ups are submitted in the transaction that marks the intent as done: exactly once. Webhooks
+are sent outside of a transaction: at least once, always with the same id. Retries see by the
+workflow's run whether they have happened.
 """
 
 from typing import Any, Final, NamedTuple
@@ -33,7 +33,7 @@ from windlass.ports.store import Tx
 from windlass.ports.webhooks import Courier, Delivered, Delivery
 from windlass.wire.reactions import Reaction
 
-SENDING_MS: Final = 120_000  # until another server may send a webhook whose sender died
+SENDING_MS: Final = 120_000  # after this, another server may send a webhook whose sender died
 MESSAGE_LIMIT: Final = 500
 
 _details = msgspec.json.Decoder(Details).decode
@@ -41,7 +41,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class _Task(NamedTuple):
-    """An intent, what it is to do, and the workflow that it is about."""
+    """An intent, what it should do, and the workflow it is about."""
 
     row: ReactionRow
     reaction: Reaction
@@ -58,7 +58,7 @@ class Reactions:
         self._courier = courier
 
     async def of_workflow(self, workflow: int) -> list[ReactionRow]:
-        """Returns all that followed, or is to follow, the ends of a workflow."""
+        """Returns all reactions to the ends of a workflow, done or pending."""
         return await self._engine.store.read(lambda tx: tx.reactions.of_workflow(workflow))
 
     async def due(self, webhooks: bool, count: int) -> list[ReactionRow]:
@@ -66,7 +66,7 @@ class Reactions:
         return await self._engine.store.read(lambda tx: tx.reactions.due(tx.now, webhooks, count))
 
     async def carry_out(self, row: ReactionRow) -> None:
-        """Submits a follow-up or retries; what is refused for good is given up, with the reason."""
+        """Submits or retries; if that is refused for good, records the reason and gives up."""
         act = self._submit if row.kind == ReactionKind.SUBMIT else self._retry
         try:
             await act(row.id)
@@ -115,22 +115,22 @@ class Reactions:
     # Retries
 
     async def _retry(self, reaction: int) -> None:
-        """Retries the failed jobs after the next delay, if there is one left."""
+        """Retries the failed jobs after the next delay, if one is left."""
         task = await self._engine.store.read(lambda tx: _pending(tx, reaction))
         if task is None:
             return
         row = task.row
         if task.workflow.run != row.run or task.workflow.state != WorkflowState.FAILED:
-            said = row.message or "it had been opened again"
+            said = row.message or "it was opened again before"
             await self._conclude(row.id, ReactionState.DONE, row.result, said)
             return
         delay = await self._next_delay(task)
         if delay is None:
-            await self._conclude(row.id, ReactionState.DONE, 0, "there is no delay left")
+            await self._conclude(row.id, ReactionState.DONE, 0, "no retries are left")
             return
         actor = f"reaction of workflow {row.workflow}"
-        said = f"tried again in {format_duration(delay)}"
-        # Noted first: if this process dies after the retry, the delay counts as used.
+        said = f"retried in {format_duration(delay)}"
+        # Record it first: if this process dies after the retry, the delay counts as used.
         noted = row._replace(tries=row.tries + 1, result=row.workflow, message=said)
         await self._engine.run(lambda work: work.tx.reactions.update(noted))
         not_before = await self._engine.now() + delay
@@ -138,7 +138,7 @@ class Reactions:
         await self._conclude(row.id, ReactionState.DONE, row.workflow, said)
 
     async def _next_delay(self, task: _Task) -> int | None:
-        """Returns the next delay: each earlier retry of this workflow has used up one."""
+        """Returns the next delay; each earlier retry of this workflow has used one."""
         rows = await self.of_workflow(task.row.workflow)
         used = sum(1 for row in rows if row.result and _is_earlier(row, task.row))
         delays = [] if task.reaction.retry is None else task.reaction.retry.delays
@@ -168,7 +168,7 @@ class Reactions:
 
 
 async def _pending(tx: Tx, reaction: int) -> _Task | None:
-    """Returns a reaction that is not done yet, or None."""
+    """Returns an intent that is not done yet; None if it is done or there is nothing to do."""
     row = await tx.reactions.lock(reaction)
     if row is None or row.state != ReactionState.PENDING:
         return None
@@ -182,7 +182,7 @@ async def _pending(tx: Tx, reaction: int) -> _Task | None:
 
 
 def _is_earlier(row: ReactionRow, now: ReactionRow) -> bool:
-    """Returns whether this is the same reaction to an earlier end."""
+    """Returns True if this is the same reaction to an earlier end."""
     return (row.trigger, row.place) == (now.trigger, now.place) and row.run < now.run
 
 
@@ -200,13 +200,13 @@ def _order(task: _Task) -> PlanRequest:
 
 
 def delivery_id(row: ReactionRow) -> str:
-    """Returns the id by which a receiver recognises repeated deliveries."""
+    """Returns the id of a delivery, which is the same each time it is sent."""
     on = Trigger(row.trigger).name.lower()
     return f"{row.workflow}-{row.run}-{on}-{row.place}"
 
 
 def _body(task: _Task) -> bytes:
-    """Returns the body of a delivery, the same each time."""
+    """Returns the body, which is the same each time: it contains only what cannot change."""
     row, workflow = task.row, task.workflow
     return _encode(
         {

@@ -1,9 +1,9 @@
-"""The slots of schedules, each of which runs at most once.
+"""Runs the slots of schedules, each at most once.
 
-A slot is noted as a run that waits, together with the schedule's new `next_at`, under the
-schedule's lock. A second transaction starts the run: it submits the workflow and says so
-in the run's row. Whatever crashes in between, the run is there once and is started once,
-by whichever server comes first.
+We record a slot as a waiting run, together with the schedule's new `next_at`, under the
+schedule's lock. A second transaction starts the run: it submits the workflow and notes that in
+the run's row. If a server crashes in between, the run still exists once and is started once, by
+any server.
 """
 
 from collections.abc import Sequence
@@ -30,8 +30,8 @@ from windlass.engine.submit.submission import Duplicate
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Tx
 
-OPEN_LIMIT: Final = 1_000  # runs of one schedule that are looked at together
-TIDIED: Final = 20  # those that nothing waits for, of which the ends are noted at a slot
+OPEN_LIMIT: Final = 1_000  # runs of one schedule that are handled together
+TIDIED: Final = 20  # runs without others waiting for them, whose ends are noted at a slot
 REASON_LIMIT: Final = 500
 
 
@@ -50,8 +50,8 @@ starts_of = msgspec.json.Decoder(RunTarget).decode
 class Advanced(NamedTuple):
     """What one step did for the oldest waiting run.
 
-    `run` is 0 if nothing could be done for one. `cancel` are workflows that it waits for,
-    which are to be canceled.
+    `run` is 0 if nothing could be done. `cancel` lists the workflows that it waits for and that
+    must be canceled.
     """
 
     run: int = 0
@@ -60,26 +60,26 @@ class Advanced(NamedTuple):
 
 
 class Runs:
-    """Notes and starts the runs of schedules."""
+    """Records and starts the runs of schedules."""
 
     def __init__(self, engine: Engine, planner: Planner) -> None:
         self._engine = engine
         self._planner = planner
 
     async def due(self, count: int) -> list[int]:
-        """Schedules of which a slot has come."""
+        """Returns the schedules with a slot that is due."""
         return await self._engine.store.read(lambda tx: tx.schedules.due(tx.now, count))
 
     async def waiting(self, after: int, count: int) -> list[int]:
-        """Schedules behind this id that have runs to start."""
+        """Returns the schedules after this id that have runs to start."""
         return await self._engine.store.read(lambda tx: tx.schedules.waiting(after, count))
 
     async def note_slots(self, schedule: int) -> int:
-        """Notes the slots of a schedule that have come, and returns how many are to run."""
+        """Records the slots of a schedule that are due; returns how many will run."""
         return await self._engine.run(lambda work: _note_slots(work, schedule))
 
     async def advance(self, schedule: int) -> int:
-        """Starts waiting runs as far as the overlap policy allows, and returns how many."""
+        """Starts waiting runs, as far as the overlap policy allows; returns how many."""
         started = 0
         while True:
             done = await self._advance_once(schedule)
@@ -91,7 +91,7 @@ class Runs:
                 return started
 
     async def _advance_once(self, schedule: int) -> Advanced:
-        """Starts the oldest waiting run; a second transaction records it if that fails."""
+        """Handles the oldest waiting run in one transaction; in a second if it cannot start."""
         tried: list[int] = []
         try:
             return await self._engine.run(lambda work: self._advance(work, schedule, tried))
@@ -159,7 +159,7 @@ async def _note_slots(work: Work, schedule: int) -> int:
         return 0  # another server was faster
     try:
         due = look(row, work.now)
-    except InvalidInput as error:  # such as a zone that this server does not know
+    except InvalidInput as error:  # for example a zone that this server does not know
         await work.tx.schedules.update(row._replace(next_at=0))
         about = {"schedule": row.id, "name": row.name}
         work.say(EventKind.SCHEDULE, f"Schedule {row.name} stopped: {error}", data=about)
@@ -182,7 +182,7 @@ async def _note_slots(work: Work, schedule: int) -> int:
 async def _still_running(work: Work, runs: Sequence[RunRow]) -> tuple[int, ...]:
     """Returns the open workflows of these runs, and records the ends of the others.
 
-    They are read without locks: rows of workflows are locked last of all.
+    It reads them without locks, because rows of workflows are locked last of all.
     """
     ended: list[RunRow] = []
     running: list[int] = []
@@ -209,7 +209,7 @@ async def _end(work: Work, row: ScheduleRow, run: RunRow, state: RunState, reaso
 async def _end_waiting(
     work: Work, schedule: int, run: int, state: RunState, reason: str
 ) -> Advanced:
-    """Ends a run that could not be started, unless another server has."""
+    """Ends a run that could not be started, unless another server started it."""
     row = await work.tx.schedules.lock(schedule)
     if row is None:
         return Advanced()
@@ -220,7 +220,7 @@ async def _end_waiting(
 
 
 def _verdict(error: WindlassError) -> tuple[RunState, str]:
-    """Returns what becomes of a run that was refused, and why."""
+    """Returns the final state of a run that was refused, and why."""
     if isinstance(error, Duplicate):
         same = f"workflow {error.workflow}, which has the same key, has not ended"
         return RunState.SKIPPED, same

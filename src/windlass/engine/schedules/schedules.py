@@ -1,6 +1,6 @@
-"""Schedules as people handle them: put, paused, run by hand, removed.
+"""The commands about schedules: create, pause, run by hand, delete.
 
-Slots that passed while a schedule was paused are not missed: they were not wanted.
+Slots that pass while a schedule is paused do not count as missed.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class ScheduleInput(NamedTuple):
-    """A schedule as it is asked for."""
+    """A schedule as a caller wants it."""
 
     namespace: str
     name: str
@@ -58,14 +58,14 @@ class ScheduleView(NamedTuple):
 
 
 class Schedules:
-    """Keeps the schedules of one engine."""
+    """The schedules of one engine."""
 
     def __init__(self, engine: Engine, planner: Planner) -> None:
         self._engine = engine
         self.runs = Runs(engine, planner)
 
     async def put(self, wanted: ScheduleInput, actor: str) -> tuple[ScheduleRow, bool]:
-        """Creates or changes a schedule; returns the row and whether anything changed."""
+        """Creates or changes a schedule; returns the row, and whether anything changed."""
         body = _checked(wanted, actor)
         await self._engine.store.read(lambda tx: self._try_plan(tx, _draft(wanted, body)))
 
@@ -88,7 +88,7 @@ class Schedules:
         return await self._engine.run(step)
 
     async def set_paused(self, namespace: str, name: str, paused: bool, actor: str) -> bool:
-        """Pauses or resumes a schedule, and returns whether that changed anything."""
+        """Pauses or resumes a schedule; returns whether that changed anything."""
 
         async def step(work: Work) -> bool:
             row = await _named(work.tx, namespace, name)
@@ -103,7 +103,7 @@ class Schedules:
         return await self._engine.run(step)
 
     async def run_now(self, namespace: str, name: str, actor: str) -> RunRow:
-        """Runs a schedule now, beside its slots, under its overlap policy."""
+        """Runs a schedule by hand, beside its slots; its overlap policy still applies."""
 
         async def step(work: Work) -> RunRow:
             row = await _named(work.tx, namespace, name)
@@ -133,7 +133,7 @@ class Schedules:
         return await self._engine.store.read(read)
 
     async def _try_plan(self, tx: Tx, row: ScheduleRow) -> None:
-        """Raises `InvalidInput` for what could not be started, as far as that is known now."""
+        """Raises if the schedule could not be started, as far as we can know now."""
         planned = await self.runs.plan(tx, row, 0)
         self._engine.validate(planned.jobs)
         order_by_dependencies([*planned.jobs])
@@ -153,7 +153,9 @@ async def _put(work: Work, draft: ScheduleRow, actor: str) -> tuple[ScheduleRow,
         row = draft._replace(next_at=next_after(draft, work.now))
         number = await work.tx.schedules.insert(row)
         if not number:
-            raise Conflict("busy", f"schedule {row.name} is just being put by another", 1_000)
+            raise Conflict(
+                "busy", f"schedule {row.name} is being changed by another request", 1_000
+            )
         row = row._replace(id=number)
         _say(work, row, "put", actor)
         return row, True
@@ -181,7 +183,7 @@ def _say(work: Work, row: ScheduleRow, what: str, actor: str | None, **data: obj
 
 
 def _checked(wanted: ScheduleInput, actor: str) -> bytes:
-    """Returns the stored form of what it starts, or raises `InvalidInput`."""
+    """Checks what the schedule starts and returns it as stored."""
     check_template_name(wanted.name)
     check_name("namespace", wanted.namespace)
     check_text("actor", actor)
@@ -193,9 +195,9 @@ def _checked(wanted: ScheduleInput, actor: str) -> bytes:
     starts = wanted.starts
     if bool(starts.jobs) == (starts.template is not None):
         got = "both" if starts.jobs else "neither"
-        raise InvalidInput("template", "given, or jobs instead of it", got)
+        raise InvalidInput("template", "given, unless jobs are", got)
     if starts.jobs and starts.parameters:
-        raise InvalidInput("parameters", "given with a template only", "jobs")
+        raise InvalidInput("parameters", "given only with a template", "jobs")
     body = _encode(starts)
     if len(body) > BODY_LIMIT:
         raise InvalidInput("jobs", f"at most {BODY_LIMIT} bytes as JSON", f"{len(body)} bytes")

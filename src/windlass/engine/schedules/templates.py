@@ -1,7 +1,7 @@
-"""Templates: named descriptions of workflows, each change a new version.
+"""Templates: named descriptions of workflows; each change is a new version.
 
-Versions never change and never go: a workflow that says `release@3` can be understood as
-long as it is kept. A removed template cannot be started; put again, it goes on counting.
+Versions never change and are never deleted, so `release@3` of a workflow keeps its meaning. A
+removed template cannot be started; added again, it continues with the next version.
 """
 
 import hashlib
@@ -27,14 +27,14 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class PutTemplate(NamedTuple):
-    """The version that stands now; `applied` is False if it was the same before."""
+    """The current version; `applied` is False if it was the same before."""
 
     version: int
     applied: bool
 
 
 class StartedWorkflow(NamedTuple):
-    """A workflow and its jobs; `applied` is False if one with its key had not ended."""
+    """A workflow and its jobs; `applied` is False if one with its key was still open."""
 
     workflow: int
     ids: tuple[int, ...]
@@ -43,7 +43,7 @@ class StartedWorkflow(NamedTuple):
 
 
 class Templates:
-    """Puts, finds and starts templates for one engine."""
+    """Adds, finds and starts templates for one engine."""
 
     def __init__(self, engine: Engine, planner: Planner) -> None:
         self._engine = engine
@@ -52,7 +52,7 @@ class Templates:
     async def put(
         self, namespace: str, name: str, body: Mapping[str, Any], actor: str
     ) -> PutTemplate:
-        """Creates a new version, unless the newest is the same."""
+        """Adds a new version, unless the newest is the same."""
         check_template_name(name)
         check_name("namespace", namespace)
         check_text("actor", actor)
@@ -69,7 +69,9 @@ class Templates:
             version = 1 if known is None else known.version + 1
             row = TemplateRow(namespace, name, version, content, digest, work.now, actor, 0)
             if not await work.tx.templates.insert(row):
-                raise Conflict("busy", f"template {name} is just being put by another", 1_000)
+                raise Conflict(
+                    "busy", f"template {name} is being changed by another request", 1_000
+                )
             said = f"Template {name}@{version} put"
             data = {"namespace": namespace, "template": name, "version": version}
             work.say(EventKind.TEMPLATE, said, actor=actor, data=data)
@@ -78,7 +80,7 @@ class Templates:
         return await self._engine.run(step)
 
     async def remove(self, namespace: str, name: str, actor: str) -> bool:
-        """Deletes a template, and returns whether there was one."""
+        """Prevents all versions of a template from being started; returns False if none exists."""
 
         async def step(work: Work) -> bool:
             removed = await work.tx.templates.remove(namespace, name, work.now)
@@ -94,13 +96,13 @@ class Templates:
         return await self._engine.store.read(lambda tx: find_template(tx, namespace, reference))
 
     async def all(self, namespace: str | None) -> list[TemplateRow]:
-        """Returns the newest version of each."""
+        """Returns the newest version of each template."""
         return await self._engine.store.read(lambda tx: tx.templates.all(namespace))
 
     async def start(
         self, reference: str, order: PlanRequest, key: str | None = None
     ) -> StartedWorkflow:
-        """Submits the workflow that a template describes; with the same `key`, once."""
+        """Submits the workflow that a template describes; once per `key`."""
         row = await self.find(order.namespace, reference)
         planned = self._planner.plan(plan_request_of(row, order))
         key = key if planned.jobs else None
@@ -110,7 +112,7 @@ class Templates:
 
 
 def check_template_name(name: str, field: str = "name") -> None:
-    """Raises `InvalidInput` for a name that does not fit into an address or a reference."""
+    """Raises `InvalidInput` for a name that cannot be part of a URL or a reference."""
     check_name(field, name)
     if any(sign in name for sign in "@/?#%"):
         raise InvalidInput(field, "a name without @ / ? # %", name)
@@ -133,7 +135,7 @@ async def find_template(
 
 
 def plan_request_of(row: TemplateRow, order: PlanRequest) -> PlanRequest:
-    """Returns the request with the description of this version."""
+    """Returns the same order, with the description of this version."""
     return msgspec.structs.replace(
         order,
         description=msgspec.json.decode(row.body, type=dict[str, Any]),

@@ -1,4 +1,4 @@
-"""Which workflow the jobs of a submission belong to: a new one, or one that is there."""
+"""Decides which workflow the jobs of a submission belong to: a new or an existing one."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from windlass.engine.transaction.unit_of_work import Work
 
 
 class Groups(NamedTuple):
-    """The workflows that jobs join, their base priorities, and the one that is new (or 0)."""
+    """The workflows that jobs join, their base priorities, and the new one (or 0)."""
 
     rows: Mapping[int, WorkflowRow]
     bases: Mapping[int, int]
@@ -34,7 +34,7 @@ class Groups(NamedTuple):
 async def join_workflows(
     work: Work, submission: Submission, jobs: Sequence[ValidatedJob]
 ) -> Groups:
-    """Makes the new workflow, or locks the existing ones that jobs are added to."""
+    """Creates the new workflow, or locks the existing ones that jobs are added to."""
     tied = (job.spec.workflow for job in jobs if not job.template.only_named)
     named = sorted({workflow for workflow in tied if workflow is not None})
     if submission.workflow is None:
@@ -85,7 +85,9 @@ def _check_namespaces(
         own = new if spec.workflow is None else rows[spec.workflow].namespace
         if own and job.shape.namespace != own:
             where = f"jobs[{index}].namespace"
-            raise InvalidInput(where, f"that of its workflow, {own}", job.shape.namespace)
+            raise InvalidInput(
+                where, f"the same as that of its workflow, {own}", job.shape.namespace
+            )
 
 
 async def _make(work: Work, spec: WorkflowSpec) -> Groups:
@@ -113,7 +115,7 @@ async def _make(work: Work, spec: WorkflowSpec) -> Groups:
 
 
 async def _take_key(work: Work, namespace: str, key: str, new: int) -> None:
-    """Lets the key name the new workflow, unless it names one that has not ended."""
+    """Assigns the key to the new workflow, unless an open workflow has it."""
     tx = work.tx.workflows
     named = await tx.claim_key(namespace, key, new)
     while named != new:
@@ -124,7 +126,7 @@ async def _take_key(work: Work, namespace: str, key: str, new: int) -> None:
 
 
 def base_of(spec: JobSpec, own: int | None, parent: int | None, workflow: int) -> int:
-    """Returns a job's base priority: its own, else its parent's, else its workflow's.
+    """Returns a job's base: its own, else its parent's effective priority, else its workflow's.
 
     A priority with a sign, as text, is relative to what it would be without one.
     """
@@ -137,5 +139,5 @@ def base_of(spec: JobSpec, own: int | None, parent: int | None, workflow: int) -
 
 
 def is_relative(spec: JobSpec) -> bool:
-    """Returns whether the job's priority is an amount to add."""
+    """Returns True if the job's priority is an amount to add."""
     return isinstance(spec.priority, str) and spec.priority.strip()[:1] in ("+", "-")

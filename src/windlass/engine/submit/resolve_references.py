@@ -1,4 +1,4 @@
-"""Jobs of a submission with ties, while their ids and edges are being found."""
+"""Resolves the references of submitted jobs: names to ids, keys to jobs, and edges."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,7 +12,7 @@ from windlass.engine.transaction.unit_of_work import Work
 
 
 class Draft(msgspec.Struct, gc=False):
-    """A job of a submission with ties, while its ids and edges are being found."""
+    """A submitted job while its id and edges are being resolved."""
 
     index: int
     job: ValidatedJob
@@ -28,12 +28,12 @@ class Draft(msgspec.Struct, gc=False):
 
 
 def _more_than_named(drafts: Sequence[Draft]) -> list[Draft]:
-    """Returns the drafts that may have keys, limits or parents, and not only names."""
+    """Returns jobs with more references than names; only these have keys, limits or parents."""
     return [draft for draft in drafts if not draft.job.template.only_named]
 
 
 async def reserve(work: Work, drafts: Sequence[Draft]) -> None:
-    """Looks up which keys are known."""
+    """Finds out which keys are already used."""
     rows: dict[tuple[str, str], KeyRow] = {}
     tied = _more_than_named(drafts)
     for draft in tied:
@@ -62,8 +62,8 @@ def _same_body(found: KeyRow, row: KeyRow, draft: Draft) -> None:
     if found.digest != row.digest:
         raise Conflict(
             "key_conflict",
-            f"expected jobs[{draft.index}].key {draft.job.spec.key!r} to name one job, "
-            f"got another body than job {found.job} was submitted with",
+            f"jobs[{draft.index}].key {draft.job.spec.key!r} is used by job {found.job}, "
+            "which was submitted with a different body",
         )
 
 
@@ -74,7 +74,7 @@ async def resolve(
     named: Named,
     origins: Mapping[int, int],
 ) -> dict[int, JobFacts]:
-    """Adds references by id to those by name; locks and reads jobs outside the submission."""
+    """Adds references by id to those by name; locks and reads jobs outside this submission."""
     if named.numbered or len(fresh) < len(drafts) or any(named.after_any):
         ids = {draft.id: draft.known or draft.id for draft in drafts}
         for draft in fresh:
@@ -98,7 +98,7 @@ async def resolve(
 async def _follow_successors(
     work: Work, fresh: Sequence[Draft], outside: dict[int, JobFacts]
 ) -> None:
-    """Lets jobs wait for the successor of a job that was retried by hand."""
+    """Replaces references to superseded jobs by their successors."""
     newest = {job: fact.superseded_by for job, fact in outside.items() if fact.superseded_by}
     ahead = set(newest.values()) - set(outside)
     if not newest:
@@ -123,10 +123,10 @@ def _last(job: int, newest: Mapping[int, int]) -> int:
 def _find_ids(
     draft: Draft, ids: Mapping[int, int], drafts: Sequence[Draft], origins: Mapping[int, int]
 ) -> None:
-    """Sets all ids, including those of jobs that existed already."""
+    """Resolves all ids, including those of jobs that already exist."""
 
     def meant(reference: int) -> int:
-        """Returns the job that is meant by the id of one that it repeats."""
+        """Returns the new job that a reference to a repeated job means."""
         return ids[drafts[origins[reference]].id] if reference in origins else reference
 
     spec = draft.job.spec
@@ -157,7 +157,7 @@ async def _hold_limits(work: Work, fresh: Sequence[Draft]) -> None:
 def _check_references(
     draft: Draft, outside: dict[int, JobFacts], origins: Mapping[int, int]
 ) -> None:
-    # An id that was guessed right, its own or a neighbour's, is not one of an existing job.
+    # An id that was guessed right, its own or a neighbour's, is not an existing job's.
     spec = draft.job.spec
     for field, references in (("after", spec.after), ("after_any", spec.after_any)):
         for job in references:

@@ -1,8 +1,8 @@
-"""What a caller submits and hears, and submissions that are said again.
+"""What a caller submits and gets back, and repeated submissions.
 
-A caller that got no answer cannot know whether its jobs were written. With a key for the
-submission as a whole it asks again, and is told the same ids. The key stands among those of
-jobs, where no job's own can be: these are printable.
+A caller that got no answer cannot know whether its jobs were written. With a key for the whole
+submission it can ask again, and gets the same ids. The key is stored among those of jobs with a
+prefix that no job's own key can have, since those are printable.
 """
 
 import hashlib
@@ -20,15 +20,15 @@ from windlass.domain.values.errors import Conflict, InvalidInput, WindlassError
 from windlass.domain.values.json_values import NOT_JSON
 from windlass.engine.transaction.unit_of_work import Work
 
-MARK = "\x1f"  # before the key of a submission
+MARK = "\x1f"  # prefix of a submission's key
 SPLIT = "/"  # between the digest of its jobs and their ids
 
 
 class WorkflowSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A group of jobs that finishes as one.
 
-    `priority` is the base of jobs that have none. While a workflow with this `key` has not
-    ended, it is answered instead of making another one.
+    `priority` is the base of jobs that have none. While a workflow with this `key` is open, it is
+    returned instead of making another one.
     """
 
     name: str
@@ -40,7 +40,7 @@ class WorkflowSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Duplicate(WindlassError):
-    """A workflow with the same key has not ended: the transaction is taken back for it."""
+    """An open workflow has the same key; the transaction is rolled back."""
 
     code = "duplicate"
 
@@ -72,9 +72,9 @@ def check_workflow(spec: WorkflowSpec, most_bytes: int) -> None:
 class Submission(NamedTuple):
     """One caller's jobs, checked; `workflow` makes a new group of them.
 
-    `key` names the submission as a whole: said again, it is answered, not repeated. With
-    `reopen` jobs may be added to a workflow that has ended. `origins` are the jobs that
-    these repeat, each with those it has superseded: references to them mean the new ones.
+    `key` names the whole submission: if repeated, it gets the first answer again. With `reopen`,
+    jobs may be added to a workflow that has ended. `origins` are the jobs that these repeat, each
+    with those it has superseded: references to them mean the new ones.
     """
 
     jobs: Sequence[ValidatedJob]
@@ -85,7 +85,7 @@ class Submission(NamedTuple):
 
 
 class Submitted(NamedTuple):
-    """The ids, in the order of the jobs; `applied` is False where a key was known."""
+    """The ids, in the order of the jobs; `applied` is False for jobs whose key was known."""
 
     ids: tuple[int, ...]
     applied: tuple[bool, ...]
@@ -93,16 +93,16 @@ class Submitted(NamedTuple):
 
 
 def bytes_of(submission: Submission) -> int:
-    """Returns how much of a batch's bytes it takes."""
+    """Returns how much room it takes in a batch."""
     return sum(len(job.body) for job in submission.jobs)
 
 
 async def known_answers(
     work: Work, submissions: Sequence[Submission], places: Mapping[int, Sequence[int]]
 ) -> dict[int, Submitted | WindlassError]:
-    """Returns the answers to submissions whose key is known, and claims the other keys.
+    """Returns the answers to submissions with known keys; records the keys of the others.
 
-    Answers and `places`, the ids that new jobs would get, are found by the submission's `id`.
+    Answers and `places`, the ids that new jobs would get, are keyed by the submission's `id`.
     """
     rows = {id(s): _key_row(s, places[id(s)]) for s in submissions if s.key is not None}
     if not rows:
@@ -116,8 +116,7 @@ async def known_answers(
         if digest != row.digest.partition(SPLIT)[0]:
             answers[number] = Conflict(
                 "key_conflict",
-                "expected the submission's key to come with the same jobs each time, got others "
-                f"than those from job {found.job} on",
+                f"this submission's key was used before with other jobs, from job {found.job} on",
             )
         elif found.job != row.job:
             same = tuple(_read_ids(ids))
@@ -146,7 +145,7 @@ def submission_key(submission: Submission) -> tuple[str, str, str]:
 
 
 def _write_ids(ids: Iterable[int]) -> str:
-    """Returns rising ids as stretches: 7-9,12-12."""
+    """Formats rising ids as ranges: 7-9,12-12."""
     stretches: list[list[int]] = []
     for job in ids:
         if stretches and stretches[-1][1] == job - 1:

@@ -1,4 +1,4 @@
-"""Writing jobs with ties: rows, edges and places, ready, planned or waiting."""
+"""Writes jobs with references: rows, edges and places, ready, planned or waiting."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ COMPLETED = State.COMPLETED.code
 
 
 class _JobRun:
-    """What successive jobs of one template, base and workflow have in common."""
+    """Consecutive jobs of one kind, base priority and workflow, and what they share."""
 
     __slots__ = (
         "age_from", "base", "blocked", "drafts", "queued", "rank", "relations", "shape", "template",
@@ -46,14 +46,14 @@ class _JobRun:
         self.age_from = age_from
         self.rank = place
         self.relations = encode_spec(Relations(workflow=self.workflow or None))
-        # The base is told where the spec alone does not tell it.
+        # The event holds the base only if it cannot be read from the spec.
         self.told = draft.base if draft.base or is_relative(draft.job.spec) else None
         self.drafts: list[Draft] = []
         self.blocked: list[int] = []
         self.queued: list[int] = []
 
     def has(self, draft: Draft) -> bool:
-        """Returns whether this job belongs to the run too."""
+        """Returns True if this job belongs to the run."""
         return (
             draft.job.template is self.template
             and draft.base == self.base
@@ -62,13 +62,13 @@ class _JobRun:
 
 
 class _RowBatch:
-    """The rows of one submission, gathered."""
+    """The rows of one submission."""
 
     def __init__(
         self, work: Work, outside: Mapping[int, JobFacts], groups: Mapping[int, WorkflowRow]
     ) -> None:
         self.rows: list[JobColumns] = []
-        self.blocked: list[JobColumns] = []  # those of them that wait for others only
+        self.blocked: list[JobColumns] = []  # those of them that only wait for other jobs
         self.unmet: list[int] = []  # for how many
         self.waits: list[Wait] = []
         self.dues: list[Due] = []
@@ -82,7 +82,7 @@ class _RowBatch:
         self._kinds: list[_JobRun] = []
 
     def add_all(self, drafts: Sequence[Draft], shapes: Mapping[str, int]) -> None:
-        """Adds the rows of all jobs, which come ascending by id."""
+        """Adds all jobs, in ascending order of ids."""
         kind: _JobRun | None = None
         for draft in drafts:
             if kind is None or not kind.has(draft):
@@ -104,7 +104,7 @@ class _RowBatch:
         return _JobRun(draft, shape, age_from, rank(age_from, total, work.catalog.interval_ms))
 
     def _rank(self, drafts: Sequence[Draft]) -> None:
-        """Ranks each job by the best among itself and those that wait for it."""
+        """Ranks each job by the best among itself and the jobs that wait for it."""
         if len({kind.rank for kind in self._kinds}) > 1:
             own = {draft.id: draft.rank for draft in drafts}
             waits = {draft.id: (*draft.after, *draft.any_after) for draft in drafts}
@@ -116,7 +116,7 @@ class _RowBatch:
             self._rank_outside(drafts)
 
     def _rank_outside(self, drafts: Sequence[Draft]) -> None:
-        """Adds intents to rank existing jobs again that one of these waits for."""
+        """Records that existing jobs which one of these waits for may get new ranks."""
         outside = self._outside
         better = []
         for draft in drafts:
@@ -127,7 +127,7 @@ class _RowBatch:
         pass_on(self._work, better)
 
     def _add(self, kind: _JobRun) -> None:
-        """Adds the rows of one run, in a loop that skips everything its jobs share."""
+        """Adds the jobs of one run; the loop does not touch what they share."""
         template, shape, workflow, now = kind.template, kind.shape, kind.workflow, self._work.now
         flags, base, age_from, named = template.flags, kind.base, kind.age_from, template.only_named
         timeout_ms, idle_ms, rows = template.timeout_ms, template.idle_ms, self.rows
@@ -148,7 +148,7 @@ class _RowBatch:
                 self._put(draft, kind, unmet)
 
     def _put(self, draft: Draft, kind: _JobRun, unmet: int) -> None:
-        """Adds a job that may have a start time, a deadline or a manual condition."""
+        """Chooses the place of a job that may have a time, a deadline or a manual condition."""
         spec, job_id = draft.job.spec, draft.id
         ticket = Ticket(kind.shape, draft.rank, job_id, 0, kind.workflow, draft.limit, None)
         self.deadlines += deadlines_of(spec, job_id)
@@ -180,7 +180,7 @@ class _RowBatch:
             self._work.move_all(jobs, (0,) * len(jobs), ((0, state),), data=data)
 
     def _tie(self, draft: Draft) -> int:
-        """Adds what the job waits for, and returns how many conditions are unmet."""
+        """Adds the edges to what the job waits for; returns how many."""
         edges, edge = self.edges, draft.id * 2
         for job in draft.after:
             edges[job].append(edge)
@@ -189,7 +189,7 @@ class _RowBatch:
         return len(draft.after) + len(draft.any_after)
 
     def _tie_to_outside(self, draft: Draft) -> int:
-        """Does the same where some of those may have ended or failed already."""
+        """Does the same if some of those may have ended, or have failed the job already."""
         edges, outside, edge = self.edges, self._outside, draft.id * 2
         unmet, unsatisfied = 0, False
         for job in draft.after:
@@ -216,7 +216,7 @@ async def write_graph(
     outside: Mapping[int, JobFacts],
     groups: Mapping[int, WorkflowRow],
 ) -> None:
-    """Writes these jobs; `outside` are the others they name, `groups` their workflows."""
+    """Writes these jobs; `outside` are the other jobs they name, `groups` their workflows."""
     shapes = await work.intern([draft.job for draft in fresh])
     sheet = _RowBatch(work, outside, groups)
     sheet.add_all(sorted(fresh, key=lambda d: d.id), shapes)
@@ -245,7 +245,7 @@ def _stored_spec(draft: Draft, kind: _JobRun) -> bytes:
 
 
 def _doom(work: Work, doomed: list[Draft], outside: Mapping[int, JobFacts]) -> None:
-    """Adds cascades that abort jobs which depend on a failed one."""
+    """Records a cascade that aborts a job which depends on a failed one."""
     for draft in doomed:
         for job in draft.after:
             fact = outside.get(job)
@@ -255,5 +255,5 @@ def _doom(work: Work, doomed: list[Draft], outside: Mapping[int, JobFacts]) -> N
 
 
 def has_failed(fact: JobFacts) -> bool:
-    """Returns whether the job failed without `allow_failure`."""
+    """Returns True if the job ended in a way that aborts its dependents."""
     return not fact.is_open and fact.state != COMPLETED and not fact.flags & ALLOW_FAILURE

@@ -1,7 +1,7 @@
-"""Submitting: checked jobs become rows, ready or waiting, in one transaction.
+"""Submits jobs: checked jobs become rows, ready or waiting, in one transaction.
 
-A submission is all or nothing. Plain jobs, which have no ties to anything, take a short
-way; the others are resolved first: names to ids, keys to jobs, parents to priorities.
+A submission is all or nothing. Plain jobs, which refer to nothing, take a short path; the others
+are resolved first: names to ids, keys to jobs, parents to priorities.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ QUEUED = State.QUEUED.code
 
 
 def is_plain(submission: Submission) -> bool:
-    """Returns whether no job of it refers to others, so that it can share a transaction."""
+    """Returns True if none of its jobs has references, so that it can share a transaction."""
     if submission.workflow is not None:
         return False
     last: JobTemplate | None = None
@@ -38,7 +38,7 @@ def is_plain(submission: Submission) -> bool:
 
 
 async def submit(work: Work, submissions: Sequence[Submission]) -> list[Submitted | WindlassError]:
-    """Writes a batch of submissions, or raises the error of one of them."""
+    """Writes a batch of submissions, or raises the conflict of one of them."""
     plain = [s for s in submissions if is_plain(s)]
     answers: dict[int, Submitted | WindlassError] = {}
     if plain:
@@ -52,7 +52,7 @@ async def submit(work: Work, submissions: Sequence[Submission]) -> list[Submitte
 async def _submit_all_plain(
     work: Work, submissions: Sequence[Submission]
 ) -> dict[int, Submitted | WindlassError]:
-    """Writes plain submissions unless their key is known; returns the answers by identity."""
+    """Returns the answers by identity; repeated submissions are not written again."""
     ids = await work.tx.jobs.allocate(sum(len(s.jobs) for s in submissions))
     places: dict[int, Sequence[int]] = {}
     start = 0
@@ -71,7 +71,7 @@ async def _submit_all_plain(
 
 
 async def _submit_plain(work: Work, jobs: list[ValidatedJob], ids: Sequence[int]) -> None:
-    """Writes plain jobs in one pass; they are ready at once."""
+    """Writes jobs without references: their rows in one pass, ready at once."""
     shapes = await work.intern(jobs)
     rows, groups = plain_rows(work.catalog, shapes, jobs, ids, work.now)
     await work.tx.flow.enter(rows)
@@ -104,7 +104,7 @@ def plain_rows(
     ids: Sequence[int],
     now: int,
 ) -> tuple[list[JobColumns], Iterable[Group]]:
-    """Returns the rows of plain jobs, and the groups that share a rank."""
+    """Returns the rows of jobs without references, and what they have in common."""
     rows: list[JobColumns] = []
     groups: dict[tuple[str, int | None], Group] = {}
     group: Group | None = None
@@ -133,7 +133,7 @@ def _group(catalog: Catalog, template: JobTemplate, shape: int, first: int, now:
 
 
 async def _submit_tied(work: Work, submission: Submission) -> Submitted | WindlassError:
-    """Writes jobs with names, keys, dependencies, limits, parents or a workflow."""
+    """Submits jobs with names, keys, dependencies, limits, parents or a workflow."""
     ids = await work.tx.jobs.allocate(len(submission.jobs))
     named = find_names([job.spec for job in submission.jobs], ids)
     numbers = range(len(ids))
@@ -156,7 +156,7 @@ async def _submit_tied(work: Work, submission: Submission) -> Submitted | Windla
 
 
 def _join(fresh: Sequence[Draft], groups: Groups, outside: Mapping[int, JobFacts]) -> None:
-    """Sets the workflow and the base priority of each job."""
+    """Sets the workflow and base priority of jobs."""
     new, ground = groups.new, groups.bases.get(groups.new, 0)
     for draft in fresh:
         template = draft.job.template

@@ -1,10 +1,10 @@
-"""Gates on the fast path: the room of workers, as this server remembers what they hold.
+"""Gates on the fast path: the room of workers, as far as this server knows what they hold.
 
-What a worker holds is remembered from the last claim that read it. Leases are only ever added under
-the worker's row, and each raises its `last_lease`: if the agent has received no newer one than is
-remembered, and the database gave none either, what is remembered is all there is, or more. So
-nothing is oversubscribed; what ended elsewhere is noticed when the memory is renewed, which the
-scheduling loop asks for.
+We remember what a worker holds from the last claim that read it. Leases are only added under the
+worker's row, and each raises its `last_lease`. If the agent has received no newer lease than we
+remember, and the database made none either, the worker holds at most what we remember. So nothing
+is oversubscribed. What ended elsewhere is noticed when the scheduling loop has the memory
+renewed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ class Opening(NamedTuple):
 
 
 class FastGates:
-    """The loads of workers that this server gave jobs to."""
+    """The loads of workers that this server assigned jobs to."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -39,7 +39,7 @@ class FastGates:
     def learn(self, loads: Mapping[int, WorkerLoad], leaving: Iterable[int]) -> None:
         """Remembers what claims have read, once they have committed.
 
-        Of workers that jobs left without a claim nothing is known any more.
+        Forgets workers whose jobs ended without a claim.
         """
         for worker, load in loads.items():
             known = self._loads.get(worker)
@@ -50,17 +50,17 @@ class FastGates:
         self._loads.update(loads)
 
     def forget(self) -> None:
-        """Forgets all loads: a queue may have limits that were not counted."""
+        """Forgets everything: a queue may have limits that were not counted."""
         self._loads.clear()
 
     def room(self, worker: Worker, received: int, done: Iterable[int]) -> Room | None:
-        """Returns what a worker has left once these jobs have ended; None if that is not known."""
+        """Returns what a worker has left once these jobs have ended; None if unknown."""
         load = self._loads.get(worker.id)
         if load is None or (load.incarnation, load.last_lease) != (worker.incarnation, received):
             return None
         ended = set(done)
         if not ended <= load.given.keys():
-            return None  # whose room they leave is not known
+            return None  # we do not know the shape of their room
         return self._room_beside(worker, load, ended)
 
     def _room_beside(self, worker: Worker, load: WorkerLoad, ended: set[int]) -> Room | None:
@@ -76,9 +76,9 @@ class FastGates:
         return room
 
     def open(self, room: Room, gated: Iterable[int], want: int) -> Opening | None:
-        """Returns what a worker may have of these shapes; None if the normal path has to run.
+        """Returns what a worker may have of these shapes; None if the normal path must run.
 
-        Several gated shapes compete for the room: then it must suffice for any mix of them.
+        If several gated shapes compete for the room, any mix of them must fit.
         """
         catalog = self._catalog
         if catalog.reserved:
@@ -99,7 +99,7 @@ class FastGates:
         return Opening(most, limited)
 
     def _any_mix_fits(self, room: Room, shapes: Sequence[Shape], want: int) -> bool:
-        """Returns whether `want` jobs fit, whichever of these shapes they have."""
+        """Returns True if this many jobs fit, whatever mix of these shapes they have."""
         if any(shape.apart is not None for shape in shapes):
             return False
         largest: dict[str, int] = {}
@@ -117,13 +117,13 @@ class FastGates:
         self, worker: int, received: int, done: Iterable[int],
         granted: Iterable[Granted], shapes: Iterable[int],
     ) -> None:  # fmt: skip
-        """Updates a load after a fast sync: these jobs ended, those were given."""
+        """Updates a load after a fast sync: these jobs ended, those were assigned."""
         load = self._loads.get(worker)
         if load is None:
             return
         known = load.last_lease == received
         for job in done:
-            # Whose room a job leaves that was given before is not known.
+            # We do not know the shape of a job that was assigned earlier.
             known = load.given.pop(job, None) is not None and known
         if not known:
             del self._loads[worker]
@@ -134,7 +134,7 @@ class FastGates:
 
 
 def _name_rest(load: WorkerLoad, known: Mapping[int, int]) -> None:
-    """Assigns counted leases to jobs that were given before, as far as the counts go."""
+    """Names the earlier jobs that the counts still include, as far as that is possible."""
     for job, shape in known.items():
         if load.rest.get(shape, 0) > 0 and job not in load.given:
             load.rest[shape] -= 1

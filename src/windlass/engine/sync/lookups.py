@@ -1,10 +1,9 @@
-"""Names in arguments: `{"$lookup": NAME}` becomes an artifact when the job is assigned.
+"""Resolves names in arguments: `{"$lookup": NAME}` becomes an artifact at assignment.
 
-`@JOB/ARTIFACT` is an artifact of a job that this one waits for (`upstream.py`).
-What a name stands for is kept with the attempt, so that a lost answer is sent again as it
-was, and a retry looks anew. A name that stands for nothing has the job rejected; that is
-done by a transaction of its own, after the one that made the lease, because jobs are locked
-before leases.
+`@JOB/ARTIFACT` is an artifact of a job that this one waits for (`upstream.py`). We store the
+result with the attempt, so that a lost answer is sent again unchanged, while a retry resolves
+again. A job with an unknown name is rejected by a separate transaction, after the one that made
+the lease, because jobs are locked before leases.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,8 +27,8 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 async def resolve(work: Work, granted: Sequence[Granted]) -> Sequence[Granted]:
-    """Returns the grants with names resolved; those that cannot be are left out and rejected."""
-    # Of most specs one look for a byte is enough, a tenth of the time of the whole mark.
+    """Returns the grants with their names resolved; leaves out those that must be rejected."""
+    # For most specs, searching for one byte is enough, at a tenth of the time of the full mark.
     if not [spec for *_, spec in granted if _BYTE in spec and _MARK in spec]:
         return granted
     resolved: list[Granted] = []
@@ -53,7 +52,7 @@ async def resolve(work: Work, granted: Sequence[Granted]) -> Sequence[Granted]:
 
 
 async def _find(work: Work, spec: dict[str, Any], wanted: Sequence[str]) -> dict[str, object]:
-    """Returns the values of the names that have one."""
+    """Returns what the names refer to, without unknown ones."""
     own = [name for name in wanted if not name.startswith(UPSTREAM)]
     found = await work.tx.files.lookup(spec.get("namespace", "default"), own) if own else {}
     told: dict[str, object] = {name: _artifact(row) for name, row in found.items()}
@@ -66,7 +65,7 @@ async def _find(work: Work, spec: dict[str, Any], wanted: Sequence[str]) -> dict
 async def resolve_again(
     work: Work, leases: Sequence[Lease], specs: Mapping[int, bytes]
 ) -> dict[int, bytes]:
-    """Returns the specs of resent attempts, resolved as they were the first time."""
+    """Returns the specs of attempts that are sent again, resolved as the first time."""
     again = dict(specs)
     marked = [lease for lease in leases if _MARK in specs[lease.job]]
     if not marked:
@@ -84,7 +83,7 @@ async def resolve_again(
 
 
 async def reject_unresolved(work: Work, unresolved: Sequence[tuple[int, int, str]]) -> None:
-    """Rejects the jobs of attempts (job, attempt, why) whose names have no value."""
+    """Rejects the jobs of active attempts (job, attempt, why) with unknown names."""
     jobs = sorted({job for job, _, _ in unresolved})
     facts = await work.tx.jobs.lock(jobs)
     leases = await work.tx.leases.lock(jobs)
@@ -99,7 +98,7 @@ async def reject_unresolved(work: Work, unresolved: Sequence[tuple[int, int, str
 
 
 def names_in(value: object) -> Iterator[str]:
-    """Returns every name that is looked up in a JSON value."""
+    """Yields every name that is looked up in a JSON value."""
     if isinstance(value, dict):
         if _is_lookup(value):
             yield value[_KEY]
@@ -112,7 +111,7 @@ def names_in(value: object) -> Iterator[str]:
 
 
 def filled_in(spec: dict[str, Any], told: Mapping[str, object]) -> dict[str, Any]:
-    """Returns a spec with its names replaced by their values."""
+    """Returns a spec with its names resolved."""
     return {**spec, "args": _fill(spec.get("args"), told)}
 
 

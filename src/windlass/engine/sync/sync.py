@@ -1,8 +1,8 @@
 """The one message of a worker: heartbeat, starts, results, claims, cancellations.
 
-A batch of syncs, each of a different worker, is one transaction. Under the workers' row
-locks the reports are applied, open leases the agent has not seen are sent again and
-count against what it wants, and the rest is claimed. So a lost reply never claims twice.
+A batch of syncs, each of a different worker, is one transaction. Under the workers' row locks we
+apply the reports, send open leases again that the agent has not seen (they count against what it
+wants), and claim the rest. So a lost reply never claims twice.
 """
 
 from collections.abc import Iterable, Sequence
@@ -43,7 +43,7 @@ from windlass.wire.sync import Assignment, Refusal, Stop, SyncReply, SyncRequest
 ASSIGNED = State.ASSIGNED.code
 RUNNING = State.RUNNING.code
 
-DUE_PER_CLAIM = 100  # jobs whose time has come that a claim moves first
+DUE_PER_CLAIM = 100  # due jobs that a claim moves first
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -53,11 +53,11 @@ class SyncCall(NamedTuple):
 
     worker: int
     request: SyncRequest
-    again: bool = False  # the engine looks again for a sync that waits
+    again: bool = False  # the engine checks again for a waiting sync
 
 
 def only_claim(call: SyncCall) -> SyncCall:
-    """Returns the sync without its reports, which have been applied."""
+    """Returns the same sync without its reports, which have been applied."""
     bare = msgspec.structs.replace(
         call.request, started=(), finished=(), released=(), held=None, metadata=None
     )
@@ -65,14 +65,14 @@ def only_claim(call: SyncCall) -> SyncCall:
 
 
 class _WorkerSync:
-    """One worker's part of the batch, as it is worked through."""
+    """One worker's part of the batch."""
 
     __slots__ = ("arrived", "claims", "held", "lost", "request", "resent", "stops", "worker")
 
     def __init__(self, worker: Worker, call: SyncCall) -> None:
         self.worker = worker
         self.request = call.request
-        self.arrived = not call.again  # the worker spoke just now
+        self.arrived = not call.again  # the worker sent something just now
         self.held = {(item.job, item.attempt) for item in call.request.held or ()}
         self.lost: list[Refusal] = []
         self.resent: list[Assignment] = []
@@ -100,7 +100,7 @@ async def sync(
 
 
 def _admit(work: Work, worker: Worker | None, call: SyncCall) -> Worker | SyncReply | WindlassError:
-    """Returns the worker if its sync may be applied, else the answer."""
+    """Returns the worker if its sync may be applied, else the answer it gets."""
     if worker is None:
         return NotFound("worker", call.worker)
     if call.request.epoch > work.catalog.epoch:
@@ -130,14 +130,14 @@ async def _run_syncs(work: Work, bounds: Bounds, turns: list[_WorkerSync]) -> No
 
 
 def _note_heartbeat(work: Work, turn: _WorkerSync) -> Worker:
-    """Returns the worker after this sync: seen now, healthy, perhaps with new metadata."""
+    """Returns the worker after this sync: seen now, healthy, maybe with new metadata."""
     worker, request = turn.worker, turn.request
     if not turn.arrived:
         return worker
     if worker.status == WorkerStatus.UNHEALTHY:
         work.say(
             EventKind.WORKER,
-            f"Worker {worker.name} is heard again",
+            f"Worker {worker.name} is back",
             worker=worker.id,
             incarnation=worker.incarnation,
             data={"status": "online"},
@@ -151,11 +151,11 @@ def _note_heartbeat(work: Work, turn: _WorkerSync) -> Worker:
 
 
 def _note_metadata(work: Work, worker: Worker, dynamic: str) -> Worker:
-    """Returns the worker with the metadata its agent reports; the log keeps since when."""
+    """Returns the worker with its agent's new metadata; the log keeps since when."""
     if dynamic != worker.dynamic:
         work.say(
             EventKind.WORKER,
-            f"Worker {worker.name} reports other metadata",
+            f"Worker {worker.name} reports new metadata",
             worker=worker.id,
             incarnation=worker.incarnation,
             data={"metadata": dynamic},
@@ -183,7 +183,7 @@ async def _apply_reports(work: Work, turns: list[_WorkerSync]) -> None:
 
 
 def _count_failure(work: Work, worker: Worker, job: int) -> Worker:
-    """Counts an infrastructure failure against the worker; too many drain it as bad."""
+    """Counts an infrastructure failure against the worker; too many drain it."""
     work.effects.count("worker_failures")
     troubles, jobs = note_trouble(worker, job, work.now, work.config.bad_worker_window_ms)
     worker = worker._replace(troubles=troubles)
@@ -202,7 +202,7 @@ def _count_failure(work: Work, worker: Worker, job: int) -> Worker:
 
 
 async def _resend(work: Work, turns: list[_WorkerSync]) -> None:
-    """Sends leases above `received` again, which were never seen, and audits what is held."""
+    """Sends open leases above `received` again, and audits what the worker holds."""
     behind = [
         turn
         for turn in turns
@@ -227,9 +227,9 @@ async def _resend(work: Work, turns: list[_WorkerSync]) -> None:
 
 
 async def _audit(work: Work, turns: list[_WorkerSync]) -> list[AttemptReport]:
-    """Returns reports for leases that their workers neither hold nor mention.
+    """Returns the attempts assigned to workers that they neither hold nor report.
 
-    These are reports as well, so that all jobs of a sync are locked at once and in order.
+    These become reports too, so that all jobs of a sync are locked at once and in order.
     """
     audited = {turn.worker.id: turn for turn in turns if turn.request.held is not None}
     if not audited:
@@ -308,7 +308,7 @@ async def _claim(work: Work, bounds: Bounds, turns: list[_WorkerSync]) -> None:
 
 
 def assignments(granted: Sequence[Granted], prefetch: bool, now: int) -> list[Assignment]:
-    """Returns the assignments for new leases."""
+    """Returns what a worker is told about its new leases."""
     state = "assigned" if prefetch else "running"
     raw = msgspec.Raw
     return [
@@ -322,9 +322,9 @@ def assignments(granted: Sequence[Granted], prefetch: bool, now: int) -> list[As
 
 
 def _see_arrivals(work: Work, bounds: Bounds) -> None:
-    """Lets this transaction claim the jobs that it has made ready itself.
+    """Makes jobs that this transaction made ready claimable in it as well.
 
-    Should it be rolled back, a bound below the truth only costs a probe.
+    If it is rolled back, a bound below the truth only costs a read.
     """
     for shape, (rank, job, _) in work.effects.arrivals.items():
         if shape in work.catalog.shapes:

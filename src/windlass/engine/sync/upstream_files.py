@@ -1,7 +1,7 @@
 """`@JOB/ARTIFACT`: files of the jobs that a job waits for, by their names.
 
-Found when the job is assigned, so that a job which took the place of another is the one
-whose file is used. Everything that is read here has ended: nothing has to be locked.
+They are resolved at assignment, so that of a superseded job the successor's file is used.
+Everything read here has ended, so nothing is locked.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ _decode: Final = msgspec.json.Decoder().decode
 
 
 async def find_upstream(tx: Tx, spec: Mapping[str, Any], wanted: Sequence[str]) -> dict[str, Any]:
-    """Returns the values of the names that have one."""
+    """Returns what these names refer to, without unknown ones."""
     facts = await _newest(tx, [*spec.get("after", ()), *spec.get("after_any", ())])
     named = await _names(tx, list(facts))
     chosen = {name: _choose(name.removeprefix(UPSTREAM), named) for name in wanted}
@@ -41,7 +41,7 @@ async def find_upstream(tx: Tx, spec: Mapping[str, Any], wanted: Sequence[str]) 
 
 
 async def _newest(tx: Tx, jobs: Sequence[int]) -> dict[int, JobFacts]:
-    """Returns the jobs, or their successors."""
+    """Returns the jobs, or their successors if they were superseded."""
     newest: dict[int, JobFacts] = {}
     wanted = sorted(set(jobs))
     while wanted:
@@ -58,6 +58,6 @@ async def _names(tx: Tx, jobs: Sequence[int]) -> dict[str, int]:
 
 
 def _choose(reference: str, named: Mapping[str, int]) -> list[tuple[int, str]]:
-    """Returns the jobs that a path may name, each with the rest as the artifact."""
+    """Returns the jobs that may be meant, with the rest as the artifact; names may have slashes."""
     fits = [name for name in named if reference.startswith(f"{name}/")]
     return [(named[n], reference[len(n) + 1 :]) for n in sorted(fits, key=len, reverse=True)]

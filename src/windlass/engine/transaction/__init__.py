@@ -1,5 +1,5 @@
-"""The working set of one transaction, and how calls are gathered into transactions.
+"""The working set of one transaction, and how calls are grouped into transactions.
 
-Holds the unit of work, its effects after the commit, the group commit, and what the engine
-caches of the store. Every other part of the engine builds on it; it imports none of them.
+Holds the unit of work, its effects after the commit, the group commit, and the engine's caches.
+Every other part of the engine builds on it; it imports none of them.
 """

@@ -1,7 +1,7 @@
-"""What the engine's commands accept, checked before any transaction begins.
+"""Checks the arguments of the engine's commands before any transaction begins.
 
-So a value that a store could not keep is refused by name, and never reaches the batch in
-which others wait.
+So a value that a store could not keep is refused by name, and never reaches a batch with the
+calls of others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,19 +22,19 @@ _Item = Started | Finished | Released | Held
 
 
 def check_id(field: str, value: object) -> None:
-    """Raises `InvalidInput` for what cannot be the id of a job, worker or attempt."""
+    """Raises `InvalidInput` unless this can be the number of a job, worker or attempt."""
     if not _is_number(value, 1):
         raise InvalidInput(field, f"an integer from 1 to {LARGEST}", value)
 
 
 def check_whole(field: str, value: object) -> None:
-    """Raises `InvalidInput` for what is no integer; its limits depend on the job."""
+    """Raises `InvalidInput` unless this is a whole number; its limits depend on the job."""
     if type(value) is not int:
         raise InvalidInput(field, "an integer", value)
 
 
 def check_text(field: str, value: str | None) -> None:
-    """Raises `InvalidInput` for text that not every store can keep."""
+    """Raises `InvalidInput` for text that not every store can keep, such as in reasons."""
     if value is None:
         return
     if len(value) > TEXT_LIMIT or "\x00" in value or not _is_unicode(value):
@@ -55,7 +55,7 @@ def check_metadata(metadata: Mapping[str, object], field: str = "metadata") -> N
 
 
 def check_sync(request: SyncRequest, longest_wait_ms: int) -> None:
-    """Raises `InvalidInput` for a sync with impossible values."""
+    """Raises `InvalidInput` for an invalid sync."""
     if not _is_number(request.wait_ms, 0) or request.wait_ms > longest_wait_ms:
         expected = f"from 0 to the heartbeat interval ({longest_wait_ms})"
         raise InvalidInput("wait_ms", expected, request.wait_ms)

@@ -8,7 +8,7 @@ from typing import Any
 class BackgroundTasks:
     """Starts tasks and keeps them until they end.
 
-    Errors are dropped: work that met an unavailable store is taken up again by the loops.
+    Errors are dropped: if the store was unavailable, the loops take up the work again.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
 """Where to look for the next job: a lower bound per shape, kept in memory.
 
-A bound is never above the truth, up to a notification from another engine; being below
-it only costs a probe. Probing the shapes with the lowest bounds first makes the cost of
-a claim independent of the number of jobs and, nearly, of shapes.
+A bound is never above the truth, up to a notification from another engine. A bound below the
+truth only costs a read. Reading the shapes with the lowest bounds first makes the cost of a claim
+independent of the number of jobs and, nearly, of shapes.
 """
 
 import heapq
@@ -14,7 +14,7 @@ from windlass.ports.store import Head
 Place = tuple[int, int]  # rank, job
 
 
-# A shape worth probing, from its bound upward: rank, job, shape.
+# A shape worth reading, from its bound upward: rank, job, shape.
 Candidate = tuple[int, int, int]
 
 
@@ -26,14 +26,14 @@ class Bounds:
         self._low: dict[int, Place] = {}
         self._generation: dict[int, int] = {}
         self._heaps: dict[str, tuple[Profile, list[Candidate]]] = {}
-        self.refreshed_at: int | None = None  # when all heads were last read, by the store
+        self.refreshed_at: int | None = None  # when all heads were last read, in the store's time
 
     def age_ms(self, now: int) -> int | None:
-        """Returns how long ago all heads were read; None if they have to be read first."""
+        """Returns how long ago all heads were read; None if they must be read first."""
         return None if self.refreshed_at is None else now - self.refreshed_at
 
     def lower(self, shape: int, rank: int, job: int) -> None:
-        """Lowers the bound of a shape to a job that became ready."""
+        """Lowers a bound: a job became ready at this place."""
         self._generation[shape] = self._generation.get(shape, 0) + 1
         low = self._low.get(shape)
         if low is not None and low <= (rank, job):
@@ -45,23 +45,23 @@ class Bounds:
                 heapq.heappush(heap, candidate)
 
     def place_of(self, shape: int) -> Place | None:
-        """Returns the lowest place the best job of a shape can have; None if it has no job."""
+        """Returns the earliest place of a shape's best job; None if it has none."""
         return self._low.get(shape)
 
     def best_of(self, shapes: Iterable[int], count: int) -> list[Candidate]:
-        """Returns the `count` shapes with the lowest bounds."""
+        """Returns the `count` of these shapes with the lowest bounds."""
         low = self._low
         return heapq.nsmallest(count, ((*low[shape], shape) for shape in shapes if shape in low))
 
     def generations(self, shapes: Iterable[int]) -> dict[int, int]:
-        """Returns the generations of these shapes, to pass to `raise_to`."""
+        """Returns the current generations, to be passed to `raise_to`."""
         return {shape: self._generation.get(shape, 0) for shape in shapes}
 
     def raise_to(self, shape: int, place: Place | None, generation: int) -> None:
-        """Raises a bound to `place` (None: no job is left), as a claim saw it at that generation.
+        """Raises a bound: a claim saw nothing below `place` (None: at all) since that generation.
 
-        Of claims that ran side by side only the first may raise a bound: what one has
-        locked and left is hidden from the others. A later one may still lower it.
+        Of claims that ran side by side, only the first may raise a bound, since what one has
+        locked and left is hidden from the others. Lowering it is always allowed.
         """
         if self._generation.get(shape, 0) != generation:
             if place is not None:
@@ -83,7 +83,7 @@ class Bounds:
             self._low[head.shape] = (head.rank, head.job)
 
     def reset(self) -> None:
-        """Makes the next claim read the heads again."""
+        """Forgets all bounds: the next claim reads the heads again."""
         self.refreshed_at = None
 
     def best(
@@ -91,7 +91,7 @@ class Bounds:
     ) -> tuple[list[Candidate], Place | None]:
         """Returns the `count` lowest shapes this profile can run, and the bound of the next one.
 
-        Stale entries met on the way are mended, so each costs once.
+        Repairs stale entries on the way, so each costs once.
         """
         heap, lowest = self._heap(profile), self._low
         pop, replace = heapq.heappop, heapq.heapreplace

@@ -1,8 +1,8 @@
-"""What an engine remembers of the store: shapes, queues, settings, and who can run what.
+"""What an engine caches of the store: shapes, queues, settings, and who can run what.
 
-A cache, never state: it may be dropped at any moment, and `refresh` fills it again. The
-ids of shapes never change, and a match depends only on a shape and a worker's merged
-metadata, so neither is ever stale.
+A cache, never state: it may be dropped at any time, and `refresh` fills it again. The ids of
+shapes never change, and a match depends only on a shape and a worker's merged metadata, so
+neither is ever stale.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ from windlass.domain.matching.shapes import Shape, can_run, is_gated, preferred
 from windlass.domain.rows.records import QueueRow, Reservation, Worker
 from windlass.ports.store import Tx
 
-POOL = "pool:name"  # metadata of workers that were made on demand
+POOL = "pool:name"  # metadata key of workers that a pool has started
 
 _shape_decoder = msgspec.json.Decoder(Shape)
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -40,12 +40,12 @@ class Profile:
         self.paid = metadata.get(POOL) is not None
 
     def forget(self) -> None:
-        """Forgets all matches: shapes may have got other ids."""
+        """Forgets all matches: shapes may have got other numbers."""
         self._matches.clear()
         self._liking.clear()
 
     def liking(self, shape: int) -> tuple[int, bool]:
-        """Returns a sort key, lowest best: preferred workers first, then those not paid for."""
+        """Returns a sort key for jobs of this shape: met preferences, then unpaid before paid."""
         known = self._liking.get(shape)
         if known is None:
             wants = self._catalog.shapes.get(shape)
@@ -55,18 +55,18 @@ class Profile:
         return known, self.paid
 
     def runs(self, shape: int) -> bool:
-        """Returns whether workers with this metadata can run jobs of `shape`."""
+        """Returns True if workers with this metadata can run jobs of `shape`."""
         known = self._matches.get(shape)
         if known is None:
             needs = self._catalog.shapes.get(shape)
             if needs is None:
-                return True  # forgotten for now: to look in vain costs less than to miss it
+                return True  # unknown for now: an unneeded read costs less than missing a job
             known = self._matches[shape] = can_run(needs, self.metadata) is None
         return known
 
 
 class Shares:
-    """What runs of each namespace, and how much each should have of it."""
+    """What runs of each namespace, and its weight."""
 
     def __init__(self) -> None:
         self.running: dict[str, int] = {}
@@ -74,12 +74,12 @@ class Shares:
         self.read_at = -1
 
     def take(self, namespace: str, jobs: int) -> None:
-        """Counts jobs that have started in this namespace."""
+        """Adds to the running jobs of this namespace."""
         self.running[namespace] = self.running.get(namespace, 0) + jobs
 
 
 class Catalog:
-    """The cache itself. Only committed facts enter it."""
+    """The cache. Only committed facts enter it."""
 
     def __init__(self, config: Config) -> None:
         self.interval_ms = config.aging_interval_ms or AGING_OFF_INTERVAL_MS
@@ -93,8 +93,8 @@ class Catalog:
         self.shares = Shares()
         self._gated: dict[int, bool] = {}
         self.epoch = 0
-        self.seen_epoch = 0  # the newest a worker has told of
-        self.hold_until = 0  # after a restore nothing is given out before
+        self.seen_epoch = 0  # the newest epoch that a worker has reported
+        self.hold_until = 0  # after a restore, no job is assigned before this time
         self.ids: dict[str, int] = {}
         self._newest = 0
         self._profiles: dict[tuple[str, str], Profile] = {}
@@ -102,7 +102,7 @@ class Catalog:
         self._of_worker: dict[int, tuple[Worker, Profile]] = {}
 
     async def refresh(self, tx: Tx) -> None:
-        """Reads what was added or changed since."""
+        """Reads what was added or changed since the last call."""
         for row in await tx.catalog.shapes_after(self._newest):
             self._learn(row.id, row.digest, _shape_decoder.decode(row.body))
             self._newest = max(self._newest, row.id)
@@ -115,7 +115,7 @@ class Catalog:
         self.hold_until = meta.get("hold_until", 0)
 
     def learn_queues(self, rows: Iterable[QueueRow]) -> None:
-        """Remembers queues whose change has committed."""
+        """Caches queues whose change has committed."""
         self.queues.update({row.name: row for row in rows})
         self._look_at_queues()
 
@@ -125,12 +125,12 @@ class Catalog:
         self.any_limited = any(row.max_running or row.max_per_worker for row in rows)
 
     async def intern(self, tx: Tx, new: Mapping[str, ValidatedJob]) -> dict[str, int]:
-        """Inserts these shapes, by digest. They are remembered only after the commit."""
+        """Inserts these shapes, by digest. They are cached only after the commit."""
         bodies = {digest: _encode(new[digest].shape) for digest in sorted(new)}
         return await tx.catalog.intern_shapes(bodies)
 
     def learn(self, new: Mapping[str, ValidatedJob], ids: Mapping[str, int]) -> None:
-        """Remembers shapes whose transaction has committed."""
+        """Caches shapes whose transaction has committed."""
         for digest, job in new.items():
             self._learn(ids[digest], digest, job.shape)
 
@@ -141,14 +141,14 @@ class Catalog:
             self.any_choosy = True
 
     async def know(self, tx: Tx, shapes: Iterable[int]) -> None:
-        """Reads these shapes if they are missing; ids may become visible out of order."""
+        """Makes sure that these shapes are cached; ids may become visible out of order."""
         if any(shape not in self.shapes for shape in shapes):
             self._newest = 0
             await self.refresh(tx)
 
     @property
     def behind(self) -> bool:
-        """Whether a worker has seen a newer epoch: the store is a restored backup."""
+        """Returns True if a worker has seen a newer epoch: the store was restored from a backup."""
         return self.seen_epoch > self.epoch
 
     def weight(self, queue: str) -> int:
@@ -157,12 +157,12 @@ class Catalog:
         return queue_weight(queue) if row is None else row.weight
 
     def paused(self, shape: int) -> bool:
-        """Returns whether jobs of this shape may not be claimed because of their queue."""
+        """Returns True if jobs of this shape may not be claimed because of their queue."""
         row = self.queues.get(self.shapes[shape].queue)
         return row is not None and bool(row.paused)
 
     def gated(self, shape: int, profile: Profile) -> bool:
-        """Returns whether jobs of this shape have to pass gates on such a worker."""
+        """Returns True if more than the match decides whether such a worker may have a job now."""
         known = self._gated.get(shape)
         if known is None:
             known = self._gated[shape] = is_gated(self.shapes[shape])
@@ -174,7 +174,7 @@ class Catalog:
         return row is not None and bool(row.max_running or row.max_per_worker)
 
     def limit_of(self, queue: str) -> int:
-        """Returns the row of `limits` that counts what runs of this queue; 0 if it has no limit."""
+        """Returns the row of `limits` that counts this queue's running jobs; 0 if it has none."""
         row = self.queues.get(queue)
         return 0 if row is None or not row.max_running else row.limit
 
@@ -188,18 +188,18 @@ class Catalog:
         return [number for number, shape in self.shapes.items() if shape.queue == queue]
 
     def queue_of(self, shape: int) -> str:
-        """Returns the queue of the jobs of this shape."""
+        """Returns the name of the queue of this shape's jobs."""
         return self.shapes[shape].queue
 
     def namespace_of(self, shape: int) -> str:
-        """Returns the namespace of the jobs of this shape."""
+        """Returns the namespace of this shape's jobs."""
         return self.shapes[shape].namespace
 
     def clear(self, numbers_return: bool) -> None:
-        """Forgets everything that a rolled-back transaction may have added.
+        """Forgets what a transaction may have cached before it was rolled back.
 
-        Where a number that was rolled back is never given again, the shapes behind the
-        numbers stay: other transactions may be using them at this moment.
+        If the store never reuses a number that was rolled back, the shapes by number stay: other
+        transactions may be using them.
         """
         self.ids.clear()
         self._newest = 0
@@ -211,11 +211,11 @@ class Catalog:
                 profile.forget()
 
     def remember(self, worker: Worker) -> None:
-        """Remembers a worker's profile for its waiting syncs."""
+        """Caches a worker's profile for its waiting syncs."""
         self._of_worker[worker.id] = worker, self.profile(worker)
 
     def profile_of(self, worker: int) -> Profile | None:
-        """Returns the profile of a worker that this engine has heard from."""
+        """Returns the profile of a worker that has synced with this engine before."""
         known = self._of_worker.get(worker)
         return None if known is None else known[1]
 
@@ -224,11 +224,11 @@ class Catalog:
         return self._of_worker.get(worker)
 
     def profile(self, worker: Worker) -> Profile:
-        """Returns the profile of a worker's present metadata."""
+        """Returns the profile of a worker's current metadata."""
         return self.profile_by(worker.static, worker.dynamic)
 
     def profile_by(self, static: str, dynamic: str) -> Profile:
-        """Returns the profile of static and dynamic metadata."""
+        """Returns the same from the metadata of operators and of the agent."""
         known = self._profiles.get((static, dynamic))
         if known is None:
             merged = merge_metadata(msgspec.json.decode(dynamic), msgspec.json.decode(static))

@@ -6,10 +6,10 @@ import msgspec
 class Metrics(msgspec.Struct, kw_only=True):
     """Counts since this engine started; `queue_depth` is the store's, per queue.
 
-    `assignment_attempts` are slots that jobs were asked for, also by idle workers; successes
-    are jobs given out, failures those of them that came back before they ran.
-    `worker_failure_rate` is the share of failed assignments that workers caused.
-    `last_run_ms` tells when each loop last ran, in the store's time.
+    `assignment_attempts` counts slots for which jobs were requested, also by idle workers;
+    successes are assigned jobs, failures those of them that came back before they ran.
+    `worker_failure_rate` is the share of failed assignments that workers caused. `last_run_ms`
+    says when each loop last ran, in the store's time.
     """
 
     queue_depth: dict[str, int] = {}
@@ -25,7 +25,7 @@ class Metrics(msgspec.Struct, kw_only=True):
 
 
 class Counters:
-    """Gathers the effects of commits into metrics."""
+    """Adds up the effects of commits."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
@@ -37,11 +37,11 @@ class Counters:
             self._counts[name] = self._counts.get(name, 0) + by
 
     def ran(self, loop: str, now: int) -> None:
-        """Notes that a loop has run."""
+        """Records that a loop has run."""
         self._last_run[loop] = now
 
     def read(self, depth: dict[str, int]) -> Metrics:
-        """Returns the metrics, with the store's queue depths."""
+        """Returns the metrics, together with the store's queue depths."""
         counts = self._counts
         attempts = counts.get("assignment_attempts", 0)
         successes = counts.get("assignment_successes", 0)

@@ -1,4 +1,4 @@
-"""What a committed transaction means to the engine around it, gathered while it runs."""
+"""What a committed transaction changes in the engine around it, collected while it runs."""
 
 from collections.abc import Iterable, Mapping
 from itertools import groupby
@@ -20,19 +20,19 @@ class Raise(NamedTuple):
 
 
 class WorkerLoad:
-    """What a worker holds after a claim: by shape, and what it was given by job."""
+    """What a worker holds after a claim: counts by shape, and the new jobs by id."""
 
     __slots__ = ("given", "incarnation", "last_lease", "rest")
 
     def __init__(self, rest: Mapping[int, int]) -> None:
-        self.rest = dict(rest)  # shape → leases from before
+        self.rest = dict(rest)  # shape → earlier leases
         self.given: dict[int, int] = {}  # job → shape
         self.incarnation = 0
         self.last_lease = 0
 
 
 class Effects:
-    """What a committed transaction means to the engine around it."""
+    """What a committed transaction changes in the engine around it."""
 
     def __init__(self) -> None:
         self.arrivals: dict[int, tuple[int, int, int]] = {}  # shape → rank, job, how many
@@ -44,14 +44,14 @@ class Effects:
         self.cascades = False
         self.catalog = False
         self.counts: dict[str, int] = {}
-        self.announced = False  # the commit itself has told the other engines
-        self.unresolved: list[tuple[int, int, str]] = []  # job, attempt, why: it is to fail
+        self.announced = False  # the commit itself has notified the other engines
+        self.unresolved: list[tuple[int, int, str]] = []  # job, attempt, reason: these must fail
         self.refused: list[tuple[int, int]] = []  # worker, shape: it has no room for it
-        self.loads: dict[int, WorkerLoad] = {}  # by worker, where there are gates
+        self.loads: dict[int, WorkerLoad] = {}  # by worker, if there are gates
         self.leaving: set[int] = set()  # workers whose leases have ended
         self.queues: list[QueueRow] = []  # as they are from now on
         self.freed: dict[str, int] = {}  # limited queue → how many more of it may run
-        self.opening: dict[int, int] = {}  # shape → when its rate lets the next one start
+        self.opening: dict[int, int] = {}  # shape → when its rate lets the next job start
 
     def arrive(self, tickets: Iterable[Ticket]) -> None:
         """Notes that these jobs are ready."""

@@ -1,12 +1,12 @@
 """Group commit: calls that arrive while a transaction runs share the next one.
 
-One caller gets low latency, a thousand get high throughput. Each kind of call has a
-lane; a batch holds each key (a worker, say) at most once, the rest wait for the next.
-Where the store runs transactions one after another, all lanes share one transaction;
-elsewhere each lane commits on its own, a few at a time.
+One caller gets low latency, a thousand get high throughput. Each kind of call has a lane; a batch
+holds each key (such as a worker) at most once, and the rest wait for the next. If the store runs
+transactions one after another, all lanes share one transaction; otherwise each lane commits by
+itself, a few at a time.
 
-Queues are bounded: a full one answers `Overloaded` at once, and nothing waits in one
-queue while it holds another.
+Queues are bounded: a full one answers `Overloaded` at once, and nothing waits in one queue while
+it holds another.
 """
 
 import asyncio
@@ -28,10 +28,10 @@ Fast = Callable[[Sequence[Q]], Awaitable[Sequence[A] | None]]
 Step = Callable[[Work], Awaitable[T]]
 
 RETRY_AFTER_MS = 1_000
-LANE_TRANSACTIONS = 4  # of one lane at the same time, on a store that runs them side by side
-BUSY = "store_busy"  # the code of a refusal because another process is writing just now
+LANE_TRANSACTIONS = 4  # of one lane at the same time, if the store runs them side by side
+BUSY = "store_busy"  # the code of a refusal because another process is writing
 BUSY_PAUSE_S = 0.001
-BUSY_LIMIT_S = 20.0  # then the callers hear of it
+BUSY_LIMIT_S = 20.0  # after this the callers get the error
 
 
 class RunStep(Protocol):
@@ -61,7 +61,7 @@ class Waiting(NamedTuple):
 
 
 class Lane(Generic[Q, A]):
-    """One kind of call: how a batch of them is run, and what may not stand twice in it."""
+    """One kind of call: how to run a batch of them, and what may be in it only once."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Lane(Generic[Q, A]):
         self.running = 0
 
     def take(self, most: int, most_bytes: int) -> list[Waiting]:
-        """Removes and returns the next batch; what clashes or does not fit stays."""
+        """Returns the next batch; what clashes or does not fit waits for the one after."""
         most = min(most, self.most or most)
         if self.key is None and self.size is None and len(self.pending) <= most:
             batch = list(self.pending)
@@ -103,7 +103,7 @@ class Lane(Generic[Q, A]):
 
 
 class Committer:
-    """Gathers calls, runs them in transactions, and hands out the answers."""
+    """Collects calls, runs them in transactions, and returns the answers."""
 
     def __init__(
         self,
@@ -121,11 +121,11 @@ class Committer:
 
     @property
     def busy(self) -> bool:
-        """Whether a transaction is under way."""
+        """Returns True if a transaction is running."""
         return bool(self._tasks)
 
     def listen(self, listener: CommitListener) -> None:
-        """Sets who learns how transactions end."""
+        """Sets the listener that learns how transactions end."""
         self._listener = listener
 
     def lane(self, lane: Lane[Q, A]) -> Lane[Q, A]:
@@ -193,7 +193,7 @@ class Committer:
             if len(batch) == 1:
                 _give_error(batch, error)
             else:
-                # One of them met a conflict: each gets a transaction, and its own answer.
+                # One of them had a conflict, so each gets its own transaction and answer.
                 for waiting in batch:
                     await self._commit([waiting])
         else:
@@ -206,9 +206,9 @@ class Committer:
                     waiting.answer.set_result(answer)
 
     async def _run(self, batch: list[Waiting]) -> Sequence[Any]:
-        """Runs a batch on the fast path where that is possible, else in a transaction."""
+        """Runs a batch on the fast path if possible, else in a transaction."""
         fast = batch[0].lane.fast
-        if fast is not None:  # only where each lane commits on its own
+        if fast is not None:  # only if each lane commits by itself
             answers = await fast([waiting.request for waiting in batch])
             if answers is not None:
                 return answers

@@ -1,9 +1,9 @@
-"""Slots under concurrency limits: who takes one, who is parked, who comes next.
+"""Slots under concurrency limits: which jobs get one, which are parked, which come next.
 
-Limits are locked behind all jobs and places, all at once and in order: what the commands
-of a transaction want of them is gathered here, and done by `settle`. A claim comes after
-that and meets further limits in any order. It waits for one only if that stands behind
-all that are held; otherwise it takes what nobody holds and passes over the rest.
+Limits are locked after all jobs and places, all at once and in order. So we collect here what the
+commands of a transaction need, and `settle` does it. A claim comes after that and meets further
+limits in any order. It waits for a lock only if the limit comes after all that it holds;
+otherwise it takes what is free and skips the rest.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,11 +27,11 @@ class Slots:
         self._risen: list[Ticket] = []
         self._open: set[int] = set()  # limits under which a parked job may move up
         self._held: set[int] = set()
-        self._left: dict[tuple[int, str], int] = {}  # limit of a queue → ended leases under it
+        self._left: dict[tuple[int, str], int] = {}  # queue limit → ended leases under it
         self._rates: dict[RateKey, RateRow] = {}  # held
 
     def admit(self, tickets: Iterable[Ticket]) -> None:
-        """Makes these jobs ready as far as their limits allow, and parks the others."""
+        """Queues these jobs as far as their limits allow; parks the others."""
         self._arriving += tickets
 
     def free(self, limit: int) -> None:
@@ -39,20 +39,20 @@ class Slots:
         self._freed[limit] = self._freed.get(limit, 0) - 1
 
     def leave(self, limit: int, queue: str) -> None:
-        """Frees a slot of the queue: a lease under its limit has ended."""
+        """Frees a queue's slot: a lease under its limit has ended."""
         self._left[limit, queue] = self._left.get((limit, queue), 0) + 1
 
     def refill(self, limit: int) -> None:
-        """Looks for a parked job to move up: one under this limit has left `ready`."""
+        """Notes that a job under this limit left `ready` or returned to `parked`."""
         self._open.add(limit)
 
     def rise(self, ticket: Ticket) -> None:
-        """Notes that a parked job has another rank: it may pass others now."""
+        """Notes that a parked job has a new rank, so that its order must be checked again."""
         self._risen.append(ticket)
         self._open.add(ticket.limit)
 
     async def hold(self, limits: Iterable[int]) -> dict[int, LimitRow]:
-        """Locks these limits; those that could deadlock are absent from the answer."""
+        """Locks these limits; leaves out those that it cannot lock without risking a deadlock."""
         wanted = sorted(limits)
         new = [limit for limit in wanted if limit not in self._held]
         if new and (self._rates or new[0] < max(self._held, default=0)):
@@ -63,7 +63,7 @@ class Slots:
         return rows
 
     async def hold_rates(self, keys: Sequence[RateKey]) -> dict[RateKey, RateRow]:
-        """Locks these rates, after all limits; those that could deadlock may be absent."""
+        """Locks these rates, after all limits; may leave out those that others hold."""
         new = sorted(key for key in keys if key not in self._rates)
         if new:
             first = not self._rates or new[0] > max(self._rates)
@@ -71,7 +71,7 @@ class Slots:
         return {key: self._rates[key] for key in keys if key in self._rates}
 
     def kept_starts(self, key: RateKey) -> int:
-        """Returns how many starts under a locked rate are kept."""
+        """Returns how many starts under a locked rate are remembered."""
         return self._rates[key].keep
 
     async def put_rates(self, rows: Sequence[RateRow]) -> None:
@@ -80,7 +80,7 @@ class Slots:
         await self._tx.placement.put_rates(rows)
 
     async def settle(self) -> None:
-        """Writes what was gathered."""
+        """Does everything that was collected."""
         left, self._left = self._left, {}
         risen, self._risen = self._risen, []
         arriving, self._arriving = self._arriving, []
@@ -97,7 +97,7 @@ class Slots:
         for (_, queue), count in left.items():
             self._effects.free(queue, count)
         room = {limit: row.max - row.leased - freed.get(limit, 0) for limit, row in rows.items()}
-        # Where a slot may be free, those who come wait in line with those who are parked.
+        # If a slot may be free, new jobs compete with the parked ones.
         parked = [ticket for ticket in arriving if ticket.limit in opened]
         ready, over = await self._divide([t for t in arriving if t.limit not in opened], room)
         if parked or over:
@@ -113,7 +113,7 @@ class Slots:
     async def _divide(
         self, tickets: Sequence[Ticket], room: dict[int, int]
     ) -> tuple[list[Ticket], list[Ticket]]:
-        """Returns the jobs that the limits leave room for, and the others."""
+        """Returns the jobs that the limits have room for, and the others."""
         left: dict[tuple[int, int], int] = {}
         ready: list[Ticket] = []
         over: list[Ticket] = []
@@ -126,7 +126,7 @@ class Slots:
         return ready, over
 
     async def _pass_ready(self, parked: Sequence[Ticket], moved: set[int]) -> list[Ticket]:
-        """Lets newly parked jobs take the place of less urgent ones in `ready`."""
+        """Swaps jobs just parked with less urgent ones in `ready`."""
         places, passing = self._tx.places, []
         for ticket in sorted(parked, key=lambda t: (t.rank, t.job)):
             if ticket.job in moved:

@@ -1,7 +1,6 @@
-"""The ends of workflows that something follows: the intent is written with the end itself.
+"""Records the reactions to ends of workflows in the same transaction as the end.
 
-So an end is never without its reactions, and a reaction fires once for each run, whatever
-crashes in between.
+So an end is never without its reactions, and a reaction fires once per run, even after a crash.
 """
 
 from collections.abc import Sequence
@@ -23,7 +22,7 @@ _details = msgspec.json.Decoder(Details).decode
 
 
 async def note_ends(tx: Tx, ends: Sequence[tuple[int, int, WorkflowState]]) -> None:
-    """Records the reactions to these ends: workflow, run, and the state it ended in."""
+    """Records the reactions to these ends: workflow, run, and final state."""
     about = await tx.workflows.about([workflow for workflow, _, _ in ends])
     rows: list[ReactionRow] = []
     for workflow, run, state in ends:

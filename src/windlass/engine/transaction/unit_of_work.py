@@ -1,9 +1,9 @@
-"""One transaction's working set: what it reads with, what it says, what follows it.
+"""One transaction's working set: what it reads with, what it records, and its effects.
 
-`Work` is made for each run of a transaction and thrown away with it. Commands write
-rows through `tx`; transitions go through `move`, which checks them against the one
-table and counts; `settle` writes counts and events last. What other parts must hear
-after the commit is gathered in `Effects`.
+`Work` is made for each run of a transaction and dropped with it. Commands write rows through
+`tx`. Transitions go through `move`, which checks them against the one table and counts them.
+`settle` writes counts and events last. `Effects` collects what other parts must know after the
+commit.
 """
 
 import json
@@ -30,18 +30,18 @@ from windlass.ports.clock import Chance
 from windlass.ports.store import Tx
 
 QUEUED = State.QUEUED.code
-DEPTH = "depth:"  # before the name of a queue
+DEPTH = "depth:"  # prefix of a queue's name
 BULK = 20  # fewer equal events than this share a statement with the others
 
 
 class Work:
-    """The transaction, the rules it follows, and what it has said so far."""
+    """The transaction, the rules it follows, and what it has recorded so far."""
 
     def __init__(
         self, tx: Tx, config: Config, catalog: Catalog, chance: Chance, inline: bool = False
     ) -> None:
         self.tx = tx
-        self.inline = inline  # transactions run one after another: there is nothing to lock
+        self.inline = inline  # transactions run one after another, so there is nothing to lock
         self.now = tx.now
         self.config = config
         self.catalog = catalog
@@ -50,9 +50,9 @@ class Work:
         self.slots = Slots(tx, catalog, self.effects)
         self.events: list[Event | Moves] = []
         self.cascades: list[Cascade] = []
-        self.shapes: dict[str, ValidatedJob] = {}  # new ones, by digest, to be learned
+        self.shapes: dict[str, ValidatedJob] = {}  # new ones, by digest, to be cached
         self.shape_ids: dict[str, int] = {}
-        self._queues: dict[int, str] = {}  # of shapes the catalog does not know yet
+        self._queues: dict[int, str] = {}  # of shapes that are not in the catalog yet
         self._queued: dict[int, int] = {}  # shape → change of depth
         self._workflows: dict[int, dict[int, int]] = {}
         self._reopened: set[int] = set()
@@ -68,7 +68,7 @@ class Work:
             template = job.template
             if template is not last:  # alike jobs share one
                 last = template
-                # Copied before waiting: meanwhile another transaction may fail and clear it.
+                # Copy it before waiting: another transaction may fail meanwhile and clear it.
                 if template.digest in known:
                     ids[template.digest] = known[template.digest]
                 else:
@@ -134,16 +134,16 @@ class Work:
         counts[slot] = counts.get(slot, 0) + by
 
     def touch_workflow(self, workflow: int) -> None:
-        """Decides this workflow's state at the end, even if no count changed."""
+        """Has this workflow's state checked at the end, even if no count changed."""
         self._workflows.setdefault(workflow, {})
 
     def reopen_workflow(self, workflow: int) -> None:
-        """Begins another run of the workflow if it has ended: a job of it is retried."""
+        """Starts another run of an ended workflow, one of whose jobs is retried."""
         self._reopened.add(workflow)
         self.touch_workflow(workflow)
 
     def cancel_workflow(self, workflow: int, reason: str, actor: str | None) -> None:
-        """Marks this workflow `canceling`, or `canceled` if nothing of it is open."""
+        """Makes this workflow `canceling`, or `canceled` if none of its jobs is open."""
         self._canceling[workflow] = reason, actor
         self.touch_workflow(workflow)
 
@@ -165,7 +165,7 @@ class Work:
         )
 
     async def settle(self) -> None:
-        """Writes slots, intents, counts, workflow states and events at the end."""
+        """Ends the transaction: writes slots, cascades, counts, workflow states and events."""
         await self.slots.settle()
         if self.cascades:
             await self.tx.workflows.add_cascades(self.cascades)
@@ -258,7 +258,7 @@ class Work:
             await note_ends(self.tx, ends)
 
     async def _fail_fast(self, row: WorkflowRow) -> None:
-        """Records the intent to stop what is left, if a failure calls for it."""
+        """Records the cascade that stops the rest of the workflow, if a failure demands it."""
         deltas = self._workflows[row.id]
         failures = deltas.get(State.FAILED.code, 0) + deltas.get(State.REJECTED.code, 0)
         if not stops_now(row.flags, row.counts, failures):
@@ -297,6 +297,6 @@ def depth_of(queue: str) -> str:
 
 
 def refuse(frm: int, to: int) -> None:
-    """Raises `InvalidTransition`; both codes are states."""
+    """Raises for a transition outside the table; both codes are known states."""
     source, target = STATE_BY_CODE[frm], STATE_BY_CODE[to]
     raise InvalidTransition(source, str(target))

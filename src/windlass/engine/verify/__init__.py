@@ -1,6 +1,6 @@
-"""The checker: replays the log, compares it with the state, proves the safety invariants.
+"""The checker: replays the log, compares it with the state, checks the safety invariants.
 
-It serves the simulator, the chaos tests and `windlass verify`. It only reads.
+The simulator, the chaos tests and `windlass verify` use it. It only reads.
 """
 
 from windlass.engine.verify.check import judge, verify

@@ -1,9 +1,8 @@
-"""Where a replay begins once retention has removed the oldest events.
+"""Where a replay begins after retention has removed the oldest events.
 
-The baseline holds what the removed events led to: the jobs that were open then, and the
-workers, workflows and limits. A job that had ended by then needs no row of its own: it is
-taken as it stands. Retention and the checker share this file, so that what one writes
-the other reads.
+The baseline holds the result of the removed events: the jobs that were open then, and the
+workers, workflows and limits. A job that had ended by then needs no row in it: we use its current
+row. Retention writes the baseline and the checker reads it, both with this module.
 """
 
 import json
@@ -35,14 +34,14 @@ _LIMIT: Final = ("max", "set_at")
 
 
 class Dump(NamedTuple):
-    """The rows to write, and the jobs that need none any more."""
+    """The rows to write, and the jobs that no longer need one."""
 
     rows: list[BaselineRow]
     ended: list[int]
 
 
 def load(replay: Replay, rows: Iterable[BaselineRow], counting: bool = True) -> None:
-    """Begins where the removed events ended; `counting` also brings all counts there."""
+    """Starts where the removed events ended; `counting` also restores all counts."""
     past = replay.past
     for row in rows:
         body: dict[str, Any] = json.loads(row.body)
@@ -70,7 +69,7 @@ def load(replay: Replay, rows: Iterable[BaselineRow], counting: bool = True) -> 
 
 
 def seed_ended(replay: Replay) -> None:
-    """Takes jobs that ended before the baseline from the snapshot."""
+    """Uses current rows for jobs that ended before the baseline, unless an event disagrees."""
     past = replay.past
     if not past.trimmed:
         return
@@ -84,7 +83,7 @@ def seed_ended(replay: Replay) -> None:
 
 
 def settle_seeded(replay: Replay) -> None:
-    """Counts the jobs that were taken from the snapshot, now that successors are known."""
+    """Counts the seeded jobs, now that we know whether one was superseded."""
     past = replay.past
     for job in past.seeded:
         record, told = replay.known.jobs[job], past.jobs[job]
@@ -95,7 +94,7 @@ def settle_seeded(replay: Replay) -> None:
 
 
 def dump(past: Past) -> Dump:
-    """Returns the baseline rows for what the replayed events were about."""
+    """Returns what to keep of the jobs and other objects in the replayed events."""
     limits = {n: (q.max_running, q.max_per_worker) for n, q in past.holdings.queues.items()}
     head = {
         "seq": past.seq, "newest_job": past.newest_trimmed_job, "paused": past.paused,
@@ -122,7 +121,7 @@ def _as_it_stands(record: JobRecord, tries: list[tuple[int, int, int]]) -> JobPa
 
 
 def _count(past: Past, record: JobRecord, told: JobPast) -> None:
-    """Counts a job as the events that led to its state would have."""
+    """Counts a job wherever the events that led to its state would have counted it."""
     facts = record.facts
     if facts.workflow:
         counts = past.workflow(facts.workflow).counts
@@ -136,7 +135,7 @@ def _count(past: Past, record: JobRecord, told: JobPast) -> None:
 
 
 def _hold(replay: Replay, record: JobRecord, told: JobPast) -> None:
-    """Counts what a job under way holds."""
+    """Counts what an active job holds."""
     shape = record.facts.shape
     if told.state in ACTIVE_CODES and shape in replay.known.shapes:
         queue = replay.known.shapes[shape].queue

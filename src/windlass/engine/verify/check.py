@@ -1,4 +1,4 @@
-"""The whole check: read the log and the state in one view, replay, compare, count."""
+"""The whole check: reads log and state in one view, replays, compares and recounts."""
 
 from collections.abc import Iterable
 
@@ -19,14 +19,14 @@ from windlass.engine.verify.schedules import check_schedules
 from windlass.ports.store import Snapshot, Store, Tx
 
 CHUNK = 5_000  # events read at once
-TRIES = 10  # to get log and state of one moment, on a store that others write to
+TRIES = 10  # tries to read log and state of the same moment while others write
 
 
 async def verify(store: Store, config: Config | None = None) -> list[Violation]:
-    """Returns every violation found, an empty list if there is none.
+    """Returns every violation, an empty list if there is none.
 
-    It reads the whole log; memory grows with the jobs, not with the events. On a store
-    that is being written to, log and state are read until they belong together.
+    It reads the whole log; memory grows with the jobs, not with the events. If others write to
+    the store, it reads again until log and state belong to the same moment.
     """
     for _ in range(TRIES):
         before = (0, 0) if store.inline else await store.read(_count_events)
@@ -35,13 +35,15 @@ async def verify(store: Store, config: Config | None = None) -> list[Violation]:
         await store.read(lambda tx, replay=replay: _replay_log(tx, replay))  # type: ignore[misc]
         if store.inline or (replay.past.events, replay.past.seq) == before:
             return _conclude(replay)
-    raise Conflict("busy", f"expected a quiet moment, the log grew in each of {TRIES} tries", 1_000)
+    raise Conflict(
+        "busy", f"the log grew in each of {TRIES} tries: try again when fewer jobs run", 1_000
+    )
 
 
 def judge(
     events: Iterable[Event], snapshot: Snapshot, config: Config | None = None
 ) -> list[Violation]:
-    """Verifies events and a snapshot that have been read."""
+    """Checks events and a snapshot that the caller has read."""
     replay = _replay_over(snapshot, config or Config())
     for event in events:
         replay.apply(event)
@@ -64,7 +66,7 @@ async def _replay_log(tx: Tx, replay: Replay) -> None:
 
 
 async def _count_events(tx: Tx) -> tuple[int, int]:
-    """Returns how many there are, and the number of the newest."""
+    """Returns how many events there are, and the number of the newest."""
     count = after = 0
     while chunk := await tx.log.read(after, CHUNK):
         count += len(chunk)
@@ -76,7 +78,7 @@ def _conclude(replay: Replay) -> list[Violation]:
     known, past, found = replay.known, replay.past, replay.found
     settle_seeded(replay)
     for job, seq in past.missing.items():
-        found.add("S1", "the log knows a job that is gone", job, seq)
+        found.add("S1", "the log has a job that does not exist", job, seq)
     compare(known, past, found)
     check_places(known, past, found)
     check_counts(known, past, found)

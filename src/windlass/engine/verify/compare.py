@@ -1,4 +1,4 @@
-"""S20: the rows of a snapshot against what the log led to."""
+"""S20: compares the rows of a snapshot with the result of the log."""
 
 from windlass.domain.lifecycle.workflow_state import ENDED
 from windlass.engine.verify.findings import Findings
@@ -45,7 +45,7 @@ def _compare_jobs(known: SnapshotIndex, past: Past, found: Findings) -> None:
 
 
 def _last_worker(told: JobPast) -> int:
-    """Returns the worker of the attempt that the job ended with, or 0."""
+    """Returns the worker of the attempt that ended the job; 0 if none did or it is open."""
     by_attempt = told.ended and told.closed and all(told.closed != n for n, *_ in told.tries)
     return told.worker if by_attempt else 0
 

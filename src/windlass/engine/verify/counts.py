@@ -47,7 +47,7 @@ def _check_limits(known: SnapshotIndex, past: Past, found: Findings) -> None:
     leased = Counter(lease.limit for lease in known.snapshot.leases)
     leased.update(lease.queue_limit for lease in known.snapshot.leases)
     for row in known.snapshot.limits:
-        # The log does not tell which leases count under the limit of a queue.
+        # The log does not say which leases count against a queue's limit.
         told = past.limit(row.id).active if row.namespace else leased[row.id]
         if not row.leased == leased[row.id] == told:
             said = f"limit {row.key} counts {row.leased} leases, there are {leased[row.id]}"
@@ -105,7 +105,7 @@ def _is_met(owner: JobFacts, any_end: bool) -> bool:
 
 
 def _check_keys(known: SnapshotIndex, found: Findings) -> None:
-    """Checks S2: of the jobs with one key, one is not superseded, and the key names it."""
+    """S2: of the jobs with one key, only one is not superseded, and the key names it."""
     newest: dict[tuple[str, str], list[int]] = {}
     for row in known.snapshot.jobs:
         if b'"key"' not in row.spec or row.facts.superseded_by:

@@ -2,11 +2,11 @@
 
 from msgspec import Struct
 
-MOST = 1_000  # one bug can break an invariant once for each job; the first ones tell enough
+MOST = 1_000  # one bug can break an invariant for every job; the first ones are enough
 
 
 class Violation(Struct, frozen=True):
-    """A broken invariant, by its name in the design: "S3". `seq` is the event's, if one."""
+    """A broken invariant, by its name in the design: "S3". `seq` is the event's, if any."""
 
     invariant: str
     message: str
@@ -21,6 +21,6 @@ class Findings:
         self.violations: list[Violation] = []
 
     def add(self, invariant: str, message: str, job: int = 0, seq: int = 0) -> None:
-        """Notes a violation."""
+        """Adds a violation."""
         if len(self.violations) < MOST:
             self.violations.append(Violation(invariant, message, job, seq))

@@ -1,11 +1,11 @@
-"""What is leased, as the log alone tells it: by worker and shape, by queue, under rates."""
+"""What is leased according to the log: by worker and shape, by queue, and under rates."""
 
 from collections import Counter
 from typing import Any
 
 
 class QueuePast:
-    """One queue after the events so far; 0 stands for no limit."""
+    """One queue after the events so far; 0 means no limit."""
 
     __slots__ = ("active", "max_per_worker", "max_running")
 
@@ -15,7 +15,7 @@ class QueuePast:
 
 
 class Holdings:
-    """What is leased, by worker and shape and by queue, and what has started under rates."""
+    """Leases by worker and shape and by queue, and starts under rates."""
 
     def __init__(self) -> None:
         self.queues: dict[str, QueuePast] = {}
@@ -26,16 +26,16 @@ class Holdings:
         return self.queues.setdefault(name, QueuePast())
 
     def held(self, worker: int) -> Counter[int]:
-        """Returns the shapes of what a worker holds."""
+        """Returns the shapes of the jobs that a worker holds."""
         return self._held.setdefault(worker, Counter())
 
     def take(self, worker: int, shape: int, queue: str, jobs: int) -> None:
-        """Counts leases of a worker that begin or end."""
+        """Adds leases to a worker, or removes them."""
         self.held(worker)[shape] += jobs
         self.queue(queue).active += jobs
 
     def set_limits(self, data: dict[str, Any]) -> None:
-        """Sets the limits of a queue."""
+        """Sets new limits of a queue."""
         queue = self.queue(data["queue"])
         queue.max_running = data["max_running"]
         queue.max_per_worker = data["max_per_worker"]

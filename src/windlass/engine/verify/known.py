@@ -1,4 +1,4 @@
-"""What a snapshot knows of jobs, shapes and workers that no event needs to repeat."""
+"""What a snapshot knows about jobs, shapes and workers, which events do not repeat."""
 
 from functools import lru_cache
 
@@ -15,7 +15,7 @@ _shape_decoder = msgspec.json.Decoder(Shape)
 
 
 class JobReferences(msgspec.Struct):
-    """The fields of a stored spec that tie a job to others."""
+    """The fields of a stored spec that refer to other jobs."""
 
     namespace: str = DEFAULT_NAMESPACE
     after: tuple[int | str, ...] = ()
@@ -41,16 +41,16 @@ class SnapshotIndex:
         self._matches: dict[tuple[int, str, str], bool] = {}
 
     def ties(self, job: int) -> JobReferences:
-        """Returns a job's references; none if the job is unknown."""
+        """Returns a job's references; empty if the job is unknown."""
         row = self.jobs.get(job)
         return JobReferences() if row is None else _decode_ties(row.spec)
 
     def queue_of(self, job: int) -> str:
-        """Returns the queue a job belongs to."""
+        """Returns the queue of a job."""
         return self.shapes[self.jobs[job].facts.shape].queue
 
     def runs(self, shape: int, dynamic: str, static: str) -> bool:
-        """Returns whether a worker with this metadata can run jobs of this shape."""
+        """Returns True if a worker with this metadata can run jobs of this shape."""
         key = shape, dynamic, static
         known = self._matches.get(key)
         if known is None:

@@ -1,7 +1,6 @@
-"""Where jobs stand in the order: none behind one that waits for it.
+"""Checks the order of jobs: none is ranked behind one that waits for it.
 
-What is about to be passed on may leave it otherwise for a moment, so nothing is said while
-there are intents.
+While cascades are open this may not hold, so then nothing is checked.
 """
 
 from windlass.engine.verify.findings import Findings
@@ -9,7 +8,7 @@ from windlass.engine.verify.known import SnapshotIndex
 
 
 def check_order(known: SnapshotIndex, found: Findings) -> None:
-    """Checks S20: the rank of an open job is at least as good as that of all it blocks."""
+    """S20: the rank of an open job is at least as good as that of all jobs it blocks."""
     if known.snapshot.cascades:
         return
     for job, edges in known.snapshot.dependents:
@@ -20,5 +19,5 @@ def check_order(known: SnapshotIndex, found: Findings) -> None:
             waiting = known.jobs.get(edge >> 1)
             if waiting is None or not waiting.facts.is_open or waiting.facts.rank >= row.facts.rank:
                 continue
-            found.add("S20", f"stands behind job {edge >> 1}, which waits for it", job)
+            found.add("S20", f"is ranked behind job {edge >> 1}, which waits for it", job)
             break

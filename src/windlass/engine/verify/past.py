@@ -1,4 +1,4 @@
-"""The state as the events alone tell it: jobs, workers, workflows, queues."""
+"""The state according to the events alone: jobs, workers, workflows, queues."""
 
 import json
 from collections.abc import Mapping
@@ -44,16 +44,17 @@ class JobPast:
         self.worker = self.incarnation = 0  # of the newest attempt
         self.supersedes = self.superseded_by = 0
         self.told_to_stop = False
-        self.tries: list[tuple[int, int, int]] = []  # number, worker, incarnation: it went on
+        # Number, worker and incarnation of the attempts after which the job continued.
+        self.tries: list[tuple[int, int, int]] = []
 
     @property
     def active(self) -> bool:
-        """Whether an attempt is in force."""
+        """Returns True if an attempt is active."""
         return self.state in ACTIVE_CODES
 
     @property
     def ended(self) -> bool:
-        """Whether the job has reached its end."""
+        """Returns True if the job has ended."""
         return self.state in TERMINAL_CODES
 
 
@@ -65,10 +66,10 @@ class WorkerPast:
     def __init__(self) -> None:
         self.incarnation = 0
         self.status = int(WorkerStatus.ONLINE)
-        self.slots = 0  # 0: the log does not tell
+        self.slots = 0  # 0: the log does not say
         self.dynamic: str | None = None
         self.static: str | None = None
-        self.running = 0  # leases under which a process may exist
+        self.running = 0  # leases for which a process may exist
         self.removed = False
 
 
@@ -117,13 +118,13 @@ class LimitPast:
         self.set_at = -1
 
     def set_max(self, value: int, at: int) -> None:
-        """Sets the limit that a submit names; of those at the same time the largest counts."""
+        """Sets the maximum from a submit; of several at the same time the largest counts."""
         self.max = max(value, self.max) if at == self.set_at else value
         self.set_at = at
 
 
 class Past:
-    """Everything the events so far have told."""
+    """The state after the events so far."""
 
     def __init__(self) -> None:
         self.jobs: dict[int, JobPast] = {}
@@ -138,17 +139,17 @@ class Past:
         self.events = 0
         self.trimmed = 0  # the last event that retention has removed
         self.newest_trimmed_job = 0  # no job above it was submitted by a removed event
-        self.seeded: set[int] = set()  # jobs taken as they stand: they ended before
-        self.missing: dict[int, int] = {}  # jobs the log knows and the state does not → seq
+        self.seeded: set[int] = set()  # jobs that ended before the baseline
+        self.missing: dict[int, int] = {}  # jobs in the log that do not exist → seq
 
     def worker(self, worker: int) -> WorkerPast:
-        """Returns a worker; one that was never mentioned begins here."""
+        """Returns a worker; adds it if it is new."""
         return self.workers.setdefault(worker, WorkerPast())
 
     def workflow(self, workflow: int) -> WorkflowPast:
-        """Returns a workflow; one that was never mentioned begins here."""
+        """Returns a workflow; adds it if it is new."""
         return self.workflows.setdefault(workflow, WorkflowPast())
 
     def limit(self, limit: int) -> LimitPast:
-        """Returns a limit; one that was never mentioned begins here."""
+        """Returns a limit; adds it if it is new."""
         return self.limits.setdefault(limit, LimitPast())

@@ -1,7 +1,7 @@
-"""S13 for what is beyond keys and slots: resources, `apart`, limits of queues, rates.
+"""S13 beyond keys and slots: resources, `apart`, limits of queues, rates.
 
-What workers held and what ran of each queue follows from the log; what a worker has is taken
-from the log or, since an agent may describe itself anew, from its row.
+The log says what workers held and what ran of each queue. What a worker has comes from the log
+or, since an agent may report new metadata, from its row.
 """
 
 from bisect import insort
@@ -21,7 +21,7 @@ ASSIGNED = State.ASSIGNED.code
 
 
 def count_holdings(replay: Replay, job: JobPast, event: Event) -> None:
-    """Updates what is held, before a transition is applied."""
+    """Updates what is held before a transition is applied."""
     enters = event.to in ACTIVE_CODES and event.frm not in ACTIVE_CODES
     leaves = event.frm in ACTIVE_CODES and event.to not in ACTIVE_CODES
     row = replay.known.jobs.get(event.job)
@@ -39,7 +39,7 @@ def count_holdings(replay: Replay, job: JobPast, event: Event) -> None:
 
 
 def check_placement(replay: Replay, job: JobPast, event: Event) -> None:
-    """Checks S13: worker, queue and rate have room for what is given out."""
+    """S13: a worker has room for a job, its queue for one more, and its rate for a start."""
     row = replay.known.jobs.get(event.job)
     shape = None if row is None else replay.known.shapes.get(row.facts.shape)
     if event.to == ASSIGNED and shape is not None:
@@ -63,12 +63,12 @@ def _excesses(replay: Replay, shape: Shape, event: Event) -> list[str]:
     if is_gated(shape) or queue.max_per_worker:
         lacking = _lacking(replay, shape, event.worker, queue.max_per_worker)
         if lacking is not None:
-            found.append(f"given to worker {event.worker}, which lacks room: {lacking}")
+            found.append(f"assigned to worker {event.worker}, which lacks room: {lacking}")
     return found
 
 
 def _lacking(replay: Replay, shape: Shape, worker: int, per_worker: int) -> str | None:
-    """Returns what the worker lacks, by the log and by its present metadata."""
+    """Returns what the worker lacks both by the log and by its current metadata."""
     row, told = replay.known.workers.get(worker), replay.past.worker(worker)
     if row is None:
         return None

@@ -1,4 +1,4 @@
-"""Where open jobs stand: each in exactly one place, with a ticket that agrees with it."""
+"""Checks that each open job is in exactly one place, with a ticket that agrees with it."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -15,7 +15,7 @@ QUEUED = State.QUEUED.code
 
 
 class JobInPlace(NamedTuple):
-    """One job in one place, and the state that means."""
+    """One job in one place, and the state that this implies."""
 
     place: str
     job: int
@@ -25,7 +25,7 @@ class JobInPlace(NamedTuple):
 
 
 def jobs_in_places(snapshot: Snapshot) -> Iterator[JobInPlace]:
-    """Returns every row of every place; a wait kept beside a lease is not a place of its own."""
+    """Yields every row of every place; a wait kept beside a lease is not counted."""
     for wait in snapshot.waits:
         if not wait.is_running:
             yield JobInPlace("waits", wait.job, BLOCKED, wait.ticket)
@@ -40,41 +40,41 @@ def jobs_in_places(snapshot: Snapshot) -> Iterator[JobInPlace]:
 
 
 def check_places(known: SnapshotIndex, past: Past, found: Findings) -> None:
-    """Checks S20: every open job is in one place, in the state that the log leads to."""
+    """S20: every open job is in one place, in the state that the log left it in."""
     seen: dict[int, str] = {}
     for standing in jobs_in_places(known.snapshot):
         job = standing.job
         if job in seen:
-            found.add("S20", f"stands in {seen[job]} and in {standing.place}", job)
+            found.add("S20", f"is in {seen[job]} and in {standing.place}", job)
         seen[job] = standing.place
         row = known.jobs.get(job)
         if row is None:
-            found.add("S20", f"stands in {standing.place}, but there is no such job", job)
+            found.add("S20", f"is in {standing.place}, but there is no such job", job)
             continue
         _check_standing(standing, row.facts, past.jobs.get(job, JobPast()), found)
     for job, row in known.jobs.items():
         if row.facts.is_open and job not in seen:
-            found.add("S20", "is open and stands nowhere", job)
-    # Once the run is over its wait means nothing, and goes when its dependency ends.
+            found.add("S20", "is open but in no place", job)
+    # After the run its wait has no meaning, and is removed when its dependency ends.
     for wait in known.snapshot.waits:
         if wait.is_running and seen.get(wait.job, "leases") != "leases":
-            found.add("S20", f"a wait is kept for a run, it stands in {seen[wait.job]}", wait.job)
+            found.add("S20", f"has a wait for its run, but is in {seen[wait.job]}", wait.job)
 
 
 def _check_standing(standing: JobInPlace, facts: JobFacts, past: JobPast, found: Findings) -> None:
     place, job = standing.place, standing.job
     if not facts.is_open:
-        found.add("S20", f"has ended and stands in {place}", job)
+        found.add("S20", f"has ended but is in {place}", job)
     if standing.state != past.state:
         shown = STATE_BY_CODE[standing.state], STATE_BY_CODE[past.state]
-        found.add("S20", f"is {shown[0]} in {place}, by the log it is {shown[1]}", job)
+        found.add("S20", f"is {shown[0]} in {place}, the log says {shown[1]}", job)
     if standing.ticket is not None:
         _check_ticket(standing.ticket, facts, place, found)
     lease = standing.lease
     if lease is not None:
         holder = lease.attempt, lease.worker, lease.incarnation
         if holder != (past.attempt, past.worker, past.incarnation):
-            found.add("S20", f"its lease is {holder}, by the log another", job)
+            found.add("S20", f"its lease is {holder}, the log says otherwise", job)
         if lease.limit != facts.limit:
             found.add("S20", f"its lease counts under limit {lease.limit}", job)
 

@@ -1,4 +1,4 @@
-"""S13 and S20 of pools: never more workers than a pool may have, and those the log tells of."""
+"""S13 and S20 of pools: no pool exceeds its limit, and its workers match the log."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from windlass.engine.verify.past import Past
 
 
 def note_pool(past: Past, found: Findings, data: Mapping[str, Any], seq: int) -> None:
-    """Applies an event of a pool or of one of its workers."""
+    """Applies an event about a pool or one of its workers."""
     living = past.pools.setdefault(data["pool"], set())
     if "tokens" in data:
         living |= set(data["tokens"])
@@ -22,18 +22,18 @@ def note_pool(past: Past, found: Findings, data: Mapping[str, Any], seq: int) ->
 
 
 def check_pools(known: SnapshotIndex, past: Past, found: Findings) -> None:
-    """Checks that the workers of pools are those of the log, each of them once."""
+    """Checks that the living workers match the log, and that each is one worker."""
     names = {row.id: row.name for row in known.snapshot.pools}
     living = [row for row in known.snapshot.pool_workers if row.state != Lifecycle.GONE]
     seen: set[int] = set()
     for row in living:
         if row.pool not in names:
-            found.add("S20", f"worker {row.token} is of pool {row.pool}, which there is not")
+            found.add("S20", f"worker {row.token} belongs to pool {row.pool}, which does not exist")
         if row.worker in seen:
-            found.add("S20", f"two machines of pools stand for worker {row.worker}")
+            found.add("S20", f"two machines of pools are worker {row.worker}")
         seen.add(row.worker)
     if past.trimmed:
-        return  # some of them were asked for by events that are no longer there
+        return  # some of them were requested by events that were removed
     told = {(pool, token) for pool, tokens in past.pools.items() for token in tokens}
     there = {(names.get(row.pool, ""), row.token) for row in living}
     for pool, token in sorted(told ^ there):

@@ -1,4 +1,4 @@
-"""Replaying the log, event by event, with a look at each step before it is taken."""
+"""Replays the log, event by event, and checks each step before it is applied."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -27,12 +27,12 @@ COMPLETED = State.COMPLETED.code
 CANCELING = State.CANCELING.code
 QUEUED = State.QUEUED.code
 
-# Looks at one transition of one job before it is taken.
+# Checks one transition of one job before it is applied.
 MoveCheck = Callable[["Replay", JobPast, Event], None]
 
 
 class Replay:
-    """The state that the log leads to. Events come in the order of their numbers."""
+    """The state that results from the log. Events come in the order of their numbers."""
 
     def __init__(
         self, known: SnapshotIndex, found: Findings, checks: Sequence[MoveCheck] = ()
@@ -54,7 +54,7 @@ class Replay:
         }
 
     def apply(self, event: Event) -> None:
-        """Applies one transition."""
+        """Applies one event."""
         past = self.past
         if event.seq <= past.seq:
             self.found.add("S20", f"event {event.seq} follows {past.seq}", event.job, event.seq)
@@ -66,7 +66,7 @@ class Replay:
 
     def _move(self, event: Event) -> None:
         if event.frm == 0 and event.job in self.past.seeded:
-            # It was submitted after the baseline, and has a history of its own.
+            # It was submitted after the baseline, so its own events say everything.
             self.past.seeded.discard(event.job)
             del self.past.jobs[event.job]
         job = self.past.jobs.setdefault(event.job, JobPast())
@@ -93,7 +93,7 @@ class Replay:
         counts = data.get("counts")
         job.failed += counts == "failed"
         job.lost += counts == "lost"
-        # The return that ends a job is not counted: it is the one beyond the limit.
+        # The return that fails a job is not counted: it is the one beyond the limit.
         job.returned += counts == "returned" and event.to == QUEUED
         if event.frm == 0:
             job.base = data["base"] if "base" in data else self._own_base(event.job)
@@ -101,12 +101,12 @@ class Replay:
             job.supersedes = data.get("supersedes", 0)
 
     def _own_base(self, job: int) -> int:
-        """Returns the base priority of a spec; the log only holds one that differs."""
+        """Returns the base priority of a spec; the log holds it only if it came from elsewhere."""
         own = self.known.ties(job).priority
         return 0 if own is None else parse_priority(own)
 
     def _count(self, facts: JobFacts, job: JobPast, event: Event, data: dict[str, Any]) -> None:
-        """Keeps the counts of workflows, limits and workers in step."""
+        """Updates the counts of workflows, limits and workers."""
         if facts.workflow:
             counts = self.past.workflow(facts.workflow).counts
             counts[event.to] += 1
@@ -139,14 +139,14 @@ class Replay:
         note_pool(self.past, self.found, _data(event), event.seq)
 
     def workflow_of(self, event: Event) -> int:
-        """Returns the workflow that an event of its own is about."""
+        """Returns the workflow that its own event is about."""
         number: int = _data(event)["workflow"]
         return number
 
     def _apply_workflow(self, event: Event) -> None:
         data = _data(event)
         workflow = self.past.workflow(data["workflow"])
-        if "to" not in data:  # what was asked for, not what became of it
+        if "to" not in data:  # what was requested, not the outcome
             return
         known = data["workflow"] in self.known.workflows  # else retention has removed it
         if known and workflow.state != data["from"]:
@@ -167,7 +167,7 @@ class Replay:
         self.past.jobs.setdefault(event.job, JobPast()).adjustment = _data(event)["adjustment"]
 
     def _apply_removal(self, event: Event) -> None:
-        """Forgets jobs that retention has removed."""
+        """Forgets jobs that retention has removed, since there is nothing to compare."""
         for first, last in _data(event).get("removed", ()):
             for job in range(first, last + 1):
                 self.past.jobs.pop(job, None)

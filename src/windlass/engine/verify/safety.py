@@ -1,6 +1,6 @@
-"""The safety invariants that one transition of one job can break, each in one function.
+"""The safety invariants that one transition of one job can break, one function each.
 
-They look at the state before the transition (`job`) and at the event that changes it.
+They see the state before the transition (`job`) and the event that changes it.
 """
 
 from typing import Final
@@ -22,7 +22,7 @@ COMPLETED = State.COMPLETED.code
 
 
 def check_transition(replay: Replay, job: JobPast, event: Event) -> None:
-    """Checks S8: only transitions of the table, from the present state. S11: joins fire once."""
+    """S8: only transitions of the table, from the current state. S11: a join fires once."""
     if event.frm != job.state:
         joined = event.frm == BLOCKED and event.to == QUEUED
         said = f"left {_name(event.frm)} for {_name(event.to)}, it was {_name(job.state)}"
@@ -33,7 +33,7 @@ def check_transition(replay: Replay, job: JobPast, event: Event) -> None:
 
 
 def check_attempt(replay: Replay, job: JobPast, event: Event) -> None:
-    """Checks S3–S6: attempts rise, are given once, end once, and only by their holder."""
+    """S3–S6: attempts rise, are assigned once, end once, and only their holder reports."""
     if event.to == ASSIGNED:
         _check_new_attempt(replay, job, event)
         return
@@ -43,50 +43,50 @@ def check_attempt(replay: Replay, job: JobPast, event: Event) -> None:
             replay.found.add("S3", said, event.job, event.seq)
         holder = job.worker, job.incarnation
         if (event.worker, event.incarnation) != holder:
-            said = f"worker {event.worker}/{event.incarnation} spoke, {holder} holds the attempt"
+            said = f"worker {event.worker}/{event.incarnation} reported, {holder} holds the attempt"
             replay.found.add("S5", said, event.job, event.seq)
     if event.attempt != job.attempt:
-        said = f"attempt {event.attempt} spoke, the newest is {job.attempt}"
+        said = f"attempt {event.attempt} reported, but the newest is {job.attempt}"
         replay.found.add("S5", said, event.job, event.seq)
 
 
 def _check_new_attempt(replay: Replay, job: JobPast, event: Event) -> None:
     found, attempt = replay.found, event.attempt
     if attempt == job.attempt:
-        found.add("S3", f"attempt {attempt} was given twice", event.job, event.seq)
+        found.add("S3", f"attempt {attempt} was assigned twice", event.job, event.seq)
     elif attempt < job.attempt:
         said = f"attempt {attempt} follows attempt {job.attempt}"
         found.add("S4", said, event.job, event.seq)
     if job.active or job.closed != job.attempt:
-        said = f"attempt {attempt} began while attempt {job.attempt} was in force"
+        said = f"attempt {attempt} began while attempt {job.attempt} was active"
         found.add("S6", said, event.job, event.seq)
     if job.told_to_stop:
         found.add("S12", f"attempt {attempt} began after a cancel", event.job, event.seq)
     worker = replay.past.worker(event.worker)
     if worker.incarnation != event.incarnation or worker.removed or not may_claim(worker.status):
         said = (
-            f"given to incarnation {event.incarnation} of worker {event.worker}, "
+            f"assigned to incarnation {event.incarnation} of worker {event.worker}, "
             f"which is in incarnation {worker.incarnation} and status {worker.status}"
         )
         found.add("S5", said, event.job, event.seq)
 
 
 def check_dependencies(replay: Replay, job: JobPast, event: Event) -> None:
-    """Checks S10: each dependency, or its successor, has met its condition."""
+    """S10: each dependency, or the job that superseded it, has met its condition."""
     if event.to != ASSIGNED or job.attempt:
         return
     ties = replay.known.ties(event.job)
     for conditional, names in ((True, ties.after), (False, ties.after_any)):
         for name in names:
             if isinstance(name, int) and not _met(replay, name, conditional):
-                said = f"given out before job {name} met its condition"
+                said = f"assigned before job {name} met its condition"
                 replay.found.add("S10", said, event.job, event.seq)
 
 
 def _met(replay: Replay, dependency: int, conditional: bool) -> bool:
     while dependency:
         job, row = replay.past.jobs.get(dependency), replay.known.jobs.get(dependency)
-        if row is None:  # Retention has removed it, once it had ended.
+        if row is None:  # Retention removed it after it had ended.
             return job.state in TERMINAL_CODES if job else bool(replay.past.trimmed)
         if job is None:
             return False
@@ -98,7 +98,7 @@ def _met(replay: Replay, dependency: int, conditional: bool) -> bool:
 
 
 def check_capacity(replay: Replay, job: JobPast, event: Event) -> None:
-    """Checks S13: no more runs than the worker has slots, and than a limit allows."""
+    """S13: no more jobs run than the worker has slots and a limit allows."""
     row = replay.known.jobs.get(event.job)
     if event.to == ASSIGNED and row is not None and row.facts.limit:
         limit = replay.past.limit(row.facts.limit)
@@ -113,7 +113,7 @@ def check_capacity(replay: Replay, job: JobPast, event: Event) -> None:
 
 
 def check_match(replay: Replay, job: JobPast, event: Event) -> None:
-    """Checks S14: the worker satisfied the shape, then or now."""
+    """S14: the worker met the shape, by the log or by its current metadata."""
     del job
     row, worker = replay.known.jobs.get(event.job), replay.known.workers.get(event.worker)
     if event.to != ASSIGNED or row is None or worker is None:
@@ -125,12 +125,12 @@ def check_match(replay: Replay, job: JobPast, event: Event) -> None:
     if replay.known.runs(shape, dynamic, static):
         return
     if not replay.known.runs(shape, worker.dynamic, worker.static):
-        said = f"given to worker {event.worker}, which cannot run it"
+        said = f"assigned to worker {event.worker}, which cannot run it"
         replay.found.add("S14", said, event.job, event.seq)
 
 
 def retry_check(config: Config) -> MoveCheck:
-    """Checks S9: failed, lost and returned attempts, each within its own limit."""
+    """S9: failed, lost and returned attempts stay within their limits."""
     policy = config.retry
 
     def check(replay: Replay, job: JobPast, event: Event) -> None:
@@ -144,7 +144,7 @@ def retry_check(config: Config) -> MoveCheck:
             ("returned", job.returned, policy.max_returned),
         ):
             if count > limit:
-                said = f"tried again after {count} {name} attempts, {limit} are allowed"
+                said = f"retried after {count} {name} attempts, {limit} are allowed"
                 replay.found.add("S9", said, event.job, event.seq)
 
     return check
@@ -153,7 +153,7 @@ def retry_check(config: Config) -> MoveCheck:
 def check_known(replay: Replay, job: JobPast, event: Event) -> None:
     """Checks S1: a job that was ever submitted can be read."""
     if job.state == 0 and event.job not in replay.known.jobs:
-        # Unless a later event tells that retention has removed it.
+        # Unless a later event says that retention has removed it.
         replay.past.missing.setdefault(event.job, event.seq)
 
 

@@ -10,7 +10,7 @@ from windlass.engine.verify.past import Past
 
 
 def note_start(past: Past, found: Findings, data: Mapping[str, Any], seq: int) -> None:
-    """Applies the start of a slot, which the log may hold once."""
+    """Applies the start of a slot, which the log may contain once."""
     place = (data["schedule"], data["slot"])
     if place in past.slots:
         said = f"schedule {data['name']} started slot {data['slot']} as workflow "
@@ -19,7 +19,7 @@ def note_start(past: Past, found: Findings, data: Mapping[str, Any], seq: int) -
 
 
 def check_schedules(known: SnapshotIndex, past: Past, found: Findings) -> None:
-    """Checks that each slot has one run, and that started ones are those of the log."""
+    """Checks that each slot has one run, the one that the log says was started."""
     seen: set[tuple[int, int]] = set()
     last = {row.id: row.last_slot for row in known.snapshot.schedules}
     for run in known.snapshot.schedule_runs:

@@ -1,8 +1,8 @@
-"""Working off intents: what a job's end means to many others, one chunk at a time.
+"""Runs cascades: what a job's end means to many others, one chunk at a time.
 
-Each step is a transaction of its own, or part of the command's where the store runs
-transactions one after another. A crash between two steps loses nothing: the intent is a
-row, and the scheduling loop picks it up again.
+Each step is its own transaction, or part of the command's if the store runs transactions one
+after another. A crash between two steps loses nothing: the cascade is a row, and the scheduling
+loop picks it up again.
 """
 
 from windlass.domain.job.job import ALLOW_FAILURE
@@ -28,10 +28,10 @@ ABORTED = State.ABORTED.code
 
 
 async def advance(work: Work, most: int = 1) -> bool:
-    """Runs steps of the oldest intents until they touched `most` jobs; returns False if none.
+    """Runs steps of the oldest cascades until they touched `most` jobs; False if none is open.
 
-    More than one step makes sense where transactions run one after another: elsewhere each
-    has locks to take in order.
+    More than one step only makes sense if transactions run one after another; otherwise each must
+    take its locks in order.
     """
     done = 0
     while done < most:
@@ -48,7 +48,7 @@ async def advance(work: Work, most: int = 1) -> bool:
 
 
 async def _advance(work: Work, cascade: Cascade) -> tuple[int | None, int]:
-    """Runs one step; returns where the next one begins, if any, and how many jobs it touched."""
+    """Runs one step; returns where the next begins (None: done), and how many jobs it touched."""
     if cascade.kind in (CascadeKind.CANCEL, CascadeKind.STOP):
         return await stop_chunk(work, cascade), CHUNK
     if cascade.kind == CascadeKind.RETRY:
@@ -88,7 +88,7 @@ def _satisfies(facts: JobFacts) -> bool:
 
 
 async def _abort(work: Work, owner: JobFacts, jobs: list[int], met: dict[int, int]) -> None:
-    """Aborts the jobs that still wait, and continues with their own dependents.
+    """Aborts those of these jobs that still wait, and continues with their own dependents.
 
     Those in `met` are satisfied by any end.
     """
@@ -106,7 +106,7 @@ async def _abort(work: Work, owner: JobFacts, jobs: list[int], met: dict[int, in
 
 
 async def _release_with_new_age(work: Work, job: int) -> None:
-    """Queues a job that was blocked for more than an hour; its age counts from then."""
+    """Queues a job that was blocked for over an hour; its age counts from then."""
     facts = (await work.tx.jobs.lock([job])).get(job)
     if facts is None or not facts.is_open:
         return

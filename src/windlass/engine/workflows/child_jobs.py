@@ -1,8 +1,8 @@
-"""Jobs that a running job adds to its own workflow, fenced by the attempt it runs as.
+"""Jobs that a running job adds to its own workflow, fenced by its attempt.
 
-The lease is looked at in the transaction that writes the children: an attempt that was
-given away adds nothing any more. A key holds for the workflow: a second attempt, or the job
-that took the place of the first one, is answered with the children that are there.
+We check the lease in the transaction that writes the children, so an attempt that lost its lease
+cannot add any. A key is unique in the workflow: a second attempt, or a job that supersedes the
+first, gets the existing children as the answer.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ def as_children(specs: Sequence[JobSpec], parent: JobFacts, namespace: str) -> l
 
 
 def key_of(parent: JobFacts, key: str) -> str:
-    """Returns the submission's key, unique in the workflow, or else in the job."""
+    """Returns the submission's key: one of the workflow, or else of the job."""
     scope = f"workflow {parent.workflow}" if parent.workflow else f"job {parent.id}"
     return f"{APART}{scope}{APART}{key}"
 
@@ -43,7 +43,7 @@ def key_of(parent: JobFacts, key: str) -> str:
 async def submit_children(
     work: Work, holder: Holder, jobs: Sequence[ValidatedJob], key: str
 ) -> Submitted:
-    """Writes the children, if the holder still runs the attempt."""
+    """Writes the children if the holder still runs the attempt."""
     named = {ref for job in jobs for ref in (*job.spec.after, *job.spec.after_any)}
     others = {ref for ref in named if isinstance(ref, int)}
     facts = await work.tx.jobs.share(sorted({holder.job, *others}))
@@ -53,7 +53,7 @@ async def submit_children(
     if lease is None or not is_held(lease, holder):
         raise lease_lost(holder)
     if lease.state != RUNNING:
-        raise Conflict("stopping", f"job {holder.job} is told to stop: it adds nothing any more")
+        raise Conflict("stopping", f"job {holder.job} was told to stop: it cannot add jobs")
     submission = Submission(jobs, None, key_of(facts[holder.job], key))
     (done,) = await submit(work, [submission])
     if isinstance(done, WindlassError):

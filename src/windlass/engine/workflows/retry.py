@@ -1,4 +1,4 @@
-"""Trying a workflow again: what failed in it, or all of it as a new one."""
+"""Retries a workflow: its failed jobs, or all of it as a new workflow."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -27,21 +27,21 @@ from windlass.ports.store import Tx
 COMPLETED = State.COMPLETED.code
 FAILURES = (State.FAILED.code, State.REJECTED.code)
 
-PAGE = 1_000  # jobs that a step looks at
-MOST = 100  # jobs that a step supersedes, and those they depend on
+PAGE = 1_000  # jobs that a step reads
+MOST = 100  # jobs that a step supersedes, with those they depend on
 
 _details = msgspec.json.Decoder(Details).decode
 
 
 class Retried(NamedTuple):
-    """The workflow that runs now, and whether this call made it do so."""
+    """The workflow that runs now, and whether this call started it."""
 
     workflow: int
     applied: bool
 
 
 class RetryIntent(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is kept of the command: jobs from number `until` on are newer than it."""
+    """What is kept of the command: jobs with numbers from `until` on are newer than it."""
 
     until: int
     actor: str | None = None
@@ -54,7 +54,7 @@ _intent = msgspec.json.Decoder(RetryIntent).decode
 async def retry_failed(
     work: Work, workflow: int, actor: str | None, not_before: int | None = None
 ) -> Retried:
-    """Records the intent to supersede all that ended badly in a workflow."""
+    """Records the intent to supersede all jobs of a workflow that failed."""
     row = (await work.tx.workflows.lock([workflow])).get(workflow)
     if row is None:
         raise NotFound("workflow", workflow)
@@ -68,7 +68,7 @@ async def retry_failed(
     (until,) = await work.tx.jobs.allocate(1)  # a number that no job has
     body = msgspec.json.encode(RetryIntent(until, actor, not_before)).decode()
     work.cascades.append(Cascade(0, -workflow, CascadeKind.RETRY, 0, body))
-    said = f"{unforgiven(row.counts)} failed jobs are tried again"
+    said = f"retrying {unforgiven(row.counts)} failed jobs"
     work.say(EventKind.WORKFLOW, said, actor=actor, data={"workflow": workflow})
     return Retried(workflow, True)
 
@@ -76,7 +76,7 @@ async def retry_failed(
 async def retry_one(
     work: Work, job: int, actor: str | None, not_before: int | None = None
 ) -> Superseded:
-    """Supersedes a job and, in a `fail_fast` workflow, what its failure has stopped."""
+    """Supersedes one job; in a `fail_fast` workflow also what its failure has stopped."""
     old = (await work.tx.jobs.read([job])).get(job)
     done = await retry(work, job, actor, not_before)
     if done.applied and old is not None and old.workflow:
@@ -87,14 +87,14 @@ async def retry_one(
 
 
 def _stopped_by(old: JobFacts, counts: Sequence[int]) -> bool:
-    """Returns whether the failure of `old` has stopped the others that did not complete."""
+    """Returns True if other jobs ended badly only because `old`, which is counted, failed."""
     failures = sum(counts[code] - (code == old.state) for code in FAILURES)
     own = 0 if old.flags & ALLOW_FAILURE else 1
     return unforgiven(counts) > own and failures <= counts[FORGIVEN]
 
 
 async def retry_chunk(work: Work, cascade: Cascade) -> int | None:
-    """Supersedes the next failed jobs, and returns where the next step begins, if any."""
+    """Supersedes the next failed jobs; returns where the next step begins, None at the end."""
     workflow, intent = -cascade.job, _intent(cascade.reason or "")
     page = await work.tx.workflows.jobs_of(workflow, cascade.cursor, PAGE)
     bad = [fact.id for fact in page if _failed(fact, workflow, intent.until)]
@@ -112,14 +112,14 @@ async def retry_chunk(work: Work, cascade: Cascade) -> int | None:
 
 
 def _failed(fact: JobFacts, workflow: int, until: int) -> bool:
-    """Returns whether a job counts as failed and existed when the retry was requested."""
+    """Returns True if a job of the workflow counts as failed and is older than the command."""
     ended_badly = not fact.is_open and fact.state != COMPLETED
     mine = fact.workflow == workflow and fact.id < until
     return ended_badly and mine and not fact.superseded_by and not fact.flags & ALLOW_FAILURE
 
 
 async def _causes_first(work: Work, jobs: Sequence[int], workflow: int, until: int) -> list[int]:
-    """Returns these jobs and the failed ones they depend on, dependencies first."""
+    """Returns these jobs and the failed jobs they depend on, causes first."""
     needs: dict[int, list[int]] = {}
     left = list(jobs)
     while left:
@@ -136,7 +136,7 @@ async def _causes_first(work: Work, jobs: Sequence[int], workflow: int, until: i
 
 
 def in_order(needs: Mapping[int, Sequence[int]]) -> list[int]:
-    """Returns the keys, each behind those it needs, and lower ones first."""
+    """Returns the keys, each after those it needs; otherwise in ascending order."""
     ordered: dict[int, None] = {}
     for first in sorted(needs):
         path = [first]
@@ -150,7 +150,7 @@ def in_order(needs: Mapping[int, Sequence[int]]) -> list[int]:
 
 
 class Repetition(NamedTuple):
-    """A workflow to be submitted anew; `origins` says which of its jobs an old id means."""
+    """A workflow to submit again; `origins` says which of its jobs an old id means."""
 
     workflow: WorkflowSpec
     jobs: list[JobSpec]
@@ -158,7 +158,7 @@ class Repetition(NamedTuple):
 
 
 async def plan_repetition(tx: Tx, workflow: int, actor: str | None) -> Repetition:
-    """Returns the jobs of a workflow with their dependencies, as they were submitted."""
+    """Returns the same jobs with the same dependencies, as they were submitted."""
     row = (await tx.workflows.lock([workflow])).get(workflow)
     about = (await tx.workflows.about([workflow])).get(workflow)
     if row is None:
@@ -193,7 +193,7 @@ async def plan_repetition(tx: Tx, workflow: int, actor: str | None) -> Repetitio
 
 
 async def _all_jobs(tx: Tx, workflow: int) -> tuple[list[JobFacts], dict[int, JobSpec]]:
-    """Returns all jobs of a workflow, and the specs of those that superseded no other."""
+    """Returns all jobs of a workflow, and the specs of those that were not superseded."""
     facts: list[JobFacts] = []
     while page := await tx.workflows.jobs_of(workflow, facts[-1].id if facts else 0, PAGE):
         facts += page
@@ -202,7 +202,7 @@ async def _all_jobs(tx: Tx, workflow: int) -> tuple[list[JobFacts], dict[int, Jo
 
 
 def _without_children(facts: Sequence[JobFacts], specs: Mapping[int, JobSpec]) -> list[JobFacts]:
-    """Returns the jobs without those that other jobs added: they will add them again."""
+    """Leaves out jobs that others of the workflow have added: they will add them again."""
     mine = {fact.id for fact in facts}
     added = {
         job
@@ -223,7 +223,7 @@ def _last(job: int, successor: Mapping[int, int]) -> int:
 
 
 async def _gone(tx: Tx, specs: Mapping[int, JobSpec], inside: Mapping[int, int]) -> frozenset[int]:
-    """Returns the named jobs outside the workflow that retention has removed."""
+    """Returns the jobs outside the workflow that it names and that retention has removed."""
     named = {r for s in specs.values() for r in (*s.after, *s.after_any) if isinstance(r, int)}
     outside = sorted(named - set(inside))
     known = await tx.jobs.read(outside) if outside else {}
@@ -231,7 +231,7 @@ async def _gone(tx: Tx, specs: Mapping[int, JobSpec], inside: Mapping[int, int])
 
 
 def _anew(spec: JobSpec, base: int, actor: str | None, gone: frozenset[int]) -> JobSpec:
-    """Returns a job as it is submitted again: without key and parent."""
+    """Returns a job to be submitted again, without its key, parent and workflow."""
     return msgspec.structs.replace(
         spec,
         key=None,

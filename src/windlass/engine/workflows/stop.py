@@ -1,8 +1,8 @@
-"""Stopping a workflow: nothing of it starts any more, what runs is told to stop.
+"""Stops a workflow: nothing of it starts any more, and running jobs are told to stop.
 
-The intent is a row, worked off in chunks of its open jobs, ascending by id. What waits is
-ended in bulk; inside the workflow nobody needs to be told, since all of it ends. Only jobs
-outside that depend on one of these hear of it.
+The cascade is a row and handles open jobs in chunks, in ascending order of ids. Waiting jobs are
+ended in bulk. Dependents inside the workflow need no update, since all of it ends; only
+dependents outside do.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ CANCELED = State.CANCELED.code
 
 
 class Stopped(NamedTuple):
-    """What became of a cancel: the workflow's state then, and whether this call changed it."""
+    """The result of a cancel: the workflow's state, and whether this call changed it."""
 
     workflow: int
     state: str
@@ -32,7 +32,7 @@ class Stopped(NamedTuple):
 
 
 class StopReason(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The reason of an intent, as it is kept."""
+    """The reason of a cascade, as it is stored."""
 
     reason: str
     actor: str | None = None
@@ -42,7 +42,7 @@ _why = msgspec.json.Decoder(StopReason).decode
 
 
 async def cancel_workflow(work: Work, workflow: int, reason: str, actor: str | None) -> Stopped:
-    """Marks a workflow as canceling, and records the intent to stop all of it."""
+    """Makes a workflow `canceling`, and records the cascade that stops all of it."""
     row = (await work.tx.workflows.lock([workflow])).get(workflow)
     if row is None:
         raise NotFound("workflow", workflow)
@@ -57,7 +57,7 @@ async def cancel_workflow(work: Work, workflow: int, reason: str, actor: str | N
 
 
 async def stop_chunk(work: Work, cascade: Cascade) -> int | None:
-    """Stops the next jobs, and returns where the following chunk begins, or None at the end."""
+    """Stops the next jobs; returns where the following chunk begins, None at the end."""
     workflow, why = -cascade.job, _why(cascade.reason or "")
     jobs = await work.tx.workflows.open_jobs(workflow, cascade.cursor, CHUNK)
     if jobs:
@@ -84,7 +84,7 @@ async def _stop(work: Work, workflow: int, jobs: Sequence[int], why: StopReason)
 
 
 async def _outside(work: Work, workflow: int, edges: Mapping[int, Sequence[int]]) -> frozenset[int]:
-    """Returns those of these jobs on which something outside of the workflow depends."""
+    """Returns those of these jobs on which something outside the workflow depends."""
     found: set[int] = set()
     chunk = 0
     while edges:

@@ -1,7 +1,7 @@
-"""What the watchdog does: find contradictions, repair them, and at last give up.
+"""What the watchdog does: find contradictions, repair them, and finally give up.
 
-Looking takes no locks. What it finds is looked at again under them before anything is
-changed, so that a workflow that moved on meanwhile is left alone.
+Finding takes no locks. We check each finding again under locks before we change anything, so that
+a workflow that moved on meanwhile is left alone.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from windlass.ports.store import Tx
 
 ACTOR: Final = "watchdog"
 PAGE: Final = 1_000
-SHOWN: Final = 100  # jobs, events and workers that a report names
+SHOWN: Final = 100  # jobs, events and workers named in a report
 
 COMPLETED = State.COMPLETED.code
 
@@ -39,7 +39,7 @@ class Stall(NamedTuple):
 
 
 async def examine(tx: Tx, workflow: int) -> Stall | None:
-    """Examines one workflow, in one snapshot."""
+    """Examines one workflow in one snapshot."""
     row = (await tx.workflows.lock([workflow])).get(workflow)
     if row is None or WorkflowState(row.state) in ENDED:
         return None
@@ -56,7 +56,7 @@ async def examine(tx: Tx, workflow: int) -> Stall | None:
 
 
 async def _stuck_jobs(tx: Tx, workflow: int) -> tuple[int, ...]:
-    """Returns the blocked jobs if none of them waits for an operator or an open job."""
+    """Returns the open jobs that wait for neither an operator nor an open job."""
     stuck: list[int] = []
     after = 0
     while jobs := await tx.workflows.open_jobs(workflow, after, PAGE):
@@ -87,7 +87,7 @@ def _ids(spec: JobSpec) -> list[int]:
 
 
 async def repair(work: Work, found: Stall) -> bool:
-    """Repairs what is still wrong, and returns whether something was."""
+    """Repairs what is still wrong; returns False if nothing is."""
     if found.what is Contradiction.BLOCKED:
         return await _unblock(work, found)
     row = (await work.tx.workflows.lock([found.workflow])).get(found.workflow)
@@ -110,7 +110,7 @@ async def repair(work: Work, found: Stall) -> bool:
 
 
 async def _unblock(work: Work, found: Stall) -> bool:
-    """Corrects what these jobs wait for, or releases them."""
+    """Makes these jobs wait for what they really depend on, or continue."""
     specs = {j: decode_spec(b) for j, b in (await work.tx.jobs.specs(found.jobs)).items()}
     newest = await newest_of(work.tx, {r for s in specs.values() for r in _ids(s)})
     named = {ref: fact.id for ref, fact in newest.items()}
@@ -133,17 +133,17 @@ async def _unblock(work: Work, found: Stall) -> bool:
 async def _place(
     work: Work, fact: JobFacts, spec: JobSpec, needs: Sequence[tuple[JobFacts, bool]]
 ) -> bool:
-    """Puts a blocked job where it belongs, unless it has moved meanwhile."""
+    """Puts a blocked job where it belongs; leaves one alone that has moved on."""
     found = await withdraw(work, [fact])
     if found.leased or any(gone.wait is None for gone in found.withdrawn):
-        raise Conflict("moved", f"job {fact.id} is not blocked any more: nothing is repaired")
+        raise Conflict("moved", f"job {fact.id} is no longer blocked: nothing to repair")
     attempt = found.withdrawn[0].ticket.attempt if found.withdrawn else fact.attempt
     ticket = Ticket(
         fact.shape, fact.rank, fact.id, attempt, fact.workflow, fact.limit, fact.excluded
     )
     failed = [need for need, any_end in needs if not any_end and _has_failed(need)]
     unmet = len(failed) + sum(1 for need, _ in needs if need.is_open)
-    # Whether an operator has accepted it is lost with its row: the operator is asked again.
+    # The operator's approval is lost with the row, so the operator must approve again.
     manual = 1 if fact.flags & MANUAL and not found.withdrawn else 0
     wait = Wait(fact.id, unmet + manual, manual, spec.not_before_ms or 0, fact.age_from, ticket)
     if not wait.unmet:
@@ -160,7 +160,7 @@ def _has_failed(fact: JobFacts) -> bool:
 
 
 async def give_up(work: Work, found: Stall) -> bool:
-    """Cancels a workflow whose contradiction came back, and logs all that is known of it."""
+    """Cancels a workflow whose contradiction came back, and logs all we know about it."""
     everything = await describe(work.tx, found)
     stopped = await cancel_workflow(work, found.workflow, f"Stalled: {found.what}", ACTOR)
     if stopped.applied:
@@ -169,7 +169,7 @@ async def give_up(work: Work, found: Stall) -> bool:
 
 
 async def describe(tx: Tx, found: Stall) -> dict[str, Any]:
-    """Counts, jobs, last events, workers."""
+    """Returns counts, jobs, last events and workers for the log."""
     row: WorkflowRow = (await tx.workflows.lock([found.workflow]))[found.workflow]
     open_jobs = await tx.workflows.open_jobs(found.workflow, 0, SHOWN)
     waits = await tx.places.waiting(open_jobs)

@@ -9,7 +9,7 @@ T = TypeVar("T")
 PLACEHOLDER = re.compile(r"\{(\w+):(int|str|path)\}")
 
 
-class Found(NamedTuple, Generic[T]):
+class Match(NamedTuple, Generic[T]):
     """The routes of a path by method, and the text of its placeholders."""
 
     methods: dict[str, T]
@@ -24,7 +24,7 @@ class Router(Generic[T]):
         for method, path, value in routes:
             self._add(method, path, value)
 
-    def find(self, path: str) -> Found[T] | None:
+    def find(self, path: str) -> Match[T] | None:
         """Returns what the path leads to, or None."""
         node = self._root
         values: dict[str, str] = {}
@@ -37,13 +37,13 @@ class Router(Generic[T]):
                 node = fixed
             elif node.rest is not None:
                 values[node.rest_name] = "/".join([segment, *filter(None, segments)])
-                return Found(node.rest, values)
+                return Match(node.rest, values)
             elif node.child is None or (node.child_is_integer and not _is_integer(segment)):
                 return None
             else:
                 values[node.child_name] = segment
                 node = node.child
-        return Found(node.methods, values) if node.methods else None
+        return Match(node.methods, values) if node.methods else None
 
     def _add(self, method: str, path: str, value: T) -> None:
         node = self._root

@@ -1,0 +1,131 @@
+"""Running a media tool for a job: its output line by line, its inputs, how it ended."""
+
+import asyncio
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.tasks.media_failures import judge
+from windlass.domain.tasks.sources import Source, check_source, scheme_of
+from windlass.domain.values.errors import InvalidInput
+from windlass.ports.executor import Exit, JobContext, Process, Result
+
+READ: Final = 65_536
+LINE_LIMIT: Final = 1 << 20
+DRAIN_S: Final = 2.0  # for the last words of a program that has ended
+LINGER_S: Final = 2.0  # for a program to end by itself once it has said that it failed
+REPORT_TAIL: Final = 65_536
+# Puts both streams of a program into one, so that its lines are heard in their order.
+AS_ONE: Final = ("/bin/sh", "-c", 'exec "$0" "$@" 2>&1')
+STOPPED: Final = Result(outcome="canceled", failure=FailureClass.CANCELED, message="stopped")
+_KILLED: Final = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGHUP})
+
+
+async def run_tool(
+    context: JobContext,
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    hear: Callable[[bytes], None],
+    doomed: asyncio.Event | None = None,
+) -> Exit | None:
+    """Runs a program and hands each line it prints to `hear`; None if it was stopped.
+
+    Once `doomed` is set it has said that it failed: if it does not end by itself, it is ended.
+    """
+    process = await context.spawn(argv, env={**context.env, **env}, capture=True)
+    loop = asyncio.get_running_loop()
+    reading = loop.create_task(_read_lines(context, process, hear))
+    ended = loop.create_task(process.wait())
+    stopping = loop.create_task(context.stopping.wait())
+    failing = loop.create_task((doomed or asyncio.Event()).wait())
+    try:
+        await asyncio.wait((ended, stopping, failing), return_when=asyncio.FIRST_COMPLETED)
+        if failing.done() and not ended.done():
+            await asyncio.wait(
+                (ended, stopping), timeout=LINGER_S, return_when=asyncio.FIRST_COMPLETED
+            )
+        if context.stopping.is_set():
+            ended.cancel()
+            await process.stop()
+            return None
+        if not ended.done():
+            ended.cancel()
+            await process.stop()
+            return Exit(1)
+        # What it left behind may hold its output open: that is not waited for.
+        await asyncio.wait((reading,), timeout=DRAIN_S)
+        return ended.result()
+    finally:
+        for task in (reading, ended, stopping, failing):
+            task.cancel()
+
+
+async def _read_lines(context: JobContext, process: Process, hear: Callable[[bytes], None]) -> None:
+    assert process.stdout is not None
+    rest = b""
+    while data := await process.stdout.read(READ):
+        *lines, rest = (rest + data).split(b"\n")
+        for line in lines:
+            hear(line)
+        if len(rest) > LINE_LIMIT:
+            hear(rest)
+            rest = b""
+        room = asyncio.Event()
+        if context.log_full(room.set):
+            await room.wait()
+    if rest:
+        hear(rest)
+
+
+async def place_source(context: JobContext, source: str | Source, number: int) -> str:
+    """Returns where a program finds an input; an artifact is fetched first."""
+    given = check_source(source, f"args.inputs[{number}]")
+    if given.url is not None:
+        plain = given.format != "lavfi" and scheme_of(given.url) is None
+        return f"./{given.url}" if plain and not given.url.startswith("/") else given.url
+    job: Any = given.job
+    artifact: Any = given.artifact
+    if isinstance(artifact, dict):
+        job, artifact = artifact.get("job"), artifact.get("artifact")
+    if not isinstance(job, int) or not isinstance(artifact, str):
+        expected = "an artifact of a job, looked up when assigned"
+        raise InvalidInput(f"args.inputs[{number}].artifact", expected, given.artifact)
+    path = f"inputs/{number}/{artifact}"
+    await context.fetch(job, artifact, path)
+    return f"./{path}"
+
+
+def tail_of(path: Path) -> str:
+    """Returns the end of a file that a tool wrote; nothing if it wrote none."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - REPORT_TAIL))
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def failed(tool: str, end: Exit, said: str) -> Result:
+    """Returns the result of a tool that ended badly, by its exit and what it said."""
+    if end.out_of_memory:
+        return _failed(FailureClass.RESOURCE, f"{tool} ran out of memory", end)
+    if end.signal is not None:
+        lost = end.signal in _KILLED
+        failure = FailureClass.WORKER_LOST if lost else FailureClass.EXECUTION
+        return _failed(failure, f"{tool} was killed by signal {end.signal}", end)
+    verdict = judge(said)
+    message = verdict.message or f"{tool} exited with code {end.code}"
+    return _failed(verdict.failure, message, end)
+
+
+def _failed(failure: FailureClass, message: str, end: Exit) -> Result:
+    return Result(outcome="failed", failure=failure, message=message, exit_code=end.code)
+
+
+def missing(tool: str, remedy: str) -> Result:
+    """Returns the result where a worker lacks the tool."""
+    message = f"{tool} is not installed on this worker: {remedy}"
+    return Result(outcome="failed", failure=FailureClass.CONFIGURATION, message=message)

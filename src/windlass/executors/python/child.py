@@ -1,0 +1,267 @@
+"""A process that runs Python functions: `python -m windlass.executors.python.child`.
+
+It connects to its executor, is handed the queue of calls, its page and a pipe for its
+output, and then serves: plain functions one by one, taken from the queue that it shares
+with the other processes, or async ones, many at once, as they come over the connection.
+"""
+
+import array
+import fcntl
+import importlib
+import mmap
+import os
+import signal
+import socket
+import sys
+import termios
+import threading
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from windlass.executors.python.functions import Functions, ended, raised
+from windlass.executors.python.messages import (
+    CURRENT,
+    HELD,
+    LOOK_OUT_S,
+    NAP_S,
+    PACKET_LIMIT,
+    PAGE_BYTES,
+    STOPPED,
+    Answer,
+    Ask,
+    Call,
+    Done,
+    Expect,
+    Failed,
+    Frames,
+    Progress,
+    Ready,
+    Redirect,
+    decode_orders,
+    decode_packet,
+    frame,
+)
+from windlass.tasks import Canceled, Current, enter
+
+FLUSH_LIMIT_S: Final = 5.0  # how long a job's end waits for its output to be read
+FLUSH_PAUSE_S: Final = 0.0005
+_EMPTY: Final = array.array("i", [0]).tobytes()
+
+
+def main() -> None:
+    """Connect, take what the executor hands over, and serve until it hangs up."""
+    path, token, mode, *modules = sys.argv[1:]
+    _yield_to_the_agent()
+    for module in modules:
+        importlib.import_module(module)
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.connect(path)
+    connection.sendall(token.encode())
+    _, fds, _, _ = socket.recv_fds(connection, 1, 3)
+    queue = socket.socket(fileno=fds[0])
+    page = memoryview(mmap.mmap(fds[1], PAGE_BYTES)).cast("Q")
+    for number in (1, 2):
+        os.dup2(fds[2], number)
+    for fd in fds:
+        os.set_inheritable(fd, False)
+    _write_lines_out()
+    if mode == "loop":
+        from windlass.executors.python.child_loop import serve
+
+        queue.close()
+        serve(connection)
+    else:
+        Server(queue, connection, page, fds[2]).serve()
+
+
+def _yield_to_the_agent() -> None:
+    """Waking this process never takes the processor from the agent that does it.
+
+    Otherwise, with few processors, the agent loses its own for every single call that it
+    sends. The share of this process, and of the programs that it starts, stays the same.
+    """
+    try:
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    except (AttributeError, OSError):
+        pass  # Not Linux, or not allowed: slower, and nothing else.
+
+
+def _write_lines_out() -> None:
+    """Output leaves line by line, whatever it is written to."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure: Any = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
+
+
+class Server:
+    """Runs plain functions, one at a time, on the main thread, so that signals reach them."""
+
+    def __init__(
+        self, queue: socket.socket, connection: socket.socket, page: Any, output: int
+    ) -> None:
+        self._queue = queue
+        self._connection = connection
+        self._page = page
+        self._output = output
+        self._functions = Functions()
+        self._lock = threading.Lock()
+        self._asking = threading.Lock()
+        self._asked = 0
+        self._frames = Frames()
+        self._pid = os.getpid()
+        self._waiting = self._working = self._ending = False
+        self._workflow: int | None = None
+        self._shadowed: dict[str, str | None] = {}  # what secrets took the place of
+
+    def serve(self) -> None:
+        """Takes calls until the queue is closed or this process is to end."""
+        signal.signal(signal.SIGTERM, self._terminate)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self._send(Ready())
+        page = self._page
+        while not self._ending:
+            call = self._take()
+            if call is None:
+                return
+            page[CURRENT] = call.seq
+            report = self._run(call)
+            if os.getpid() != self._pid:
+                os._exit(0)  # A fork that came back from its job's function has no place here.
+            self._flush()
+            page[CURRENT] = 0
+            self._send(report)
+            # Read after the report was sent: the executor marks first and looks second, so
+            # a process that goes on to the next call is never stopped for the last one.
+            if page[STOPPED] == call.seq:
+                return
+
+    def _take(self) -> Call | None:
+        self._waiting = True
+        data = self._queue.recv(PACKET_LIMIT)
+        while data and isinstance(order := decode_packet(data), Expect):
+            data = self._look_out()
+        self._waiting = False
+        if not data:
+            return None
+        if isinstance(order, Call):
+            return order
+        path = Path(order.path)
+        call = decode_packet(path.read_bytes())
+        path.unlink()
+        assert isinstance(call, Call)
+        return call
+
+    def _look_out(self) -> bytes:
+        """Returns the next packet, which comes soon: for a moment, sleep does not pay."""
+        until = time.monotonic() + LOOK_OUT_S
+        while time.monotonic() < until:
+            try:
+                return self._queue.recv(PACKET_LIMIT, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                time.sleep(NAP_S)
+        return self._queue.recv(PACKET_LIMIT)
+
+    def _run(self, call: Call) -> Done | Failed | Redirect:
+        value: object = None
+        try:
+            found = self._functions.find(call.function)
+            if found.is_async:
+                return Redirect(call.seq)
+            self._enter(call)
+            self._working = True
+            if self._ending:
+                raise Canceled
+            value = found.function(*call.args, **call.kwargs)
+            self._working = False
+        except BaseException as error:
+            self._working = False
+            return raised(call, error)
+        finally:
+            enter(None, alone=True)
+            if self._shadowed:
+                self._forget_secrets()
+        return ended(call, value)
+
+    def _enter(self, call: Call) -> None:
+        job = Current(call.job, call.attempt, call.workflow, call.seq, self, call.secrets)
+        enter(job, alone=True)
+        if call.secrets:
+            self._shadowed = {name: os.environ.get(name) for name in call.secrets}
+            os.environ.update(call.secrets)
+        os.environ["WINDLASS_JOB"] = str(call.job)
+        os.environ["WINDLASS_ATTEMPT"] = str(call.attempt)
+        if call.workflow != self._workflow:
+            self._workflow = call.workflow
+            os.environ.pop("WINDLASS_WORKFLOW", None)
+            if call.workflow is not None:
+                os.environ["WINDLASS_WORKFLOW"] = str(call.workflow)
+
+    def _forget_secrets(self) -> None:
+        """The next job of this process sees nothing of this one's."""
+        for name, value in self._shadowed.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+        self._shadowed = {}
+
+    def _flush(self) -> None:
+        """Waits until the executor has read this job's output: what follows is another's."""
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except (OSError, ValueError):
+            pass  # A function may close its output.
+        waited = 0.0
+        while waited < FLUSH_LIMIT_S:
+            if fcntl.ioctl(self._output, termios.FIONREAD, _EMPTY) == _EMPTY:
+                return
+            time.sleep(FLUSH_PAUSE_S)
+            if not self._page[HELD]:  # Else it is read when the log has room again.
+                waited += FLUSH_PAUSE_S
+
+    def _terminate(self, *_: object) -> None:
+        self._ending = True
+        if self._working:
+            self._working = False
+            raise Canceled
+        if self._waiting:
+            raise SystemExit(0)
+
+    def _send(self, message: msgspec.Struct) -> None:
+        with self._lock:
+            self._connection.sendall(frame([message]))
+
+    # What a running job calls
+
+    def progress(self, seq: int, value: object) -> None:
+        self._send(Progress(seq, msgspec.json.encode(value)))
+
+    def log(self, seq: int, text: str) -> None:
+        if seq == self._page[CURRENT]:  # A thread may outlive the job that started it.
+            sys.stderr.write(text)
+
+    def canceled(self, seq: int) -> bool:
+        return bool(self._page[STOPPED] == seq)
+
+    def ask(self, seq: int, body: bytes) -> Answer:
+        """Threads of a function ask one after the other; nothing else comes on this way."""
+        with self._asking:
+            self._asked += 1
+            self._send(Ask(seq, self._asked, body))
+            while data := self._connection.recv(PACKET_LIMIT):
+                for found in self._frames.feed(data):
+                    for order in decode_orders(found):
+                        if isinstance(order, Answer) and order.number == self._asked:
+                            return order
+            raise Canceled
+
+    async def ask_async(self, seq: int, body: bytes) -> Answer:
+        return self.ask(seq, body)  # its loop is the function's own, and may wait
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""Python functions as jobs: plain ones in killable processes, async ones in a loop apart.
+
+A function never runs in the agent, so that none can hold up its heartbeats. Processes are
+used again, and start before they are needed. Jobs that end soon cost no task, no timer
+and no event of their own here: only those that outlive a few ticks are watched for a stop.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.tasks.python import read_args
+from windlass.domain.values.errors import InvalidInput
+from windlass.executors.python.job import STOPPED, Job
+from windlass.executors.python.loop import Loop
+from windlass.executors.python.messages import Call
+from windlass.executors.python.pool import Pool
+from windlass.executors.python.process import ProcessLauncher, Spawn
+from windlass.ports.executor import JobContext, Limits, Result
+
+TICK_S: Final = 0.02
+YOUNG_TICKS: Final = 5  # so old a job becomes before it is watched
+
+
+class PythonExecutor:
+    """Runs functions marked with `@windlass.task`.
+
+    `limits` are for each process, `preload` names modules they import before any call,
+    `env` is what they see beside the environment of all jobs, `grace_s` is how long an
+    async function that is to stop may hold up its process.
+    """
+
+    task = "python"
+
+    def __init__(
+        self,
+        *,
+        limits: Limits | None = None,
+        preload: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+        grace_s: float = 10.0,
+    ) -> None:
+        self._limits = limits
+        self._preload = preload
+        self._env = env
+        self._grace_s = grace_s
+        self._launcher: ProcessLauncher | None = None
+        self._pool: Pool
+        self._loop: Loop
+        self._async: set[str] = set()
+        self._was_async = False  # the last call
+        self._seq = 0
+        self._ticks = 0
+        self._ticking = False
+        self._stops: set[asyncio.Task[None]] = set()
+
+    def attach(self, spawn: Spawn, slots: int) -> None:
+        """Says how to start processes, through the keeper, and how many for plain functions.
+
+        Called once, in the loop, before the first job; the first processes start at once.
+        """
+        self._launcher = ProcessLauncher(
+            spawn, limits=self._limits, preload=self._preload, env=self._env
+        )
+        self._pool = Pool(self._launcher, slots, self._redirect)
+        self._loop = Loop(self._launcher, self._grace_s)
+        self._pool.warm()
+
+    @property
+    def processes(self) -> int:
+        """How many processes there are for plain functions."""
+        return self._pool.processes
+
+    async def run(self, context: JobContext) -> Result:
+        """Calls the function that the job names."""
+        return await self._follow(context, self._admit)
+
+    async def call(
+        self, context: JobContext, function: str, args: list[Any], kwargs: dict[str, Any]
+    ) -> Result:
+        """Calls a function whose path does not come from the job."""
+        return await self._follow(
+            context, lambda context: self._begin(context, function, args, kwargs)
+        )
+
+    def begin(self, context: JobContext, done: Callable[[Result], None]) -> None:
+        """The same as `run`, without a task for each job."""
+        try:
+            self._admit(context).done = done
+        except InvalidInput as error:
+            done(_unfit(error.message))
+        except OverflowError as error:
+            done(_unfit(f"expected arguments of at most 64 bits: {error}"))
+
+    async def _follow(self, context: JobContext, admit: Callable[[JobContext], Job]) -> Result:
+        try:
+            job = admit(context)
+        except InvalidInput as error:
+            return _unfit(error.message)
+        except OverflowError as error:
+            return _unfit(f"expected arguments of at most 64 bits: {error}")
+        try:
+            return await job.future
+        except asyncio.CancelledError:
+            self._stop_apart(job)
+            raise
+
+    def expect(self) -> None:
+        """A job may come at once: wake the process that would run it, as the last one was.
+
+        Waking takes as long as committing what gives the job to this worker, and can be
+        done at the same time.
+        """
+        if self._launcher is not None and not self._pool.busy and not self._loop.busy:
+            (self._loop if self._was_async else self._pool).expect()
+
+    async def close(self) -> None:
+        """Ends all processes, and with them what they run."""
+        if self._launcher is None:
+            return
+        for task in self._stops:
+            task.cancel()
+        launcher, self._launcher = self._launcher, None
+        try:
+            await asyncio.gather(self._pool.close(), self._loop.close())
+        finally:  # also when there is no time left for them
+            launcher.close()
+
+    def _admit(self, context: JobContext) -> Job:
+        args = read_args(context.args, "args")
+        return self._begin(context, args.function, args.args, args.kwargs)
+
+    def _begin(
+        self, context: JobContext, function: str, args: list[Any], kwargs: dict[str, Any]
+    ) -> Job:
+        self._seq += 1
+        call = Call(
+            self._seq, context.job, context.attempt, context.workflow, function, args, kwargs,
+            dict(context.secrets),
+        )  # fmt: skip
+        job = Job(call, context, self._ticks)
+        self._was_async = function in self._async
+        if self._was_async:
+            self._loop.add(job)
+        else:
+            self._pool.add(job)
+        if not self._ticking:
+            self._ticking = True
+            asyncio.get_running_loop().call_later(TICK_S, self._tick)
+        return job
+
+    def _redirect(self, job: Job) -> None:
+        """A function turned out to be async."""
+        self._async.add(job.call.function)
+        self._was_async = True
+        if job.stopped:
+            job.settle(STOPPED)
+        else:
+            self._loop.add(job)
+
+    def _tick(self) -> None:
+        """What has lived this long is watched; what waited this long gets another process."""
+        self._ticks += 1
+        loop = asyncio.get_running_loop()
+        if self._ticks % YOUNG_TICKS == 0:
+            for job in (*self._pool.jobs(), *self._loop.jobs()):
+                if not job.old and self._ticks - job.born >= YOUNG_TICKS:
+                    job.old = True
+                    job.watch = loop.create_task(self._watch(job))
+        self._pool.grow()
+        self._ticking = self._pool.busy or self._loop.busy
+        if self._ticking:
+            loop.call_later(TICK_S, self._tick)
+
+    async def _watch(self, job: Job) -> None:
+        await job.context.stopping.wait()
+        self._stop_apart(job)
+
+    def _stop_apart(self, job: Job) -> None:
+        """Stops a job, whether or not anybody waits for that any more."""
+        if job.stopped:
+            return
+        job.stopped = True
+        place = self._loop if job.call.function in self._async else self._pool
+        task = asyncio.get_running_loop().create_task(place.stop(job))
+        self._stops.add(task)
+        task.add_done_callback(self._stops.discard)
+
+
+def _unfit(message: str) -> Result:
+    return Result(
+        outcome="failed", failure=FailureClass.CONFIGURATION, message=message, misfit=True
+    )

@@ -1,0 +1,163 @@
+"""Finding marked functions, and saying how a call of one ended: for the child processes."""
+
+import errno
+import importlib
+import inspect
+import math
+import socket
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.executors.python.messages import Call, Done, Failed
+from windlass.tasks import Canceled, begin_import, options_of
+
+MESSAGE_LIMIT: Final = 2_000
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class Unfit(Exception):
+    """The call cannot be made on this worker: the message says what to change."""
+
+
+class Found(NamedTuple):
+    """A function that may be called."""
+
+    function: Callable[..., Any]
+    is_async: bool
+
+
+class Functions:
+    """The functions a process has imported so far, by path."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Found] = {}
+
+    def find(self, path: str) -> Found:
+        """Returns the marked function of this path; raises `Unfit`."""
+        found = self._found.get(path)
+        if found is None:
+            found = self._found[path] = _find(path)
+        return found
+
+
+def _find(path: str) -> Found:
+    module_name, _, name = path.partition(":")
+    target: Any = _import(module_name)
+    for part in name.split("."):
+        target = getattr(target, part, None)
+        if target is None:
+            raise Unfit(f"expected {path} to exist on this worker: {module_name} has no {name}")
+    if options_of(target) is None or not callable(target):
+        raise Unfit(f"expected {path} to be marked with @windlass.task, which it is not")
+    return Found(target, inspect.iscoroutinefunction(target))
+
+
+def _import(name: str) -> object:
+    begin_import(name)
+    try:
+        return importlib.import_module(name)
+    except BaseException as error:
+        traceback.print_exception(_below(error, "importlib"))
+        raise Unfit(
+            f"expected {name} to be importable on this worker, got {describe(error)}: start the "
+            "worker where its module is found (its folder, its environment, or PYTHONPATH)"
+        ) from None
+    finally:
+        begin_import(None)
+
+
+def describe(error: BaseException) -> str:
+    """Returns an exception in one line: its type and its message."""
+    kind = type(error)
+    name = kind.__qualname__
+    if kind.__module__ not in ("builtins", "__main__"):
+        name = f"{kind.__module__}.{name}"
+    try:
+        text = str(error)
+    except Exception:  # An exception that cannot be shown must not hide that it happened.
+        text = "(its message cannot be shown)"
+    return f"{name}: {text}"[:MESSAGE_LIMIT] if text else name
+
+
+def ended(call: Call, value: object) -> Done | Failed:
+    """Returns what to say of a call that returned `value`."""
+    if value is None:
+        return Done(call.seq)
+    try:
+        result = _encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        return _not_json(call, str(error))
+    if b"null" in result and _holds_infinite(value):
+        return _not_json(call, "a number that is not finite")
+    return Done(call.seq, result)
+
+
+def _not_json(call: Call, why: str) -> Failed:
+    message = f"expected {call.function} to return a JSON value, got {why}"
+    return Failed(call.seq, FailureClass.CONFIGURATION, message[:MESSAGE_LIMIT])
+
+
+def raised(call: Call, error: BaseException) -> Failed:
+    """Returns what to say of a call that raised; the traceback goes to the log."""
+    if isinstance(error, Unfit):
+        return _misfit(call, str(error))
+    if isinstance(error, Canceled):
+        return Failed(call.seq, FailureClass.CANCELED, "stopped")
+    if isinstance(error, SystemExit):
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+        message = f"{call.function} called sys.exit({error.code!r})"
+        return Failed(call.seq, FailureClass.EXECUTION, message[:MESSAGE_LIMIT], code)
+    own = error.__traceback__
+    inside = own is not None and own.tb_next is not None
+    traceback.print_exception(error.with_traceback(own.tb_next if own is not None else None))
+    if isinstance(error, TypeError) and not inside:
+        return _misfit(call, f"expected arguments that {call.function} takes: {error}")
+    return Failed(call.seq, failure_of(error), describe(error))
+
+
+def _misfit(call: Call, why: str) -> Failed:
+    return Failed(call.seq, FailureClass.CONFIGURATION, why[:MESSAGE_LIMIT], misfit=True)
+
+
+def failure_of(error: BaseException) -> FailureClass:
+    """Returns the class of an exception, by its type alone."""
+    if isinstance(error, MemoryError):
+        return FailureClass.RESOURCE
+    if isinstance(error, TimeoutError):
+        return FailureClass.TIMEOUT
+    if isinstance(error, ConnectionError | socket.gaierror | socket.herror):
+        return FailureClass.NETWORK
+    if isinstance(error, OSError):
+        if error.errno in _FULL:
+            return FailureClass.RESOURCE
+        # urllib wraps what it met.
+        reason = getattr(error, "reason", None)
+        if isinstance(reason, OSError) and reason is not error:
+            return failure_of(reason)
+    return FailureClass.EXECUTION
+
+
+def _below(error: BaseException, name: str) -> BaseException:
+    """Returns the error without the frames of the import machinery on top."""
+    frames = error.__traceback__
+    while frames is not None and frames.tb_next is not None:
+        where = frames.tb_frame.f_code.co_filename
+        if name not in where and __file__ != where:
+            break
+        frames = frames.tb_next
+    return error.with_traceback(frames)
+
+
+def _holds_infinite(value: object) -> bool:
+    if isinstance(value, float):
+        return not math.isfinite(value)
+    if isinstance(value, Mapping):
+        return any(_holds_infinite(item) for item in value.values())
+    if isinstance(value, list | tuple | set | frozenset):
+        return any(_holds_infinite(item) for item in value)
+    return False

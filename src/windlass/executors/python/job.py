@@ -1,0 +1,141 @@
+"""A call of a Python function on its way, and how reports and deaths become results."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.values.errors import InvalidInput, WindlassError
+from windlass.executors.python.messages import (
+    Answer,
+    Ask,
+    Call,
+    Done,
+    Failed,
+    Log,
+    Progress,
+    Report,
+)
+from windlass.executors.python.process import Child, exit_text
+from windlass.ports.executor import Exit, JobContext, Result
+from windlass.wire.jobs import SubmitRequest
+
+COMPLETED: Final = Result()
+STOPPED: Final = Result(outcome="canceled", failure=FailureClass.CANCELED, message="stopped")
+_KILLED: Final = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT})
+_decode: Final = msgspec.json.decode
+
+
+class Job:
+    """One call and who waits for it."""
+
+    __slots__ = (
+        "_asking",
+        "_future",
+        "born",
+        "call",
+        "context",
+        "done",
+        "old",
+        "result",
+        "stopped",
+        "watch",
+    )
+
+    def __init__(self, call: Call, context: JobContext, born: int) -> None:
+        self.call = call
+        self.context = context
+        self.born = born  # at which tick
+        self.result: Result | None = None  # once it has ended
+        self.done: Callable[[Result], None] | None = None  # called then
+        self._future: asyncio.Future[Result] | None = None
+        self._asking: set[asyncio.Task[None]] = set()
+        self.old = False  # it has lived through a few ticks
+        self.stopped = False  # it was told to stop
+        self.watch: asyncio.Task[None] | None = None
+
+    @property
+    def future(self) -> asyncio.Future[Result]:
+        """For those who wait for its end."""
+        if self._future is None:
+            self._future = asyncio.get_running_loop().create_future()
+            if self.result is not None:
+                self._future.set_result(self.result)
+        return self._future
+
+    def settle(self, result: Result) -> None:
+        """It has ended."""
+        if self.result is not None:
+            return
+        self.result = result
+        if self._future is not None and not self._future.done():
+            self._future.set_result(result)
+        if self.watch is not None:
+            self.watch.cancel()
+        if self.done is not None:
+            self.done(result)
+
+    def pass_on(self, report: Report) -> None:
+        """It goes on, and has something to say."""
+        if isinstance(report, Log):
+            self.context.log(report.data)
+        elif isinstance(report, Progress):
+            self.context.progress(_decode(report.value))
+
+    def ask(self, ask: Ask, child: Child) -> None:
+        """It wants jobs to be submitted; the answer goes to its process."""
+        task = asyncio.get_running_loop().create_task(self._ask(ask, child))
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
+
+    async def _ask(self, ask: Ask, child: Child) -> None:
+        try:
+            request = msgspec.json.decode(ask.body, type=SubmitRequest)
+            reply = await self.context.submit(request)
+        except WindlassError as error:
+            child.send(Answer(ask.number, msgspec.json.encode(error.describe()), True))
+        except msgspec.MsgspecError as error:
+            misfit = InvalidInput("jobs", "jobs as they are submitted", str(error))
+            child.send(Answer(ask.number, msgspec.json.encode(misfit.describe()), True))
+        else:
+            child.send(Answer(ask.number, msgspec.json.encode(reply)))
+
+
+def done_result(report: Done) -> Result:
+    """Returns the result of a call that returned."""
+    if report.result is None:
+        return COMPLETED
+    return Result(result=_decode(report.result))
+
+
+def failed_result(job: Job, report: Failed) -> Result:
+    """Returns the result of a call that raised, or was stopped."""
+    if report.failure != FailureClass.CANCELED:
+        return Result(
+            outcome="failed",
+            failure=report.failure,
+            message=report.message,
+            exit_code=report.exit_code,
+            misfit=report.misfit,
+        )
+    return STOPPED if job.stopped else lost("its process was told to end")
+
+
+def lost(message: str) -> Result:
+    """Returns the result of a call that was not at fault."""
+    return Result(outcome="failed", failure=FailureClass.WORKER_LOST, message=message)
+
+
+def died_result(end: Exit, alone: bool) -> Result:
+    """Returns the result of a call whose process died; whose fault it was shows only if `alone`."""
+    message = f"its process {exit_text(end)}"
+    if end.out_of_memory:
+        failure = FailureClass.RESOURCE
+    elif end.signal in _KILLED or not alone:
+        failure = FailureClass.WORKER_LOST
+    else:
+        failure = FailureClass.EXECUTION
+    return Result(outcome="failed", failure=failure, message=message, exit_code=end.code)

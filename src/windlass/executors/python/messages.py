@@ -1,0 +1,145 @@
+"""What the executor of Python functions and its processes say to each other.
+
+A frame is a length and a msgpack list of messages: everything said in one turn of a loop
+goes out at once. Calls of plain functions travel one by one instead, as packets in a
+queue that all idle processes read from.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+PACKET_LIMIT: Final = 32_768  # larger calls go through a file
+CURRENT: Final = 0  # of a process's page: the call it runs, 0 when idle
+STOPPED: Final = 1  # of a process's page: the call it is to give up
+HELD: Final = 2  # of a process's page: whether its output is left unread for now
+PAGE_BYTES: Final = 24
+LOOK_OUT_S: Final = 0.003  # how long a process stays awake for a call that may follow
+NAP_S: Final = 0.00005  # between two looks; a process that spins delays what it waits for
+
+
+class Call(msgspec.Struct, array_like=True, frozen=True, tag=1):
+    """Run this function. `seq` numbers the calls of one executor."""
+
+    seq: int
+    job: int
+    attempt: int
+    workflow: int | None
+    function: str
+    args: list[Any]
+    kwargs: dict[str, Any]
+    secrets: dict[str, str] = {}
+
+
+class Spilled(msgspec.Struct, array_like=True, frozen=True, tag=2):
+    """The call is in a file, which its reader removes."""
+
+    seq: int
+    path: str
+
+
+class Stop(msgspec.Struct, array_like=True, frozen=True, tag=3):
+    """Give up this call."""
+
+    seq: int
+
+
+class Answer(msgspec.Struct, array_like=True, frozen=True, tag=4):
+    """What came of an `Ask`: a `SubmitReply` as JSON, or the body of an error."""
+
+    number: int
+    body: bytes
+    refused: bool = False
+
+
+class Expect(msgspec.Struct, array_like=True, frozen=True, tag=5):
+    """A call may follow at once: be awake for it."""
+
+
+class Done(msgspec.Struct, array_like=True, frozen=True, tag=1):
+    """It returned; `result` is JSON, or nothing for None."""
+
+    seq: int
+    result: bytes | None = None
+
+
+class Failed(msgspec.Struct, array_like=True, frozen=True, tag=2):
+    """It did not. The failure is a class by name; `canceled` when it was stopped.
+
+    `misfit`: the function could not be called like this, so nothing of it ran.
+    """
+
+    seq: int
+    failure: str
+    message: str
+    exit_code: int | None = None
+    misfit: bool = False
+
+
+class Progress(msgspec.Struct, array_like=True, frozen=True, tag=3):
+    """How far it is, as JSON."""
+
+    seq: int
+    value: bytes
+
+
+class Log(msgspec.Struct, array_like=True, frozen=True, tag=4):
+    """What it wrote."""
+
+    seq: int
+    data: bytes
+
+
+class Redirect(msgspec.Struct, array_like=True, frozen=True, tag=5):
+    """The function is async and belongs into a loop; nothing of it ran."""
+
+    seq: int
+
+
+class Ready(msgspec.Struct, array_like=True, frozen=True, tag=6):
+    """The process takes calls from now on."""
+
+
+class Ask(msgspec.Struct, array_like=True, frozen=True, tag=7):
+    """It wants jobs to be submitted: a `SubmitRequest` as JSON. `number` comes back."""
+
+    seq: int
+    number: int
+    body: bytes
+
+
+Order = Call | Spilled | Stop | Answer | Expect
+Report = Done | Failed | Progress | Log | Redirect | Ready | Ask
+
+encode: Final = msgspec.msgpack.Encoder().encode
+decode_orders: Final = msgspec.msgpack.Decoder(list[Order]).decode
+decode_packet: Final = msgspec.msgpack.Decoder(Call | Spilled | Expect).decode
+decode_reports: Final = msgspec.msgpack.Decoder(list[Report]).decode
+
+
+def frame(messages: list[Any]) -> bytes:
+    """Returns the messages as one frame."""
+    body = encode(messages)
+    return len(body).to_bytes(4, "little") + body
+
+
+class Frames:
+    """Cuts a stream of bytes into the bodies of frames."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Returns the bodies that are complete with these bytes."""
+        if self._rest:
+            data = self._rest + data
+        bodies: list[bytes] = []
+        at, size = 0, len(data)
+        while size - at >= 4:
+            end = at + 4 + int.from_bytes(data[at : at + 4], "little")
+            if end > size:
+                break
+            bodies.append(data[at + 4 : end])
+            at = end
+        self._rest = data[at:]
+        return bodies

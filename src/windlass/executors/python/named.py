@@ -1,0 +1,68 @@
+"""Functions that are tasks of their own names, run by the executor of Python functions."""
+
+import importlib
+import inspect
+import os
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from windlass.domain.tasks.function import FunctionTask, read_call
+from windlass.domain.values.errors import InvalidInput
+from windlass.executors.python.executor import PythonExecutor
+from windlass.ports.executor import JobContext, Result
+from windlass.tasks import named_functions, path_of
+
+
+class NamedFunction:
+    """Implements `Executor`; the processes are those of `python`, who also ends them."""
+
+    def __init__(self, task: str, path: str, python: PythonExecutor) -> None:
+        self.task = task
+        self._path = path
+        self._python = python
+
+    async def run(self, context: JobContext) -> Result:
+        """Calls the function with the job's arguments."""
+        call = read_call(context.args)
+        return await self._python.call(context, self._path, call.args, call.kwargs)
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+def import_modules(names: Iterable[str]) -> None:
+    """Imports these here, from the working directory too; raises `InvalidInput`."""
+    for name in names:
+        if os.getcwd() not in sys.path and "" not in sys.path:
+            sys.path.insert(0, os.getcwd())
+        try:
+            importlib.import_module(name)
+        except Exception as error:
+            expected = "a module that can be imported here"
+            raise InvalidInput("import", expected, f"{name}: {error}") from error
+
+
+def named_kinds(reserved: Iterable[str]) -> dict[str, FunctionTask]:
+    """Returns what is known of the named functions this process has imported."""
+    return {
+        name: FunctionTask(name, inspect.signature(function)) for name, function in _named(reserved)
+    }
+
+
+def named_executors(python: PythonExecutor, reserved: Iterable[str]) -> dict[str, NamedFunction]:
+    """Executors for the named functions this process has imported."""
+    return {
+        name: NamedFunction(name, path_of(function), python) for name, function in _named(reserved)
+    }
+
+
+def _named(reserved: Iterable[str]) -> list[tuple[str, Any]]:
+    taken = set(reserved)
+    found = []
+    for name, function in named_functions().items():
+        if name in taken:
+            raise InvalidInput(f"the task name of {function!r}", "one that is not taken", name)
+        if "<" not in function.__qualname__:  # Else no other process finds it.
+            found.append((name, function))
+    return found

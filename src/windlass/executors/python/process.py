@@ -1,0 +1,293 @@
+"""A process for Python functions, seen from its executor: how it starts, speaks and ends."""
+
+import asyncio
+import mmap
+import os
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import Coroutine, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal, Protocol, cast
+
+from windlass.domain.values.errors import WindlassError
+from windlass.executors.python.messages import (
+    CURRENT,
+    HELD,
+    PAGE_BYTES,
+    STOPPED,
+    Frames,
+    Report,
+    decode_reports,
+    frame,
+)
+from windlass.executors.temporary import TemporaryFolder
+from windlass.ports.executor import Exit, Limits, Process
+
+READ: Final = 65_536
+START_TRIES: Final = 3
+Mode = Literal["queue", "loop"]
+
+
+class Spawn(Protocol):
+    """Starts a process in its own group, through the keeper, for no job in particular."""
+
+    async def __call__(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        limits: Limits | None,
+    ) -> Process: ...
+
+
+class Owner(Protocol):
+    """Whom a process reports to."""
+
+    def heard(self, child: "Child", reports: list[Report], /) -> None: ...
+
+    def wrote(self, child: "Child", seq: int, data: bytes, /) -> None: ...
+
+    def ended(self, child: "Child", /) -> None: ...
+
+
+class ProcessLauncher:
+    """Starts the processes of an executor; they share a folder, a listening socket and a queue."""
+
+    def __init__(
+        self,
+        spawn: Spawn,
+        *,
+        limits: Limits | None = None,
+        env: Mapping[str, str] | None = None,
+        preload: Sequence[str] = (),
+    ) -> None:
+        self._spawn = spawn
+        self._limits = limits
+        self._env = dict(env or {})
+        self._preload = tuple(preload)
+        self._number = 0
+        self._expected: dict[bytes, asyncio.Future[socket.socket]] = {}
+        self._accepting: asyncio.Task[None] | None = None
+        self._temporary = TemporaryFolder("windlass-python-")
+        self.folder = self._temporary.path
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.bind(str(self.folder / "socket"))
+        self._listener.listen(64)
+        self._listener.setblocking(False)
+        # Packets: whichever process is idle takes the next call, and none waits behind a
+        # slow one. We hold the reading end too, to take back what nobody has begun.
+        self.calls, self.taken = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.calls.setblocking(False)
+
+    async def start(self, mode: Mode, owner: Owner) -> "Child":
+        """Starts a process, which may take more than one try; raises `NotStarted`."""
+        why = ""
+        for _ in range(START_TRIES):
+            try:
+                return await self._start(mode, owner)
+            except (WindlassError, OSError) as error:
+                why = str(error)
+        raise NotStarted(why)
+
+    async def _start(self, mode: Mode, owner: Owner) -> "Child":
+        loop = asyncio.get_running_loop()
+        if self._accepting is None:
+            self._accepting = loop.create_task(self._accept())
+        self._number += 1
+        token = f"{self._number:016d}".encode()
+        connected = self._expected[token] = loop.create_future()
+        argv = [sys.executable, "-m", "windlass.executors.python.child"]
+        argv += [str(self.folder / "socket"), token.decode(), mode, *self._preload]
+        try:
+            process = await self._spawn(argv, env=self._env, cwd=Path.cwd(), limits=self._limits)
+            life = Life(process)
+            await asyncio.wait((connected, life.ended), return_when=asyncio.FIRST_COMPLETED)
+            if not connected.done():
+                raise NotStarted(f"a process for Python functions {exit_text(life.exit)}")
+            return await Child.greet(life, connected.result(), self.taken, owner)
+        finally:
+            del self._expected[token]
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            connection, _ = await loop.sock_accept(self._listener)
+            token = await loop.sock_recv(connection, 16)
+            expected = self._expected.get(token)
+            if expected is None or expected.done():
+                connection.close()
+            else:
+                expected.set_result(connection)
+
+    def close(self) -> None:
+        """Lets go of everything; the processes have ended."""
+        if self._accepting is not None:
+            self._accepting.cancel()
+        for end in (self._listener, self.calls, self.taken):
+            end.close()
+        self._temporary.close()
+
+
+class NotStarted(WindlassError):
+    """A process ended before it took calls."""
+
+    code = "not_started"
+
+
+class Life:
+    """A process from its start to its end, with one wait for the latter at a time."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._stopped = False
+        self.ended = self._wait_for(process.wait())
+
+    @property
+    def exit(self) -> Exit:
+        """Waits for its end. Without a keeper to report it, counts it as killed."""
+        if self.ended.cancelled() or self.ended.exception() is not None:
+            return Exit(None, signal.SIGKILL)
+        return self.ended.result()
+
+    async def stop(self) -> Exit:
+        """SIGTERM to its group, SIGKILL after the grace; the exit."""
+        if not self._stopped and not self.ended.done():
+            self._stopped = True
+            self.ended.cancel()
+            self.ended = self._wait_for(self._process.stop())
+        await asyncio.wait((self.ended,))
+        return self.exit
+
+    def _wait_for(self, end: Coroutine[Any, Any, Exit]) -> asyncio.Task[Exit]:
+        task = asyncio.get_running_loop().create_task(end)
+        task.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return task
+
+
+class Child(asyncio.Protocol):
+    """A process that takes calls."""
+
+    def __init__(self, life: Life, page: Any, output: int, owner: Owner) -> None:
+        self.life = life
+        self._owner = owner
+        self._page = page
+        self._output = output
+        self._frames = Frames()
+        self._orders: list[Any] = []
+        self._transport: asyncio.Transport | None = None
+        self._holds = 0  # logs that must be sent before more reports are read
+        self._loop = asyncio.get_running_loop()
+
+    @classmethod
+    async def greet(
+        cls, life: Life, connection: socket.socket, queue: socket.socket, owner: Owner
+    ) -> "Child":
+        """Hands a connected process its queue, its page and the pipe for its output."""
+        with tempfile.TemporaryFile() as file:
+            file.truncate(PAGE_BYTES)
+            page = memoryview(mmap.mmap(file.fileno(), PAGE_BYTES)).cast("Q")
+            listen, write = os.pipe()
+            os.set_blocking(listen, False)
+            socket.send_fds(connection, [b"!"], [queue.fileno(), file.fileno(), write])
+            os.close(write)
+        child = cls(life, page, listen, owner)
+        loop = asyncio.get_running_loop()
+        loop.add_reader(listen, child.read_output)
+        await loop.create_unix_connection(lambda: child, sock=connection)
+        return child
+
+    @property
+    def current(self) -> int:
+        """The call it runs; 0 when idle. For the process in `queue` mode."""
+        return int(self._page[CURRENT])
+
+    def mark_stopped(self, seq: int) -> bool:
+        """Tells it to give up a call; False if it is past it and must not be killed for it."""
+        self._page[STOPPED] = seq
+        os.getppid()  # a system call between the write and the read keeps their order
+        return self.current == seq
+
+    def send(self, order: object) -> None:
+        """Sends a message, together with all others of this turn of the loop."""
+        if not self._orders:
+            self._loop.call_soon(self._flush)
+        self._orders.append(order)
+
+    def _flush(self) -> None:
+        orders, self._orders = self._orders, []
+        if self._transport is not None:
+            self._transport.write(frame(orders))
+
+    def read_output(self) -> bool:
+        """Passes on some of its output; False if there was none."""
+        seq = self.current  # before the read: once all is read, it may go on to the next call
+        try:
+            data = os.read(self._output, READ)
+        except BlockingIOError:
+            return False
+        if not data:
+            self._close_output()
+            return False
+        self._owner.wrote(self, seq, data)
+        return True
+
+    def hold_output(self) -> None:
+        """Leaves its output unread, so that it has to wait before it writes more."""
+        if self._output >= 0 and not self._page[HELD]:
+            self._page[HELD] = 1
+            self._loop.remove_reader(self._output)
+
+    def resume_output(self) -> None:
+        """Reads on."""
+        if self._output >= 0 and self._page[HELD]:
+            self._page[HELD] = 0
+            self._loop.add_reader(self._output, self.read_output)
+
+    def hold_reports(self) -> None:
+        """Reads none of its reports until as many `resume_reports` have come."""
+        self._holds += 1
+        if self._holds == 1 and self._transport is not None:
+            self._transport.pause_reading()
+
+    def resume_reports(self) -> None:
+        self._holds -= 1
+        if self._holds == 0 and self._transport is not None:
+            self._transport.resume_reading()
+
+    def _close_output(self) -> None:
+        if self._output >= 0:
+            self._loop.remove_reader(self._output)
+            os.close(self._output)
+            self._output = -1
+
+    def release(self) -> None:
+        """It has ended: read the rest and let go."""
+        while self._output >= 0 and self.read_output():
+            pass
+        self._close_output()
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+
+        self._transport = cast(asyncio.Transport, transport)  # uvloop has its own types
+
+    def data_received(self, data: bytes) -> None:
+        for body in self._frames.feed(data):
+            self._owner.heard(self, decode_reports(body))
+
+    def connection_lost(self, _exc: Exception | None) -> None:
+        self._transport = None
+        self._owner.ended(self)
+
+
+def exit_text(end: Exit) -> str:
+    """Returns how a process ended, for a sentence that begins with it."""
+    if end.out_of_memory:
+        return "ran out of memory"
+    if end.signal is not None:
+        return f"was killed by signal {end.signal}"
+    return f"exited with code {end.code}"

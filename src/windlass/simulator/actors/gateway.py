@@ -1,0 +1,82 @@
+"""How a simulated agent reaches the servers: over the simulated network, any of them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from windlass.domain.values.errors import Conflict, NotFound, Unreachable, WindlassError
+from windlass.simulator.actors.server import Server
+from windlass.simulator.world.network import Network, Request
+from windlass.simulator.world.world import World
+from windlass.wire.sync import SyncReply, SyncRequest
+from windlass.wire.workers import EnrolReply, EnrolRequest
+from windlass.worker.agent.direct import enrol_with
+from windlass.worker.attempt.job_socket import Submit
+
+ENROL_PATIENCE_MS = 2_500
+SYNC_PATIENCE_MS = 60_000  # the sync loop gives up long before
+TEMPORARY = ("store_unavailable", "overloaded", "unreachable")
+
+
+class SimulatedGateway:
+    """Implements `AgentGateway`; counts and checks what servers answer."""
+
+    def __init__(
+        self, world: World, network: Network, servers: Sequence[Server], name: str
+    ) -> None:
+        self._world = world
+        self._network = network
+        self._servers = servers
+        self._name = name
+
+    async def enrol(self, request: EnrolRequest) -> EnrolReply:
+        """Begins a new incarnation."""
+        reply: EnrolReply = await self._ask(
+            lambda engine: enrol_with(engine, request, log_limit=0), ENROL_PATIENCE_MS
+        )
+        return reply
+
+    async def sync(self, worker: int, request: SyncRequest) -> SyncReply:
+        """Syncs with some server."""
+        try:
+            reply: SyncReply = await self._ask(
+                lambda engine: engine.sync(worker, request), request.wait_ms + SYNC_PATIENCE_MS
+            )
+        except NotFound:
+            raise
+        except WindlassError as error:
+            ended = isinstance(error, Conflict) and error.code == "incarnation_ended"
+            if not ended and error.code not in TEMPORARY:
+                self._world.found("protocol", f"sync {request.seq} of {self._name}: {error}")
+            raise
+        if reply.lost:
+            self._world.faults["lease_lost"] += len(reply.lost)
+        return reply
+
+    async def leave(self, worker: int, incarnation: int) -> None:
+        """Says that this incarnation has ended."""
+        await self._ask(lambda engine: engine.workers.leave(worker, incarnation), ENROL_PATIENCE_MS)
+
+    async def _ask(self, request: Request, patience_ms: int) -> Any:
+        server = self._world.chance.choice(self._servers)
+        return await self._network.ask(self._name, server, request, patience_ms)
+
+
+class NoFiles:
+    """Implements `AttemptGateway` for simulated jobs, which write nothing."""
+
+    async def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise Unreachable("simulated: jobs have no files")
+
+    append_log = end_log = progress = measured = _refuse
+    put_artifact = get_artifact = submit = _refuse
+
+
+class NoSocket:
+    """Implements `SubmitSocket`: no program asks for jobs."""
+
+    def admit(self, key: tuple[int, int], submit: Submit) -> dict[str, str]:
+        del key, submit
+        return {}
+
+    def dismiss(self, key: tuple[int, int]) -> None:
+        """Nobody was admitted."""

@@ -1,0 +1,102 @@
+"""What simulated workers make of jobs: how long they run, how they end, what goes wrong."""
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from windlass.ports.executor import JobContext, Result
+from windlass.simulator.world.world import World
+from windlass.wire.sync import Assignment, Released
+from windlass.worker.attempt.starter import AttemptStarter
+from windlass.worker.core.ports import AttemptEnded, Report, RunningAttempt
+
+TASKS = ("compile", "test")
+FORGOTTEN = 10  # so many times longer runs a job whose worker forgets its timeout
+
+
+class Traits(Struct, frozen=True):
+    """What kind of worker it is; rates are probabilities."""
+
+    name: str
+    slots: int
+    metadata: dict[str, Any]
+    careful: bool = False  # looks at jobs before they are started
+    declines: float = 0.0
+    fails: float = 0.0
+    forgets_timeouts: float = 0.0
+    dies_with_job: float = 0.0
+
+
+class Plan(Struct):
+    """What a job's arguments ask of a simulated process."""
+
+    ms: int = 1_000
+    poison: bool = False
+
+
+class _PlannedSpec(Struct):
+    args: Plan = msgspec.field(default_factory=Plan)
+
+
+_read_plan = msgspec.json.Decoder(_PlannedSpec).decode
+
+
+class SimulatedExecutor:
+    """Implements `Executor`: runs one process for as long as the job's plan says."""
+
+    def __init__(self, task: str, world: World, traits: Traits, die: Callable[[], None]) -> None:
+        self.task = task
+        self._world = world
+        self._traits = traits
+        self._die = die
+
+    async def run(self, context: JobContext) -> Result:
+        """Runs the process to its end."""
+        world, traits = self._world, self._traits
+        plan = msgspec.convert(context.args, Plan)
+        outcome = draw_outcome(traits, world.chance)
+        ms = plan.ms if context.timeout_ms else FORGOTTEN * plan.ms
+        process = await context.spawn(["simulated", str(ms)])
+        if (plan.poison and not world.calm) or world.fault("died_with_job", traits.dies_with_job):
+            self._die()
+        ended = await process.wait()
+        if ended.code != 0:
+            return Result(outcome="failed", failure="execution", message="simulated: killed")
+        if outcome == "completed":
+            return Result(result={"ok": True})
+        return Result(outcome="failed", failure=outcome, message=f"simulated: {outcome}")
+
+    async def close(self) -> None:
+        """Has nothing to let go of."""
+
+
+class FaultyStarter:
+    """Implements `Starter` with the production one; declines jobs and forgets timeouts."""
+
+    def __init__(self, world: World, inner: AttemptStarter, traits: Traits) -> None:
+        self._world = world
+        self._inner = inner
+        self._traits = traits
+
+    def reason_to_decline(self, assignment: Assignment) -> str | None:
+        if self._world.fault("declined", self._traits.declines):
+            return "simulated: not on this machine"
+        return self._inner.reason_to_decline(assignment)
+
+    def make(self, assignment: Assignment, ended: AttemptEnded) -> RunningAttempt | Report:
+        if self._world.fault("given_back", self._traits.declines):
+            return Released(assignment.job, assignment.attempt)
+        late = 0 < assignment.timeout_ms < _read_plan(assignment.spec).args.ms
+        if late and self._world.fault("timeout_forgotten", self._traits.forgets_timeouts):
+            assignment = msgspec.structs.replace(assignment, timeout_ms=0, idle_timeout_ms=0)
+        return self._inner.make(assignment, ended)
+
+
+def draw_outcome(traits: Traits, chance: random.Random) -> str:
+    """Returns how a process ends that nothing disturbs."""
+    if chance.random() < traits.fails:
+        return chance.choice(("execution", "network", "resource", "timeout"))
+    return "completed"

@@ -1,0 +1,107 @@
+"""The agent: one worker's process. It runs the agent core on this machine until stopped."""
+
+import asyncio
+import signal
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+
+from windlass.ports.clock import Chance, Clock
+from windlass.ports.executor import Executor
+from windlass.ports.gateway import Gateway
+from windlass.worker.agent.machine import LocalMachine
+from windlass.worker.agent.metadata import gather, quick_facts
+from windlass.worker.agent.options import WorkerOptions
+from windlass.worker.core.agent_core import AgentCore
+from windlass.worker.core.ports import Ports
+from windlass.worker.keeper.processes import boottime
+
+log = structlog.get_logger()
+
+
+class Agent:
+    """One worker's process. `machine` runs its jobs, `core` decides."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        options: WorkerOptions,
+        executors: Mapping[str, Executor],
+        clock: Clock,
+        chance: Chance,
+    ) -> None:
+        self._options = options
+        self._executors = executors
+        self.machine = LocalMachine(gateway, options, executors, clock, self.stop)
+        ports = Ports(gateway, clock, chance, boottime)
+        self.core = AgentCore(ports, self.machine, options.slots, options.drain_limit_ms)
+
+    @property
+    def worker(self) -> int:
+        """Its number at the server; 0 before it has enrolled."""
+        return self.core.worker
+
+    @property
+    def incarnation(self) -> int:
+        """Which incarnation of the worker it is; 0 before it has enrolled."""
+        return self.core.incarnation
+
+    @property
+    def enrolled(self) -> asyncio.Event:
+        """Set while an incarnation is under way."""
+        return self.core.enrolled
+
+    @property
+    def keeper_pid(self) -> int:
+        """The process that watches over the jobs."""
+        return self.machine.keeper_pid
+
+    # Being stopped
+
+    def drain(self) -> None:
+        """Takes no more jobs, lets those that run end, and stops."""
+        self.core.drain()
+
+    def stop(self) -> None:
+        """Stops everything that runs, hands it back, and stops."""
+        self.core.stop()
+
+    def obey_signals(self) -> None:
+        """SIGTERM drains; SIGINT drains, and a second one stops at once."""
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, self.drain)
+        loop.add_signal_handler(signal.SIGINT, self._interrupt)
+
+    def _interrupt(self) -> None:
+        if self.core.stopping:
+            self.stop()
+        else:
+            log.info("draining", message="waiting for running jobs; interrupt again to stop them")
+            self.drain()
+
+    # Life
+
+    async def run(self) -> None:
+        """Works until drained or stopped."""
+        gathering: asyncio.Task[None] | None = None
+        try:
+            await self.machine.open()
+            self.machine.metadata = self._describe(quick_facts())
+            gathering = asyncio.get_running_loop().create_task(self._gather())
+            await self.core.run()
+        finally:
+            if gathering is not None:
+                gathering.cancel()
+                await asyncio.wait((gathering,))
+            await self.machine.close()
+
+    async def _gather(self) -> None:
+        """Looks at the machine and its tools, and tells the server."""
+        self.machine.metadata = self._describe(await gather())
+        self.core.tell_metadata(self.machine.metadata)
+
+    def _describe(self, found: dict[str, Any]) -> dict[str, Any]:
+        tasks = sorted(self._executors)
+        told = {**self._options.secrets.metadata, **self._options.metadata}
+        return {**self.machine.metadata, "tasks_allowlist": tasks, **found, **told}

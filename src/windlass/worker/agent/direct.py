@@ -1,0 +1,110 @@
+"""Connects a worker directly to an engine in the same process, without a server."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from windlass.domain.values.errors import Conflict
+from windlass.engine.engine import Engine
+from windlass.engine.fleet.workers import Enrolment
+from windlass.ports.gateway import Holder
+from windlass.wire.jobs import SubmitReply, SubmitRequest
+from windlass.wire.sync import SyncReply, SyncRequest
+from windlass.wire.workers import EnrolReply, EnrolRequest
+
+
+class Files(Protocol):
+    """Where logs, progress and artifacts go; the same methods as a `Gateway` has."""
+
+    async def append_log(self, holder: Holder, offset: int, data: bytes) -> int: ...
+
+    async def end_log(
+        self,
+        holder: Holder,
+        size: int,
+        state: Literal["committed", "lost"],
+        peak_memory: int = 0,
+    ) -> None: ...
+
+    async def progress(self, holder: Holder, value: Any) -> None: ...
+
+    async def measured(self, holder: Holder, duration_ms: int) -> int: ...
+
+    async def put_artifact(
+        self, holder: Holder, name: str, path: Path, sha256: str, content_type: str
+    ) -> None: ...
+
+    async def get_artifact(self, holder: Holder, job: int, name: str, path: Path) -> None: ...
+
+
+Submit = Callable[[Holder, SubmitRequest], Awaitable[SubmitReply]]
+
+
+class DirectGateway:
+    """Implements `Gateway`."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        files: Files,
+        log_limit: int | None = None,
+        submit: Submit | None = None,
+    ) -> None:
+        self.woken: Callable[[], None] | None = None  # called when a job may come at once
+        self._engine = engine
+        self._submit = submit
+        self._log_limit = engine.config.log_limit if log_limit is None else log_limit
+        self.append_log = files.append_log
+        self.end_log = files.end_log
+        self.progress = files.progress
+        self.measured = files.measured
+        self.put_artifact = files.put_artifact
+        self.get_artifact = files.get_artifact
+
+    async def enrol(self, request: EnrolRequest) -> EnrolReply:
+        """Begins a new incarnation."""
+        return await enrol_with(self._engine, request, self._log_limit)
+
+    async def sync(self, worker: int, request: SyncRequest) -> SyncReply:
+        """Syncs with the engine."""
+        return await self._engine.sync(worker, request, self.woken)
+
+    async def leave(self, worker: int, incarnation: int) -> None:
+        """Says that this incarnation has ended."""
+        await self._engine.workers.leave(worker, incarnation)
+
+    async def submit(self, holder: Holder, request: SubmitRequest) -> SubmitReply:
+        """Submits jobs into the workflow of the running one."""
+        if self._submit is None:
+            raise Conflict("no_submit", "this worker has no way to submit jobs")
+        return await self._submit(holder, request)
+
+    def interrupt(self, worker: int) -> None:
+        """Makes the engine answer the worker's open sync now."""
+        self._engine.waiting_syncs.end(worker)
+
+    async def close(self) -> None:
+        """Leaves the engine open; its owner closes it."""
+
+
+async def enrol_with(engine: Engine, request: EnrolRequest, log_limit: int) -> EnrolReply:
+    """Enrols a worker and returns the rules it has to keep."""
+    enrolled = await engine.workers.enrol(
+        Enrolment(
+            name=request.name,
+            slots=request.slots,
+            metadata=request.metadata,
+            takeover=request.takeover,
+            replaces=request.replaces,
+        )
+    )
+    config = engine.config
+    return EnrolReply(
+        worker=enrolled.worker,
+        incarnation=enrolled.incarnation,
+        status="idle",
+        heartbeat_interval_ms=config.heartbeat_interval_ms,
+        lease_ms=config.heartbeat_timeout_ms,
+        term_grace_ms=config.term_grace_ms,
+        log_limit=log_limit,
+    )

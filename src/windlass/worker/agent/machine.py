@@ -1,0 +1,198 @@
+"""The machine a worker runs on: its state directory, keeper, scratch folders and executors."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import structlog
+
+from windlass.domain.values.errors import InvalidInput
+from windlass.ports.clock import Clock
+from windlass.ports.executor import Executor, Limits
+from windlass.ports.gateway import Gateway
+from windlass.wire.workers import EnrolReply, EnrolRequest
+from windlass.worker.agent.environment import job_environment
+from windlass.worker.agent.options import WorkerOptions
+from windlass.worker.agent.state import Memory, StateDirectory
+from windlass.worker.attempt.context import AgentContext
+from windlass.worker.attempt.job_socket import JobSocket
+from windlass.worker.attempt.starter import AttemptStarter
+from windlass.worker.core.deadline import Deadline
+from windlass.worker.keeper.cgroups import find_cgroup
+from windlass.worker.keeper.client import MARKER, KeeperClient
+from windlass.worker.keeper.kept_process import KeptProcess
+from windlass.worker.keeper.leftovers import kill_leftovers
+from windlass.worker.keeper.scratch import Scratch
+
+KILL_PATIENCE_MS = 10_000
+LAST_WORDS_S = 10  # for executors to end their processes
+
+log = structlog.get_logger()
+
+
+@runtime_checkable
+class KeepsProcesses(Protocol):
+    """An executor with processes of its own that serve many jobs."""
+
+    def attach(self, spawn: Callable[..., Awaitable[KeptProcess]], slots: int) -> None: ...
+
+
+@runtime_checkable
+class WakesEarly(Protocol):
+    """An executor that does better if it hears that a job may come at once."""
+
+    def expect(self) -> None: ...
+
+
+class LocalMachine:
+    """Implements `Machine` with real processes and files.
+
+    `unfit` is called when processes of jobs can neither be watched nor killed.
+    """
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        options: WorkerOptions,
+        executors: Mapping[str, Executor],
+        clock: Clock,
+        unfit: Callable[[], None],
+    ) -> None:
+        self.metadata: dict[str, Any] = {}
+        self._gateway = gateway
+        self._options = options
+        self._executors = executors
+        self._clock = clock
+        self._unfit = unfit
+        self._state = StateDirectory(options.state)
+        base = job_environment(os.environ, {MARKER: self._state.marker}, options.passes)
+        cgroup = _find_cgroup(options.cgroup)
+        self._keeper = KeeperClient(self._state.record, base, self._keeper_died, cgroup)
+        self._scratch = Scratch(self._state.scratch, self._keeper.remove)
+        self._socket = JobSocket(self._state.path)
+        self._deadline: tuple[float, float] | None = None
+        self._recovering: asyncio.Task[None] | None = None
+        self._attached = False
+        self._proven = False  # nothing of an older incarnation is left
+
+    @property
+    def keeper_pid(self) -> int:
+        """The process that watches over the jobs."""
+        return self._keeper.pid
+
+    async def open(self) -> None:
+        """Kills what an older agent left behind, and starts the keeper."""
+        self._proven = await self._kill_leftovers()
+        self._keeper.start()
+        self._scratch.prepare()
+        self._socket.open()
+
+    async def close(self) -> None:
+        """Ends every process and lets go of the state directory."""
+        await self._close_executors()
+        self._keeper.close()
+        await self._socket.close()
+        self._state.close()
+
+    async def _close_executors(self) -> None:
+        """Closes them while the keeper can still answer; it ends whatever they leave."""
+        loop = asyncio.get_running_loop()
+        closing = [loop.create_task(e.close()) for e in self._executors.values()]
+        if closing:
+            _, late = await asyncio.wait(closing, timeout=LAST_WORDS_S)
+            for task in late:
+                task.cancel()
+
+    # Incarnations
+
+    @property
+    def epoch(self) -> int:
+        return self._state.memory.epoch
+
+    def introduce(self) -> EnrolRequest:
+        return EnrolRequest(
+            name=self._options.name, slots=self._options.slots, metadata=self.metadata,
+            takeover=self._proven, replaces=self._state.memory.incarnation,
+            code=self._options.code,
+        )  # fmt: skip
+
+    def set_deadline(self, soft: float, hard: float) -> None:
+        self._deadline = soft, hard
+        self._keeper.set_deadline(soft, hard)
+
+    def begin(self, reply: EnrolReply, deadline: Deadline) -> AttemptStarter:
+        known = self._state.memory
+        epoch = max(known.epoch, reply.epoch)
+        token = (reply.token or known.token) if self._options.keeps_token else None
+        self._state.remember(Memory(reply.incarnation, epoch, token))
+        self._keeper.grace_ms = reply.term_grace_ms
+        context = AgentContext(
+            self._gateway, self._keeper, self._scratch, self._clock, reply.worker,
+            reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline.has_passed,
+            self._options.secrets, self._socket,
+        )  # fmt: skip
+        self._attach()
+        return AttemptStarter(context, self._executors)
+
+    def end_incarnation(self) -> None:
+        """Replaces the keeper by a fresh one: the old one kills everything it started."""
+        self._deadline = None
+        self._keeper.close()
+        self._keeper.start()
+        self._proven = True
+
+    # Processes
+
+    def _attach(self) -> None:
+        """Lets executors start processes of their own, now that there is a deadline."""
+        if self._attached:
+            return
+        self._attached = True
+        for executor in self._executors.values():
+            if isinstance(executor, KeepsProcesses):
+                executor.attach(self._spawn, self._options.slots)
+            if isinstance(executor, WakesEarly) and hasattr(self._gateway, "woken"):
+                self._gateway.woken = executor.expect
+
+    async def _spawn(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        limits: Limits | None = None,
+    ) -> KeptProcess:
+        """Starts a process for no job in particular; it sees `env` beside what all jobs see."""
+        process = self._keeper.spawn(argv, dict(env), cwd=str(cwd), limits=limits)
+        await process.changed()
+        return process
+
+    async def _kill_leftovers(self) -> bool:
+        return await kill_leftovers(
+            self._state.record, self._state.marker, self._clock, KILL_PATIENCE_MS
+        )
+
+    def _keeper_died(self) -> None:
+        self._recovering = asyncio.get_running_loop().create_task(self._recover())
+
+    async def _recover(self) -> None:
+        """Kills the jobs of a dead keeper, hands them back, and starts another keeper."""
+        log.error("keeper_died")
+        if not await self._kill_leftovers():
+            log.error("processes_survive", message="jobs of the dead keeper cannot be killed")
+            self._unfit()
+            return
+        self._keeper.fail_all()
+        self._keeper.start()
+        if self._deadline is not None:
+            self._keeper.set_deadline(*self._deadline)
+
+
+def _find_cgroup(setting: str) -> str | None:
+    try:
+        return find_cgroup(setting)
+    except ValueError as error:
+        expected = "auto, off, or a folder of cgroup v2 that this user may write to"
+        raise InvalidInput("cgroup", expected, setting) from error

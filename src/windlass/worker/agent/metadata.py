@@ -1,0 +1,125 @@
+"""What an agent reports of its machine: architecture, sizes, tools and their versions.
+
+The quick facts are there at once; tools are asked in processes of their own while the
+agent already works.
+"""
+
+import asyncio
+import os
+import platform
+import re
+import shutil
+import signal
+from typing import Any, Final, NamedTuple
+
+from windlass.executors.media.ffmpeg import find_ffmpeg
+
+LONGEST_S = 10
+VERSION: Final = re.compile(r"(?<![\w.-])[vn]?(\d+(?:\.\d+)+[\w.+~-]*)")
+ENCODER: Final = re.compile(r"^ [VAS][A-Z.]{5} ([^=\s]\S*)", re.MULTILINE)  # not the legend's =
+
+# What the kernel calls them, and what Debian does.
+ARCHITECTURES: Final = {
+    "x86_64": "amd64", "aarch64": "arm64", "armv7l": "armhf", "armv6l": "armel", "i686": "i386",
+    "i386": "i386", "ppc64le": "ppc64el", "s390x": "s390x", "riscv64": "riscv64",
+    "loongarch64": "loong64", "mips64": "mips64el",
+}  # fmt: skip
+
+
+class Tool(NamedTuple):
+    """A program whose presence jobs ask for; the first that is found counts."""
+
+    name: str
+    programs: tuple[str, ...]
+    argument: str = "--version"
+
+
+TOOLS: Final = (
+    Tool("afl", ("afl-fuzz",), "--version"),
+    Tool("clang", ("clang",)),
+    Tool("cmake", ("cmake",)),
+    Tool("docker", ("docker",)),
+    Tool("ffmpeg", ("ffmpeg",), "-version"),
+    Tool("gcc", ("gcc",)),
+    Tool("git", ("git",)),
+    Tool("gstreamer", ("gst-launch-1.0",)),
+    Tool("make", ("make",)),
+    Tool("ninja", ("ninja",)),
+    Tool("podman", ("podman",)),
+    Tool("python", ("python3",)),
+    Tool("rustc", ("rustc",)),
+)
+
+
+def quick_facts() -> dict[str, Any]:
+    """Returns what is known without asking anyone."""
+    return {
+        "system:architectures": [architecture_of(platform.machine())],
+        "system:cpus": len(os.sched_getaffinity(0)),
+        "system:memory": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "system:os": platform.system().lower(),
+        "system:hostname": platform.node(),
+        **{f"{tool.name}:available": _find(tool) is not None for tool in TOOLS},
+    }
+
+
+def architecture_of(machine: str) -> str:
+    """Debian's name of an architecture."""
+    return ARCHITECTURES.get(machine, machine)
+
+
+async def gather() -> dict[str, Any]:
+    """Returns everything: the quick facts, GPUs, versions of tools, encoders of ffmpeg."""
+    facts = quick_facts()
+    # One after the other: a fleet that starts must not burden its machines.
+    dpkg = await _ask("dpkg", "--print-architecture")
+    gpus = await _ask("nvidia-smi", "-L")
+    ffmpeg = find_ffmpeg()
+    encoders = await _ask(ffmpeg, "-hide_banner", "-encoders") if ffmpeg else None
+    if dpkg:
+        facts["system:architectures"] = [dpkg.strip()]
+    facts["system:gpus"] = len(re.findall(r"^GPU \d+:", gpus or "", re.MULTILINE))
+    if encoders:
+        facts["ffmpeg:encoders"] = sorted(set(ENCODER.findall(encoders)))
+    for tool in TOOLS:
+        if version := await _version(tool):
+            facts[f"{tool.name}:version"] = version
+    return facts
+
+
+def _find(tool: Tool) -> str | None:
+    if tool.name == "ffmpeg":  # it may also come with a package
+        return find_ffmpeg()
+    return next((path for program in tool.programs if (path := shutil.which(program))), None)
+
+
+async def _version(tool: Tool) -> str | None:
+    path = _find(tool)
+    if path is None:
+        return None
+    found = VERSION.search(await _ask(path, tool.argument) or "")
+    return found[1] if found else None
+
+
+async def _ask(program: str, *arguments: str) -> str | None:
+    """Returns what a program prints; None if it is not there, fails or takes too long."""
+    path = shutil.which(program)
+    if path is None:
+        return None
+    try:
+        process = await asyncio.create_subprocess_exec(
+            path, *arguments, stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+        )  # fmt: skip
+    except OSError:
+        return None
+    try:
+        output, _ = await asyncio.wait_for(process.communicate(), LONGEST_S)
+    except TimeoutError:
+        return None
+    finally:
+        if process.returncode is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+    return output.decode(errors="replace") if process.returncode == 0 else None

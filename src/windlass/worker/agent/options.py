@@ -1,0 +1,31 @@
+"""How a worker is started."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from windlass.worker.attempt.secrets import Secrets
+
+
+class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """`state` is a directory of the agent's own. `metadata` is told beside what is found.
+
+    `secrets` are given to jobs that name them; `imports` are modules whose named functions it
+    runs. `cgroup` is a folder of cgroup v2 for jobs, `auto` or `off`. `passes` names environment
+    variables that jobs see as well; `code` is the single-use code of a first enrolment;
+    `drain_limit_ms` is how long a drain waits for jobs. Without `keeps_token` the worker's token
+    is never written to `state`: it enrols with a new code each time it is started.
+    """
+
+    name: str
+    state: Path
+    slots: int = 1
+    metadata: dict[str, Any] = {}
+    cgroup: str = "auto"
+    passes: tuple[str, ...] = ()
+    imports: tuple[str, ...] = ()
+    secrets: Secrets = msgspec.field(default_factory=Secrets)
+    code: str | None = None
+    drain_limit_ms: int = 60_000
+    keeps_token: bool = True

@@ -1,0 +1,364 @@
+"""One attempt on the worker: what its executor sees of it, and how it ends.
+
+What stops it first decides what is reported: a cancel, a timeout, a drain, a lost lease,
+or the end of its own process.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import structlog
+
+from windlass.domain.values.errors import WindlassError
+from windlass.ports.executor import Executor, Limits, Result
+from windlass.ports.gateway import Holder
+from windlass.wire.jobs import SubmitReply, SubmitRequest
+from windlass.wire.sync import Assignment, Finished, Released
+from windlass.worker.attempt import children
+from windlass.worker.attempt.context import AgentContext
+from windlass.worker.attempt.files import Files
+from windlass.worker.attempt.log import AttemptLog
+from windlass.worker.attempt.masking import Mask
+from windlass.worker.attempt.outcome import UNSTOPPED, finished, result_of
+from windlass.worker.attempt.processes import Processes
+from windlass.worker.attempt.progress import Progress
+from windlass.worker.attempt.spec import AttemptSpec
+from windlass.worker.attempt.timers import Timers
+from windlass.worker.core.ports import UNANSWERED, AttemptEnded, Report, StopReason
+from windlass.worker.keeper.kept_process import Fenced, KeptProcess
+
+Begin = Callable[["Attempt", Callable[[Result], None]], None]
+
+EXTRA_S = 5  # beyond the grace, for executors to tidy up after their processes
+
+log = structlog.get_logger()
+
+
+class Attempt:
+    """Implements `JobContext` for its executor and `RunningAttempt` for the agent core.
+
+    Its log, processes and files are made when they are first needed: a short Python
+    function needs none of them.
+    """
+
+    __slots__ = (
+        "_asked",
+        "_assignment",
+        "_context",
+        "_done",
+        "_env",
+        "_executor",
+        "_exited",
+        "_files",
+        "_log",
+        "_mask",
+        "_message",
+        "_over",
+        "_processes",
+        "_progress",
+        "_spec",
+        "_stopping",
+        "_task",
+        "_timers",
+        "_why",
+        "attempt",
+        "job",
+        "key",
+        "secrets",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        context: AgentContext,
+        assignment: Assignment,
+        spec: AttemptSpec,
+        executor: Executor,
+        done: AttemptEnded,
+    ) -> None:
+        job, attempt = self.key = assignment.job, assignment.attempt
+        self.job = job
+        self.attempt = attempt
+        self._context = context
+        self._assignment = assignment
+        self._spec = spec
+        self._executor = executor
+        self._done = done
+        self._why: StopReason | None = None
+        self._message: str | None = None
+        self._exited = False  # its process ended by itself, before anything stopped it
+        self._over = False
+        self._stopping: asyncio.Event | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._progress: Progress | None = None
+        self._asked = 0  # how often it has submitted jobs
+        self._env = {"WINDLASS_JOB": str(job), "WINDLASS_ATTEMPT": str(attempt)}
+        if spec.workflow is not None:
+            self._env["WINDLASS_WORKFLOW"] = str(spec.workflow)
+        self.secrets: Mapping[str, str] = {}
+        self._mask: Mask | None = None
+        if spec.secrets:
+            self._hold_secrets(spec)
+        self._timers = Timers(assignment.timeout_ms, assignment.idle_timeout_ms, self._time_out)
+        self._log: AttemptLog | None = None
+        self._processes: Processes | None = None
+        self._files: Files | None = None
+
+    def _hold_secrets(self, spec: AttemptSpec) -> None:
+        secrets = self._context.secrets
+        self.secrets = secrets.pick(spec.secrets, spec.namespace)
+        self._mask = secrets.mask(spec.secrets, spec.namespace)
+        self._env.update(self.secrets)
+
+    def start(self) -> None:
+        """Runs it."""
+        self._timers.start()
+        begin: Begin | None = getattr(self._executor, "begin", None)
+        if begin is None:
+            self._task = asyncio.get_running_loop().create_task(self._run())
+        else:
+            begin(self, self._settle)
+
+    @property
+    def flushing(self) -> "asyncio.Task[None] | None":
+        """The task that still sends the log of an attempt that has ended."""
+        return self._task if self._log is not None else None
+
+    # What executors see
+
+    @property
+    def workflow(self) -> int | None:
+        return self._spec.workflow
+
+    @property
+    def args(self) -> Any:
+        return msgspec.json.decode(self._spec.args)
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        spec: dict[str, Any] = msgspec.json.decode(self._assignment.spec)
+        return spec
+
+    @property
+    def scratch(self) -> Path:
+        """A folder of the attempt's own; asking for it makes it."""
+        return self._files_made().made_folder()
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        return {**self._context.keeper.base, **self._env}
+
+    @property
+    def timeout_ms(self) -> int:
+        return self._timers.timeout_ms
+
+    @property
+    def stopping(self) -> asyncio.Event:
+        if self._stopping is None:
+            self._stopping = asyncio.Event()
+            if self._why is not None:
+                self._stopping.set()
+        return self._stopping
+
+    async def spawn(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        stdin: bytes | None = None,
+        limits: Limits | None = None,
+        capture: bool = False,
+    ) -> KeptProcess:
+        """Starts a process in its own group, through the keeper."""
+        if self._why is not None:
+            raise Fenced("the attempt is being stopped")
+        self._env.update(self._context.socket.admit(self.key, self.submit))
+        if self._processes is None:
+            self._processes = Processes(self._context.keeper, self.job, self.log, self._attach)
+        return await self._processes.spawn(
+            argv,
+            self._env,
+            whole=env,
+            cwd=self._files_made().folder() if cwd is None else cwd,
+            make=cwd is None,
+            stdin=stdin,
+            limits=limits,
+            capture=capture,
+        )
+
+    async def measured(self, duration_ms: int) -> None:
+        """Reports how long the media is; if nobody answers, the old timeout stays."""
+        try:
+            timeout_ms = await self._context.gateway.measured(self._holder(), duration_ms)
+        except WindlassError as error:
+            log.info("duration_not_told", job=self.job, reason=error.message)
+            return
+        if self._why is None:
+            self._timers.change_timeout(timeout_ms)
+
+    def log(self, data: bytes) -> None:
+        self._log_made().write(data)
+
+    def log_full(self, resume: Callable[[], None]) -> bool:
+        return self._log is not None and self._log.full(resume)
+
+    def progress(self, value: Any) -> None:
+        self._timers.note_activity()
+        if self._mask is not None:
+            value = self._mask.value(value)
+        if self._progress is None:
+            context = self._context
+            self._progress = Progress(context.gateway, self._holder(), context.clock)
+        self._progress.tell(value)
+
+    async def fetch(self, job: int, artifact: str, path: str) -> None:
+        """Places an artifact of another job at `path` in the scratch directory."""
+        await self._files_made().fetch(job, artifact, path)
+
+    async def upload(self, patterns: Sequence[str]) -> None:
+        """Uploads the files of the scratch directory that match, before `run` returns."""
+        await self._files_made().upload(patterns, self._note_missing)
+
+    def _note_missing(self, pattern: str) -> None:
+        self.log(f"[windlass] no file matches the artifact {pattern}\n".encode())
+
+    async def submit(self, request: SubmitRequest) -> SubmitReply:
+        """Submits jobs into the workflow of this one."""
+        self._asked += 1
+        context = self._context
+        return await children.submit(
+            context.gateway, context.clock, self._holder(), request, self._asked
+        )
+
+    # Stopping
+
+    def stop(self, why: StopReason, message: str | None = None) -> None:
+        """Ends it: SIGTERM, grace, SIGKILL; at once if the lease is lost."""
+        if self._why == "lost" or (self._why is not None and why != "lost"):
+            return
+        self._why = why
+        self._message = message
+        grace = 0 if why == "lost" else self._context.grace_ms
+        if self._processes is not None:
+            self._processes.stop(grace)
+        if self._stopping is not None:
+            self._stopping.set()
+        if not self._over:
+            self._timers.limit_stop(grace / 1000 + EXTRA_S, self._give_up)
+
+    def _give_up(self) -> None:
+        """Ends it without its executor, which did not stop it."""
+        if self._task is not None:
+            self._task.cancel()
+        else:
+            self._settle(UNSTOPPED)
+
+    def check_time(self, now: float) -> None:
+        """Times out if it is late: for long timeouts, which need no timer each."""
+        self._timers.check(now)
+
+    def _time_out(self, message: str) -> None:
+        self.stop("timed_out", message)
+
+    # Running
+
+    async def _run(self) -> None:
+        report: Report | None = None
+        try:
+            report = self._conclude(await self._execute())
+        except asyncio.CancelledError:
+            report = self._conclude(UNSTOPPED)
+        finally:
+            self._end(report)
+        await self._finish_log()
+
+    def _settle(self, result: Result) -> None:
+        """Ends an attempt whose executor needs no task for each job."""
+        if self._over or self._task is not None:
+            return
+        self._exited = self._why is None
+        if self._log is None:
+            self._end(self._conclude(result))
+        else:
+            self._task = asyncio.get_running_loop().create_task(self._settle_logged(result))
+
+    async def _settle_logged(self, result: Result) -> None:
+        try:
+            await self._log_known()
+        finally:
+            self._end(self._conclude(result))
+        await self._finish_log()
+
+    def _end(self, report: Report | None) -> None:
+        self._over = True
+        self._timers.cancel()
+        processes = self._processes
+        if processes is not None:
+            processes.stop(0)
+        self._context.socket.dismiss(self.key)
+        if self._files is not None:
+            self._files.give_back(processes is not None and processes.left_files)
+        self._done(self, report)
+
+    async def _log_known(self) -> None:
+        if self._log is not None:
+            await self._log.known()
+
+    async def _finish_log(self) -> None:
+        if self._log is not None:
+            peak = 0 if self._processes is None else self._processes.peak_memory
+            await self._log.finish(peak, lost=self._why == "lost")
+
+    async def _execute(self) -> Result:
+        """Runs the executor; turns what it raises into a result."""
+        try:
+            result = await self._executor.run(self)
+        except Fenced as error:
+            if self._why is None:
+                self.stop("released", error.message)
+            return Result(outcome="failed", message=error.message)
+        except Exception as error:
+            if not isinstance(error, WindlassError | OSError):
+                log.exception("executor_failed", task=self._executor.task, job=self.job)
+            return result_of(error, ran=self._processes is not None)
+        self._exited = self._why is None
+        await self._log_known()
+        return result
+
+    def _conclude(self, result: Result) -> Report | None:
+        """Returns what the server is told."""
+        fenced = self._processes is not None and self._processes.fenced
+        if fenced or (result.outcome != "completed" and self._context.fenced()):
+            self._exited = False
+            self.stop("released", UNANSWERED)
+        if self._why is None or self._exited:
+            return finished(self.key, result, self._mask)
+        if self._why == "lost":
+            return None
+        if self._why == "released":
+            return Released(*self.key, reason=self._message)
+        return Finished(
+            *self.key, outcome=self._why, exit_code=result.exit_code, message=self._message
+        )
+
+    # Parts
+
+    def _holder(self) -> Holder:
+        return Holder(self._context.worker, self._context.incarnation, self.job, self.attempt)
+
+    def _log_made(self) -> AttemptLog:
+        if self._log is None:
+            active = self._timers.note_activity
+            self._log = AttemptLog(self._context, self._holder(), self._mask, active)
+        return self._log
+
+    def _attach(self, fd: int) -> None:
+        self._log_made().attach(fd)
+
+    def _files_made(self) -> Files:
+        if self._files is None:
+            self._files = Files(self._context, self._holder())
+        return self._files

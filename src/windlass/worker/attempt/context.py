@@ -1,0 +1,64 @@
+"""What all attempts of one incarnation share."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from windlass.ports.clock import Clock
+from windlass.ports.executor import Limits
+from windlass.ports.gateway import AttemptGateway
+from windlass.worker.attempt.job_socket import Submit
+from windlass.worker.attempt.secrets import Secrets
+from windlass.worker.core.ports import Key
+from windlass.worker.keeper.kept_process import KeptProcess
+from windlass.worker.keeper.scratch import Scratch
+
+
+class Keeper(Protocol):
+    """Starts processes and ends them; `base` is the environment all of them see."""
+
+    @property
+    def base(self) -> Mapping[str, str]: ...
+
+    def spawn(
+        self,
+        argv: Sequence[str],
+        env: dict[str, str] | None,
+        *,
+        whole: bool = False,
+        cwd: str | None = None,
+        make: bool = False,
+        stdin: int | None = None,
+        stdout: int | None = None,
+        limits: Limits | None = None,
+        tag: bytes = b"\0",
+    ) -> KeptProcess:
+        """Asks for a process; see `KeeperClient.spawn`."""
+        ...
+
+
+class SubmitSocket(Protocol):
+    """Lets the programs of attempts submit jobs."""
+
+    def admit(self, key: Key, submit: Submit) -> dict[str, str]:
+        """Returns the variables by which the programs of an attempt find it."""
+        ...
+
+    def dismiss(self, key: Key) -> None:
+        """Refuses the programs of an attempt from now on."""
+        ...
+
+
+class AgentContext(NamedTuple):
+    """What all attempts of one incarnation share."""
+
+    gateway: AttemptGateway
+    keeper: Keeper
+    scratch: Scratch
+    clock: Clock
+    worker: int
+    incarnation: int
+    log_limit: int
+    grace_ms: int
+    fenced: Callable[[], bool]  # whether the deadline has passed
+    secrets: Secrets
+    socket: SubmitSocket

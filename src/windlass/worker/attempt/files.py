@@ -1,0 +1,54 @@
+"""The files of one attempt: its scratch folder, and artifacts on their way in and out."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from windlass.ports.gateway import Holder
+from windlass.worker.attempt import artifacts
+from windlass.worker.attempt.context import AgentContext
+
+
+class Files:
+    """Takes a scratch folder when one is first needed."""
+
+    __slots__ = ("_context", "_dirty", "_folder", "_holder")
+
+    def __init__(self, context: AgentContext, holder: Holder) -> None:
+        self._context = context
+        self._holder = holder
+        self._folder: Path | None = None
+        self._dirty = False
+
+    def folder(self) -> Path:
+        """Returns the scratch folder, which need not exist yet."""
+        if self._folder is None:
+            self._folder = self._context.scratch.take()
+        return self._folder
+
+    def made_folder(self) -> Path:
+        """Returns the scratch folder after making it."""
+        path = self.folder()
+        path.mkdir(mode=0o700, exist_ok=True)
+        self._dirty = True
+        return path
+
+    def give_back(self, dirty: bool) -> None:
+        """Lets go of the folder; `dirty`: processes left files in it."""
+        if self._folder is not None:
+            self._context.scratch.give_back(self._folder, dirty or self._dirty)
+            self._folder = None
+
+    async def fetch(self, job: int, artifact: str, path: str) -> None:
+        """Places an artifact of another job at `path` in the scratch folder."""
+        gateway = self._context.gateway
+        await artifacts.place(gateway, self._holder, job, artifact, self.made_folder(), path)
+
+    async def upload(self, patterns: Sequence[str], missing: Callable[[str], None]) -> None:
+        """Uploads the files that match; calls `missing` with patterns that match none."""
+        context = self._context
+        for pattern in patterns:
+            found = artifacts.matching(self.folder(), pattern)
+            if not found:
+                missing(pattern)
+            for name, path in found:
+                await artifacts.send(context.gateway, self._holder, name, path, context.clock)

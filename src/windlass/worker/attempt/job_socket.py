@@ -1,0 +1,158 @@
+"""The socket by which the programs of jobs ask their agent for jobs in their own workflow.
+
+All attempts of an agent share it, and each has a token of its own: drawn when its first
+program starts, told to that in its environment, forgotten when the attempt ends. It opens
+nothing but this socket, and that only while the attempt runs; whether it still holds its
+lease is looked at by the server, in the transaction that writes. It speaks HTTP, so that
+every program can; what that takes is loaded when the first one connects.
+"""
+
+import asyncio
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from windlass.domain.values.errors import (
+    Conflict,
+    InvalidInput,
+    NotFound,
+    Overloaded,
+    StoreUnavailable,
+    Unreachable,
+    WindlassError,
+)
+from windlass.wire.jobs import SubmitReply, SubmitRequest
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+AGENT: Final = "WINDLASS_AGENT"  # where the socket is
+TOKEN: Final = "WINDLASS_AGENT_TOKEN"
+PATH: Final = "/api/v1/jobs"  # as at a server
+PATH_LIMIT: Final = 100  # the system takes 107 bytes
+BODY_LIMIT: Final = 64 * 1024 * 1024
+WAITING: Final = 64
+LAST_WORDS_S: Final = 1.0
+
+_STATUS: Final[dict[type[WindlassError], int]] = {
+    InvalidInput: 422,
+    NotFound: 404,
+    Conflict: 409,
+    Overloaded: 503,
+    StoreUnavailable: 503,
+    Unreachable: 503,
+}
+
+Submit = Callable[[SubmitRequest], Awaitable[SubmitReply]]
+Key = tuple[int, int]
+
+_read = msgspec.json.Decoder(SubmitRequest).decode
+
+
+class JobSocket:
+    """Belongs to one agent; `folder` is the agent's own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "agent.sock"
+        self._apart: Path | None = None  # a folder for it alone, where the agent's path is long
+        self._tokens: dict[Key, str] = {}
+        self._submits: dict[str, Submit] = {}
+        self._listener: socket.socket | None = None
+        self._serving: asyncio.Task[None] | None = None
+        self._runner: web.AppRunner | None = None
+        self._server: asyncio.AbstractServer | None = None
+
+    def open(self) -> None:
+        """Listens; only this user's programs can connect."""
+        if len(os.fsencode(self._path)) > PATH_LIMIT:
+            self._apart = Path(tempfile.mkdtemp(prefix="windlass-agent-"))
+            self._path = self._apart / "agent.sock"
+        self._path.unlink(missing_ok=True)  # one that was killed left it
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.bind(str(self._path))
+        self._path.chmod(0o600)
+        self._listener.listen(WAITING)
+        self._listener.setblocking(False)
+        asyncio.get_running_loop().add_reader(self._listener.fileno(), self._begin)
+
+    def admit(self, key: Key, submit: Submit) -> dict[str, str]:
+        """Returns what the programs of an attempt find in their environment."""
+        token = self._tokens.get(key)
+        if token is None:
+            token = self._tokens[key] = os.urandom(16).hex()
+            self._submits[token] = submit
+        return {AGENT: str(self._path), TOKEN: token}
+
+    def dismiss(self, key: Key) -> None:
+        """The attempt has ended."""
+        token = self._tokens.pop(key, None)
+        if token is not None:
+            del self._submits[token]
+
+    async def close(self) -> None:
+        """Lets go of everything."""
+        if self._serving is not None:
+            self._serving.cancel()
+            await asyncio.wait((self._serving,))
+        if self._server is not None:
+            self._server.close()
+        if self._runner is not None:
+            await self._runner.cleanup()
+        if self._listener is not None:
+            asyncio.get_running_loop().remove_reader(self._listener.fileno())
+            self._listener.close()
+            self._path.unlink(missing_ok=True)
+        if self._apart is not None:
+            shutil.rmtree(self._apart, ignore_errors=True)
+
+    def _begin(self) -> None:
+        """The first program connects."""
+        assert self._listener is not None
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(self._listener.fileno())
+        self._serving = loop.create_task(self._serve(self._listener))
+
+    async def _serve(self, listener: socket.socket) -> None:
+        from aiohttp import web
+
+        application = web.Application(client_max_size=BODY_LIMIT)
+        application.router.add_route("*", "/{rest:.*}", self._answer)
+        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=LAST_WORDS_S)
+        await self._runner.setup()
+        assert self._runner.server is not None
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_unix_server(self._runner.server, sock=listener.dup())
+
+    async def _answer(self, request: "web.Request") -> "web.Response":
+        from aiohttp import web
+
+        status, body = await self._carry_out(request)
+        content = msgspec.json.encode(body)
+        return web.Response(status=status, body=content, content_type="application/json")
+
+    async def _carry_out(self, request: "web.Request") -> tuple[int, Any]:
+        kind, _, token = request.headers.get("Authorization", "").partition(" ")
+        submit = self._submits.get(token) if kind == "Bearer" else None
+        if submit is None:
+            said = f"expected the token of an attempt that runs here, as {TOKEN} has it"
+            return 401, {"error": {"code": "unauthorized", "message": said}}
+        if (request.method, request.path) != ("POST", PATH):
+            said = f"a worker takes POST {PATH} alone; for everything else ask a server"
+            return 404, {"error": {"code": "not_found", "message": said}}
+        try:
+            return 201, await submit(_read(await request.read()))
+        except WindlassError as error:
+            return _status_of(error), error.describe()
+        except (msgspec.MsgspecError, RecursionError) as error:
+            misfit = InvalidInput("body", "jobs as they are submitted", str(error))
+            return 422, misfit.describe()
+
+
+def _status_of(error: WindlassError) -> int:
+    return next((_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS), 500)

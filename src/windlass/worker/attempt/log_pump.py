@@ -1,0 +1,243 @@
+"""A job's output on its way to the server: bounded, in order, and never in the way.
+
+A job that writes faster than the server takes is held back at its pipe; the loop of the
+agent goes on. Over the log's limit the middle is left out and the end is kept.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import Literal
+
+import structlog
+
+from windlass.blobs.masking import Masker
+from windlass.domain.values.errors import Conflict, WindlassError
+from windlass.ports.clock import Clock
+from windlass.ports.gateway import AttemptGateway, Holder
+
+READ = 65_536
+CHUNK = 262_144  # bytes in one call
+HIGH = 524_288  # so much waits before the pipe is left alone
+LOW = 131_072
+TAIL = 262_144  # bytes of the end that are kept when the middle is left out
+MARKER_ROOM = 80
+PACE_MS = 100  # a trickle goes out in calls this far apart
+PATIENCE = 60  # calls in a row that failed before the log is given up
+RETRY_MS = 1_000
+
+log = structlog.get_logger()
+
+
+class LogPump:
+    """The log of one attempt. Nothing exists of it before there is output."""
+
+    def __init__(
+        self, gateway: AttemptGateway, holder: Holder, limit: int, clock: Clock,
+        active: Callable[[], None], masker: Masker | None = None,
+    ) -> None:  # fmt: skip
+        self._gateway = gateway
+        self._holder = holder
+        self._clock = clock
+        self._active = active
+        self._masker = masker  # what it holds back may be the beginning of a secret
+        self._held_up: list[Callable[[], None]] = []  # who waits for room
+        self._tail_room = min(TAIL, limit // 2) if limit else 0
+        # With the marker in between it all stays within the limit. -1: there is none.
+        self._head_room = max(0, limit - self._tail_room - MARKER_ROOM) if limit else -1
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._cut = 0
+        self._sent = 0
+        self._pipes: dict[int, bool] = {}  # descriptor → whether it is being read
+        self._news = asyncio.Event()
+        self._rush = asyncio.Event()
+        self._closed = False
+        self._lost = False
+        self.peak_memory = 0  # bytes, known at the end
+        self._ends = asyncio.Event()
+        self._ends.set()
+        self._known = asyncio.Event()
+        self._task = asyncio.get_running_loop().create_task(self._send())
+
+    def feed(self, data: bytes) -> None:
+        """Output that came in a message."""
+        self._active()
+        if self._masker is not None:
+            data = self._masker.feed(data)
+        self._add(data)
+
+    def _add(self, data: bytes) -> None:
+        if self._lost:
+            return
+        if self._head_room >= 0:
+            room = max(0, self._head_room - self._sent - len(self._head))
+            if len(data) > room:
+                self._keep_end(data[room:])
+                data = data[:room]
+        self._head += data
+        self._news.set()
+
+    def _keep_end(self, data: bytes) -> None:
+        self._tail += data
+        over = len(self._tail) - self._tail_room
+        if over > self._tail_room or (over > 0 and len(data) > READ):
+            self._cut += over
+            del self._tail[:over]
+
+    def full(self, resume: Callable[[], None]) -> bool:
+        """Whether enough waits to be sent; then `resume` is called once when there is room."""
+        if len(self._head) < HIGH or self._lost or self._closed:
+            return False
+        self._held_up.append(resume)
+        return True
+
+    def attach(self, fd: int) -> None:
+        """Reads from this pipe from now on."""
+        os.set_blocking(fd, False)
+        self._pipes[fd] = True
+        self._ends.clear()
+        asyncio.get_running_loop().add_reader(fd, self._read, fd)
+
+    def _read(self, fd: int) -> None:
+        try:
+            data = os.read(fd, READ)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._detach(fd)
+            return
+        self.feed(data)
+        if len(self._head) >= HIGH:
+            for pipe, reading in self._pipes.items():
+                if reading:
+                    asyncio.get_running_loop().remove_reader(pipe)
+                    self._pipes[pipe] = False
+
+    def _resume(self) -> None:
+        if len(self._head) <= LOW:
+            for pipe, reading in self._pipes.items():
+                if not reading:
+                    asyncio.get_running_loop().add_reader(pipe, self._read, pipe)
+                    self._pipes[pipe] = True
+            self._let_go()
+
+    def _let_go(self) -> None:
+        held_up, self._held_up = self._held_up, []
+        for resume in held_up:
+            resume()
+
+    def _detach(self, fd: int) -> None:
+        if self._pipes.pop(fd):
+            asyncio.get_running_loop().remove_reader(fd)
+        os.close(fd)
+        if not self._pipes:
+            self._ends.set()
+
+    async def drained(self, patience_ms: int) -> None:
+        """Waits until the pipes have ended; one that a stray process holds is cut off."""
+        if self._pipes:
+            timer = asyncio.get_running_loop().call_later(patience_ms / 1000, self._cut_off)
+            await self._ends.wait()
+            timer.cancel()
+
+    async def known(self, patience_ms: int) -> None:
+        """Waits until the server has heard of the log.
+
+        Then nobody who follows the job takes the log's absence for its end.
+        """
+        if (self._head or self._tail) and not self._known.is_set():
+            timer = asyncio.get_running_loop().call_later(patience_ms / 1000, self._known.set)
+            await self._known.wait()
+            timer.cancel()
+
+    def _cut_off(self) -> None:
+        for fd in list(self._pipes):
+            self._detach(fd)
+
+    async def finish(self) -> None:
+        """No more output comes: send the rest and end the log."""
+        self._cut_off()
+        if self._masker is not None:
+            self._add(self._masker.flush())
+        if self._tail_room and len(self._tail) > self._tail_room:
+            over = len(self._tail) - self._tail_room
+            self._cut += over
+            del self._tail[:over]
+        if self._cut:
+            self._head += b"\n[... %d bytes left out: the log's limit ...]\n" % self._cut
+        self._head += self._tail
+        self._closed = True
+        self._let_go()
+        self._news.set()
+        self._rush.set()
+        await self._task
+
+    def abandon(self) -> None:
+        """Nobody wants this log any more."""
+        self._lost = True
+        self._known.set()
+        self._head.clear()
+        self._cut_off()
+        self._closed = True
+        self._let_go()
+        self._news.set()
+        self._rush.set()
+
+    async def _send(self) -> None:
+        failures = 0
+        while not self._lost:
+            if not self._head:
+                if self._closed:
+                    break
+                self._news.clear()
+                await self._news.wait()
+                continue
+            trickle = len(self._head) < READ
+            try:
+                await self._send_chunk()
+                failures = 0
+            except Conflict:
+                self._give_up("fenced")
+            except WindlassError as error:
+                failures += 1
+                if failures > PATIENCE:
+                    self._give_up(error.message)
+                await self._clock.sleep_ms(RETRY_MS)
+                continue
+            if trickle and not self._closed:
+                await self._pause()
+        await self._end()
+
+    async def _pause(self) -> None:
+        """Lets a trickle gather, unless the job has ended."""
+        timer = asyncio.get_running_loop().call_later(PACE_MS / 1000, self._rush.set)
+        await self._rush.wait()
+        timer.cancel()
+        if not self._closed:
+            self._rush.clear()
+
+    async def _send_chunk(self) -> None:
+        data = bytes(self._head[:CHUNK])
+        position = await self._gateway.append_log(self._holder, self._sent, data)
+        taken = max(0, min(len(data), position - self._sent))
+        del self._head[:taken]
+        self._sent += taken
+        self._known.set()
+        self._resume()
+
+    def _give_up(self, why: str) -> None:
+        self._lost = True
+        self._known.set()
+        self._head.clear()
+        self._resume()
+        log.info("log_lost", job=self._holder.job, attempt=self._holder.attempt, reason=why)
+
+    async def _end(self) -> None:
+        try:
+            state: Literal["committed", "lost"] = "lost" if self._lost else "committed"
+            await self._gateway.end_log(self._holder, self._sent, state, self.peak_memory)
+        except WindlassError:
+            pass  # The server finds by itself that a log has no end.

@@ -1,0 +1,107 @@
+"""The processes of one attempt: started through the keeper, stopped together."""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from windlass.ports.executor import Limits
+from windlass.worker.attempt.context import Keeper
+from windlass.worker.keeper.kept_process import Ended, KeptProcess
+
+
+class Processes:
+    """Hands their output to `on_output`, or to `on_pipe` where there is much of it."""
+
+    __slots__ = ("_job", "_keeper", "_on_output", "_on_pipe", "_started")
+
+    def __init__(
+        self,
+        keeper: Keeper,
+        job: int,
+        on_output: Callable[[bytes], None],
+        on_pipe: Callable[[int], None],
+    ) -> None:
+        self._keeper = keeper
+        self._job = job
+        self._on_output = on_output
+        self._on_pipe = on_pipe
+        self._started: list[KeptProcess] = []
+
+    async def spawn(
+        self,
+        argv: Sequence[str],
+        env: dict[str, str],
+        *,
+        whole: Mapping[str, str] | None,
+        cwd: Path,
+        make: bool,
+        stdin: bytes | None,
+        limits: Limits | None,
+        capture: bool,
+    ) -> KeptProcess:
+        """Starts a process in its own group.
+
+        It sees `env` beside the base of all jobs, or beside `whole` instead. With `make`
+        the keeper makes the folder `cwd`.
+        """
+        listen, stdout = os.pipe() if capture else (-1, None)
+        process = self._keeper.spawn(
+            argv,
+            env if whole is None else {**whole, **env},
+            whole=whole is not None,
+            cwd=str(cwd),
+            make=make,
+            stdin=None if stdin is None else _memory_file(stdin),
+            stdout=stdout,
+            limits=limits,
+            tag=f"WINDLASS_JOB={self._job}".encode(),
+        )
+        process.on_output = self._on_output
+        process.on_pipe = self._on_pipe
+        self._started.append(process)
+        if capture:
+            process.stdout = await _reader(listen)
+        await process.changed()
+        return process
+
+    def stop(self, grace_ms: int) -> None:
+        """Sends SIGTERM to all groups and SIGKILL after the grace; with 0, only SIGKILL."""
+        for process in self._started:
+            process.ask_to_stop(grace_ms)
+
+    @property
+    def fenced(self) -> bool:
+        """Whether the keeper has ended one because no server answered."""
+        return any(end.fenced for end in self._ends())
+
+    @property
+    def peak_memory(self) -> int:
+        """The most memory one of them used, in bytes; 0 if unknown."""
+        return max((end.peak_bytes for end in self._ends()), default=0)
+
+    @property
+    def left_files(self) -> bool:
+        """Whether they left files behind, or may still do so."""
+        return any(p.ended is None or p.ended.dirty for p in self._started)
+
+    def _ends(self) -> list[Ended]:
+        return [process.ended for process in self._started if process.ended is not None]
+
+
+def _memory_file(data: bytes) -> int:
+    """Returns a file in memory that holds `data`, to be read from its start."""
+    fd = os.memfd_create("stdin")
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+async def _reader(fd: int) -> asyncio.StreamReader:
+    reader = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    file = os.fdopen(fd, "rb", buffering=0)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), file)
+    return reader

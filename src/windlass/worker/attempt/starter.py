@@ -1,0 +1,45 @@
+"""Makes attempts for the agent core: finds the executor and the secrets of each job."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from windlass.ports.executor import Executor
+from windlass.wire.sync import Assignment, Finished, Released
+from windlass.worker.attempt.attempt import Attempt
+from windlass.worker.attempt.context import AgentContext
+from windlass.worker.attempt.spec import read_spec
+from windlass.worker.core.ports import AttemptEnded, Report
+
+
+class AttemptStarter:
+    """Implements `Starter`."""
+
+    def __init__(self, context: AgentContext, executors: Mapping[str, Executor]) -> None:
+        self._context = context
+        self._executors = executors
+
+    def reason_to_decline(self, assignment: Assignment) -> str | None:
+        try:
+            spec = read_spec(assignment.spec)
+        except msgspec.DecodeError:
+            return None  # It fails when it is made, and that names the error.
+        if spec.task not in self._executors:
+            return f"this worker does not run {spec.task} jobs"
+        missing = self._context.secrets.missing(spec.secrets, spec.namespace)
+        return f"this worker lacks the secrets {', '.join(missing)}" if missing else None
+
+    def make(self, assignment: Assignment, ended: AttemptEnded) -> Attempt | Report:
+        job, attempt = assignment.job, assignment.attempt
+        try:
+            spec = read_spec(assignment.spec)
+        except msgspec.DecodeError as error:
+            return Finished(
+                job, attempt, outcome="failed", failure="configuration", message=str(error),
+                misfit=True,
+            )  # fmt: skip
+        executor = self._executors.get(spec.task)
+        lacking = spec.secrets and self._context.secrets.missing(spec.secrets, spec.namespace)
+        if executor is None or lacking:
+            return Released(job, attempt)
+        return Attempt(self._context, assignment, spec, executor, ended)

@@ -1,0 +1,88 @@
+"""The timers of one attempt: its timeout, its idle timeout, and the limit of its stop."""
+
+import asyncio
+import math
+from collections.abc import Callable
+
+from windlass.domain.values.quantities import format_duration
+
+COARSE_MS = 10_000  # timeouts above this are checked now and then, without a timer each
+
+
+class Timers:
+    """Calls `late` with a message once the attempt has run, or been idle, for too long."""
+
+    __slots__ = (
+        "_due_at", "_idle_ms", "_idle_timer", "_late", "_limit", "_seen_at", "_timer", "timeout_ms",
+    )  # fmt: skip
+
+    def __init__(self, timeout_ms: int, idle_ms: int, late: Callable[[str], None]) -> None:
+        self.timeout_ms = timeout_ms  # 0: none
+        self._idle_ms = idle_ms
+        self._late = late
+        self._due_at = math.inf
+        self._seen_at = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._idle_timer: asyncio.TimerHandle | None = None
+        self._limit: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """Starts counting."""
+        loop = asyncio.get_running_loop()
+        timeout = self.timeout_ms
+        if timeout > COARSE_MS:
+            self._due_at = loop.time() + timeout / 1000
+        elif timeout:
+            self._timer = loop.call_later(timeout / 1000, self._time_out)
+        if self._idle_ms:
+            self._seen_at = loop.time()
+            self._look_idle()
+
+    def check(self, now: float) -> None:
+        """Times out if a long timeout has passed."""
+        if now >= self._due_at:
+            self._time_out()
+
+    def change_timeout(self, timeout_ms: int) -> None:
+        """Replaces the timeout, counted from the start; no timeout stays none."""
+        due_at = self._due_at if self._timer is None else self._timer.when()
+        if not timeout_ms or due_at == math.inf:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        started_at = due_at - self.timeout_ms / 1000
+        self.timeout_ms, self._due_at = timeout_ms, math.inf
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_at(started_at + timeout_ms / 1000, self._time_out)
+
+    def note_activity(self) -> None:
+        """Puts off the idle timeout."""
+        if self._idle_timer is not None:
+            self._seen_at = asyncio.get_running_loop().time()
+
+    def limit_stop(self, seconds: float, give_up: Callable[[], None]) -> None:
+        """Calls `give_up` if the attempt has not ended by then; the first limit counts."""
+        if self._limit is None:
+            self._limit = asyncio.get_running_loop().call_later(seconds, give_up)
+
+    def cancel(self) -> None:
+        """Cancels all timers and drops the reference to the attempt."""
+        self._late = _ignore
+        for timer in (self._timer, self._idle_timer, self._limit):
+            if timer is not None:
+                timer.cancel()
+
+    def _time_out(self) -> None:
+        self._late(f"Timed out after {format_duration(self.timeout_ms)}")
+
+    def _look_idle(self) -> None:
+        loop = asyncio.get_running_loop()
+        due = self._seen_at + self._idle_ms / 1000
+        if loop.time() >= due:
+            self._late(f"No sign of life for {format_duration(self._idle_ms)}")
+        else:
+            self._idle_timer = loop.call_at(due, self._look_idle)
+
+
+def _ignore(message: str) -> None:
+    """The attempt has ended."""

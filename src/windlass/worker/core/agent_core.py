@@ -1,0 +1,206 @@
+"""Runs one incarnation after another: enrols, syncs, winds down, and enrols again if ended."""
+
+import asyncio
+from typing import Any
+
+import structlog
+
+from windlass.domain.values.errors import Conflict, Overloaded, StoreUnavailable, Unreachable
+from windlass.wire.workers import EnrolReply
+from windlass.worker.core.backoff import Backoff
+from windlass.worker.core.deadline import Deadline, Rules
+from windlass.worker.core.ports import Machine, Ports
+from windlass.worker.core.sync_loop import IncarnationEnded, SyncLoop
+
+LAST_WORDS_S = 10  # beyond the grace, for the reports of a worker that ends
+GOODBYE_S = 2
+SETTLED_S = 60  # an incarnation that lived so long was not ended by a rival of its name
+RIVALRY = 3  # evictions in a row, until then a server's restore may explain them
+FIRST_PAUSE_MS = 100
+LONGEST_PAUSE_MS = 5_000
+
+log = structlog.get_logger()
+
+
+class AgentCore:
+    """What an agent does, whatever runs its processes and carries its messages.
+
+    `slots` is how many jobs run at once; a `careful` agent looks at every job before it is
+    started, others only once they had to give one back.
+    """
+
+    def __init__(
+        self,
+        ports: Ports,
+        machine: Machine,
+        slots: int,
+        drain_limit_ms: int = 60_000,
+        careful: bool = False,
+    ) -> None:
+        self.worker = 0
+        self.incarnation = 0
+        self.evictions = 0  # one soon after the other
+        self.enrolled = asyncio.Event()
+        self._ports = ports
+        self._machine = machine
+        self._slots = slots
+        self._drain_limit_ms = drain_limit_ms
+        self._careful = careful
+        self._loop: SyncLoop | None = None
+        self._deadline: Deadline | None = None
+        self._grace_ms = 0
+        self._stop = asyncio.Event()
+        self._stop_now = asyncio.Event()
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it was asked to drain or to stop."""
+        return self._stop.is_set()
+
+    def drain(self) -> None:
+        """Takes no more jobs, lets those that run end, and stops."""
+        self._stop.set()
+
+    def stop(self) -> None:
+        """Stops everything that runs, hands it back, and stops."""
+        self._stop.set()
+        self._stop_now.set()
+
+    def tell_metadata(self, metadata: dict[str, Any]) -> None:
+        """Tells the server what the machine offers now, if an incarnation is under way."""
+        if self._loop is not None:
+            self._loop.metadata = metadata
+            self._loop.wake()
+
+    def put_off_deadline(self) -> None:
+        """Tells the machine until when jobs may run."""
+        if self._deadline is not None:
+            self._machine.set_deadline(self._deadline.soft, self._deadline.hard)
+
+    async def run(self) -> None:
+        """Works until drained or stopped."""
+        stopping = asyncio.get_running_loop().create_task(self._stop.wait())
+        try:
+            while not self._stop.is_set():
+                await self._live(stopping)
+        finally:
+            stopping.cancel()
+
+    async def _live(self, stopping: "asyncio.Task[bool]") -> None:
+        """Runs one incarnation."""
+        enrolling = asyncio.get_running_loop().create_task(self._enrol())
+        try:
+            await asyncio.wait((enrolling, stopping), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            enrolling.cancel()
+        if not enrolling.done():
+            return
+        began = self._ports.uptime()
+        loop = self._begin(*enrolling.result())
+        syncing = asyncio.get_running_loop().create_task(loop.run())
+        self.enrolled.set()
+        try:
+            await asyncio.wait((syncing, stopping), return_when=asyncio.FIRST_COMPLETED)
+            if syncing.done():
+                await syncing
+            else:
+                await self._wind_down(loop, syncing)
+        except IncarnationEnded as ended:
+            log.warning("incarnation_ended", reason=str(ended))
+            self._end_incarnation(loop)
+            await self._yield_to_rivals(self._ports.uptime() - began, stopping)
+        finally:
+            self.enrolled.clear()
+            syncing.cancel()
+
+    # Enrolment
+
+    async def _enrol(self) -> tuple[EnrolReply, float]:
+        ports = self._ports
+        backoff = Backoff(ports.chance, FIRST_PAUSE_MS, LONGEST_PAUSE_MS)
+        while True:
+            request = self._machine.introduce()
+            sent_at = ports.uptime()
+            try:
+                return await ports.gateway.enrol(request), sent_at
+            except (Unreachable, StoreUnavailable, Overloaded, TimeoutError, OSError) as error:
+                log.warning("enrolment_unanswered", error=str(error))
+                wait = backoff.next_ms()
+            except Conflict as error:
+                if error.retry_after_ms is None:
+                    raise
+                log.warning("enrolment_refused", error=error.message)
+                wait = backoff.spread(min(error.retry_after_ms, LONGEST_PAUSE_MS))
+            await ports.clock.sleep_ms(wait)
+
+    def _begin(self, reply: EnrolReply, sent_at: float) -> SyncLoop:
+        self.worker, self.incarnation = reply.worker, reply.incarnation
+        self._grace_ms = reply.term_grace_ms
+        rules = Rules(reply.heartbeat_interval_ms, reply.lease_ms, reply.term_grace_ms)
+        deadline = self._deadline = Deadline(rules, self._ports.uptime)
+        deadline.extend(sent_at)
+        self.put_off_deadline()
+        starter = self._machine.begin(reply, deadline)
+        loop = SyncLoop(
+            self._ports, starter, self._slots, reply.worker, reply.incarnation, rules, deadline,
+            self._machine.epoch, self.put_off_deadline,
+        )  # fmt: skip
+        loop.slots.careful = self._careful
+        self._loop = loop
+        log.info("enrolled", worker=reply.worker, incarnation=reply.incarnation)
+        return loop
+
+    # Ends
+
+    def _end_incarnation(self, loop: SyncLoop) -> None:
+        """Kills what runs, and reports nothing: the server has given it to others."""
+        loop.slots.stop_all("lost", None)
+        self._loop = self._deadline = None
+        self._machine.end_incarnation()
+
+    async def _yield_to_rivals(self, lived_s: float, stopping: "asyncio.Task[bool]") -> None:
+        """Waits before it enrols again, if another worker has ended it again and again.
+
+        Otherwise two workers of one name would end each other many times a second.
+        """
+        self.evictions = 0 if lived_s >= SETTLED_S else self.evictions + 1
+        if self.evictions < RIVALRY:
+            return
+        pause = min(2 ** min(self.evictions, 10), SETTLED_S)
+        log.warning(
+            "name_contested",
+            message="another worker seems to use the same name: start each with its own --name",
+            pause_seconds=pause,
+        )
+        wait = pause * (0.5 + self._ports.chance.fraction() / 2)
+        await asyncio.wait((stopping,), timeout=wait)
+
+    async def _wind_down(self, loop: SyncLoop, syncing: "asyncio.Task[None]") -> None:
+        """Lets jobs end, stops those that do not, and reports them."""
+        loop.slots.give_back_waiting()
+        loop.end()
+        now = asyncio.get_running_loop().create_task(self._stop_now.wait())
+        limit = self._drain_limit_ms / 1000
+        try:
+            await asyncio.wait((syncing, now), timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            now.cancel()
+        if not syncing.done():
+            loop.slots.stop_all("released", "the worker was stopped")
+            patience = self._grace_ms / 1000 + LAST_WORDS_S
+            await asyncio.wait((syncing,), timeout=patience)
+        if syncing.done():
+            await syncing
+        await loop.slots.flushed(LAST_WORDS_S)
+        await self._say_goodbye()
+
+    async def _say_goodbye(self) -> None:
+        """Tells the server at once that this worker is gone; without it the lease runs out."""
+        leaving = asyncio.get_running_loop().create_task(
+            self._ports.gateway.leave(self.worker, self.incarnation)
+        )
+        await asyncio.wait((leaving,), timeout=GOODBYE_S)
+        if not leaving.done():
+            leaving.cancel()
+        elif error := leaving.exception():
+            log.info("goodbye_unheard", error=str(error))

@@ -1,0 +1,93 @@
+"""What the agent core needs of the outside: a server, time, and a machine that runs attempts."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Literal, NamedTuple, Protocol
+
+from windlass.ports.clock import Chance, Clock
+from windlass.ports.gateway import AgentGateway
+from windlass.wire.sync import Assignment, Finished, Released
+from windlass.wire.workers import EnrolReply, EnrolRequest
+from windlass.worker.core.deadline import Deadline
+
+Key = tuple[int, int]  # job, attempt
+StopReason = Literal["canceled", "timed_out", "released", "lost"]
+Report = Finished | Released
+
+UNANSWERED = "no server answered"
+
+
+class Ports(NamedTuple):
+    """The server and time. `uptime` counts seconds, also while the machine sleeps."""
+
+    gateway: AgentGateway
+    clock: Clock
+    chance: Chance
+    uptime: Callable[[], float]
+
+
+class RunningAttempt(Protocol):
+    """An attempt on this worker."""
+
+    @property
+    def key(self) -> Key: ...
+
+    @property
+    def flushing(self) -> "asyncio.Task[None] | None":
+        """The task that still sends the log of an attempt that has ended."""
+        ...
+
+    def start(self) -> None:
+        """Starts it. Its end may be reported before this returns."""
+        ...
+
+    def stop(self, why: StopReason, message: str | None = None) -> None:
+        """Ends it: gently, or at once if the lease is lost."""
+        ...
+
+    def check_time(self, now: float) -> None:
+        """Times it out if it is late; `now` is the loop's time."""
+        ...
+
+
+AttemptEnded = Callable[[RunningAttempt, Report | None], None]
+
+
+class Starter(Protocol):
+    """Makes the attempts of one incarnation."""
+
+    def reason_to_decline(self, assignment: Assignment) -> str | None:
+        """Returns why this worker cannot run a job, or None if it can."""
+        ...
+
+    def make(self, assignment: Assignment, ended: AttemptEnded) -> RunningAttempt | Report:
+        """Makes an attempt to be started, or returns what to report instead.
+
+        `ended` is called once with the report, or with None if the lease is lost.
+        """
+        ...
+
+
+class Machine(Protocol):
+    """Runs the processes of one agent and remembers what its next process needs."""
+
+    @property
+    def epoch(self) -> int:
+        """The newest epoch of the store this worker has seen."""
+        ...
+
+    def introduce(self) -> EnrolRequest:
+        """Returns what to enrol with, as things are now."""
+        ...
+
+    def set_deadline(self, soft: float, hard: float) -> None:
+        """Ends all processes at these times (see `Deadline`) unless they are put off."""
+        ...
+
+    def begin(self, reply: EnrolReply, deadline: Deadline) -> Starter:
+        """Begins an incarnation; its deadline has been set."""
+        ...
+
+    def end_incarnation(self) -> None:
+        """Kills everything the incarnation started."""
+        ...

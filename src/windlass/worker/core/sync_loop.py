@@ -1,0 +1,232 @@
+"""Runs the sync loop: one message in force, sent again until it is answered.
+
+A newer sync ends the wait of an older one, whose reply is then ignored: what it held is
+sent again, because `received` did not rise. Only replies to the newest extend the
+deadline, counted from the moment that sync was sent.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import structlog
+
+from windlass.domain.values.errors import Conflict, NotFound, Overloaded, WindlassError
+from windlass.wire.sync import Finished, Released, SyncReply, SyncRequest
+from windlass.worker.core.backoff import Backoff
+from windlass.worker.core.deadline import Deadline, Rules
+from windlass.worker.core.ports import UNANSWERED, Ports, Starter
+from windlass.worker.core.slots import Slots
+
+FIRST_PAUSE_MS = 100
+LONGEST_PAUSE_MS = 5_000
+HURRIED_PAUSE_MS = 200
+
+log = structlog.get_logger()
+
+
+class IncarnationEnded(Exception):
+    """The server has ended this incarnation: stop its jobs and enrol again."""
+
+
+class SyncLoop:
+    """Syncs for one incarnation until it is told to end.
+
+    `slots` is how many jobs run at once; `extended` is called when the deadline has moved.
+    """
+
+    def __init__(
+        self, ports: Ports, starter: Starter, slots: int, worker: int, incarnation: int,
+        rules: Rules, deadline: Deadline, epoch: int, extended: Callable[[], None],
+    ) -> None:  # fmt: skip
+        self.slots = Slots(slots, starter, self.wake)
+        self.told_to_drain = False  # the server wants that
+        self.epoch = epoch
+        self.metadata: dict[str, Any] | None = None  # to be told with the next sync
+        self._gateway = ports.gateway
+        self._chance = ports.chance
+        self._uptime = ports.uptime
+        self._worker = worker
+        self._incarnation = incarnation
+        self._rules = rules
+        self._deadline = deadline
+        self._extended = extended
+        self._seq = 0
+        self._audited_at = ports.uptime()
+        self._backoff = Backoff(ports.chance, FIRST_PAUSE_MS, LONGEST_PAUSE_MS)
+        # A gateway without a network between can be told to answer: then one sync follows
+        # another, and none is given up for a newer one.
+        self._interrupt: Callable[[int], None] | None = getattr(ports.gateway, "interrupt", None)
+        self._news: asyncio.Event = asyncio.Event()
+        self._rested: asyncio.Event = asyncio.Event()
+        self._older: dict[asyncio.Task[SyncReply], None] = {}
+        self._ending = False
+        self._fence: asyncio.TimerHandle | None = None
+        patience = min(10_000, max(1_000, rules.heartbeat_ms // 3))
+        self._patience_s = patience / 1000
+
+    def wake(self) -> None:
+        """Sends the next sync now: there is something to report."""
+        if not self._news.is_set():
+            self._news.set()
+            if self._interrupt is not None:
+                self._interrupt(self._worker)
+
+    def end(self) -> None:
+        """Ends the loop once nothing is left to report."""
+        self._ending = True
+        self.wake()
+        self._rested.set()
+
+    async def run(self) -> None:
+        """Syncs until the end; raises `IncarnationEnded`."""
+        try:
+            while not (self._ending and not self.slots.busy):
+                await self._turn()
+        finally:
+            self._forget_older()
+            if self._fence is not None:
+                self._fence.cancel()
+
+    async def _turn(self) -> None:
+        self._news.clear()
+        started = self.slots.ask_to_start()
+        reports = self.slots.reports()
+        request = self._request(started, reports)
+        sent_at = self._uptime()
+        try:
+            reply = await self._call(request)
+        except (WindlassError, OSError, TimeoutError) as error:
+            await self._pause(error)
+            return
+        if reply is None:
+            return
+        self._backoff.reset()
+        if not reply.applied:
+            return
+        if reply.epoch < self.epoch:
+            await self._refuse_epoch(reply.epoch)
+            return
+        self._obey(reply, sent_at)
+        self.slots.settle(started, reports)
+        if request.metadata is not None and request.metadata is self.metadata:
+            self.metadata = None
+        for assignment in reply.jobs:
+            self.slots.take(assignment)
+        for stop in reply.cancel:
+            self.slots.stop(stop)
+
+    def _request(self, started: Mapping[Any, Any], reports: Mapping[Any, Any]) -> SyncRequest:
+        self._seq += 1
+        slots = self.slots
+        now = self._uptime()
+        audit = now - self._audited_at >= self._rules.heartbeat_ms / 1000
+        if audit:
+            self._audited_at = now
+        # What a server knows of a worker counts from the next sync on: no wait with it.
+        said = bool(started or reports or self.metadata or self._seq == 1)
+        wait = int(self._rules.heartbeat_ms * (0.6 + 0.2 * self._chance.fraction()))
+        return SyncRequest(
+            incarnation=self._incarnation,
+            seq=self._seq,
+            received=slots.received,
+            started=slots.started(started),
+            finished=tuple(r for r in reports.values() if isinstance(r, Finished)),
+            released=tuple(r for r in reports.values() if isinstance(r, Released)),
+            # A server that drains this worker gives nothing, and may change its mind.
+            want=0 if self._ending else slots.free,
+            wait_ms=0 if said or (self._ending and not slots.busy) else wait,
+            prefetch=slots.careful,
+            held=slots.held() if audit else None,
+            metadata=self.metadata,
+            epoch=self.epoch,
+        )
+
+    async def _call(self, request: SyncRequest) -> SyncReply | None:
+        """Returns the reply, or None if there was something newer to say before it came."""
+        limit = request.wait_ms / 1000 + self._patience_s
+        if self._interrupt is not None:
+            async with asyncio.timeout(limit):
+                return await self._gateway.sync(self._worker, request)
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(self._gateway.sync(self._worker, request))
+        if not request.wait_ms:
+            return await asyncio.wait_for(task, limit)
+        news = loop.create_task(self._news.wait())
+        try:
+            await asyncio.wait((task, news), timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            news.cancel()
+        if task.done():
+            self._forget_older()
+            return task.result()
+        if not self._news.is_set():
+            task.cancel()
+            raise TimeoutError("no answer")
+        # The server answers the older sync when the newer arrives; nobody reads it.
+        self._older[task] = None
+        task.add_done_callback(self._drop)
+        return None
+
+    def _drop(self, task: "asyncio.Task[SyncReply]") -> None:
+        self._older.pop(task, None)
+        if not task.cancelled():
+            task.exception()
+
+    def _forget_older(self) -> None:
+        for task in list(self._older):
+            task.cancel()
+
+    def _obey(self, reply: SyncReply, sent_at: float) -> None:
+        if self._deadline.extend(sent_at):
+            self._extended()
+        if self._fence is None:
+            self._look_at_deadline()
+        for refusal in reply.lost:
+            self.slots.lose(refusal)
+        if reply.drain != self.told_to_drain:
+            log.info("drain", asked=reply.drain)
+            self.told_to_drain = reply.drain
+        if reply.drain:
+            self.slots.give_back_waiting()
+        self.epoch = max(self.epoch, reply.epoch)
+
+    def _look_at_deadline(self) -> None:
+        """Ends what runs inside the agent; the keeper ends processes by itself."""
+        left = self._deadline.left_s
+        if left <= 0:
+            self._fence = None
+            self.slots.stop_all("released", UNANSWERED)
+        else:
+            loop = asyncio.get_running_loop()
+            self._fence = loop.call_later(left, self._look_at_deadline)
+
+    async def _pause(self, error: Exception) -> None:
+        """Waits before the next try, a little longer each time."""
+        # A removed worker has lost its token as well.
+        gone = getattr(error, "code", "") in ("incarnation_ended", "unauthorized")
+        if isinstance(error, NotFound) or gone:
+            raise IncarnationEnded(str(error)) from error
+        if not self._backoff.failures:
+            log.warning("server_unreachable", error=str(error) or type(error).__name__)
+        wait = self._backoff.next_ms()
+        if isinstance(error, Overloaded | Conflict) and error.retry_after_ms:
+            wait = max(wait, error.retry_after_ms)
+        await self._rest(wait)
+
+    async def _rest(self, duration_ms: int) -> None:
+        """Waits; only briefly once the loop is ending."""
+        if self._ending:
+            duration_ms = min(duration_ms, HURRIED_PAUSE_MS)
+        self._rested.clear()
+        timer = asyncio.get_running_loop().call_later(duration_ms / 1000, self._rested.set)
+        await self._rested.wait()
+        timer.cancel()
+
+    async def _refuse_epoch(self, epoch: int) -> None:
+        log.error(
+            "old_epoch",
+            message=f"the server is at epoch {epoch}, this worker has seen {self.epoch}: "
+            "it was restored from an old backup; raise its epoch",
+        )
+        await self._rest(LONGEST_PAUSE_MS)

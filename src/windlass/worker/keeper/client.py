@@ -1,0 +1,247 @@
+"""The agent's side of its keeper: starts processes and learns how they ended.
+
+Everything said within one turn of the loop goes out as one frame, and so does what the
+keeper answers: a thousand short jobs cost a few dozen system calls.
+"""
+
+import asyncio
+import marshal
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from windlass.ports.executor import Limits
+from windlass.worker.keeper.keeper import FENCED
+from windlass.worker.keeper.kept_process import Fenced, KeptProcess, SpawnFailed
+
+FDS_PER_FRAME = 100
+MARKER = "WINDLASS_KEEPER"  # in the environment of every job: whose it is
+
+# The packages are put in place bare: the keeper shall not load what their fronts import.
+_START = """
+import sys, types
+for name, path in (("windlass", sys.argv[3]), ("windlass.worker", sys.argv[4])):
+    package = types.ModuleType(name)
+    package.__path__ = [path]
+    sys.modules[name] = package
+from windlass.worker.keeper.keeper import main
+main()
+"""
+
+
+class KeeperClient:
+    """Starts the keeper's process and exchanges messages with it."""
+
+    def __init__(
+        self,
+        record: Path,
+        base: Mapping[str, str],
+        on_death: Callable[[], None],
+        cgroup: str | None = None,
+    ) -> None:
+        self.grace_ms = 10_000
+        self.base = dict(base)
+        self._record = record
+        self._cgroup = cgroup or ""  # the folder below which jobs get boxes
+        self._on_death = on_death
+        self._sock: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._numbers = 0
+        self._kept: dict[int, KeptProcess] = {}
+        self._said: list[tuple[Any, ...]] = []
+        self._fds: list[int] = []
+        self._outbox: deque[tuple[bytes, list[int]]] = deque()
+        self._inbox = bytearray()
+        self._received: deque[int] = deque()
+        self._scheduled = False
+        self._writing = False
+
+    @property
+    def pid(self) -> int:
+        return 0 if self._process is None else self._process.pid
+
+    def start(self) -> None:
+        """Starts the keeper's process."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        ours.setblocking(False)
+        here = Path(__file__).parent.parent
+        fd = str(theirs.fileno())
+        # No site packages and no environment of ours: it starts fast and knows no secrets.
+        command = [sys.executable, "-I", "-S", "-c", _START, fd, str(self._record)]
+        self._process = subprocess.Popen(
+            [*command, str(here.parent), str(here), self._cgroup], pass_fds=[theirs.fileno()],
+            env=self.base, stdin=subprocess.DEVNULL, start_new_session=True, cwd="/",
+        )  # fmt: skip
+        theirs.close()
+        self._sock = ours
+        asyncio.get_running_loop().add_reader(ours.fileno(), self._receive)
+        self.send(("base", self.base))
+
+    def close(self) -> None:
+        """Disconnects: the keeper kills everything and ends."""
+        self._hang_up()
+        self._reap()
+        self.fail_all()
+
+    def _reap(self) -> None:
+        if self._process is not None:
+            try:
+                self._process.wait(10)
+            except subprocess.TimeoutExpired:
+                self._process.send_signal(signal.SIGKILL)
+                self._process.wait()
+            self._process = None
+
+    def set_deadline(self, soft_s: float, hard_s: float) -> None:
+        """Sets when jobs are stopped and when the last is killed, in CLOCK_BOOTTIME seconds."""
+        self.send(("deadline", soft_s, hard_s))
+
+    def remove(self, path: Path) -> None:
+        """Removes a folder without waiting for it."""
+        self.send(("remove", str(path)))
+
+    def spawn(
+        self,
+        argv: Sequence[str],
+        env: dict[str, str] | None,
+        *,
+        whole: bool = False,
+        cwd: str | None = None,
+        make: bool = False,
+        stdin: int | None = None,
+        stdout: int | None = None,
+        limits: Limits | None = None,
+        tag: bytes = b"\0",
+    ) -> KeptProcess:
+        """Asks for a process. `env` is added to the base, or is all there is (`whole`).
+
+        With `make` the keeper makes the folder `cwd` if it is not there.
+        The descriptors are the client's from here on.
+        """
+        self._numbers += 1
+        number = self._numbers
+        process = self._kept[number] = KeptProcess(self, number)
+        fds = [fd for fd in (stdin, stdout) if fd is not None]
+        bits = (stdin is not None) | (stdout is not None) << 1
+        memory, cpu = (0, 0) if limits is None else (limits.memory_bytes, limits.cpu_seconds)
+        self._fds += fds
+        self.send(("spawn", number, list(argv), env, whole, cwd, make, bits, memory, cpu, tag))
+        if len(self._fds) >= FDS_PER_FRAME:
+            self._flush()
+        return process
+
+    def send(self, message: tuple[Any, ...]) -> None:
+        """Sends a message, together with all others of this turn of the loop."""
+        self._said.append(message)
+        if not self._scheduled:
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._scheduled = False
+        if self._said:
+            body = marshal.dumps(self._said)
+            self._outbox.append((len(body).to_bytes(4, "big") + body, self._fds))
+            self._said = []
+            self._fds = []
+        self._write()
+
+    def _write(self) -> None:
+        if self._sock is None:
+            return
+        try:
+            while self._outbox:
+                data, fds = self._outbox[0]
+                sent = socket.send_fds(self._sock, [data], fds) if fds else self._sock.send(data)
+                for fd in fds:
+                    os.close(fd)
+                self._outbox[0] = (data[sent:], [])
+                if sent == len(data):
+                    self._outbox.popleft()
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._died()
+            return
+        if self._writing != bool(self._outbox):
+            self._writing = bool(self._outbox)
+            loop, fd = asyncio.get_running_loop(), self._sock.fileno()
+            loop.add_writer(fd, self._write) if self._writing else loop.remove_writer(fd)
+
+    def _receive(self) -> None:
+        if self._sock is None:
+            return
+        try:
+            data, fds, _, _ = socket.recv_fds(self._sock, 262_144, 253)
+        except BlockingIOError:
+            return
+        except OSError:
+            data, fds = b"", []
+        for fd in fds:
+            os.set_inheritable(fd, False)
+        self._received.extend(fds)
+        if not data:
+            self._died()
+            return
+        inbox = self._inbox
+        inbox += data
+        while len(inbox) >= 4 and len(inbox) >= 4 + (size := int.from_bytes(inbox[:4], "big")):
+            messages = marshal.loads(inbox[4 : 4 + size])
+            del inbox[: 4 + size]
+            for message in messages:
+                self._hear(message)
+
+    def _hear(self, message: tuple[Any, ...]) -> None:
+        kind, number = message[0], message[1]
+        fd = self._received.popleft() if kind == "pipe" else -1
+        process = self._kept.get(number)
+        if process is None:
+            if fd >= 0:
+                os.close(fd)
+        elif kind == "started":
+            process.pid = message[2]
+            process.tell()
+        elif kind == "exit":
+            del self._kept[number]
+            process.end(*message[2:])
+        elif kind == "output":
+            process.on_output(message[2])
+        elif kind == "pipe":
+            process.on_pipe(fd)
+        elif kind == "failed":
+            del self._kept[number]
+            _, _, code, text = message
+            process.tell(Fenced(text) if code == FENCED else SpawnFailed(code, text))
+
+    def _hang_up(self) -> None:
+        sock, self._sock = self._sock, None
+        if sock is not None:
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(sock.fileno())
+            loop.remove_writer(sock.fileno())
+            sock.close()
+        for fd in (*self._fds, *self._received, *(fd for _, fds in self._outbox for fd in fds)):
+            os.close(fd)
+        self._fds, self._said = [], []
+        self._received.clear()
+        self._outbox.clear()
+        self._inbox.clear()
+        self._scheduled = self._writing = False
+
+    def fail_all(self) -> None:
+        """Tells everyone who waits for a process that it was killed."""
+        kept, self._kept = self._kept, {}
+        for process in kept.values():
+            process.tell(Fenced("the keeper is gone"))
+
+    def _died(self) -> None:
+        """Handles the death of the keeper: nobody watches over its groups any more."""
+        self._hang_up()
+        self._reap()
+        self._on_death()

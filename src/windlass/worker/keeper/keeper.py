@@ -1,0 +1,448 @@
+"""The keeper: a small process that starts the jobs of one agent and outlives no lease.
+
+It kills every process group at once when the agent's socket closes, and asks them to
+stop, then kills them, when its deadline passes without a word from the agent: a killed
+or stopped agent leaves nothing behind. Deadlines are readings of CLOCK_BOOTTIME, which
+both sides share and which counts while the machine sleeps.
+
+A process that leaves its group (a session of its own, a double fork) is found as well: the
+keeper becomes the parent of orphans and kills those whose job has ended. Where it was given
+a cgroup, each job has a box of its own there, and all in it end with the job.
+
+It imports the standard library, `processes.py`, `cgroups.py` and `record.py` only, so that it
+is there within milliseconds and stays small. Agent and keeper speak in frames: a length, then a
+marshalled list of messages; file descriptors travel beside them, in order.
+"""
+
+import errno
+import marshal
+import os
+import select
+import signal
+import socket
+import sys
+from collections import deque
+from contextlib import nullcontext
+from typing import Any
+
+from windlass.worker.keeper import processes
+from windlass.worker.keeper.cgroups import Box, Boxes
+from windlass.worker.keeper.processes import boottime, signal_group
+from windlass.worker.keeper.record import Record
+
+FENCED = -1  # in place of an errno: the deadline has passed, nothing may be started
+INLINE = 16_384  # so much output goes to the agent in messages; then it gets the pipe
+TICK_S = 1.0  # the longest wait while there are jobs: a machine that slept notices soon
+WATCH_S = 0.05  # how often stops and the memory of limited jobs are looked at
+FULL = 0.8  # of its limit: a job that failed with so much memory in use wanted more
+LAST_WORDS = 2 * 65_536
+
+
+class Group:
+    """One job's process group; the pid of its leader is its number."""
+
+    __slots__ = (
+        "box", "cwd", "fenced", "inline", "kill_at", "memory", "number", "over", "pid", "pipe",
+        "tag",
+    )  # fmt: skip
+
+    def __init__(
+        self, number: int, pid: int, pipe: int, cwd: str | None, memory: int, tag: bytes,
+        box: Box | None,
+    ) -> None:  # fmt: skip
+        self.number = number
+        self.pid = pid
+        self.pipe = pipe
+        self.cwd = cwd
+        self.memory = memory
+        self.tag = tag  # what its processes carry in their environment
+        self.box = box
+        self.inline = 0
+        self.kill_at = 0.0
+        self.fenced = False
+        self.over = False  # it was killed for using more memory than it may
+
+    def kill(self) -> None:
+        signal_group(self.pid, signal.SIGKILL)
+        if self.box is not None:
+            self.box.kill()
+
+
+class Keeper:
+    """Serves one agent over `sock`; `record` is the file that names the live groups."""
+
+    def __init__(self, sock: socket.socket, record: str, boxes: Boxes | None = None) -> None:
+        self._sock = sock
+        self._boxes = boxes
+        self._untidy = False  # something of ended jobs may be left
+        sock.setblocking(False)
+        self._groups: dict[int, Group] = {}  # by pid
+        self._numbers: dict[int, Group] = {}
+        self._pipes: dict[int, Group] = {}  # by the pipe's descriptor
+        self._helpers: set[int] = set()
+        self._base: dict[str, str] = {}
+        self._inbox = bytearray()
+        self._fds: deque[int] = deque()
+        self._messages: list[tuple[Any, ...]] = []
+        self._outbox: deque[tuple[bytes, list[int]]] = deque()
+        self._writing = False
+        self._soft = self._hard = 0.0  # nothing is started before the agent has set them
+        self._ended = False
+        self._oom_kills = processes.out_of_memory_kills()
+        self._swept_at = self._watched_at = self._tidied_at = 0.0
+        self._null = os.open(os.devnull, os.O_RDWR)
+        self._wake = _wake_on_children()
+        self._epoll = select.epoll()
+        self._epoll.register(sock.fileno(), select.EPOLLIN)
+        self._epoll.register(self._wake, select.EPOLLIN)
+        self._record = Record(record)
+
+    def run(self) -> None:
+        """Serves until the agent is gone, then kills what is left."""
+        while not self._ended:
+            self._turn()
+        give_up = boottime() + 5
+        while boottime() < give_up:
+            for group in self._groups.values():
+                group.kill()
+            for child in processes.children_of(os.getpid()):
+                if child not in self._helpers:
+                    _kill(child)
+            self._reap()
+            if not self._groups and not processes.children_of(os.getpid()):
+                break
+            self._epoll.poll(0.01)
+        if self._boxes is not None:
+            self._boxes.close()
+
+    def _turn(self) -> None:
+        for fd, _ in self._epoll.poll(self._patience()):
+            if fd == self._wake:
+                os.read(fd, 4_096)
+            elif fd in self._pipes:
+                self._read_output(self._pipes[fd])
+            elif fd == self._sock.fileno():
+                self._receive()
+        self._reap()
+        if self._groups:
+            self._look_at_time(boottime())
+        if self._untidy:
+            self._tidy(boottime())
+        if self._messages:
+            self._say([])
+        if self._outbox:
+            self._flush()
+
+    def _patience(self) -> float:
+        if self._untidy:
+            return WATCH_S
+        if not self._groups:
+            return -1
+        groups = self._groups.values()
+        if any(group.kill_at or group.memory for group in groups):
+            return WATCH_S
+        return min(TICK_S, max(0.0, self._soft - boottime()))
+
+    # What the agent says
+
+    def _receive(self) -> None:
+        try:
+            data, fds, _, _ = socket.recv_fds(self._sock, 262_144, 253)
+        except BlockingIOError:
+            return
+        except OSError:
+            data, fds = b"", []
+        self._fds.extend(fds)
+        if not data:
+            self._ended = True
+            return
+        inbox = self._inbox
+        inbox += data
+        while len(inbox) >= 4 and len(inbox) >= 4 + (size := int.from_bytes(inbox[:4], "big")):
+            messages = marshal.loads(inbox[4 : 4 + size])
+            del inbox[: 4 + size]
+            for message in messages:
+                self._obey(message)
+            self._record.write(self._groups)
+
+    def _obey(self, message: tuple[Any, ...]) -> None:
+        kind = message[0]
+        if kind == "spawn":
+            self._spawn(*message[1:])
+        elif kind == "deadline":
+            self._soft, self._hard = message[1:]
+        elif kind == "stop":
+            self._stop(message[1], message[2])
+        elif kind == "remove":
+            self._remove(message[1])
+        elif kind == "base":
+            self._base = message[1]
+
+    def _stop(self, number: int, grace: float) -> None:
+        """Sends SIGTERM to the group and SIGKILL after the grace; without grace at once."""
+        group = self._numbers.get(number)
+        if group is None:
+            return
+        if grace > 0 and not group.kill_at:
+            signal_group(group.pid, signal.SIGTERM)
+        kill_at = boottime() + grace
+        group.kill_at = min(group.kill_at or kill_at, kill_at)
+
+    def _remove(self, path: str) -> None:
+        """Removes a folder, however large, in a process of its own."""
+        streams = (self._null, self._null, self._null)
+        try:
+            self._helpers.add(processes.launch(["rm", "-rf", "--", path], self._base, streams))
+        except OSError:
+            pass  # It is tried again when the agent starts anew.
+
+    def _spawn(
+        self, number: int, argv: list[str], env: dict[str, str] | None, whole: bool,
+        cwd: str | None, make: bool, fds: int, memory: int, cpu: int, tag: bytes,
+    ) -> None:  # fmt: skip
+        given = [self._fds.popleft() for _ in range((fds & 1) + (fds >> 1))]
+        opened: tuple[int, ...] = ()
+        try:
+            if boottime() >= self._soft:
+                raise OSError(FENCED, "no server has answered for too long")
+            if cwd is not None:
+                _enter(cwd, make)
+            pipe, write = opened = os.pipe()
+            full = self._base if env is None else env if whole else {**self._base, **env}
+            stdin = given[0] if fds & 1 else self._null
+            stdout = given[-1] if fds & 2 else write
+            with nullcontext() if self._boxes is None else self._boxes.inside() as box:
+                pid = processes.launch(argv, full, (stdin, stdout, write), memory, cpu)
+            if box is not None and memory:
+                box.limit_memory(memory)
+        except (OSError, ValueError) as error:
+            code = error.errno if isinstance(error, OSError) else errno.EINVAL
+            text = error.strerror if isinstance(error, OSError) else str(error)
+            self._messages.append(("failed", number, code, text))
+            given += opened
+        else:
+            given.append(write)
+            self._keep(Group(number, pid, pipe, cwd if make else None, memory, tag, box))
+        for fd in given:
+            os.close(fd)
+
+    def _keep(self, group: Group) -> None:
+        self._groups[group.pid] = self._numbers[group.number] = group
+        os.set_blocking(group.pipe, False)
+        self._pipes[group.pipe] = group
+        self._epoll.register(group.pipe, select.EPOLLIN)
+        self._record.note(group.pid)
+        self._messages.append(("started", group.number, group.pid))
+
+    # Output
+
+    def _read_output(self, group: Group) -> None:
+        try:
+            data = os.read(group.pipe, INLINE)
+        except BlockingIOError:
+            return
+        if not data:
+            self._close_pipe(group)
+            return
+        self._messages.append(("output", group.number, data))
+        group.inline += len(data)
+        if group.inline >= INLINE:
+            # A chatty job: from here on the agent reads by itself, at its own pace.
+            self._messages.append(("pipe", group.number))
+            self._say([os.dup(group.pipe)])
+            self._close_pipe(group)
+
+    def _close_pipe(self, group: Group) -> None:
+        self._epoll.unregister(group.pipe)
+        del self._pipes[group.pipe]
+        os.close(group.pipe)
+        group.pipe = -1
+
+    def _drain(self, group: Group) -> None:
+        """Reads the last output of a job that has ended and closes its pipe."""
+        try:
+            while (data := os.read(group.pipe, 65_536)) and group.inline < LAST_WORDS:
+                self._messages.append(("output", group.number, data))
+                group.inline += len(data)
+        except BlockingIOError:
+            pass
+        self._close_pipe(group)
+
+    # Endings
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return
+            if found is None:
+                return
+            pid = found.si_pid
+            group = self._groups.pop(pid, None)
+            if group is not None:
+                # The leader's pid is taken until it is reaped: this hits no stranger.
+                group.kill()
+                self._untidy = True
+            _, status, usage = os.wait4(pid, 0)
+            self._helpers.discard(pid)
+            if group is not None:
+                self._report(group, os.waitstatus_to_exitcode(status), usage)
+
+    def _report(self, group: Group, code: int, usage: Any) -> None:
+        del self._numbers[group.number]
+        if group.pipe >= 0:
+            self._drain(group)
+        dirty = group.cwd is not None and _holds_something(group.cwd)
+        starved = group.over or (group.box is not None and group.box.starved)
+        if group.box is not None and self._boxes is not None:
+            self._boxes.end(group.box)
+        if code == -signal.SIGKILL and not group.kill_at:
+            before, self._oom_kills = self._oom_kills, processes.out_of_memory_kills()
+            starved = starved or self._oom_kills > before
+        peak = usage.ru_maxrss * 1024
+        if code and group.memory and peak >= FULL * group.memory:
+            starved = True  # It could not have more, and gave up.
+        self._messages.append(
+            ("exit", group.number, code, starved, group.fenced, dirty,
+             peak, usage.ru_utime + usage.ru_stime)
+        )  # fmt: skip
+
+    # Time
+
+    def _look_at_time(self, now: float) -> None:
+        if now >= self._soft:
+            self._fence()
+        for group in self._groups.values():
+            if group.kill_at and now >= group.kill_at:
+                group.kill()
+        if now - self._watched_at >= WATCH_S:
+            self._watched_at = now
+            self._watch_memory()
+        if now - self._swept_at >= TICK_S:
+            self._swept_at = now
+            self._untidy = True
+
+    def _fence(self) -> None:
+        """Stops all jobs: no server has answered for too long, so others may soon run them."""
+        for group in self._groups.values():
+            if not group.fenced:
+                group.fenced = True
+                group.kill_at = min(group.kill_at or self._hard, self._hard)
+                signal_group(group.pid, signal.SIGTERM)
+
+    def _watch_memory(self) -> None:
+        for group in self._groups.values():
+            if group.memory and processes.resident_bytes(group.pid) > group.memory:
+                group.over = True
+                group.kill()
+
+    def _tidy(self, now: float) -> None:
+        """Removes what ended jobs left; repeats until nothing is left, but not too often."""
+        if self._groups and now - self._tidied_at < WATCH_S:
+            return
+        self._tidied_at = now
+        self._untidy = self._sweep() if self._boxes is None else self._boxes.tidy()
+
+    def _sweep(self) -> bool:
+        """Kills orphans that left their group, once their job has ended; whether there were any."""
+        strays = [c for c in processes.children_of(os.getpid()) if c not in self._groups]
+        tags = {group.tag for group in self._groups.values()} if strays else set()
+        found = False
+        for pid in strays:
+            seen = processes.look_at(pid)
+            if seen is None or pid in self._helpers or seen.session in self._groups:
+                continue
+            if not tags.intersection(processes.environ_of(pid)):
+                # What these leave in turn becomes the keeper's, and is found the next time.
+                for member in processes.tree_of(pid):
+                    _kill(member)
+                found = True
+        return found
+
+    # Talking
+
+    def _say(self, fds: list[int]) -> None:
+        body = marshal.dumps(self._messages)
+        self._messages = []
+        self._outbox.append((len(body).to_bytes(4, "big") + body, fds))
+
+    def _flush(self) -> None:
+        """Sends what the socket takes; a stopped agent must not hold up the keeper."""
+        try:
+            while self._outbox:
+                data, fds = self._outbox[0]
+                sent = socket.send_fds(self._sock, [data], fds) if fds else self._sock.send(data)
+                for fd in fds:
+                    os.close(fd)
+                self._outbox[0] = (data[sent:], [])
+                if sent == len(data):
+                    self._outbox.popleft()
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._ended = True
+        if self._writing != bool(self._outbox):
+            self._writing = bool(self._outbox)
+            wanted = select.EPOLLIN | (select.EPOLLOUT if self._writing else 0)
+            self._epoll.modify(self._sock.fileno(), wanted)
+
+
+def _wake_on_children() -> int:
+    """Returns a descriptor that becomes readable when a child has ended."""
+    read, write = os.pipe()
+    os.set_blocking(read, False)
+    os.set_blocking(write, False)
+    signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    return read
+
+
+def _enter(path: str, make: bool) -> None:
+    """Goes to a folder, for the process that is started next; folders are used again."""
+    try:
+        os.chdir(path)
+    except FileNotFoundError:
+        if not make:
+            raise
+        os.mkdir(path, 0o700)
+        os.chdir(path)
+
+
+def _holds_something(path: str) -> bool:
+    try:
+        return bool(os.listdir(path))
+    except OSError:
+        return True
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def main() -> None:
+    """Serves the agent whose socket is the descriptor in the first argument."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    processes.become_private()
+    processes.become_subreaper()
+    sock = socket.socket(fileno=int(sys.argv[1]))
+    sock.set_inheritable(False)  # No job shall speak in the keeper's name.
+    keeper = Keeper(sock, sys.argv[2], _open_boxes(sys.argv[5]))
+    os.chdir("/")
+    keeper.run()
+
+
+def _open_boxes(root: str) -> Boxes | None:
+    """Boxes below this folder; jobs run without if that is not allowed after all."""
+    try:
+        return Boxes(root) if root else None
+    except OSError:
+        return None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""One process group as the agent sees it: whether it has started, and how it ended."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from windlass.domain.values.errors import WindlassError
+from windlass.ports.executor import Exit
+
+
+class SpawnFailed(WindlassError):
+    """A program could not be started; `number` is the errno."""
+
+    code = "spawn_failed"
+
+    def __init__(self, number: int, message: str) -> None:
+        super().__init__(message)
+        self.number = number
+
+
+class Fenced(WindlassError):
+    """The keeper starts nothing: no server has answered for too long, or the keeper is gone."""
+
+    code = "fenced"
+
+
+class Ended(Exit, frozen=True):
+    """How a process ended, and what the agent needs to know besides."""
+
+    fenced: bool = False
+    dirty: bool = False  # its folder is not empty
+    peak_bytes: int = 0
+    cpu_seconds: float = 0.0
+
+
+class KeeperLink(Protocol):
+    """What carries messages to the keeper; `grace_ms` lies between SIGTERM and SIGKILL."""
+
+    grace_ms: int
+
+    def send(self, message: tuple[Any, ...]) -> None: ...
+
+
+class KeptProcess:
+    """A process group that the keeper started."""
+
+    __slots__ = ("_client", "_number", "_waiters", "ended", "failed", "on_output", "on_pipe", "pid",
+                 "stdin", "stdout")  # fmt: skip
+
+    def __init__(self, client: KeeperLink, number: int) -> None:
+        self._client = client
+        self._number = number
+        self._waiters: list[asyncio.Future[None]] = []
+        self.pid = 0
+        self.stdin: asyncio.StreamWriter | None = None
+        self.stdout: asyncio.StreamReader | None = None
+        self.ended: Ended | None = None
+        self.failed: Exception | None = None
+        self.on_output: Callable[[bytes], None] = _ignore
+        self.on_pipe: Callable[[int], None] = os.close
+
+    async def wait(self) -> Ended:
+        """Waits for its end and returns how it ended."""
+        while self.ended is None:
+            await self.changed()
+        return self.ended
+
+    async def stop(self, grace_ms: int | None = None) -> Ended:
+        """Sends SIGTERM to the whole group, SIGKILL after the grace; returns how it ended."""
+        self.ask_to_stop(grace_ms)
+        return await self.wait()
+
+    def ask_to_stop(self, grace_ms: int | None = None) -> None:
+        """Does the same without waiting for the end."""
+        if self.ended is None:
+            grace = self._client.grace_ms if grace_ms is None else grace_ms
+            self._client.send(("stop", self._number, grace / 1000))
+
+    async def changed(self) -> None:
+        """Waits until it has started, failed to start, or ended."""
+        if self.failed is not None:
+            raise self.failed
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        await waiter
+
+    def tell(self, error: Exception | None = None) -> None:
+        """Wakes everyone who waits for a change."""
+        self.failed = error
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if waiter.done():
+                continue
+            if error is None:
+                waiter.set_result(None)
+            else:
+                waiter.set_exception(error)
+
+    def end(
+        self, code: int, starved: bool, fenced: bool, dirty: bool, peak: int, cpu: float
+    ) -> None:
+        """Records its end, as the keeper reports it."""
+        if code >= 0:
+            self.ended = Ended(code, None, starved, fenced, dirty, peak, cpu)
+        else:
+            self.ended = Ended(None, -code, starved, fenced, dirty, peak, cpu)
+        self.tell()
+
+
+def _ignore(data: bytes) -> None:
+    """Drops output that nobody wants."""

@@ -1,0 +1,217 @@
+"""Reads, starts and signals Linux processes, for the keeper and for a restart.
+
+The standard library only: the keeper imports this file and little else.
+"""
+
+import os
+import resource
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+TICKS = os.sysconf("SC_CLK_TCK")
+RESET = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
+DUMPABLE = 4  # PR_SET_DUMPABLE
+
+
+def boottime() -> float:
+    """Seconds since the machine was started: it never steps and counts while it sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class Seen(NamedTuple):
+    """A live process: `started` is in ms of CLOCK_BOOTTIME, and tells two of one pid apart."""
+
+    pid: int
+    parent: int
+    group: int
+    session: int
+    started: int
+
+
+def look_at(pid: int) -> Seen | None:
+    """Returns the process of this number; None if there is none, or only a zombie."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    if fields[0] in (b"Z", b"X"):
+        return None
+    return Seen(
+        pid, int(fields[1]), int(fields[2]), int(fields[3]), int(fields[19]) * 1000 // TICKS
+    )
+
+
+def all_processes() -> Iterator[Seen]:
+    """Every process there is."""
+    for name in os.listdir("/proc"):
+        if name.isdigit() and (seen := look_at(int(name))) is not None:
+            yield seen
+
+
+def environ_of(pid: int) -> list[bytes]:
+    """Returns what a process was started with; nothing where that cannot be read."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return file.read().split(b"\0")
+    except OSError:
+        return []
+
+
+def children_of(pid: int) -> list[int]:
+    """Returns the children of a process that has one thread, or of its main thread."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:
+            return [int(child) for child in file.read().split()]
+    except OSError:
+        return []
+
+
+def tree_of(pid: int) -> Iterator[int]:
+    """Returns a process and all that descend from it."""
+    yield pid
+    for child in children_of(pid):
+        yield from tree_of(child)
+
+
+def resident_bytes(pid: int) -> int:
+    """Memory in use by a process and all that descend from it."""
+    total = 0
+    for member in (pid, *children_of(pid)):
+        if member != pid:
+            total += resident_bytes(member)
+            continue
+        try:
+            with open(f"/proc/{pid}/statm", "rb") as file:
+                total += int(file.read().split()[1]) * PAGE
+        except (OSError, IndexError):
+            pass
+    return total
+
+
+def out_of_memory_kills() -> int:
+    """Returns how many processes the kernel has killed because memory ran out."""
+    try:
+        with open("/proc/vmstat", "rb") as file:
+            for line in file:
+                if line.startswith(b"oom_kill "):
+                    return int(line.split()[1])
+    except OSError:
+        pass
+    return 0
+
+
+def signal_group(pid: int, number: int) -> None:
+    """Sends a signal to every member of a group, if there is one left."""
+    try:
+        os.killpg(pid, number)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def become_subreaper() -> None:
+    """Be the parent of orphans below, so that what leaves its group is still found."""
+    import ctypes
+
+    ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
+
+
+def become_private() -> None:
+    """Close this process's memory, environment and descriptors to others of the same user.
+
+    They can neither read its files below /proc nor trace it. The programs that it starts are
+    not affected. A user with CAP_SYS_PTRACE, such as root, is not kept out.
+    """
+    import ctypes
+
+    ctypes.CDLL(None).prctl(DUMPABLE, 0, 0, 0, 0)
+
+
+def launch(
+    argv: list[str],
+    env: Mapping[str, str],
+    streams: tuple[int, int, int],
+    memory: int = 0,
+    cpu: int = 0,
+) -> int:
+    """Starts a program in a session of its own, in the working directory; returns its pid."""
+    path = find_program(argv[0], env)
+    if memory or cpu:
+        return _fork(path, argv, env, streams, memory, cpu)
+    actions = [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(streams)]
+    try:
+        return os.posix_spawn(
+            path, argv, env, file_actions=actions, setsid=True, setsigdef=RESET, setsigmask=()
+        )
+    except OSError as error:
+        raise _named(error, argv[0]) from error
+
+
+def find_program(name: str, env: Mapping[str, str]) -> str:
+    """Returns where a program is, by the PATH it would see itself."""
+    if "/" in name:
+        return name
+    for folder in env.get("PATH", os.defpath).split(":"):
+        path = f"{folder or '.'}/{name}"
+        if os.access(path, os.X_OK) and not os.path.isdir(path):
+            return path
+    raise FileNotFoundError(2, f"program {name} was not found on the PATH")
+
+
+def _named(error: OSError, program: str) -> OSError:
+    """Returns the error with the name of the program that could not be started."""
+    return OSError(error.errno, f"cannot start {program}: {error.strerror}")
+
+
+def _fork(
+    path: str,
+    argv: list[str],
+    env: Mapping[str, str],
+    streams: tuple[int, int, int],
+    memory: int,
+    cpu: int,
+) -> int:
+    """Starts a process under limits, which are set between fork and exec; slower."""
+    listen, tell = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            _become(path, argv, env, streams, memory, cpu)
+        except OSError as error:
+            os.write(tell, f"{error.errno} {error.strerror}".encode())
+        finally:
+            os._exit(127)
+    os.close(tell)
+    said = os.read(listen, 4_096).decode()
+    os.close(listen)
+    if said:
+        os.waitpid(pid, 0)
+        number, _, text = said.partition(" ")
+        raise _named(OSError(int(number), text), argv[0])
+    return pid
+
+
+def _become(
+    path: str,
+    argv: list[str],
+    env: Mapping[str, str],
+    streams: tuple[int, int, int],
+    memory: int,
+    cpu: int,
+) -> None:
+    os.setsid()
+    for number, fd in enumerate(streams):
+        os.dup2(fd, number)
+    signal.set_wakeup_fd(-1)
+    for number in (*RESET, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    if memory:
+        # Counts what is writable and private: what a process asked for, not what it maps.
+        resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+    if cpu:
+        resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
+    os.execve(path, argv, env)

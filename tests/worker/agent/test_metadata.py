@@ -1,0 +1,62 @@
+"""What an agent finds out about its machine."""
+
+import platform
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.running import run
+from tests.worker.rig import Rig, play
+from windlass.worker.agent.environment import job_environment
+from windlass.worker.agent.metadata import architecture_of, gather, quick_facts
+
+
+def test_the_quick_facts_need_nobody() -> None:
+    facts = quick_facts()
+    assert facts["system:cpus"] >= 1
+    assert facts["system:memory"] > 2**20
+    assert facts["system:os"] == "linux"
+    assert facts["system:hostname"] == platform.node()
+    assert facts["git:available"] is (shutil.which("git") is not None)
+
+
+@pytest.mark.parametrize(
+    ("machine", "name"), [("x86_64", "amd64"), ("aarch64", "arm64"), ("odd", "odd")]
+)
+def test_architectures_go_by_their_debian_names(machine: str, name: str) -> None:
+    assert architecture_of(machine) == name
+
+
+def test_tools_are_asked_for_their_versions() -> None:
+    facts = run(gather())
+    assert facts["system:gpus"] >= 0
+    assert facts["python:version"].startswith("3.")
+    assert "ffmpeg:version" not in facts or facts["ffmpeg:available"]
+    assert "=" not in facts.get("ffmpeg:encoders", ())
+
+
+def test_a_worker_tells_what_it_found(tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        async with rig.agent(metadata={"rack": "b7"}):
+            job = await rig.submit("true", requires=("rack == b7", "python:version matches >=3"))
+            await rig.ended(job)
+
+    play(tmp_path, scene)
+
+
+def test_jobs_see_a_short_list_and_no_credentials() -> None:
+    environ = {
+        "PATH": "/bin",
+        "LC_ALL": "C",
+        "WINDLASS_TOKEN": "secret",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "DATABASE_URL": "secret",
+        "CCACHE_DIR": "/cache",
+    }
+    assert job_environment(environ, {"MARK": "x"}, ["CCACHE_DIR", "WINDLASS_TOKEN"]) == {
+        "PATH": "/bin",
+        "LC_ALL": "C",
+        "CCACHE_DIR": "/cache",
+        "MARK": "x",
+    }

@@ -1,0 +1,113 @@
+"""Programs of jobs add jobs to their own workflow, through the socket of their agent."""
+
+import os
+import socket as socketlib
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from tests.worker.rig import Rig, play
+from windlass.api.children import Children
+from windlass.domain.job.job import JobSpec
+from windlass.domain.lifecycle.workflow_state import Details
+from windlass.engine.submit.submission import WorkflowSpec
+from windlass.worker.agent.direct import DirectGateway
+from windlass.worker.attempt.job_socket import PATH_LIMIT
+
+TELL = ["sh", "-c", 'echo "$WINDLASS_AGENT"; echo "$WINDLASS_AGENT_TOKEN"; exec sleep 1000']
+CHILD = {"jobs": [{"task": "shell", "args": {"argv": ["true"]}}]}
+
+
+def gateway_of(rig: Rig) -> DirectGateway:
+    return DirectGateway(rig.engine, rig.files, submit=Children(rig.engine).submit)
+
+
+async def planner(rig: Rig) -> tuple[int, int]:
+    """Submit a workflow of one job that tells how to reach its agent; both ids."""
+    spec = WorkflowSpec(name="w", namespace="default", details=Details())
+    made = await rig.engine.submit([JobSpec(task="shell", args={"argv": TELL})], spec)
+    return made.workflow, made.ids[0]
+
+
+async def ask(
+    socket: str, token: str | None, body: Any = CHILD, path: str = "/api/v1/jobs"
+) -> tuple[int, Any]:
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    async with (
+        aiohttp.ClientSession(connector=aiohttp.UnixConnector(socket)) as session,
+        session.post(f"http://agent{path}", json=body, headers=headers) as answer,
+    ):
+        return answer.status, await answer.json()
+
+
+def test_any_program_adds_jobs_while_its_attempt_runs(tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        async with rig.agent(gateway=gateway_of(rig)):
+            workflow, job = await planner(rig)
+            socket, token = await rig.files.log_line(job, lines=2)
+            status, done = await ask(socket, token, {**CHILD, "key": "k"})
+            assert (status, done["applied"], done["workflow"]) == (201, [True], workflow)
+            again = await ask(socket, token, {**CHILD, "key": "k"})
+            assert again == (201, {**done, "applied": [False]})
+            child = await rig.record(done["ids"][0])
+            assert child.facts.workflow == workflow
+            await rig.engine.jobs.cancel([job])
+            await rig.ended(job)
+            status, refused = await ask(socket, token)
+            assert (status, refused["error"]["code"]) == (401, "unauthorized")
+
+    play(tmp_path, scene)
+
+
+def test_what_is_wrong_is_told(tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        async with rig.agent(gateway=gateway_of(rig)):
+            _, job = await planner(rig)
+            socket, token = await rig.files.log_line(job, lines=2)
+            for wrong in (None, "guess"):
+                assert (await ask(socket, wrong))[0] == 401
+            assert (await ask(socket, token, path="/api/v1/tokens"))[0] == 404
+            status, told = await ask(socket, token, {"jobs": [{"tsk": "shell"}]})
+            assert (status, told["error"]["field"]) == (422, "body")
+            status, told = await ask(
+                socket, token, {"jobs": [{"task": "shell", "priority": "urgent"}]}
+            )
+            assert (status, told["error"]["field"]) == (422, "jobs[0].priority")
+
+    play(tmp_path, scene)
+
+
+def test_an_attempt_whose_lease_was_given_away_adds_nothing(tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        async with rig.agent(gateway=gateway_of(rig)) as agent:
+            _, job = await planner(rig)
+            socket, token = await rig.files.log_line(job, lines=2)
+            before = len((await rig.store.snapshot()).jobs)
+            await rig.enrol("w", takeover=True, replaces=agent.incarnation)
+            status, told = await ask(socket, token)
+            # Either the server refuses the attempt, or its agent knows by now.
+            assert (status, told["error"]["code"]) in ((409, "lease_lost"), (401, "unauthorized"))
+            assert len((await rig.store.snapshot()).jobs) == before
+
+    play(tmp_path, scene)
+
+
+def test_the_socket_is_its_users_alone_and_goes_with_the_agent(tmp_path: Path) -> None:
+    (tmp_path / "w").mkdir(mode=0o700)
+    with socketlib.socket(socketlib.AF_UNIX) as left:  # by an agent that was killed
+        left.bind(str(tmp_path / "w" / "agent.sock"))
+    for name in ("w", "w" * PATH_LIMIT):
+        seen: list[Path] = []
+
+        async def scene(rig: Rig, name: str = name, seen: list[Path] = seen) -> None:
+            async with rig.agent(name, gateway=gateway_of(rig)):
+                _, job = await planner(rig)
+                socket, _ = await rig.files.log_line(job, lines=2)
+                seen.append(Path(socket))
+                assert len(socket) <= PATH_LIMIT
+                assert os.stat(socket).st_mode & 0o777 == 0o600
+                assert os.stat(os.path.dirname(socket)).st_mode & 0o077 == 0
+
+        play(tmp_path, scene)
+        assert not seen[0].exists()

@@ -1,0 +1,133 @@
+"""Jobs run in processes of their own, and the server hears how they ended."""
+
+from pathlib import Path
+
+from tests.worker.rig import Rig, play, state_of
+from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
+
+
+def test_a_job_runs_and_completes(tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        async with rig.agent():
+            job = await rig.submit("sh", "-c", "echo hello; echo trouble >&2")
+            record = await rig.ended(job)
+            assert (state_of(record), record.exit_code) == ("completed", 0)
+            assert await rig.files.log_end(job) == b"hello\ntrouble\n"
+
+    play(tmp_path, scene)
+
+
+def test_the_exit_code_is_told_and_the_class_is_execution(tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        async with rig.agent():
+            record = await rig.ended(await rig.submit("sh", "-c", "exit 7"))
+            assert (state_of(record), record.exit_code) == ("failed", 7)
+            assert FAILURE_BY_CODE[record.failure] == "execution"
+            assert record.message == "exit code 7"
+
+    play(tmp_path, scene)
+
+
+def test_a_signal_is_told_by_name(tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        async with rig.agent():
+            record = await rig.ended(await rig.submit("sh", "-c", "kill -SEGV $$"))
+            assert (state_of(record), record.exit_code) == ("failed", 139)
+            assert record.message == "killed by SIGSEGV"
+
+    play(tmp_path, scene)
+
+
+def test_a_program_that_is_not_there_is_a_matter_of_configuration(tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        async with rig.agent():
+            for argv in (["no-such-program"], ["/no/such/program"]):
+                record = await rig.ended(await rig.submit(*argv))
+                assert state_of(record) == "failed"
+                assert FAILURE_BY_CODE[record.failure] == "configuration"
+                assert argv[0] in (record.message or "")
+
+    play(tmp_path, scene)
+
+
+def test_arguments_that_are_wrong_reject_the_job_and_nothing_else(tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        async with rig.agent():
+            record = await rig.ended(await rig.submit(args={"argv": []}))
+            assert state_of(record) == "rejected"
+            assert FAILURE_BY_CODE[record.failure] == "configuration"
+            assert state_of(await rig.ended(await rig.submit("true"))) == "completed"
+
+    play(tmp_path, scene)
+
+
+def test_a_job_sees_its_own_environment_and_not_the_agents_secrets(tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        async with rig.agent_process():
+            job = await rig.submit("env", env={"GREETING": "hello"})
+            await rig.ended(job)
+            found = dict(
+                line.split("=", 1) for line in (await rig.files.log_end(job)).decode().splitlines()
+            )
+            assert found["WINDLASS_JOB"] == str(job)
+            assert found["WINDLASS_ATTEMPT"] == "1"
+            assert found["GREETING"] == "hello"
+            assert "PATH" in found
+            assert "secret" not in found.values()
+
+    play(tmp_path, scene)
+
+
+def test_stdin_is_what_was_given_else_nothing(tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        async with rig.agent():
+            text = "a line\n" * 50_000
+            job = await rig.submit("cat", stdin=text)
+            empty = await rig.submit("cat")
+            await rig.ended(job)
+            assert await rig.files.log_end(job) == text.encode()
+            assert state_of(await rig.ended(empty)) == "completed"
+            assert (empty, 1) not in rig.files.logs
+
+    play(tmp_path, scene)
+
+
+def test_each_attempt_has_an_empty_folder(tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        async with rig.agent():
+            for _ in range(3):
+                job = await rig.submit("sh", "-c", "ls -A; touch left-behind; mkdir -p a/b")
+                assert state_of(await rig.ended(job)) == "completed"
+                assert (job, 1) not in rig.files.logs
+
+    play(tmp_path, scene)
+
+
+def test_artifacts_are_kept_and_given_to_other_jobs(tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        async with rig.agent():
+            script = (
+                "mkdir out; echo one > out/1.txt; echo two > out/2.txt; ln -s /etc/passwd out/3.txt"
+            )
+            first = await rig.submit("sh", "-c", script, artifacts=["out/*.txt"])
+            await rig.ended(first)
+            assert rig.files.artifacts == {
+                (first, "out/1.txt"): b"one\n",
+                (first, "out/2.txt"): b"two\n",
+            }
+            inputs = [{"job": first, "artifact": "out/2.txt", "path": "in/here"}]
+            second = await rig.submit("cat", "in/here", inputs=inputs)
+            assert state_of(await rig.ended(second)) == "completed"
+            assert await rig.files.log_end(second) == b"two\n"
+
+    play(tmp_path, scene)
+
+
+def test_many_jobs_share_the_slots(tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        jobs = [await rig.submit("true") for _ in range(200)]
+        async with rig.agent(slots=16):
+            for job in jobs:
+                assert state_of(await rig.ended(job)) == "completed"
+
+    play(tmp_path, scene)

@@ -1,0 +1,156 @@
+"""Incarnations of an agent in virtual time: deadlines, rivals, old servers, drains."""
+
+import asyncio
+
+import pytest
+
+from tests.support.virtual import run_virtual
+from tests.worker.core.scripted import (
+    GRACE_MS,
+    HEARTBEAT_MS,
+    LEASE_MS,
+    ScriptedGateway,
+    ScriptedMachine,
+    assignment,
+    make_core,
+)
+from windlass.domain.config import LEASE_MARGIN_MS
+from windlass.domain.values.errors import Conflict, Unreachable
+from windlass.ports.loop_time import pass_time
+from windlass.wire.sync import SyncReply, SyncRequest
+from windlass.worker.core.agent_core import RIVALRY
+
+SOFT_S = (LEASE_MS - HEARTBEAT_MS // 3 - LEASE_MARGIN_MS - GRACE_MS) / 1000
+
+
+def unreachable(request: SyncRequest) -> SyncReply:
+    raise Unreachable("cut off")
+
+
+def test_the_deadline_is_put_off_by_answers_and_by_nothing_else() -> None:
+    async def main() -> None:
+        gateway, machine = ScriptedGateway(), ScriptedMachine()
+        running = asyncio.ensure_future(make_core(gateway, machine).run())
+        await pass_time(60)
+        (soft, hard), last = machine.deadlines[0], machine.deadlines[-1]
+        assert soft == pytest.approx(SOFT_S)
+        assert hard == pytest.approx(SOFT_S + GRACE_MS / 1000)
+        assert 60 < last[0] <= 60 + SOFT_S
+        gateway.answer = unreachable
+        told = len(machine.deadlines)
+        await pass_time(300)
+        assert len(machine.deadlines) <= told + 1  # the sync that was under way
+        running.cancel()
+
+    run_virtual(main())
+
+
+def test_what_runs_inside_the_agent_is_stopped_before_the_lease_is_over() -> None:
+    async def main() -> None:
+        gateway, machine = ScriptedGateway(), ScriptedMachine()
+        gateway.answer = lambda request: SyncReply(jobs=(assignment(1),))
+        running = asyncio.ensure_future(make_core(gateway, machine).run())
+        await pass_time(1)
+        gateway.answer = unreachable
+        (attempt,) = machine.starter.attempts
+        await pass_time(SOFT_S - 2)
+        assert attempt.stops == []
+        await pass_time(2)
+        assert attempt.stops == [("released", "no server answered")]
+        running.cancel()
+
+    run_virtual(main())
+
+
+def test_an_older_epoch_gets_no_work_done() -> None:
+    async def main() -> None:
+        gateway, machine = ScriptedGateway(), ScriptedMachine()
+        gateway.epoch = 7
+        gateway.answer = lambda request: SyncReply(jobs=(assignment(1),), epoch=6)
+        running = asyncio.ensure_future(make_core(gateway, machine).run())
+        await pass_time(600)
+        assert len(gateway.syncs) > 10
+        assert machine.starter.attempts == []
+        gateway.answer = lambda request: SyncReply(jobs=(assignment(1),), epoch=7)
+        await pass_time(60)
+        assert len(machine.starter.attempts) == 1
+        running.cancel()
+
+    run_virtual(main())
+
+
+def ended(request: SyncRequest) -> SyncReply:
+    raise Conflict("incarnation_ended", "another process has enrolled")
+
+
+def test_an_ended_incarnation_kills_its_jobs_and_enrols_again() -> None:
+    async def main() -> None:
+        gateway, machine = ScriptedGateway(), ScriptedMachine()
+        gateway.answer = lambda request: SyncReply(jobs=(assignment(1),))
+        core = make_core(gateway, machine)
+        running = asyncio.ensure_future(core.run())
+        await pass_time(1)
+        (attempt,) = machine.starter.attempts
+        gateway.answer = ended
+        await core.enrolled.wait()
+        while machine.ended == 0:
+            await pass_time(0.1)
+        assert attempt.stops == [("lost", None)]
+        assert len(gateway.enrolments) > 1
+        running.cancel()
+
+    run_virtual(main())
+
+
+def test_an_agent_that_is_evicted_again_and_again_waits_longer_each_time() -> None:
+    async def main() -> None:
+        gateway, machine = ScriptedGateway(), ScriptedMachine()
+        gateway.answer = ended
+        core = make_core(gateway, machine)
+        running = asyncio.ensure_future(core.run())
+        await pass_time(600)
+        pauses = [b - a for a, b in zip(gateway.enrolments, gateway.enrolments[1:], strict=False)]
+        assert max(pauses[: RIVALRY - 1]) < 1
+        assert pauses[RIVALRY - 1 : RIVALRY + 2] == pytest.approx([6, 12, 24], rel=0.1)
+        assert len(gateway.enrolments) < 25
+        core.stop()  # also in the midst of its pause
+        await running
+
+    run_virtual(main())
+
+
+def test_a_drain_lets_jobs_end_and_takes_no_more() -> None:
+    async def main() -> None:
+        gateway, machine = ScriptedGateway(), ScriptedMachine()
+        gateway.answer = lambda request: SyncReply(jobs=(assignment(1),) if request.want else ())
+        core = make_core(gateway, machine, slots=1)
+        running = asyncio.ensure_future(core.run())
+        await pass_time(1)
+        (attempt,) = machine.starter.attempts
+        core.drain()
+        await pass_time(10)
+        assert (attempt.stops, gateway.syncs[-1].want) == ([], 0)
+        attempt.complete()
+        await running
+        assert (len(machine.starter.attempts), gateway.left) == (1, [1])
+
+    run_virtual(main())
+
+
+def test_a_drain_past_its_limit_stops_the_jobs() -> None:
+    async def main() -> None:
+        gateway, machine = ScriptedGateway(), ScriptedMachine()
+        gateway.answer = lambda request: SyncReply(jobs=(assignment(1),) if request.want else ())
+        core = make_core(gateway, machine, drain_limit_ms=30_000)
+        running = asyncio.ensure_future(core.run())
+        await pass_time(1)
+        core.drain()
+        await pass_time(29)
+        (attempt,) = machine.starter.attempts
+        assert attempt.stops == []
+        await pass_time(2)
+        assert attempt.stops == [("released", "the worker was stopped")]
+        attempt.end(None)
+        await running
+
+    run_virtual(main())
