@@ -96,7 +96,6 @@ FORMS: dict[str, st.SearchStrategy[tuple[Any, Any]]] = {
     "text": same(words),
     "high, medium, low or a number": same(st.sampled_from(["high", "low", "+1", "-3"])),
     "JSON": words.map(lambda text: ({"a": text}, json.dumps({"a": text}))),
-    "number": same(st.integers(1, 100)),
     "true or false": st.just((True, [])),
     "list": texts.map(lambda some: (some, some)),
     "list of ids and names": st.lists(st.integers(1, 99), min_size=1, max_size=3).map(
@@ -129,7 +128,10 @@ CHOICES: dict[str, st.SearchStrategy[tuple[Any, Any]]] = {
 @given(data=st.data())
 def test_an_option_means_the_same_wherever_it_is_given(name: str, data: st.DataObject) -> None:
     option = OPTIONS[name]
-    value, flag = data.draw(CHOICES.get(name, FORMS[option.form.name]))
+    values = CHOICES.get(name) or FORMS.get(option.form.name, st.nothing())
+    if option.bounds is not None:
+        values = same(st.integers(max(1, option.bounds[0]), min(100, option.bounds[1])))
+    value, flag = data.draw(values)
     spec = by_keywords(**{name: value})
     assert getattr(spec, name) != option.default
     assert by_http(**{name: value}) == spec
