@@ -14,7 +14,7 @@ from windlass.clock import RealChance, RealClock
 from windlass.domain.config import Config
 from windlass.engine.engine import Engine
 from windlass.ports.clock import Clock
-from windlass.store.postgres.pool import open_connection
+from windlass.store.postgres.connections import open_connection
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.sqlite.store import SqliteStore
 

@@ -114,11 +114,11 @@ def check_diamond(flow: Workflow) -> None:
     info = flow.wait(PATIENCE_SECONDS)
     jobs = {job.name: job for job in flow.jobs()}
     states = {name: job.state for name, job in jobs.items()}
-    notify = ", ".join(f"{name} {state}" for name, state in states.items())
-    console.print(f"workflow {info.id} {info.name}: {info.state} ({notify})", highlight=False)
+    summary = ", ".join(f"{name} {state}" for name, state in states.items())
+    console.print(f"workflow {info.id} {info.name}: {info.state} ({summary})", highlight=False)
     bad = [name for name, state in states.items() if state != "completed"]
-    if info.state != "complete" or bad != ["lint"] or jobs["test"].attempt < 2:
-        raise SystemExit(f"the diamond should have completed but for lint: {info.state}, {notify}")
+    if info.state != "completed" or bad != ["lint"] or jobs["test"].attempt < 2:
+        raise SystemExit(f"the diamond should have completed but for lint: {info.state}, {summary}")
 
 
 def explain_a_wait(client: Client) -> None:

@@ -12,7 +12,7 @@ import asyncpg
 
 from benchmarks.drive import MOST_SLOTS, RESULT_BYTES
 from windlass.store.postgres.columns import integers
-from windlass.store.postgres.pool import open_connection
+from windlass.store.postgres.connections import open_connection
 
 SLACK_MS = 10_000 + 30_000
 LOWEST = (-(2**63), 0)

@@ -1,4 +1,4 @@
-"""`python -m windlass`."""
+"""Runs the command line: `python -m windlass`."""
 
 from windlass.cli.app import main
 

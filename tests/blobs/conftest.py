@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from tests.conformance.driver import SettableClock
+from tests.store.conformance.driver import SettableClock
 from tests.support.s3 import S3Server
 from windlass.blobs.local import LocalBlobs
 from windlass.blobs.memory import MemoryBlobs

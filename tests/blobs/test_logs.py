@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.blobs.conftest import Place
-from tests.conformance.driver import SettableClock
+from tests.store.conformance.driver import SettableClock
 from windlass.blobs.memory import MemoryBlobs
 from windlass.domain.rows.files import LogRow, LogState
 from windlass.domain.values.errors import InvalidInput

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.blobs.conftest import Place
 from tests.blobs.test_logs import TEXT, Writer
-from tests.conformance.driver import SettableClock
+from tests.store.conformance.driver import SettableClock
 from windlass.blobs.memory import MemoryBlobs
 from windlass.engine.attempts.log_segments import SEGMENT_LIMIT, left_out
 from windlass.ports.blobs import Blobs

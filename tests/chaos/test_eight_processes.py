@@ -19,7 +19,7 @@ from windlass.domain.lifecycle.states import STATE_BY_CODE, TERMINAL
 from windlass.domain.rows.events import EventKind
 from windlass.engine.engine import Engine
 from windlass.engine.verify import verify
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 from windlass.store.postgres.store import PostgresStore
 
 PROCESSES = 8
@@ -121,7 +121,7 @@ async def outcomes(store: PostgresStore) -> tuple[Counter[int], Counter[str]]:
     states: Counter[str] = Counter()
     terminal = {state.code for state in TERMINAL}
 
-    async def read(tx: Tx) -> None:
+    async def read(tx: ReadTx) -> None:
         after = 0
         while events := await tx.log.read(after, 5_000):
             after = events[-1].seq

@@ -1,4 +1,4 @@
-"""One installation for all tests of the command line."""
+"""One installation that all tests of the command line share."""
 
 from collections.abc import Iterator
 

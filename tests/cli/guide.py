@@ -1,4 +1,4 @@
-"""A guide of docs/guides, carried out: its files are written, its commands run."""
+"""Runs a guide of docs/guides: writes its files and runs its commands."""
 
 import re
 import subprocess
@@ -8,16 +8,16 @@ from tests.cli.program import LONGEST_S, Program
 
 GUIDES = Path(__file__).resolve().parents[2] / "docs" / "guides"
 BLOCK = re.compile(r"^```(?P<kind>yaml|sh)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-FILE = re.compile(r"# ([a-z]+\.yaml)\n")
+FILE = re.compile(r"# ([a-z0-9]+\.yaml)\n")
 
 
 def carry_out(guide: str, program: Program, folder: Path, **variables: str) -> list[str]:
-    """Run every block of commands in a folder; what each of them said."""
+    """Runs every block of commands in a folder and returns the output of each."""
     said = []
     for block in BLOCK.finditer((GUIDES / guide).read_text()):
         if block["kind"] == "yaml":
             named = FILE.match(block["text"])
-            assert named, f"a file without a name in its first line:\n{block['text']}"
+            assert named, f"the first line of this file must name it:\n{block['text']}"
             (folder / named[1]).write_text(block["text"])
             continue
         done = subprocess.run(

@@ -1,15 +1,26 @@
-"""The real program as a process: `windlass up`, and commands against it."""
+"""The program under test: `windlass up` as a process, and commands that talk to it.
 
+Short commands run inside the test's own process, which saves the start of an interpreter for each.
+Commands that start servers or workers, or that write a log, run as processes of their own.
+"""
+
+import io
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
+
+from windlass.cli.app import run_command
+from windlass.cli.root import COMMANDS
 
 LONGEST_S = 60
+
+Done = subprocess.CompletedProcess[str]
 
 
 class Program:
@@ -20,12 +31,18 @@ class Program:
         self.environment = {
             name: value for name, value in os.environ.items() if not name.startswith("WINDLASS_")
         } | {"WINDLASS_DATA": str(data), "COLUMNS": "200"}
-        # As where it is installed: jobs may call it, too.
+        # Jobs may call `windlass`, too.
         places = (str(Path(sys.executable).parent), os.environ.get("PATH", ""))
         self.environment["PATH"] = os.pathsep.join(places)
 
-    def __call__(self, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end."""
+    def __call__(self, *words: str, **variables: str) -> Done:
+        """Runs a command to its end."""
+        if not words or words[0] not in COMMANDS or COMMANDS[words[0]].logs:
+            return self.spawn(*words, **variables)
+        return self._run_here(words, self.environment | variables)
+
+    def spawn(self, *words: str, **variables: str) -> Done:
+        """Runs a command to its end as a process of its own."""
         return subprocess.run(
             [sys.executable, "-m", "windlass", *words],
             env=self.environment | variables, capture_output=True, text=True,
@@ -33,18 +50,18 @@ class Program:
         )  # fmt: skip
 
     def text(self, *words: str, **variables: str) -> str:
-        """What a command that succeeds prints."""
+        """Returns what a command prints; it must succeed."""
         done = self(*words, **variables)
         assert done.returncode == 0, (words, done.stdout, done.stderr)
         return done.stdout.strip()
 
     def json(self, *words: str) -> Any:
-        """What a command that succeeds prints as JSON."""
+        """Returns what a command prints as JSON; it must succeed."""
         return json.loads(self.text(*words, "--json"))
 
     @contextmanager
     def running(self, *words: str) -> "Iterator[subprocess.Popen[str]]":
-        """A started command, which ends with the block, whatever happens in it."""
+        """Starts a command and stops it at the end of the block, whatever happens in it."""
         with self.start(*words) as process:
             try:
                 yield process
@@ -57,8 +74,33 @@ class Program:
                     process.kill()
 
     def start(self, *words: str) -> "subprocess.Popen[str]":
-        """Start a command in a session of its own and read its output."""
+        """Starts a command in a session of its own and reads its output."""
         return subprocess.Popen(
             [sys.executable, "-m", "windlass", *words],
             env=self.environment, stdout=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
+
+    def _run_here(self, words: tuple[str, ...], environment: dict[str, str]) -> Done:
+        out, errors = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+        with (
+            patch.dict(os.environ, environment, clear=True),
+            patch.object(sys, "stdin", io.StringIO()),
+            redirect_stdout(out),
+            redirect_stderr(errors),
+        ):
+            code = _exit_code(words)
+        return subprocess.CompletedProcess(words, code, _written(out), _written(errors))
+
+
+def _exit_code(words: tuple[str, ...]) -> int:
+    try:
+        run_command(list(words))
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0
+
+
+def _written(stream: io.TextIOWrapper) -> str:
+    stream.flush()
+    assert isinstance(stream.buffer, io.BytesIO)
+    return stream.buffer.getvalue().decode()

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 from tests.cli.program import Program
-from windlass.cli.app import app
+from windlass.cli.root import app
 
 LONGEST_S = 60
 

@@ -124,15 +124,13 @@ async def counted_postgres(
 ) -> AsyncIterator[Counted]:
     """Statements are names, each one a round trip; rows are not counted.
 
-    Without `hot` every command goes the ordinary way.
+    Without `hot` every command takes the normal path.
     """
     statements: list[str] = []
     for method in ("fetch", "fetch_value", "execute"):
         _watch(method, statements, patch)
-    store = await PostgresStore.connect(dsn)
+    store = await PostgresStore.connect(dsn, fast_path=hot)
     await store.upgrade()
-    if not hot:
-        store._hot = None
     engine = Engine(store, Config(), RealChance())
     await engine.start()
     counted = Counted(engine, statements, lambda: 0)

@@ -10,7 +10,7 @@ from windlass.clock import RealSecrets
 from windlass.domain.access.roles import Identity, Role
 from windlass.engine.access import Access
 
-# The ordinary way, for whatever is not common.
+# The normal path, for what is not common.
 SYNC_TRIPS = 16  # finish n and claim n, whatever n is
 SUBMIT_TRIPS = 7
 IDLE_TRIPS = 5  # a heartbeat

@@ -220,5 +220,5 @@ def test_a_path_too_long_for_a_socket_works_all_the_same(tmp_path: Path) -> None
 def test_a_broken_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "jobs.db"
     path.write_bytes(b"not a database" * 1000)
-    with pytest.raises(StoreUnavailable, match="sound Windlass database"):
+    with pytest.raises(StoreUnavailable, match="not a Windlass database"):
         windlass.Client.embedded(path)

@@ -26,7 +26,7 @@ def test_a_template_is_started_and_what_follows_it_runs(tmp_path: Path) -> None:
             for name, body in (("last", LAST), ("small", BODY)):
                 await client.planning.put_template(name, TemplateRequest(body=body))
             first = await client.start_template("small", {"word": "hello"})
-            assert (await first.wait(60)).state == "complete"
+            assert (await first.wait(60)).state == "completed"
 
             async def followed() -> bool:
                 (row,) = await client.planning.reactions(first.id)

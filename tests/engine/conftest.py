@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.conformance.driver import KINDS
 from tests.engine.support.rig import Rig
 from tests.engine.support.rigs import Rigs
+from tests.store.conformance.driver import KINDS
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from typing import Any, TypeVar, cast
 
 import asyncpg
 
-from windlass.store.postgres.pool import Link, Pool, open_connection
+from windlass.store.postgres.connections import Link, Pool, open_connection
 from windlass.store.postgres.session import QUERIES
 
 T = TypeVar("T")

@@ -16,11 +16,11 @@ from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.effects import Effects
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.snapshot import Snapshot
-from windlass.ports.store import Head, Tx
-from windlass.store.postgres.hot import PostgresHot
+from windlass.ports.store import Head, WriteTx
+from windlass.ports.store.records.snapshot import Snapshot
+from windlass.store.postgres.connections import open_connection
+from windlass.store.postgres.fast_path import PostgresFastPath
 from windlass.store.postgres.news import Herald
-from windlass.store.postgres.pool import open_connection
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.postgres.transactions import Transactions
 
@@ -99,7 +99,7 @@ class NoChance:
 class Hand:
     """Runs engine commands, each in one transaction, as a server of its own would."""
 
-    def __init__(self, transact: Callable[[Callable[[Tx], Awaitable[Any]]], Awaitable[Any]]):
+    def __init__(self, transact: Callable[[Callable[[WriteTx], Awaitable[Any]]], Awaitable[Any]]):
         self._transact = transact
         self.forget()
 
@@ -117,7 +117,7 @@ class Hand:
     async def run(self, step: Step[T]) -> T:
         """Run one command and keep what its commit meant to the engine around it."""
 
-        async def work_it(tx: Tx) -> T:
+        async def work_it(tx: WriteTx) -> T:
             work = Work(tx, CONFIG, self.catalog, NoChance())
             answer = await step(work, self.bounds)
             await work.settle()
@@ -240,7 +240,7 @@ class Stage:
         now = max(worker.last_seen for worker in self._saved.workers)
         hand.bounds.replace(self._heads, 0 if old else now)
         server, transactions = f"actor-{number}", self._transactions[number]
-        hot = PostgresHot(self._dsn, server, transactions, Herald(server, _tell_nobody))
+        hot = PostgresFastPath(self._dsn, server, transactions, Herald(server, _tell_nobody))
         return FastPath(hot, CONFIG, hand.catalog, hand.bounds)
 
     async def perform(

@@ -8,8 +8,8 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from tests.server.test_pools import POOL
-from tests.server.test_roles import ROUTES
+from tests.server.http.test_permissions import ROUTES
+from tests.server.routes.test_pools import POOL
 from tests.support.running import run
 from tests.support.running_server import (
     JSON,

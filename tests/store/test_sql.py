@@ -36,4 +36,4 @@ def test_a_bad_file_is_refused_by_name(text: str, complaint: str) -> None:
 
 
 def test_the_queries_of_a_package_are_found() -> None:
-    assert load_queries("windlass.store.sqlite", "queries.sql")["commit"] == "COMMIT"
+    assert load_queries("windlass.store.sqlite")["commit"] == "COMMIT"

@@ -6,8 +6,7 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from windlass.workflows import expand
-from windlass.workflows.expansion import expand_tree
+from windlass.workflows.expansion import expand, expand_tree
 from windlass.workflows.files import NoFiles
 from windlass.workflows.format import JobFile, WorkflowFile
 from windlass.workflows.graph import FORMATS, graph_of_requests

@@ -1,6 +1,6 @@
 """Workflows as DOT and Mermaid."""
 
-from windlass.workflows import expand
+from windlass.workflows.expansion import expand
 from windlass.workflows.graph import Edge, Graph, as_dot, as_mermaid, graph_of_requests
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from windlass.workflows import expand, expand_file
+from windlass.workflows.expansion import expand, expand_file
 from windlass.workflows.inlining import describe_file
 from windlass.workflows.nodes import Misdescribed
 

@@ -7,7 +7,7 @@ import jsonschema_rs
 import pytest
 import yaml
 
-from windlass.workflows import expand
+from windlass.workflows.expansion import expand
 from windlass.workflows.nodes import Misdescribed
 from windlass.workflows.schema import published
 

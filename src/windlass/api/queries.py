@@ -14,7 +14,7 @@ from windlass.domain.rows.views import JobFilter, JobView, WorkerView
 from windlass.domain.values.errors import NotFound
 from windlass.engine.engine import Engine
 from windlass.engine.explain.forecast import Outlook
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 from windlass.wire.jobs import Job, JobList
 from windlass.wire.workers import WorkerInfo
 
@@ -29,7 +29,7 @@ class Shapes:
     def __init__(self) -> None:
         self._known: dict[int, Shape] = {}
 
-    async def know(self, tx: Tx, ids: Sequence[int]) -> None:
+    async def know(self, tx: ReadTx, ids: Sequence[int]) -> None:
         """Reads the shapes that are not cached yet."""
         if any(shape not in self._known for shape in ids):
             for row in await tx.catalog.shapes_after(0):
@@ -49,7 +49,7 @@ class Queries:
     async def job(self, job: int, who: Identity) -> Job:
         """Returns one job with its attempts and transitions."""
 
-        async def read(tx: Tx) -> Job | None:
+        async def read(tx: ReadTx) -> Job | None:
             view = await tx.views.job(job)
             if view is None:
                 return None
@@ -69,7 +69,7 @@ class Queries:
         if not who.namespaces:
             return
 
-        async def read(tx: Tx) -> dict[int, str]:
+        async def read(tx: ReadTx) -> dict[int, str]:
             facts = await tx.jobs.read(sorted(set(jobs)))
             await self._shapes.know(tx, [fact.shape for fact in facts.values()])
             return {job: self._shapes[fact.shape].namespace for job, fact in facts.items()}
@@ -84,7 +84,7 @@ class Queries:
         if not who.namespaces or not workflows:
             return
         ids = sorted(set(workflows))
-        rows = await self._engine.store.read(lambda tx: tx.workflows.lock(ids))
+        rows = await self._engine.store.read(lambda tx: tx.workflows.read(ids))
         for workflow in ids:
             if workflow not in rows or not who.sees(rows[workflow].namespace):
                 raise NotFound("workflow", workflow)
@@ -97,7 +97,7 @@ class Queries:
     async def jobs(self, wanted: JobFilter, cursor: int, limit: int) -> JobList:
         """Returns a page of jobs, newest first."""
 
-        async def read(tx: Tx) -> JobList:
+        async def read(tx: ReadTx) -> JobList:
             page = await tx.views.jobs(wanted, cursor, limit)
             await self._shapes.know(tx, [view.record.facts.shape for view in page.jobs])
             following = str(page.next) if page.next else None
@@ -117,7 +117,7 @@ class Queries:
         if not who.namespaces or not events:
             return list(events)
 
-        async def read(tx: Tx) -> set[int]:
+        async def read(tx: ReadTx) -> set[int]:
             facts = await tx.jobs.read(sorted({event.job for event in events if event.job}))
             await self._shapes.know(tx, [fact.shape for fact in facts.values()])
             return {j for j, f in facts.items() if who.sees(self._shapes[f.shape].namespace)}

@@ -9,10 +9,11 @@ from windlass.domain.access.roles import Identity
 from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.lifecycle.workflow_state import FAIL_FAST, Details, WorkflowState
 from windlass.domain.rows.records import WorkflowAbout, WorkflowRow
-from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.errors import NotFound, UnknownName
+from windlass.domain.values.suggest import did_you_mean
 from windlass.domain.values.times import format_moment
 from windlass.engine.engine import Engine
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 from windlass.wire.reactions import conceal
 from windlass.wire.workflows import CanceledWorkflow, RetriedWorkflow, Workflow, WorkflowList
 
@@ -38,7 +39,8 @@ def parse_states(names: Sequence[str]) -> tuple[int, ...]:
     known = {state.name.lower(): int(state) for state in WorkflowState}
     for name in names:
         if name not in known:
-            raise InvalidInput("state", f"one of {', '.join(known)}", name)
+            hint = did_you_mean(name, known)
+            raise UnknownName("state", name, f"one of {', '.join(known)}", hint)
     return tuple(known[name] for name in names)
 
 
@@ -51,8 +53,8 @@ class Workflows:
     async def workflow(self, workflow: int, who: Identity) -> Workflow:
         """Returns one workflow."""
 
-        async def read(tx: Tx) -> Workflow | None:
-            row = (await tx.workflows.lock([workflow])).get(workflow)
+        async def read(tx: ReadTx) -> Workflow | None:
+            row = (await tx.workflows.read([workflow])).get(workflow)
             if row is None or not who.sees(row.namespace):
                 return None
             return show_workflow(row, (await tx.workflows.about([workflow])).get(workflow))
@@ -65,7 +67,7 @@ class Workflows:
     async def workflows(self, wanted: WorkflowFilter, after: int, limit: int) -> WorkflowList:
         """Returns a page of workflows, newest first; one call reads a bounded number of rows."""
 
-        async def read(tx: Tx) -> WorkflowList:
+        async def read(tx: ReadTx) -> WorkflowList:
             found: list[Workflow] = []
             below = after or FIRST
             for _ in range(SCAN // CHUNK):
@@ -99,7 +101,9 @@ class Workflows:
         return RetriedWorkflow(done.workflow, done.applied)
 
 
-async def _matching(tx: Tx, rows: Sequence[WorkflowRow], wanted: WorkflowFilter) -> list[Workflow]:
+async def _matching(
+    tx: ReadTx, rows: Sequence[WorkflowRow], wanted: WorkflowFilter
+) -> list[Workflow]:
     rows = [row for row in rows if _may_match(row, wanted)]
     about = await tx.workflows.about([row.id for row in rows])
     shown = [show_workflow(row, about.get(row.id)) for row in rows]

@@ -22,6 +22,7 @@ from windlass.domain.values.errors import (
     NotFound,
     Overloaded,
     StoreUnavailable,
+    UnknownName,
     Unreachable,
     WindlassError,
 )
@@ -264,9 +265,12 @@ def error_of(response: Answer) -> WindlassError:
     after = body.get("retry_after_ms")
     if code == "invalid_input":
         field, expected = body.get("field", "request"), body.get("expected", message)
-        return InvalidInput(str(field), str(expected), body.get("got"))
+        got, hint = body.get("got"), str(body.get("hint", ""))
+        if body.get("unknown"):
+            return UnknownName(str(field), str(got), str(expected), hint)
+        return InvalidInput(str(field), str(expected), got, hint)
     if response.status == 404 and "got" in body:
-        return NotFound(str(body.get("field", "object")), body["got"])
+        return NotFound(str(body.get("field", "object")), body["got"], str(body.get("hint", "")))
     if response.status == 409:
         return Conflict(code, message, after)
     if code == "overloaded":

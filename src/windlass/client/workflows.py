@@ -12,7 +12,7 @@ from windlass.domain.values.errors import WindlassError
 from windlass.wire.jobs import Job, SubmitReply, SubmitRequest
 from windlass.wire.workflows import Workflow
 
-ENDS = frozenset({"complete", "failed", "canceled"})
+ENDS = frozenset({"completed", "failed", "canceled"})
 PAGE = 1_000
 
 
@@ -79,7 +79,7 @@ class AsyncWorkflow:
     async def complete(self, timeout: float | None = None) -> Workflow:
         """The same; raises `WorkflowFailed` if it did not complete."""
         workflow = await self.wait(timeout)
-        if workflow.state != "complete":
+        if workflow.state != "completed":
             raise WorkflowFailed(workflow)
         return workflow
 

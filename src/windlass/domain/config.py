@@ -178,7 +178,7 @@ class Config(Struct, frozen=True, kw_only=True):
         int, doc("connections", "Idle PostgreSQL connections kept open. 0: none.")
     ] = 5
     pool_lifetime_ms: Annotated[
-        int, doc("ms", "A connection is replaced at this age.", least=1)
+        int, doc("ms", "A PostgreSQL connection is replaced after this time.", least=1)
     ] = 300_000
     pool_idle_time_ms: Annotated[
         int, doc("ms", "An idle connection is closed after this.", least=1)

@@ -19,7 +19,7 @@ from windlass.clock import RealClock
 from windlass.domain.config import Config
 from windlass.domain.values.errors import Conflict, InvalidInput, WindlassError
 from windlass.executors.temporary import TemporaryFolder
-from windlass.store.sqlite.guard import EMBEDDED, SERVER, STAND_IN
+from windlass.store.sqlite.file_lock import EMBEDDED, SERVER, STAND_IN
 from windlass.store.sqlite.store import SqliteStore
 from windlass.wiring.agents import own_agent
 from windlass.wiring.stores import make_private, open_store

@@ -19,7 +19,7 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.engine.engine import Engine
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.clock import Secrets
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 TOKEN_PREFIX = "wl_"
 CODE_PREFIX = "enrol_"
@@ -44,21 +44,21 @@ class _CachedToken(NamedTuple):
 
 
 class _StoreTime:
-    """The store's time, without asking a distant store for it each time."""
+    """Knows the store's time without asking a distant store for it each time."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._told = 0
-        self._told_at = 0.0
+        self._known: int | None = None
+        self._known_at = 0.0  # on the loop's clock
 
     async def now(self) -> int:
         """Returns the last known time plus what has passed since."""
         if self._engine.store.inline:
             return await self._engine.now()
         loop = asyncio.get_running_loop()
-        if not self._told or loop.time() - self._told_at >= TIME_TRUSTED_S:
-            self._told, self._told_at = await self._engine.now(), loop.time()
-        return self._told + int((loop.time() - self._told_at) * 1000)
+        if self._known is None or loop.time() - self._known_at >= TIME_TRUSTED_S:
+            self._known, self._known_at = await self._engine.now(), loop.time()
+        return self._known + int((loop.time() - self._known_at) * 1000)
 
 
 class Access:
@@ -112,9 +112,9 @@ class Access:
                 await work.tx.access.remove_of_worker(worker)
             made = row._replace(id=await work.tx.access.insert(row))
             if not worker:  # of those its enrolment tells
-                said = f"Token {made.id} ({name}, {role}) was made"
-                told = {"token": made.id, "namespaces": list(namespaces)}
-                work.say(EventKind.ACCESS, said, actor=actor, data=told)
+                message = f"Token {made.id} ({name}, {role}) was made"
+                data = {"token": made.id, "namespaces": list(namespaces)}
+                work.say(EventKind.ACCESS, message, actor=actor, data=data)
             return made
 
         created = CreatedToken(secret, await self._engine.run(insert))
@@ -128,8 +128,8 @@ class Access:
         async def step(work: Work) -> bool:
             revoked = await work.tx.access.revoke(token, work.now)
             if revoked:
-                said = f"Token {token} was revoked"
-                work.say(EventKind.ACCESS, said, actor=actor, data={"token": token})
+                message = f"Token {token} was revoked"
+                work.say(EventKind.ACCESS, message, actor=actor, data={"token": token})
             return revoked
 
         revoked = await self._engine.run(step)
@@ -165,7 +165,7 @@ class Access:
         return await self._engine.run(step)
 
     async def _look_up(self, digest: str, now: int) -> _CachedToken | None:
-        async def read(tx: Tx) -> tuple[Token | None, str]:
+        async def read(tx: ReadTx) -> tuple[Token | None, str]:
             token = await tx.access.by_digest(digest)
             return token, "" if token is None else await _shut_out(tx, token.worker)
 
@@ -183,11 +183,11 @@ class Access:
         return seen
 
 
-async def _shut_out(tx: Tx, worker: int) -> str:
+async def _shut_out(tx: ReadTx, worker: int) -> str:
     """Returns why a worker's token is worthless, or nothing."""
     if not worker:
         return ""
-    row = (await tx.workers.lock([worker])).get(worker)
+    row = (await tx.workers.read([worker])).get(worker)
     if row is None:
         return REMOVED
     return WorkerStatus(row.status).name.lower() if row.status in SHUT_OUT else ""

@@ -6,7 +6,7 @@ from windlass.engine.jobs.deadlines import end_late, next_deadline
 from windlass.engine.jobs.enqueue import promote_due
 from windlass.engine.transaction.background import BackgroundTasks
 from windlass.engine.transaction.group_commit import RunStep
-from windlass.ports.store import Store, Tx
+from windlass.ports.store import ReadTx, Store
 
 
 class DueJobs:
@@ -53,6 +53,6 @@ class DueJobs:
         return await self._store.read(now_of)
 
 
-async def now_of(tx: Tx) -> int:
+async def now_of(tx: ReadTx) -> int:
     """Returns the store's time."""
     return tx.now

@@ -39,8 +39,8 @@ from windlass.engine.transaction.unit_of_work import DEPTH, Work
 from windlass.engine.workflows.cascade_runner import CascadeRunner
 from windlass.engine.workflows.cascades import advance
 from windlass.ports.clock import Chance
-from windlass.ports.store import Store, Tx
-from windlass.ports.store_hot import hot_of
+from windlass.ports.store import Store, WriteTx
+from windlass.ports.store.fast_path import fast_path_of
 from windlass.ports.tasks import TaskKind
 from windlass.wire.sync import SyncReply, SyncRequest
 
@@ -80,7 +80,7 @@ class Engine:
         self._end_waiters = EndWaiters(store)
         self._committer = Committer(store, config, self._begin)
         self._unsubscribe: Callable[[], None] = lambda: None
-        hot = hot_of(store) if fast_path else None
+        hot = fast_path_of(store) if fast_path else None
         path = None if hot is None else FastPath(hot, config, self.catalog, self._bounds)
         self._after_commit = self._listen(path)
         self._add_commands(Validator(config, tasks), path)
@@ -224,7 +224,7 @@ class Engine:
         """Waits until every cascade this engine knows of is done."""
         await self.cascades.settled()
 
-    def _begin(self, tx: Tx) -> Work:
+    def _begin(self, tx: WriteTx) -> Work:
         return Work(tx, self.config, self.catalog, self._chance, self.store.inline)
 
     def _wake_for_rate(self, shape: int) -> None:

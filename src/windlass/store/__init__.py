@@ -1,1 +1,5 @@
-"""The stores: memory, SQLite and PostgreSQL behind the one port `windlass.ports.store`."""
+"""The stores (memory, SQLite, PostgreSQL) behind the one port `windlass.ports.store`.
+
+Only `wiring.py` and commands for databases import them. They read and write; the engine decides.
+What the three share (named SQL, codes, job lists) is in the modules here.
+"""

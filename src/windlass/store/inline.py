@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def drive(coroutine: Awaitable[T]) -> T:
-    """What `coroutine` returns or raises; RuntimeError if it tries to wait."""
+    """Returns what `coroutine` returns or raises; RuntimeError if it tries to wait."""
     steps = coroutine.__await__()
     try:
         steps.send(None)

@@ -1,8 +1,9 @@
-"""Load named SQL statements from a file, so that no SQL stands in Python code.
+"""Loads named SQL statements from files, so that Python code contains no SQL.
 
 A file holds blocks: a line `-- name: insert_jobs`, comment lines that say why the
 statement is as it is, then the statement. Comments are left out of what is sent to the
-database and white space is made single, since statement caches compare the text.
+database and white space is made single, since statement caches compare the text. Names of
+codes, such as `{state.queued}`, become numbers (`codes.py`).
 """
 
 import re
@@ -10,27 +11,35 @@ from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from types import MappingProxyType
 
+from windlass.store.codes import fill_in
+
 _NAME = re.compile(r"^-- name: ([a-z][a-z0-9_]*)$")
 
 
-def load_queries(package: str, *filenames: str) -> Mapping[str, str]:
-    """The statements of files in `package`, by name."""
+def load_queries(package: str, *folders: str) -> Mapping[str, str]:
+    """Returns the statements of all `.sql` files of a store, by name.
+
+    Looks in `package` itself and in these sub-packages; `schema.sql` holds no named statements.
+    """
     queries: dict[str, str] = {}
-    for filename in filenames:
-        found = parse_queries(read_sql(package, filename), filename)
-        if twice := queries.keys() & found.keys():
-            raise ValueError(f"{filename}: expected new names, got {sorted(twice)} again")
-        queries |= found
+    for place in (package, *(f"{package}.{folder}" for folder in folders)):
+        for filename in sorted(entry.name for entry in files(place).iterdir()):
+            if not filename.endswith(".sql") or filename == "schema.sql":
+                continue
+            found = parse_queries(read_sql(place, filename), filename)
+            if twice := queries.keys() & found.keys():
+                raise ValueError(f"{filename}: expected new names, got {sorted(twice)} again")
+            queries |= found
     return MappingProxyType(queries)
 
 
 def read_sql(package: str, filename: str) -> str:
-    """The text of a file in `package`."""
-    return files(package).joinpath(filename).read_text(encoding="utf-8")
+    """Returns the text of a file in `package`, with numbers in place of the names of codes."""
+    return fill_in(files(package).joinpath(filename).read_text(encoding="utf-8"), filename)
 
 
 def parse_queries(text: str, filename: str) -> Mapping[str, str]:
-    """Split the text of a query file; every block needs a name, a reason and a statement."""
+    """Splits the text of a query file; every block needs a name, a reason and a statement."""
     queries: dict[str, str] = {}
     for name, lines in _blocks(text, filename):
         comments = [line for line in lines if line.startswith("--")]
@@ -46,7 +55,7 @@ def parse_queries(text: str, filename: str) -> Mapping[str, str]:
 
 
 def _blocks(text: str, filename: str) -> Iterator[tuple[str, list[str]]]:
-    """Each name with the lines below it; comments before the first name are the file's own."""
+    """Yields each name with the lines below it; comments before the first are the file's own."""
     name = ""
     lines: list[str] = []
     for line in (raw.strip() for raw in text.splitlines()):

@@ -3,11 +3,11 @@
 Only the words that `schema.py` uses are understood.
 """
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from windlass.domain.values.suggest import did_you_mean
 from windlass.workflows.nodes import Node, UnknownKey
 from windlass.workflows.schema import Schema, resolve
 
@@ -38,13 +38,11 @@ def check(node: Node, schema: Schema, definitions: Mapping[str, Any], field: str
             check(item, schema["items"], definitions, f"{field}[{number}]")
 
 
-def suggest(name: str, known: Iterable[str], most: int = 8) -> str:
-    """Names to choose from, the most similar first; a few of many."""
-    names = list(known)
-    close = difflib.get_close_matches(name, names, n=1) if len(names) <= 1_000 else []
-    rest = sorted(n for n in names if n not in close)[: most - len(close)]
+def listed(known: Iterable[str], most: int = 8) -> str:
+    """Lists names to choose from; with many, only the first few."""
+    names = sorted(known)
     more = ", …" if len(names) > most else ""
-    return ", ".join([*close, *rest]) + more if names else "none"
+    return ", ".join(names[:most]) + more if names else "none"
 
 
 def _check_one_of(
@@ -66,7 +64,8 @@ def _check_entries(node: Node, schema: Schema, definitions: Mapping[str, Any], f
         if name in known:
             check(child, known[name], definitions, f"{field}.{name}" if field else name)
         elif others is False:
-            raise UnknownKey(node.place_of(name), field or "the workflow", name, known)
+            expected, hint = f"one of {listed(known, most=40)}", did_you_mean(name, known)
+            raise UnknownKey(node.place_of(name), field or "the workflow", expected, name, hint)
         elif isinstance(others, Mapping):
             check(child, others, definitions, f"{field}.{name}" if field else name)
     for name in schema.get("required", ()):

@@ -59,7 +59,7 @@ def _in_file(error: InvalidInput, node: Node, field: str) -> Misdescribed:
     """Returns the same error with the line, and the field as the file has it."""
     inner = error.field.removeprefix("job").lstrip(".")
     where = f"{field}.{_shown(inner)}" if inner else field
-    return Misdescribed(place_in(node, inner), where, error.expected, error.got)
+    return Misdescribed(place_in(node, inner), where, error.expected, error.got, error.hint)
 
 
 def check_job_name(name: str, node: Node, field: str) -> None:

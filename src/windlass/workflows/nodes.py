@@ -7,8 +7,7 @@ program, or from a template) has no lines; its errors name the field alone.
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from windlass.domain.suggest import did_you_mean
-from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput, shorten
 
 MARK: Final = "${{"  # begins what is substituted
 
@@ -29,8 +28,10 @@ NOWHERE: Final = Place()
 class Misdescribed(InvalidInput):
     """What cannot be accepted in a description, and where it stands."""
 
-    def __init__(self, place: Place, field: str, expected: str, got: object) -> None:
-        super().__init__(field, expected, got)
+    def __init__(
+        self, place: Place, field: str, expected: str, got: object, hint: str = ""
+    ) -> None:
+        super().__init__(field, expected, got, hint)
         self.place = place
 
     @property
@@ -43,16 +44,12 @@ class Misdescribed(InvalidInput):
 
 
 class UnknownKey(Misdescribed):
-    """A key that a mapping of a description does not have."""
-
-    def __init__(self, place: Place, field: str, name: str, known: Iterable[str]) -> None:
-        keys = sorted(known)
-        super().__init__(place, field, f"one of {', '.join(keys)}", name)
-        self._said = f"unknown key {name} in {field}{did_you_mean(name, keys)}"
+    """A key that the mapping `field` does not have."""
 
     @property
     def message(self) -> str:
-        return f"{self.place}{self._said}"
+        end = f"; {self.hint}" if self.hint else f" (expected {self.expected})"
+        return f"{self.place}unknown key {shorten(self.got)} in {self.field}{end}"
 
 
 class Node:
@@ -87,9 +84,10 @@ class Node:
         """Where an entry's name stands."""
         return self.keys.get(name, self.place)
 
-    def refuse(self, field: str, expected: str, got: object = None) -> Misdescribed:
+    def refuse(self, field: str, expected: str, got: object = None, hint: str = "") -> Misdescribed:
         """The error about this value; by default it is what came."""
-        return Misdescribed(self.place, field, expected, plain(self) if got is None else got)
+        came = plain(self) if got is None else got
+        return Misdescribed(self.place, field, expected, came, hint)
 
 
 def sequence(items: list[Node], place: Place) -> Node:

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from windlass.workflows.checking import suggest
-from windlass.workflows.nodes import Misdescribed, Node, Place, plain, sequence
+from windlass.domain.values.suggest import did_you_mean
+from windlass.workflows.checking import listed
+from windlass.workflows.nodes import Node, Place, UnknownKey, plain, sequence
 from windlass.workflows.reading import scalar_of
 
 _EXPECTED: Final = {
@@ -22,7 +23,8 @@ def bind(declared: Node | None, given: Mapping[str, Node], at: Place) -> dict[st
     for name, node in given.items():
         if name not in entries:
             place = node.place if node.place.line else at
-            raise Misdescribed(place, "parameters", f"one of {suggest(name, entries)}", name)
+            hint = did_you_mean(name, entries)
+            raise UnknownKey(place, "parameters", f"one of {listed(entries)}", name, hint)
     return {
         name: _value(name, declaration, given.get(name)) for name, declaration in entries.items()
     }

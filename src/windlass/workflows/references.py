@@ -13,7 +13,8 @@ import msgspec
 from windlass.domain.job.dependency_graph import put_in_order
 from windlass.domain.job.job import JobSpec
 from windlass.domain.job.validation import DEPENDENCY_LIMIT
-from windlass.workflows.checking import suggest
+from windlass.domain.values.suggest import did_you_mean
+from windlass.workflows.checking import listed
 from windlass.workflows.matrix import Combination, named
 from windlass.workflows.nodes import Node, plain
 
@@ -245,7 +246,8 @@ class _Linker:
         elif self._prefix + text in self._made.numbers:
             numbers = [self._made.numbers[self._prefix + text]]
         if numbers is None:
-            raise ref.refuse(where, f"the name of a job ({suggest(text, self._entries)})")
+            hint = did_you_mean(text, self._entries)
+            raise ref.refuse(where, f"the name of a job ({listed(self._entries)})", hint=hint)
         if base == entry.name and not set(instance.starts).isdisjoint(numbers):
             raise ref.refuse(where, "other jobs", f"its own name {text}")
         return numbers

@@ -9,7 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from windlass.workflows.checking import suggest
+from windlass.domain.values.suggest import did_you_mean
+from windlass.workflows.checking import listed
 from windlass.workflows.nodes import MARK, Misdescribed, Node, Place, mapping, sequence
 
 _FOUND: Final = re.compile(r"\$\$\{\{|\$\{\{(?:\s*([A-Za-z0-9_.-]+)\s*\}\})?")
@@ -39,8 +40,9 @@ class Scope:
         """What a name stands for."""
         found = self._values.get(name)
         if found is None:
-            expected = f"free of names other than {suggest(name, self._values)}"
-            raise Misdescribed(place, field, expected, f"{MARK} {name} }}}}")
+            expected = f"without names other than {listed(self._values)}"
+            hint = did_you_mean(name, self._values)
+            raise Misdescribed(place, field, expected, f"{MARK} {name} }}}}", hint)
         self._used.add(name)
         return found
 

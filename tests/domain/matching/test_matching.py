@@ -4,18 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from windlass.domain.matching.clauses import Clause, canonical_requires, parse_clause, target
 from windlass.domain.matching.matching import (
-    Clause,
     Mismatch,
     all_mismatches,
-    canonical_requires,
-    canonical_resources,
     first_mismatch,
     merge_metadata,
     metadata_digest,
-    parse_clause,
-    target,
 )
+from windlass.domain.matching.resources import canonical_resources
 
 GIB = 1024**3
 

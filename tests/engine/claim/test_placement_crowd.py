@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.driver import KINDS
 from tests.engine.support.agent import Agent
 from tests.engine.support.rig import SECOND, Rig
 from tests.engine.support.rigs import Rigs
+from tests.store.conformance.driver import KINDS
 from tests.support.specs import spec_of
 from windlass.domain.job.forms import Concurrency
 from windlass.domain.lifecycle.failures import FailureClass

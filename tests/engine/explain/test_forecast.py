@@ -7,11 +7,11 @@ from windlass.domain.rows.views import JobFilter
 from windlass.engine.explain.forecast import Outlook
 from windlass.engine.history.statistics import SETTLED_MS
 from windlass.engine.loops.statistics import StatisticsLoop
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 
 async def outlook(rig: Rig, job: int) -> Outlook:
-    async def read(tx: Tx) -> Outlook:
+    async def read(tx: ReadTx) -> Outlook:
         view = await tx.views.job(job)
         assert view is not None
         return (await rig.engine.explain.outlooks(tx, [view]))[job]
@@ -103,7 +103,7 @@ async def test_a_list_counts_what_is_ahead_once_for_jobs_alike(memory_rig: Rig) 
     jobs = (await rig.submit_all(*[{} for _ in range(30)])).ids
     urgent = await rig.submit(priority=1)
 
-    async def read(tx: Tx) -> dict[int, Outlook]:
+    async def read(tx: ReadTx) -> dict[int, Outlook]:
         page = await tx.views.jobs(JobFilter(states=(State.QUEUED.code,)), 0, 100)
         return await rig.engine.explain.outlooks(tx, page.jobs)
 

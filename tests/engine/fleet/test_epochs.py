@@ -6,7 +6,7 @@ from tests.engine.support.agent import Agent
 from tests.engine.support.rig import MINUTE, Rig
 from windlass.domain.values.errors import Conflict
 from windlass.engine.fleet.epochs import begin_epoch
-from windlass.engine.verify import verify
+from windlass.engine.verify.check import verify
 
 FIRST = 1_000_001
 

@@ -5,7 +5,7 @@ import asyncio
 from tests.engine.support.rig import Rig
 from windlass.domain.rows.events import Event, EventKind
 from windlass.engine.history.event_lines import CHUNK, EventTailer, read_new
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 
 
 async def test_reading_goes_on_where_it_ended(rig: Rig) -> None:
@@ -58,7 +58,7 @@ async def test_an_event_that_becomes_visible_late_is_not_passed_by(rig: Rig) -> 
         return  # transactions follow one another
     drawn, go_on = asyncio.Event(), asyncio.Event()
 
-    async def slow(tx: Tx) -> None:
+    async def slow(tx: WriteTx) -> None:
         await tx.log.append([_event("slow")])
         drawn.set()
         await go_on.wait()

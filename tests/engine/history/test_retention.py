@@ -21,7 +21,7 @@ from windlass.domain.rows.files import LogState
 from windlass.engine.files.files import Files
 from windlass.engine.history.retention import spans
 from windlass.engine.loops.retention import RetentionLoop, RetentionReport
-from windlass.engine.verify import judge, verify
+from windlass.engine.verify.check import judge, verify
 
 DAY = 24 * HOUR
 

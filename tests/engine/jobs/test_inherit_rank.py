@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.conformance.driver import KINDS
-from tests.conformance.moves import Dice
 from tests.engine.support.agent import Agent
 from tests.engine.support.rig import HOUR, MINUTE, Rig
 from tests.engine.support.rigs import Rigs
+from tests.store.conformance.driver import KINDS
+from tests.store.conformance.moves import Dice
 from windlass.domain.job.forms import Concurrency
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.rank import level, queue_weight, rank
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.records import JobFacts
 from windlass.domain.values.errors import Conflict, InvalidInput
-from windlass.ports.store import Snapshot
+from windlass.ports.store.records.snapshot import Snapshot
 
 QUEUES = ("default", "batch", "live")
 STEPS = 25

@@ -5,7 +5,7 @@ import json
 from tests.engine.support.cloud import Sky
 from tests.engine.support.rig import Rig
 from windlass.domain.rows.events import Event, EventKind
-from windlass.engine.verify import judge
+from windlass.engine.verify.check import judge
 
 
 async def test_planted_contradictions_of_pools_are_found(memory_rig: Rig) -> None:

@@ -214,7 +214,7 @@ async def test_a_webhook_is_signed_and_tells_of_the_end(rig: Rig) -> None:
         assert headers["windlass-timestamp"] == str(rig.now // 1000)
         assert headers["windlass-delivery"] == f"{workflow}-1-end-0"
         told = json.loads(body)
-        assert told["workflow"]["state"] == "complete"
+        assert told["workflow"]["state"] == "completed"
         assert told["workflow"]["labels"] == {"team": "red"}
         assert told["delivery"] == headers["windlass-delivery"]
         assert await outcomes(table) == [("webhook", "done", 204)]

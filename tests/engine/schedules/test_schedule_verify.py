@@ -3,7 +3,7 @@
 from tests.engine.support.rig import Rig
 from tests.engine.support.timetable import Timetable
 from windlass.domain.rows.events import EventKind
-from windlass.engine.verify import judge
+from windlass.engine.verify.check import judge
 
 
 async def test_a_slot_that_ran_twice_is_found(memory_rig: Rig) -> None:

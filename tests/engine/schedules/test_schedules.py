@@ -147,7 +147,7 @@ async def test_skip_leaves_a_slot_out_while_a_run_goes_on(rig: Rig) -> None:
     await table.go_to("2023-11-15T01:00:00Z")
     await table.tick()
     assert await table.states() == ["ended", "skipped", "started"]
-    assert (await table.runs())[0].reason == "complete"
+    assert (await table.runs())[0].reason == "completed"
 
 
 async def test_queue_starts_the_next_run_when_the_one_before_has_ended(rig: Rig) -> None:

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from tests.conformance.driver import START_MS, SettableClock
 from tests.engine.support.rig import Base
+from tests.store.conformance.driver import START_MS, SettableClock
 from windlass.ports.store import Store
 from windlass.store.memory.store import MemoryStore
 from windlass.store.postgres.store import PostgresStore

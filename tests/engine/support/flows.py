@@ -13,7 +13,7 @@ from windlass.engine.submit.submission import Submitted, WorkflowSpec
 
 async def row_of(rig: Rig, workflow: int) -> WorkflowRow:
     """The stored row of a workflow."""
-    return (await rig.store.read(lambda tx: tx.workflows.lock([workflow])))[workflow]
+    return (await rig.store.read(lambda tx: tx.workflows.read([workflow])))[workflow]
 
 
 async def state_of(rig: Rig, workflow: int) -> str:

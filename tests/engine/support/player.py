@@ -86,7 +86,7 @@ class Player:
         return submitted
 
     async def _takes_jobs(self, flow: int) -> bool:
-        row = (await self._rig.store.read(lambda tx: tx.workflows.lock([flow]))).get(flow)
+        row = (await self._rig.store.read(lambda tx: tx.workflows.read([flow]))).get(flow)
         if row is None:  # retention has removed it
             return False
         return row.state in (1, 2) and not is_failing(row.flags, row.counts)

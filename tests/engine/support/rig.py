@@ -7,8 +7,8 @@ import asyncio
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from tests.conformance.driver import START_MS
 from tests.engine.support.agent import Agent
+from tests.store.conformance.driver import START_MS
 from tests.support.specs import spec_of
 from windlass.domain.config import Config
 from windlass.domain.lifecycle.states import STATE_BY_CODE
@@ -22,7 +22,8 @@ from windlass.engine.loops.scheduling import SchedulingLoop
 from windlass.engine.loops.watchdog import WatchdogLoop
 from windlass.engine.submit.submission import Submitted, WorkflowSpec
 from windlass.ports.clock import Chance
-from windlass.ports.store import Snapshot, Store
+from windlass.ports.store import Store
+from windlass.ports.store.records.snapshot import Snapshot
 
 T = TypeVar("T")
 

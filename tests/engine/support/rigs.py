@@ -10,7 +10,7 @@ import pytest
 from tests.engine.support.bases import MemoryBase, PostgresBase, SqliteBase, migrate
 from tests.engine.support.rig import Base, Rig
 from tests.support.running import run
-from windlass.engine.verify import verify
+from windlass.engine.verify.check import verify
 
 
 class Rigs:

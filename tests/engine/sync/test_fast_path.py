@@ -19,8 +19,8 @@ from windlass.domain.values.errors import WindlassError
 from windlass.engine.fleet.queues import QueueLimits
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.engine.sync import fast_path as hot
-from windlass.ports.store_hot import HotRules, PlainSync, PlainSynced
-from windlass.store.postgres.hot import PostgresHot
+from windlass.ports.store.fast_path import FastPathRules, PlainSync, PlainSynced
+from windlass.store.postgres.fast_path import PostgresFastPath
 from windlass.wire.sync import Assignment, Finished, SyncReply
 
 STEPS = 150
@@ -149,9 +149,11 @@ def _plain(reply: SyncReply) -> object:
 def count_hot(patch: pytest.MonkeyPatch) -> Counter[str]:
     """What hot syncs did, by kind."""
     found: Counter[str] = Counter()
-    original = PostgresHot.sync
+    original = PostgresFastPath.sync
 
-    async def watched(it: PostgresHot, asked: PlainSync, rules: HotRules) -> PlainSynced | None:
+    async def watched(
+        it: PostgresFastPath, asked: PlainSync, rules: FastPathRules
+    ) -> PlainSynced | None:
         done = await original(it, asked, rules)
         found["refused" if done is None else "done"] += 1
         if done is not None:
@@ -165,7 +167,7 @@ def count_hot(patch: pytest.MonkeyPatch) -> Counter[str]:
             found["freed"] += bool(done.freed)
         return done
 
-    patch.setattr(PostgresHot, "sync", watched)
+    patch.setattr(PostgresFastPath, "sync", watched)
     return found
 
 

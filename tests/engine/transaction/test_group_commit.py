@@ -16,7 +16,7 @@ from windlass.domain.values.errors import (
     Overloaded,
     StoreUnavailable,
 )
-from windlass.ports.store import Store, Tx
+from windlass.ports.store import Store, WriteTx
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ class Counting:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    async def transact(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+    async def transact(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:
         self.transactions += 1
         if self.failing:
             raise self.failing.pop()

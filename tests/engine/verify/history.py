@@ -12,8 +12,8 @@ from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.rows.events import Event
 from windlass.engine.engine import Engine
 from windlass.engine.submit.submission import WorkflowSpec
-from windlass.engine.verify import verify
-from windlass.ports.store import Snapshot
+from windlass.engine.verify.check import verify
+from windlass.ports.store.records.snapshot import Snapshot
 from windlass.store.memory.store import MemoryStore
 
 START_MS = 1_700_000_000_000

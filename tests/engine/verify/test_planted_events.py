@@ -9,7 +9,7 @@ from windlass.domain.config import Config
 from windlass.domain.lifecycle.retries import RetryPolicy
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.events import Event, EventKind
-from windlass.engine.verify import judge
+from windlass.engine.verify.check import judge
 
 Doctor = Callable[[History], list[Event]]
 

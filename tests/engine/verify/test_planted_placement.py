@@ -15,8 +15,8 @@ from windlass.domain.matching.rates import Rate
 from windlass.domain.rows.events import Event, EventKind
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.queues import QueueLimits
-from windlass.engine.verify import judge, verify
-from windlass.ports.store import Snapshot
+from windlass.engine.verify.check import judge, verify
+from windlass.ports.store.records.snapshot import Snapshot
 from windlass.store.memory.store import MemoryStore
 
 ASSIGNED = State.ASSIGNED.code

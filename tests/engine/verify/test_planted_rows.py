@@ -8,8 +8,8 @@ import pytest
 from tests.engine.verify.history import History, healthy
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.records import KEPT_WHILE_RUNNING, KeyRow
-from windlass.engine.verify import judge
-from windlass.ports.store import Snapshot
+from windlass.engine.verify.check import judge
+from windlass.ports.store.records.snapshot import Snapshot
 
 Doctor = Callable[[History], Snapshot]
 

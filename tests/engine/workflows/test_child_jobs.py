@@ -34,7 +34,7 @@ async def test_children_join_the_workflow_and_take_the_priority_of_their_parent(
     await agent.finish(plan)
     assert await state_of(rig, made.workflow) == "dispatching"
     assert await finish_all(agent) == 3
-    assert await state_of(rig, made.workflow) == "complete"
+    assert await state_of(rig, made.workflow) == "completed"
     assert (await row_of(rig, made.workflow)).run == 1
 
 

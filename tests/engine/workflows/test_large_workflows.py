@@ -35,7 +35,7 @@ async def test_a_fan_in_fires_once_when_its_last_job_is_done(rig: Rig) -> None:
         (None, "blocked"), ("blocked", "queued"), ("queued", "assigned"),
         ("assigned", "running"), ("running", "completed"),
     ]  # fmt: skip
-    assert await state_of(rig, made.workflow) == "complete"
+    assert await state_of(rig, made.workflow) == "completed"
 
 
 async def test_the_failure_of_one_aborts_all_that_depend_on_it(rig: Rig) -> None:
@@ -72,4 +72,4 @@ async def test_a_chain_runs_through_one_job_at_a_time(rig: Rig) -> None:
         given = await agent.take(5)
         assert [each.job for each in given] == [job]
         await agent.finish(given[0])
-    assert await state_of(rig, made.workflow) == "complete"
+    assert await state_of(rig, made.workflow) == "completed"

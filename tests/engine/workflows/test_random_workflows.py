@@ -163,7 +163,7 @@ class Run:
                 await self.rig.engine.jobs.unblock(wait.job)
         await self.rig.advance(MINUTE)
         await self.rig.cleanup()
-        row = (await self.rig.store.read(lambda tx: tx.workflows.lock([self.workflow])))[
+        row = (await self.rig.store.read(lambda tx: tx.workflows.read([self.workflow])))[
             self.workflow
         ]
         ahead = any(at > number for at in self.story.commands)
@@ -171,7 +171,7 @@ class Run:
 
     async def check(self) -> None:
         store = self.rig.store
-        row = (await store.read(lambda tx: tx.workflows.lock([self.workflow])))[self.workflow]
+        row = (await store.read(lambda tx: tx.workflows.read([self.workflow])))[self.workflow]
         assert WorkflowState(row.state) in ENDED
         assert row.counts == await store.read(lambda tx: tx.workflows.recount(self.workflow))
         joins: dict[int, int] = {}

@@ -136,7 +136,7 @@ async def test_counts_that_hide_the_end_are_set_right_and_it_ends(rig: Rig) -> N
     await finish_all(await rig.agent())
     assert await state_of(rig, made.workflow) == "dispatching"
     await rounds(rig, WatchdogLoop(rig.engine))
-    assert await state_of(rig, made.workflow) == "complete"
+    assert await state_of(rig, made.workflow) == "completed"
 
 
 async def test_a_workflow_with_nothing_open_ends(rig: Rig) -> None:
@@ -146,7 +146,7 @@ async def test_a_workflow_with_nothing_open_ends(rig: Rig) -> None:
     await bump(rig, made.workflow, running=-1)  # right again, but nobody looked
     assert await state_of(rig, made.workflow) == "dispatching"
     assert [r.repaired for r in await rounds(rig, WatchdogLoop(rig.engine))] == [0, 1, 0]
-    assert await state_of(rig, made.workflow) == "complete"
+    assert await state_of(rig, made.workflow) == "completed"
 
 
 async def take_wait(rig: Rig, job: int) -> None:
@@ -162,7 +162,7 @@ async def test_a_blocked_job_whose_wait_is_gone_goes_on(rig: Rig) -> None:
     assert [r.repaired for r in await rounds(rig, WatchdogLoop(rig.engine))] == [0, 1, 0]
     assert await rig.state(made.ids[1]) == "queued"
     await finish_all(agent)
-    assert await state_of(rig, made.workflow) == "complete"
+    assert await state_of(rig, made.workflow) == "completed"
 
 
 async def test_a_blocked_job_whose_dependency_failed_unheard_is_aborted(rig: Rig) -> None:
@@ -185,7 +185,7 @@ async def test_a_blocked_job_that_counts_one_condition_too_many_goes_on(rig: Rig
     assert await rig.state(made.ids[1]) == "blocked"
     await rounds(rig, WatchdogLoop(rig.engine))
     assert await finish_all(agent) == 1
-    assert await state_of(rig, made.workflow) == "complete"
+    assert await state_of(rig, made.workflow) == "completed"
 
 
 async def test_a_lost_intent_to_cancel_is_taken_up_again(rig: Rig) -> None:

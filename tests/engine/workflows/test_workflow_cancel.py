@@ -139,7 +139,7 @@ async def test_an_unknown_workflow_is_named(rig: Rig) -> None:
 async def test_an_ended_one_is_answered(rig: Rig) -> None:
     made = await submit_flow(rig)
     done = await rig.engine.workflows.cancel(made.workflow)
-    assert (done.state, done.applied) == ("complete", False)
+    assert (done.state, done.applied) == ("completed", False)
 
 
 async def test_many_jobs_are_canceled_in_chunks_and_claims_between_them_are_told(rig: Rig) -> None:

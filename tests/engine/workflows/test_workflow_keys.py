@@ -78,7 +78,7 @@ async def test_jobs_join_a_workflow_until_it_ends_and_may_open_it_again(rig: Rig
     agent = await rig.agent()
     await rig.submit(workflow=made.workflow)
     assert await finish_all(agent) == 2
-    assert await state_of(rig, made.workflow) == "complete"
+    assert await state_of(rig, made.workflow) == "completed"
     with pytest.raises(Conflict) as refused:
         await rig.submit(workflow=made.workflow)
     assert refused.value.code == "workflow_ended"
@@ -87,7 +87,7 @@ async def test_jobs_join_a_workflow_until_it_ends_and_may_open_it_again(rig: Rig
     row = await row_of(rig, made.workflow)
     assert (await state_of(rig, made.workflow), row.run) == ("dispatching", 2)
     await finish_all(agent)
-    assert await state_of(rig, made.workflow) == "complete"
+    assert await state_of(rig, made.workflow) == "completed"
 
 
 async def test_a_job_of_another_namespace_may_not_join(rig: Rig) -> None:
@@ -123,7 +123,7 @@ async def test_a_failure_that_is_forgiven_stops_nothing(rig: Rig) -> None:
     await rig.engine.settled()
     assert await rig.states(*made.ids) == ["failed", "queued"]
     await finish_all(agent)
-    assert await state_of(rig, made.workflow) == "complete"
+    assert await state_of(rig, made.workflow) == "completed"
 
 
 async def test_without_it_independent_branches_go_on(rig: Rig) -> None:
@@ -143,7 +143,7 @@ async def test_a_workflow_that_failed_fast_can_be_retried_and_fails_fast_again(r
         assert await state_of(rig, made.workflow) == "failed"
         assert (await rig.engine.workflows.retry(made.workflow)).applied
     assert await finish_all(agent) == 2
-    assert await state_of(rig, made.workflow) == "complete"
+    assert await state_of(rig, made.workflow) == "completed"
 
 
 async def test_what_a_workflow_was_submitted_with_is_kept(rig: Rig) -> None:

@@ -39,7 +39,7 @@ async def test_what_failed_is_tried_again_and_what_was_aborted_comes_back(rig: R
     row = await row_of(rig, made.workflow)
     assert (await state_of(rig, made.workflow), row.run) == ("dispatching", 2)
     await finish_all(agent)
-    assert await state_of(rig, made.workflow) == "complete"
+    assert await state_of(rig, made.workflow) == "completed"
     assert set((await newest_states(rig, made.workflow)).values()) == {"completed"}
 
 
@@ -56,7 +56,7 @@ async def test_the_log_says_who_asked_for_it(rig: Rig) -> None:
 async def test_nothing_is_tried_again_where_nothing_failed(rig: Rig) -> None:
     made = await submit_flow(rig, {"name": "a"}, {"name": "b", "allow_failure": True})
     await finish_all(await rig.agent(), frozenset(made.ids[1:]))
-    assert await state_of(rig, made.workflow) == "complete"
+    assert await state_of(rig, made.workflow) == "completed"
     assert await rig.engine.workflows.retry(made.workflow) == (made.workflow, False)
     assert (await row_of(rig, made.workflow)).run == 1
 
@@ -73,7 +73,7 @@ async def test_a_canceled_workflow_goes_on_where_it_stopped(rig: Rig) -> None:
     states = await newest_states(rig, made.workflow)
     assert states == {"a": "completed", "b": "queued", "c": "blocked"}
     await finish_all(agent)
-    assert await state_of(rig, made.workflow) == "complete"
+    assert await state_of(rig, made.workflow) == "completed"
 
 
 async def test_a_cause_that_was_retried_before_comes_first_whatever_its_number(rig: Rig) -> None:
@@ -87,7 +87,7 @@ async def test_a_cause_that_was_retried_before_comes_first_whatever_its_number(r
     await rig.engine.workflows.retry(made.workflow)
     assert await newest_states(rig, made.workflow) == {"a": "queued", "b": "blocked"}
     await finish_all(agent)
-    assert await state_of(rig, made.workflow) == "complete"
+    assert await state_of(rig, made.workflow) == "completed"
 
 
 async def test_a_job_that_an_operator_rejected_is_asked_for_again(rig: Rig) -> None:
@@ -107,7 +107,7 @@ async def test_a_retry_may_be_put_off(rig: Rig) -> None:
     await rig.advance(6 * SECOND)
     await rig.cleanup()
     assert await finish_all(agent) == 1
-    assert await state_of(rig, made.workflow) == "complete"
+    assert await state_of(rig, made.workflow) == "completed"
 
 
 async def test_many_failed_jobs_are_tried_again_in_steps_that_survive_a_crash(rig: Rig) -> None:
@@ -118,7 +118,7 @@ async def test_many_failed_jobs_are_tried_again_in_steps_that_survive_a_crash(ri
     await rig.engine.workflows.retry(made.workflow)
     assert list((await newest_states(rig, made.workflow)).values()).count("queued") == 250
     assert await finish_all(agent) == 250
-    assert await state_of(rig, made.workflow) == "complete"
+    assert await state_of(rig, made.workflow) == "completed"
 
 
 async def test_a_lost_worker_never_aborts_what_comes_after(rig: Rig) -> None:
@@ -133,7 +133,7 @@ async def test_a_lost_worker_never_aborts_what_comes_after(rig: Rig) -> None:
         await rig.cleanup()
     await finish_all(agent)
     assert await rig.states(*made.ids) == ["completed", "completed"]
-    assert await state_of(rig, made.workflow) == "complete"
+    assert await state_of(rig, made.workflow) == "completed"
 
 
 async def test_from_scratch_is_a_new_workflow_with_the_same_jobs(rig: Rig) -> None:
@@ -149,7 +149,7 @@ async def test_from_scratch_is_a_new_workflow_with_the_same_jobs(rig: Rig) -> No
     await finish_all(agent, frozenset(made.ids[:1]))
     await rig.engine.workflows.retry(made.workflow)
     await finish_all(agent)
-    assert await state_of(rig, made.workflow) == "complete"
+    assert await state_of(rig, made.workflow) == "completed"
     new, applied = await rig.engine.workflows.retry(made.workflow, failed=False, actor="ann")
     assert (new, applied) == (made.workflow + 1, True)
     assert await newest_states(rig, new) == {"a": "queued", "b": "blocked", "c": "blocked"}
@@ -159,8 +159,8 @@ async def test_from_scratch_is_a_new_workflow_with_the_same_jobs(rig: Rig) -> No
     assert (details.supersedes, details.submitted_by) == (made.workflow, "ann")
     assert (await row_of(rig, new)).flags == (await row_of(rig, made.workflow)).flags
     await finish_all(agent)
-    assert await state_of(rig, new) == "complete"
-    assert await state_of(rig, made.workflow) == "complete"
+    assert await state_of(rig, new) == "completed"
+    assert await state_of(rig, made.workflow) == "completed"
 
 
 async def test_from_scratch_needs_an_end(rig: Rig) -> None:
@@ -184,7 +184,7 @@ async def test_from_scratch_leaves_out_what_jobs_of_the_workflow_had_added(rig: 
     await finish_all(agent, frozenset(added.ids))
     await rig.engine.workflows.retry(made.workflow)
     await finish_all(agent)
-    assert await state_of(rig, made.workflow) == "complete"
+    assert await state_of(rig, made.workflow) == "completed"
     new, _ = await rig.engine.workflows.retry(made.workflow, failed=False)
     assert await newest_states(rig, new) == {"plan": "queued"}
 

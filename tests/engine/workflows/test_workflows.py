@@ -29,7 +29,7 @@ async def test_it_is_complete_when_all_its_jobs_are(rig: Rig) -> None:
     await finish_next(agent)
     assert await state(rig, group) is WorkflowState.DISPATCHING
     await finish_next(agent)
-    assert await state(rig, group) is WorkflowState.COMPLETE
+    assert await state(rig, group) is WorkflowState.COMPLETED
     (row,) = (await rig.snapshot()).workflows
     assert row.finished_at == rig.now
 
@@ -48,7 +48,7 @@ async def test_a_failure_that_is_allowed_does_not_fail_it(rig: Rig) -> None:
     agent = await rig.agent()
     await finish_next(agent, "failed")
     await finish_next(agent)
-    assert await state(rig, group) is WorkflowState.COMPLETE
+    assert await state(rig, group) is WorkflowState.COMPLETED
 
 
 async def test_an_abort_counts_as_a_failure(rig: Rig) -> None:
@@ -76,14 +76,14 @@ async def test_its_counts_follow_every_transition(rig: Rig) -> None:
 
 async def test_a_workflow_without_jobs_is_complete_at_once(rig: Rig) -> None:
     group = (await rig.submit_all(workflow="w")).workflow
-    assert await state(rig, group) is WorkflowState.COMPLETE
+    assert await state(rig, group) is WorkflowState.COMPLETED
 
 
 async def test_its_states_are_events(rig: Rig) -> None:
     await rig.submit_all({}, workflow="w")
     await finish_next(await rig.agent())
     said = [e.reason for e in await rig.events() if e.kind == EventKind.WORKFLOW]
-    assert said == ["submitted as w", "queued → dispatching", "dispatching → complete"]
+    assert said == ["submitted as w", "queued → dispatching", "dispatching → completed"]
 
 
 async def test_two_workflows_in_one_batch_of_reports_are_counted_apart(rig: Rig) -> None:
@@ -94,5 +94,5 @@ async def test_two_workflows_in_one_batch_of_reports_are_counted_apart(rig: Rig)
     await agent.finish(first)
     await agent.finish(second)
     assert [await state(rig, group) for group in (one, two)] == [
-        WorkflowState.COMPLETE, WorkflowState.DISPATCHING,
+        WorkflowState.COMPLETED, WorkflowState.DISPATCHING,
     ]  # fmt: skip

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 import pytest
 
-from tests.conformance.driver import SettableClock
 from tests.fuzzing.support.github_server import PROJECT, GitHubServer, github_server
 from tests.fuzzing.support.repository import Repository
+from tests.store.conformance.driver import SettableClock
 from windlass.domain.values.errors import (
     Conflict,
     InvalidInput,

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from tests.conformance.driver import SettableClock
+from tests.store.conformance.driver import SettableClock
 from tests.support.s3 import S3Server
 from windlass.fuzzing.buckets.bucket import Bucket, Listed, OutcomeUnknown, Stored
 from windlass.fuzzing.buckets.directory import DirectoryBucket

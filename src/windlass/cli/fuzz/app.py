@@ -10,7 +10,8 @@ from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
 from cyclopts import App, Group, Parameter
 
-from windlass.cli.output import Json, errors
+from windlass.cli.options.flags import Json
+from windlass.cli.output.consoles import errors
 from windlass.client.settings import data_directory
 from windlass.fuzzing.config.solver_file import Solver, load_named
 from windlass.fuzzing.processes.workspace import default_root

@@ -19,7 +19,10 @@ from windlass.cli.fuzz.app import (
 )
 from windlass.cli.fuzz.progress import Progress
 from windlass.cli.fuzz.roles import stop_on_sigterm
-from windlass.cli.output import FAILED, Json, print_json, print_table, say
+from windlass.cli.options.flags import Json
+from windlass.cli.output.exit_codes import FAILED
+from windlass.cli.output.tables import print_table
+from windlass.cli.output.text import print_json, say
 from windlass.domain.values.errors import NotFound
 from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.findings.issues import IssueTracker, issue_options

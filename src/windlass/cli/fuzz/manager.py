@@ -13,7 +13,8 @@ from windlass.cli.fuzz.app import (
     fuzz,
     run_step,
 )
-from windlass.cli.output import Json, print_json, say
+from windlass.cli.options.flags import Json
+from windlass.cli.output.text import print_json, say
 from windlass.fuzzing.processes.workspace import workspace
 from windlass.fuzzing.roles.manager import Manager, ManagerReport
 from windlass.fuzzing.sources.open import open_commit_source

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterable
 
-from windlass.cli.output import say
+from windlass.cli.output.text import say
 from windlass.domain.values.quantities import format_duration, format_size
 from windlass.fuzzing.roles.coverage import CoveragePlan
 from windlass.fuzzing.roles.plan import BuildPlan, FuzzPlan, HeldByOther

@@ -6,7 +6,7 @@ from typing import Final
 
 from rich.status import Status
 
-from windlass.cli.output import errors
+from windlass.cli.output.consoles import errors
 from windlass.domain.values.quantities import format_duration
 from windlass.fuzzing.engines.engine import Statistics
 from windlass.ports.clock import Clock

@@ -1,7 +1,7 @@
 """Prints the reports of builders and fuzzers."""
 
 from windlass.cli.fuzz.app import set_workflow_outputs
-from windlass.cli.output import print_json, say
+from windlass.cli.output.text import print_json, say
 from windlass.domain.values.quantities import format_duration
 from windlass.fuzzing.roles.builder import BuildReport
 from windlass.fuzzing.roles.fuzzer import FuzzReport

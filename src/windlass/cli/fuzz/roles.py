@@ -23,7 +23,9 @@ from windlass.cli.fuzz.app import (
 from windlass.cli.fuzz.plan_output import say_build_plan, say_coverage_plan, say_fuzz_plan
 from windlass.cli.fuzz.progress import Progress
 from windlass.cli.fuzz.report_output import count_of, print_fuzzed, say_built, say_fuzzed
-from windlass.cli.output import FAILED, Flag, Json, print_json, say
+from windlass.cli.options.flags import Flag, Json
+from windlass.cli.output.exit_codes import FAILED
+from windlass.cli.output.text import print_json, say
 from windlass.domain.values.errors import Conflict
 from windlass.domain.values.quantities import parse_duration_ms
 from windlass.fuzzing.buckets.layout import KINDS, Kind

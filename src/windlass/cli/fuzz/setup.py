@@ -4,7 +4,6 @@ import shlex
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from windlass.cli.connection import HERE, Connection
 from windlass.cli.fuzz.app import (
     DEFAULT_LOCATION,
     DryRun,
@@ -14,7 +13,9 @@ from windlass.cli.fuzz.app import (
     fuzz,
     run_step,
 )
-from windlass.cli.output import Flag, Json, print_json, say
+from windlass.cli.options.connection import HERE, Connection
+from windlass.cli.options.flags import Flag, Json
+from windlass.cli.output.text import print_json, say
 from windlass.fuzzing.buckets.expiry import DAYS, set_expiry_rule
 from windlass.fuzzing.buckets.layout import builds_prefix
 from windlass.fuzzing.config.fleet_schedules import WorkerCommand, schedules_of

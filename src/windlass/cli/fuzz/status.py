@@ -16,7 +16,9 @@ from windlass.cli.fuzz.app import (
     run_step,
     warn,
 )
-from windlass.cli.output import Json, console, print_json
+from windlass.cli.options.flags import Json
+from windlass.cli.output.consoles import console
+from windlass.cli.output.text import print_json
 from windlass.domain.values.quantities import format_duration, format_size
 from windlass.domain.values.times import parse_moment
 from windlass.fuzzing.roles.status import ActiveLease, PipelineStatus, read_status

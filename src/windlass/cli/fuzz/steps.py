@@ -20,7 +20,8 @@ from windlass.cli.fuzz.app import (
     set_workflow_outputs,
     warn,
 )
-from windlass.cli.output import errors, print_json, say
+from windlass.cli.output.consoles import errors
+from windlass.cli.output.text import print_json, say
 from windlass.domain.values.errors import NotFound
 from windlass.domain.values.quantities import parse_duration_ms
 from windlass.domain.values.times import format_moment

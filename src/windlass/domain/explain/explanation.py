@@ -92,7 +92,7 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 class Estimate(Struct, frozen=True, kw_only=True):
-    """When a job is likely to start: the median and the likely range."""
+    """When a job is likely to start, and the likely range."""
 
     likely: str
     earliest: str

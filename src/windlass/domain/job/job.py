@@ -34,8 +34,8 @@ from windlass.domain.job.forms import (
     milliseconds,
     moment_ms,
 )
-from windlass.domain.suggest import did_you_mean
-from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput, UnknownName
+from windlass.domain.values.suggest import did_you_mean
 
 ALLOW_FAILURE: Final = 1
 QUARANTINED: Final = 2
@@ -292,18 +292,6 @@ _varying_of: Final = attrgetter(*(option.name for option in _VARYING))
 _NOTHING_VARIES: Final = _varying_of(JobSpec(task=""))
 
 
-class UnknownOption(InvalidInput):
-    """An option that jobs do not have."""
-
-    def __init__(self, name: str, known: frozenset[str], shown: str = "job option") -> None:
-        super().__init__(name, f"one of {', '.join(sorted(known))}", name)
-        self._said = f"unknown {shown} {name}{did_you_mean(name, known)}"
-
-    @property
-    def message(self) -> str:
-        return self._said
-
-
 def canonical_options(
     options: Mapping[str, Any], known: frozenset[str] = KEYWORDS
 ) -> dict[str, Any]:
@@ -311,7 +299,8 @@ def canonical_options(
     values: dict[str, Any] = {}
     for name, value in options.items():
         if name not in known:
-            raise UnknownOption(name, known)
+            listed = f"one of {', '.join(sorted(known))}"
+            raise UnknownName("job option", name, listed, did_you_mean(name, known))
         canonical = None if value is None else OPTIONS[name].form.canonical(value, name)
         values[name] = OPTIONS[name].default if canonical is None else canonical
     return values

@@ -5,7 +5,8 @@ from types import MappingProxyType
 from typing import Final
 
 from windlass.domain.lifecycle.states import State
-from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput, UnknownName
+from windlass.domain.values.suggest import did_you_mean
 
 ALIASES: Final[Mapping[str, frozenset[State]]] = MappingProxyType(
     {
@@ -51,7 +52,9 @@ def parse_state(text: str, field: str = "state") -> frozenset[State]:
     try:
         return frozenset({State(name)})
     except ValueError:
-        raise InvalidInput(field, f"one of {', '.join((*State, *ALIASES))}", text) from None
+        known = (*State, *ALIASES)
+        hint = did_you_mean(name, known)
+        raise UnknownName(field, text, f"one of {', '.join(known)}", hint) from None
 
 
 def show_state(state: State, vocabulary: str = "windlass") -> str:

@@ -1,4 +1,4 @@
-"""The order of the queue as one integer per job that never changes.
+"""The order of the queue as one integer per job that never changes by itself.
 
 `score = queue weight + base + adjustment + age / interval` grows at the same rate for all jobs,
 so the order of two jobs never changes. `rank` is that order: lowest first, and by id where ranks

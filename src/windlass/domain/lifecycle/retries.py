@@ -40,18 +40,16 @@ class RetryPolicy(Struct, frozen=True):
         int,
         doc("returns", "How often a job may be handed back unstarted before it fails."),
     ] = 20
-    initial_backoff_ms: Annotated[int, doc("ms", "Wait before the first retry. 0: at once.")] = (
-        5_000
-    )
+    initial_backoff_ms: Annotated[int, doc("ms", "Wait before the first retry. 0: none.")] = 5_000
     multiplier: Annotated[
         float,
         doc(
             "factor",
-            "Each retry waits this many times longer than the one before. 1: the same.",
+            "Each retry waits this many times longer than the previous one. 1: the same.",
             least=1,
         ),
     ] = 2.0
-    max_backoff_ms: Annotated[int, doc("ms", "No retry waits longer than this.")] = 300_000
+    max_backoff_ms: Annotated[int, doc("ms", "The longest wait before a retry.")] = 300_000
     jitter: Annotated[
         float,
         doc(

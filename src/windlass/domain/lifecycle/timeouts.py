@@ -16,9 +16,11 @@ class TimeoutPolicy(Struct, frozen=True):
 
     ffmpeg_factor: Annotated[
         float,
-        doc("factor", "An ffmpeg job may run this many times the duration of its input."),
+        doc("factor", "An ffmpeg job may run this many times as long as its input."),
     ] = 2.0
-    ffmpeg_buffer_ms: Annotated[int, doc("ms", "Added to the limit of ffmpeg jobs. 0: none.")] = 0
+    ffmpeg_buffer_ms: Annotated[
+        int, doc("ms", "Added to the time limit of ffmpeg jobs. 0: none.")
+    ] = 0
     gstreamer_extra_ms: Annotated[
         int,
         doc("ms", "A gstreamer job may run this much longer than its input. 0: no longer."),
@@ -36,7 +38,7 @@ class TimeoutPolicy(Struct, frozen=True):
     ] = 300_000
     idle_queues: Annotated[
         tuple[str, ...],
-        doc("queue names", "Queues whose jobs time out on inactivity, however long they run."),
+        doc("queue names", "Queues whose jobs time out when idle, however long they run."),
     ] = ("live",)
 
 

@@ -35,12 +35,12 @@ class WorkflowState(IntEnum):
     QUEUED = 1
     DISPATCHING = 2
     CANCELING = 3
-    COMPLETE = 4
+    COMPLETED = 4
     FAILED = 5
     CANCELED = 6
 
 
-ENDED: Final = frozenset({WorkflowState.COMPLETE, WorkflowState.FAILED, WorkflowState.CANCELED})
+ENDED: Final = frozenset({WorkflowState.COMPLETED, WorkflowState.FAILED, WorkflowState.CANCELED})
 
 
 def next_state(state: WorkflowState, counts: Sequence[int]) -> WorkflowState:
@@ -53,7 +53,7 @@ def next_state(state: WorkflowState, counts: Sequence[int]) -> WorkflowState:
         return state
     if state is WorkflowState.CANCELING:
         return WorkflowState.CANCELED
-    return WorkflowState.FAILED if unforgiven(counts) else WorkflowState.COMPLETE
+    return WorkflowState.FAILED if unforgiven(counts) else WorkflowState.COMPLETED
 
 
 def unforgiven(counts: Sequence[int]) -> int:

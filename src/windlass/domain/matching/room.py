@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from windlass.domain.matching.clauses import is_size
-from windlass.domain.matching.matching import Mismatch, amount_of, resource_key
+from windlass.domain.matching.matching import Mismatch, amount_of
+from windlass.domain.matching.resources import resource_key
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.values.quantities import format_size
 

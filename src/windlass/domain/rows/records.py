@@ -196,7 +196,7 @@ class Lease(NamedTuple):
 
 
 class Worker(NamedTuple):
-    """One enrolled worker; `status` is a code of `domain.workers.WorkerStatus`."""
+    """One enrolled worker; `status` is a code of `WorkerStatus`."""
 
     id: int
     name: str
@@ -257,11 +257,21 @@ class Reservation(NamedTuple):
     since: int
 
 
+Spans = tuple[tuple[int, int], ...]
+"""Rising ids as stretches, (first, last) each."""
+
+
 class KeyRow(NamedTuple):
+    """What a key stands for: a job, or a submission that begins with this job.
+
+    `digest` is that of what was submitted, `spans` the ids of a submission's jobs.
+    """
+
     namespace: str
     key: str
     job: int
     digest: str
+    spans: Spans | None = None
 
 
 class CascadeKind(IntEnum):
@@ -279,16 +289,38 @@ class CascadeKind(IntEnum):
 
 
 class Cascade(NamedTuple):
-    """A recorded intent to change many jobs, kept until it is done.
-
-    A cascade over all jobs of a workflow has minus the workflow's number as `job`.
-    """
+    """An intent that is kept until it is done: about a job, a workflow, or neither (INHERIT)."""
 
     id: int
-    job: int
+    job: int | None
+    workflow: int | None
     kind: int
     cursor: int  # chunks of dependents below this number, or jobs up to this id, are done
     reason: str | None
+
+    @classmethod
+    def of_job(cls, job: int, kind: CascadeKind, reason: str | None = None) -> "Cascade":
+        """Makes an intent about the dependents of a job, or about the job itself."""
+        return cls(0, job, None, kind, 0, reason)
+
+    @classmethod
+    def of_workflow(cls, workflow: int, kind: CascadeKind, reason: str) -> "Cascade":
+        """Makes an intent about all jobs of a workflow."""
+        return cls(0, None, workflow, kind, 0, reason)
+
+    @property
+    def known_job(self) -> int:
+        """Returns the job of an intent that is about one."""
+        if self.job is None:
+            raise ValueError(f"cascade {self.id} is about no job")
+        return self.job
+
+    @property
+    def known_workflow(self) -> int:
+        """Returns the workflow of an intent that is about one."""
+        if self.workflow is None:
+            raise ValueError(f"cascade {self.id} is about no workflow")
+        return self.workflow
 
 
 class WorkflowRow(NamedTuple):
@@ -310,7 +342,7 @@ class WorkflowAbout(NamedTuple):
     base: int  # the priority of jobs that set none
     key: str | None
     reason: str | None  # why it was canceled
-    body: bytes  # the rest, JSON of `domain.workflow.Details`
+    body: bytes  # the rest, JSON of `Details` in `domain/lifecycle/workflow_state.py`
 
 
 class Waited(NamedTuple):

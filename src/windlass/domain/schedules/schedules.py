@@ -208,7 +208,7 @@ def decide(overlap: Overlap, waiting: int, running: tuple[int, ...]) -> Decision
 
 def triggers(state: WorkflowState) -> tuple[Trigger, ...]:
     """Returns the triggers that an end in this state fires."""
-    if state is WorkflowState.COMPLETE:
+    if state is WorkflowState.COMPLETED:
         return (Trigger.SUCCESS, Trigger.END)
     if state is WorkflowState.FAILED:
         return (Trigger.FAILURE, Trigger.END)

@@ -48,7 +48,7 @@ def read_call(args: object, field: str = "args") -> FunctionCall:
 
 
 def as_arguments(bound: inspect.BoundArguments) -> dict[str, Any] | list[Any]:
-    """Returns the arguments of a job, from those of a call."""
+    """Returns the arguments of a job for a call with these."""
     kinds = {name: bound.signature.parameters[name].kind for name in bound.arguments}
     by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
     if any(kind in by_place for kind in kinds.values()):

@@ -34,22 +34,46 @@ class WindlassError(Exception):
 
 
 class InvalidInput(WindlassError):
-    """An invalid value, with its field, what was expected and what we got."""
+    """An invalid value: its field, what was expected, what we got, and perhaps a `hint`.
+
+    A hint is a clause such as "did you mean X?"; the message adds it after a semicolon.
+    """
 
     code = "invalid_input"
 
-    def __init__(self, field: str, expected: str, got: object) -> None:
-        super().__init__(field, expected, got)
+    def __init__(self, field: str, expected: str, got: object, hint: str = "") -> None:
+        super().__init__(field, expected, got, hint)
         self.field = field
         self.expected = expected
         self.got = got
+        self.hint = hint.removeprefix("; ")
 
     @property
     def message(self) -> str:
-        return f"expected {self.field} to be {self.expected}, got {shorten(self.got)}"
+        end = f"; {self.hint}" if self.hint else ""
+        return f"expected {self.field} to be {self.expected}, got {shorten(self.got)}{end}"
 
     def details(self) -> dict[str, object]:
-        return {"field": self.field, "expected": self.expected, "got": _plain(self.got)}
+        told = {"field": self.field, "expected": self.expected, "got": _plain(self.got)}
+        return {**told, "hint": self.hint} if self.hint else told
+
+
+class UnknownName(InvalidInput):
+    """A name that is not among the known ones; `place` says where it is, such as "FILE:LINE: "."""
+
+    def __init__(
+        self, kind: str, name: str, expected: str, hint: str = "", place: str = ""
+    ) -> None:
+        super().__init__(kind, expected, name, hint)
+        self.place = place
+
+    @property
+    def message(self) -> str:
+        end = f"; {self.hint}" if self.hint else f" (expected {self.expected})"
+        return f"{self.place}unknown {self.field} {shorten(self.got)}{end}"
+
+    def details(self) -> dict[str, object]:
+        return {**super().details(), "unknown": True}
 
 
 class Conflict(WindlassError):
@@ -69,21 +93,24 @@ class Conflict(WindlassError):
 
 
 class NotFound(WindlassError):
-    """There is no such job, worker, workflow…"""
+    """A job, worker, workflow, … does not exist; `hint` may suggest another name."""
 
     code = "not_found"
 
-    def __init__(self, kind: str, id: object) -> None:  # noqa: A002 - it reads as it is shown
-        super().__init__(kind, id)
+    def __init__(self, kind: str, id: object, hint: str = "") -> None:  # noqa: A002 - as shown
+        super().__init__(kind, id, hint)
         self.kind = kind
         self.id = id
+        self.hint = hint.removeprefix("; ")
 
     @property
     def message(self) -> str:
-        return f"{self.kind} {shorten(self.id)} does not exist"
+        end = f"; {self.hint}" if self.hint else ""
+        return f"{self.kind} {shorten(self.id)} does not exist{end}"
 
     def details(self) -> dict[str, object]:
-        return {"field": self.kind, "got": _plain(self.id)}
+        told = {"field": self.kind, "got": _plain(self.id)}
+        return {**told, "hint": self.hint} if self.hint else told
 
 
 class InvalidTransition(WindlassError):

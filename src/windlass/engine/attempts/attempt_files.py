@@ -19,7 +19,7 @@ from windlass.engine.attempts.log_segments import grown
 from windlass.engine.attempts.reports import run_deadline
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.gateway import Holder
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 RUNNING = State.RUNNING.code
 WORKER_LOST = FailureClass.WORKER_LOST.code
@@ -75,7 +75,7 @@ def lease_lost(holder: Holder) -> Conflict:
     )
 
 
-async def may_log(tx: Tx, holder: Holder, lease: Lease | None) -> None:
+async def may_log(tx: ReadTx, holder: Holder, lease: Lease | None) -> None:
     """Raises unless this is the holder, or the worker that reported the end."""
     if lease is not None:
         return
@@ -94,7 +94,7 @@ async def may_log(tx: Tx, holder: Holder, lease: Lease | None) -> None:
     raise lease_lost(holder)
 
 
-async def log_of(tx: Tx, holder: Holder) -> LogRow:
+async def log_of(tx: ReadTx, holder: Holder) -> LogRow:
     """Returns the row of the attempt's log, or a new one."""
     row = await tx.files.log(holder.job, holder.attempt)
     return row or LogRow(holder.job, holder.attempt, int(LogState.NONE), 0, 0, 0)
@@ -106,7 +106,7 @@ def is_ended(row: LogRow) -> bool:
 
 
 def extend_log(before: LogRow, offset: int, size: int) -> Apply:
-    """Adds a written segment to the log's row, if that is still as it was `before`."""
+    """Returns an update that adds a segment to the log's row, if that is still `before`."""
 
     async def apply(work: Work, holder: Holder, lease: Lease | None) -> tuple[LogRow, LogRow]:
         await may_log(work.tx, holder, lease)
@@ -121,7 +121,7 @@ def extend_log(before: LogRow, offset: int, size: int) -> Apply:
 
 
 def finish_log(size: int, state: LogState, peak_memory: int = 0) -> Apply:
-    """Marks a log as complete, or its rest as lost."""
+    """Returns an update that marks a log as complete, or its rest as lost."""
 
     async def apply(work: Work, holder: Holder, lease: Lease | None) -> None:
         await may_log(work.tx, holder, lease)

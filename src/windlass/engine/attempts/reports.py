@@ -97,8 +97,8 @@ def _items_of(request: SyncRequest) -> Iterable[Item]:
     if only and len({item.job for item in finished}) == len(finished):
         return finished
     items: dict[tuple[int, int], Item] = {}
-    said: Iterable[Item] = chain(request.started, request.released, request.finished)
-    for item in said:
+    statements: Iterable[Item] = chain(request.started, request.released, request.finished)
+    for item in statements:
         items[item.job, item.attempt] = item
     return items.values()
 

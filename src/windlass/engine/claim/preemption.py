@@ -17,7 +17,7 @@ from windlass.domain.rows.records import Worker
 from windlass.engine.claim.reservations import rooms_of
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Head
-from windlass.ports.store_placement import Preemptible
+from windlass.ports.store.fleet.placement import Preemptible
 
 RUNNING = State.RUNNING.code
 MOST = 20  # told in one round
@@ -49,15 +49,15 @@ async def preempt(work: Work) -> int:
     workers = [row for row in await work.tx.workers.all() if may_claim(row.status)]
     held = await work.tx.leases.count([row.id for row in workers])
     fleet = _Fleet(workers, await rooms_of(work, workers, work.catalog.reserved), held)
-    told: dict[int, Head] = {}
+    victims: dict[int, Head] = {}
     pending = [lease for lease in running if lease.told]
     left = [lease for lease in running if not lease.told]
     for head in sorted(heads, key=lambda h: (h.rank, h.job))[:MOST]:
         victim = _victim(work, fleet, head, pending, left)
         if victim is not None:
             left.remove(victim)
-            told[victim.job] = head
-    stopped = await tell_to_stop(work, {job: _for(work, head) for job, head in told.items()})
+            victims[victim.job] = head
+    stopped = await tell_to_stop(work, {job: _for(work, head) for job, head in victims.items()})
     if stopped:
         work.effects.count("preemptions", stopped)
     return stopped

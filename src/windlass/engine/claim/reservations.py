@@ -72,8 +72,8 @@ async def _make(work: Work, kept: Sequence[Reservation], heads: Iterable[Head]) 
         if await work.tx.placement.reserve(row):
             taken.add(worker.id)
             made += 1
-            said = f"Worker {worker.name} is reserved for job {head.job}"
-            work.say(EventKind.WORKER, said, worker=worker.id, data={"reserved_for": head.job})
+            message = f"Worker {worker.name} is reserved for job {head.job}"
+            work.say(EventKind.WORKER, message, worker=worker.id, data={"reserved_for": head.job})
     return made
 
 

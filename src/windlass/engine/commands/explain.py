@@ -12,7 +12,7 @@ from windlass.engine.explain.time_spent import time_spent
 from windlass.engine.explain.worker import explain_worker
 from windlass.engine.transaction.arguments import check_id
 from windlass.engine.transaction.catalog import Catalog
-from windlass.ports.store import Store, Tx
+from windlass.ports.store import ReadTx, Store
 
 
 def everything(_namespace: str) -> bool:
@@ -49,6 +49,6 @@ class Explain:
         check_id("job", job)
         return await self._store.read(lambda tx: time_spent(tx, self._catalog, job, sees))
 
-    async def outlooks(self, tx: Tx, views: Sequence[JobView]) -> dict[int, Outlook]:
+    async def outlooks(self, tx: ReadTx, views: Sequence[JobView]) -> dict[int, Outlook]:
         """Returns what is expected of these jobs, within a read of the caller."""
         return await outlooks(tx, self._catalog, self._active, views)

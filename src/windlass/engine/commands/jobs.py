@@ -21,7 +21,7 @@ from windlass.engine.workflows.cascade_runner import CascadeRunner
 from windlass.engine.workflows.child_jobs import as_children, submit_children
 from windlass.engine.workflows.retry import retry_one
 from windlass.ports.gateway import Holder
-from windlass.ports.store import Store, Tx
+from windlass.ports.store import ReadTx, Store
 
 
 class Position(NamedTuple):
@@ -131,7 +131,7 @@ class Jobs:
     async def position(self, job: int) -> Position:
         """Returns where a job is in the order of its queue."""
 
-        async def read(tx: Tx) -> Position:
+        async def read(tx: ReadTx) -> Position:
             facts = (await tx.jobs.read([job])).get(job)
             if facts is None:
                 raise NotFound("job", job)

@@ -25,7 +25,7 @@ from windlass.engine.sync.fast_path import FastPath, FastResult, answers_of
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.gc_pause import MANY, gc_paused
 from windlass.engine.transaction.group_commit import Committer, Lane, RunStep
-from windlass.ports.store import Store, Tx
+from windlass.ports.store import ReadTx, Store
 
 
 class SubmitCommand:
@@ -140,7 +140,7 @@ class SubmitCommand:
         return Submitted(tuple(ids), (False,) * len(ids), found.workflow)
 
 
-async def _first_jobs(tx: Tx, workflow: int) -> list[int]:
+async def _first_jobs(tx: ReadTx, workflow: int) -> list[int]:
     """Returns the jobs of a workflow that superseded no other, in the order of writing."""
     found: list[int] = []
     page: list[JobFacts] = []

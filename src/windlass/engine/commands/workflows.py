@@ -42,7 +42,7 @@ class Workflows:
         check_text("actor", actor)
         done = await self._run(lambda work: cancel_workflow(work, workflow, reason, actor))
         await self._cascades.settled()
-        row = (await self._store.read(lambda tx: tx.workflows.lock([workflow]))).get(workflow)
+        row = (await self._store.read(lambda tx: tx.workflows.read([workflow]))).get(workflow)
         return done if row is None else done._replace(state=WorkflowState(row.state).name.lower())
 
     async def retry(

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from windlass.domain.job.job import decode_spec
 from windlass.domain.rows.records import JobFacts, Wait
 from windlass.engine.jobs.supersede import newest_of
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 DEPTH: Final = 50  # the most jobs followed in a row
 
@@ -18,9 +18,9 @@ class Blocked(NamedTuple):
     manual: bool
 
 
-async def what_blocks(tx: Tx, job: int) -> Blocked:
+async def what_blocks(tx: ReadTx, job: int) -> Blocked:
     """Returns what this job, which is in `waits`, waits for."""
-    wait = (await tx.places.waiting([job])).get(job)
+    wait = (await tx.places.waits([job])).get(job)
     body = (await tx.jobs.specs([job])).get(job)
     if body is None:
         return Blocked((), False)
@@ -31,7 +31,7 @@ async def what_blocks(tx: Tx, job: int) -> Blocked:
     return Blocked(tuple(needs[job] for job in sorted(needs)), wait is not None and _asks(wait))
 
 
-async def way_to_root(tx: Tx, job: int) -> list[int]:
+async def way_to_root(tx: ReadTx, job: int) -> list[int]:
     """Returns the jobs from this open one to the root cause: the first not blocked by another."""
     way = [job]
     while len(way) < DEPTH:
@@ -46,9 +46,9 @@ async def way_to_root(tx: Tx, job: int) -> list[int]:
     return way
 
 
-async def _blocked_among(tx: Tx, jobs: Sequence[int]) -> set[int]:
+async def _blocked_among(tx: ReadTx, jobs: Sequence[int]) -> set[int]:
     """Returns the open jobs among these that are blocked and not running."""
-    waits = await tx.places.waiting(jobs)
+    waits = await tx.places.waits(jobs)
     return {job for job, wait in waits.items() if not wait.is_running}
 
 

@@ -20,7 +20,7 @@ from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.records import JobFacts, Reservation
 from windlass.domain.rows.views import FleetRow
 from windlass.engine.transaction.catalog import Catalog, Profile
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 ONLINE: Final = int(WorkerStatus.ONLINE)
 
@@ -28,7 +28,7 @@ ONLINE: Final = int(WorkerStatus.ONLINE)
 class Rooms:
     """What workers hold and what is reserved there, as claims count it."""
 
-    def __init__(self, tx: Tx, catalog: Catalog) -> None:
+    def __init__(self, tx: ReadTx, catalog: Catalog) -> None:
         self._tx = tx
         self._catalog = catalog
         self._held: dict[int, list[tuple[Shape, int]]] = {}
@@ -71,7 +71,7 @@ class Rooms:
 class Fleet:
     """All workers, read once."""
 
-    def __init__(self, tx: Tx, catalog: Catalog, rows: Sequence[FleetRow]) -> None:
+    def __init__(self, tx: ReadTx, catalog: Catalog, rows: Sequence[FleetRow]) -> None:
         self._tx = tx
         self._catalog = catalog
         self._rows = rows
@@ -81,7 +81,7 @@ class Fleet:
         return len(self._rows)
 
     @classmethod
-    async def read(cls, tx: Tx, catalog: Catalog) -> "Fleet":
+    async def read(cls, tx: ReadTx, catalog: Catalog) -> "Fleet":
         """Reads the workers and how many jobs each holds."""
         return cls(tx, catalog, await tx.views.fleet())
 

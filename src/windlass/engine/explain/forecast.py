@@ -12,7 +12,7 @@ from windlass.domain.rows.views import JobView
 from windlass.engine.history.statistics import summaries
 from windlass.engine.jobs.inherit_rank import inherited_levels
 from windlass.engine.transaction.catalog import Catalog, Profile
-from windlass.ports.store import Head, Tx
+from windlass.ports.store import Head, ReadTx
 
 BLOCKED: Final = State.BLOCKED.code
 COUNTED: Final = 10_001  # more jobs ahead do not improve a forecast
@@ -53,7 +53,7 @@ class ActiveWorkers:
         self._read_at = -LASTS_MS
         self._workers: list[ActiveWorker] = []
 
-    async def workers(self, tx: Tx, catalog: Catalog) -> list[ActiveWorker]:
+    async def workers(self, tx: ReadTx, catalog: Catalog) -> list[ActiveWorker]:
         """Returns those that take jobs, now or a moment ago."""
         if not len(self._workers) > MANY or not 0 <= tx.now - self._read_at < LASTS_MS:
             profile = catalog.profile_by
@@ -69,7 +69,7 @@ class ActiveWorkers:
 class Forecaster:
     """Makes forecasts in one snapshot; reads what they share once."""
 
-    def __init__(self, tx: Tx, catalog: Catalog, active: ActiveWorkers | None = None) -> None:
+    def __init__(self, tx: ReadTx, catalog: Catalog, active: ActiveWorkers | None = None) -> None:
         self._tx = tx
         self._catalog = catalog
         self._active = active or ActiveWorkers()
@@ -137,7 +137,7 @@ class Forecaster:
 
 
 async def outlooks(
-    tx: Tx, catalog: Catalog, active: ActiveWorkers, views: Sequence[JobView]
+    tx: ReadTx, catalog: Catalog, active: ActiveWorkers, views: Sequence[JobView]
 ) -> dict[int, Outlook]:
     """Returns the outlooks of these jobs."""
     facts = [view.record.facts for view in views]
@@ -158,7 +158,11 @@ async def outlooks(
 
 
 async def line_before(
-    tx: Tx, catalog: Catalog, facts: JobFacts, heads: Iterable[Head], profiles: Iterable[Profile]
+    tx: ReadTx,
+    catalog: Catalog,
+    facts: JobFacts,
+    heads: Iterable[Head],
+    profiles: Iterable[Profile],
 ) -> list[tuple[int, int]]:
     """Returns (shape, number of ready jobs) before a job, as far as its workers take them."""
     distinct = list({profile.digest: profile for profile in profiles}.values())[:PROFILES]

@@ -29,7 +29,7 @@ from windlass.engine.explain.pools import pools_for
 from windlass.engine.explain.reasons import Expected, Reasons, operator_asked, together
 from windlass.engine.history.statistics import summaries
 from windlass.engine.transaction.catalog import Catalog
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 BLOCKED: Final = State.BLOCKED.code
 QUEUED: Final = State.QUEUED.code
@@ -44,7 +44,7 @@ Sees = Callable[[str], bool]
 class Explainer:
     """Makes one explanation; reads what its parts share once."""
 
-    def __init__(self, tx: Tx, catalog: Catalog, config: Config, sees: Sees) -> None:
+    def __init__(self, tx: ReadTx, catalog: Catalog, config: Config, sees: Sees) -> None:
         self._tx = tx
         self._catalog = catalog
         self._config = config

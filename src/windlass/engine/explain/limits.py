@@ -11,28 +11,28 @@ from windlass.domain.rows.views import JobView
 from windlass.domain.values.quantities import format_duration
 from windlass.domain.values.times import format_moment
 from windlass.engine.explain.reasons import Reasons, free_slot, together
-from windlass.ports.store import Probe, Tx
+from windlass.ports.store import Probe, ReadTx
 
 HOLDERS: Final = 5  # jobs named as holding a limit
 QUEUED: Final = State.QUEUED.code
 
 
-async def limited(tx: Tx, view: JobView, shape: Shape, queue: QueueRow | None) -> Reasons:
+async def limited(tx: ReadTx, view: JobView, shape: Shape, queue: QueueRow | None) -> Reasons:
     """Returns all limits of this job, and as reasons those that hold it back."""
     return together(
         [await _by_key(tx, view), await _by_queue(tx, queue), await _by_rate(tx, shape)]
     )
 
 
-async def limits_of_shape(tx: Tx, shape: Shape, queue: QueueRow | None) -> list[LimitEntry]:
+async def limits_of_shape(tx: ReadTx, shape: Shape, queue: QueueRow | None) -> list[LimitEntry]:
     """Returns the limits that apply to every job of this shape."""
     return [*(await _by_queue(tx, queue)).limits, *(await _by_rate(tx, shape)).limits]
 
 
-async def _by_key(tx: Tx, view: JobView) -> Reasons:
+async def _by_key(tx: ReadTx, view: JobView) -> Reasons:
     """Explains the limit of its concurrency key."""
     facts = view.record.facts
-    row = (await tx.limits.lock([facts.limit])).get(facts.limit) if facts.limit else None
+    row = (await tx.limits.read([facts.limit])).get(facts.limit) if facts.limit else None
     if row is None:
         return Reasons()
     holders = tuple(await tx.views.holders(row.id, HOLDERS))
@@ -46,20 +46,20 @@ async def _by_key(tx: Tx, view: JobView) -> Reasons:
     return Reasons((waiting,), tuple(map(free_slot, holders[:1])), (entry,))
 
 
-async def _is_parked(tx: Tx, view: JobView) -> bool:
+async def _is_parked(tx: ReadTx, view: JobView) -> bool:
     """Returns True if earlier jobs of the same key take all slots."""
     facts = view.record.facts
     if view.state != QUEUED or view.not_before:
         return False
-    found = await tx.places.peek([Probe(facts.shape, facts.rank, facts.id, 1)])
+    found = await tx.places.ready([Probe(facts.shape, facts.rank, facts.id, 1)])
     return [ticket.job for ticket in found] != [facts.id]
 
 
-async def _by_queue(tx: Tx, queue: QueueRow | None) -> Reasons:
+async def _by_queue(tx: ReadTx, queue: QueueRow | None) -> Reasons:
     """Explains how many jobs of its queue may run at once."""
     if queue is None or not queue.max_running:
         return Reasons()
-    row = (await tx.limits.lock([queue.limit])).get(queue.limit)
+    row = (await tx.limits.read([queue.limit])).get(queue.limit)
     if row is None:
         return Reasons()
     entry = LimitEntry(
@@ -78,7 +78,7 @@ async def _by_queue(tx: Tx, queue: QueueRow | None) -> Reasons:
     return Reasons((Waiting(kind="queue_limit", text=entry.text),), (step,), (entry,))
 
 
-async def _by_rate(tx: Tx, shape: Shape) -> Reasons:
+async def _by_rate(tx: ReadTx, shape: Shape) -> Reasons:
     """Explains how many jobs with its rate's key may start in a period."""
     rate = shape.rate
     if rate is None:

@@ -17,7 +17,7 @@ from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import JobFacts
 from windlass.engine.transaction.catalog import Catalog
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 MOST_EVENTS: Final = 100_000
 BEFORE: Final = 20_000  # events before the job was queued, which may be starts under its rate
@@ -42,7 +42,7 @@ class Limits(NamedTuple):
 
 
 async def full_times(
-    tx: Tx, catalog: Catalog, limits: Limits, first: Event, fleet: Sequence[Event], until: int
+    tx: ReadTx, catalog: Catalog, limits: Limits, first: Event, fleet: Sequence[Event], until: int
 ) -> list[Interval] | None:
     """Returns when one of these limits had no room, since `first`; None if the log is too long."""
     if not limits.any(fleet):
@@ -65,7 +65,7 @@ class _Past:
     """The events since a job was queued, as each of its limits sees them."""
 
     def __init__(
-        self, tx: Tx, catalog: Catalog, limits: Limits, first: Event,
+        self, tx: ReadTx, catalog: Catalog, limits: Limits, first: Event,
         events: Sequence[Event], facts: dict[int, JobFacts],
     ) -> None:  # fmt: skip
         self._tx = tx
@@ -78,7 +78,7 @@ class _Past:
     async def of_key(self) -> list[tuple[int, bool]]:
         """Returns changes of its concurrency limit; the newest submit set its maximum."""
         limits = self._limits
-        row = (await self._tx.limits.lock([limits.key])).get(limits.key) if limits.key else None
+        row = (await self._tx.limits.read([limits.key])).get(limits.key) if limits.key else None
         if row is None:
             return []
         moves = self._moves(lambda fact: fact.limit == limits.key, self._first.seq)
@@ -143,16 +143,16 @@ class _Past:
         """Returns when the limit became used up or free, after moves and new maximums."""
         used = now - sum(map(_change, moves))
         changes = [(self._first.at, 0 < most <= used)]
-        told = [(event.at, _change(event), -1) for event in moves]
-        told += [(at, 0, maximum) for at, maximum in set_to]
-        for at, change, maximum in sorted(told, key=lambda one: one[0]):
+        steps = [(event.at, _change(event), -1) for event in moves]
+        steps += [(at, 0, maximum) for at, maximum in set_to]
+        for at, change, maximum in sorted(steps, key=lambda one: one[0]):
             used += change
             most = most if maximum < 0 else maximum
             changes.append((at, 0 < most <= used))
         return changes
 
 
-async def _events_since(tx: Tx, after: int) -> list[Event] | None:
+async def _events_since(tx: ReadTx, after: int) -> list[Event] | None:
     found: list[Event] = []
     while len(found) <= MOST_EVENTS:
         page = await tx.log.read(found[-1].seq if found else after, PAGE)
@@ -162,7 +162,7 @@ async def _events_since(tx: Tx, after: int) -> list[Event] | None:
     return None
 
 
-async def _facts(tx: Tx, jobs: set[int]) -> dict[int, JobFacts]:
+async def _facts(tx: ReadTx, jobs: set[int]) -> dict[int, JobFacts]:
     ordered = sorted(jobs)
     found: dict[int, JobFacts] = {}
     for start in range(0, len(ordered), PAGE):

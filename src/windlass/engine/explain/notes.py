@@ -12,12 +12,12 @@ from windlass.domain.values.times import format_moment
 from windlass.engine.explain.fleet import Fleet
 from windlass.engine.explain.pools import pools_for
 from windlass.engine.fleet.capability import read_templates
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 MANY: Final = 1_000  # with more workers than this we do not search their past
 
 
-async def deadlines_and_holds(tx: Tx, view: JobView, fleet: Fleet) -> list[str]:
+async def deadlines_and_holds(tx: ReadTx, view: JobView, fleet: Fleet) -> list[str]:
     """Returns notes on its deadlines, and on the worker reserved for it."""
     spec = decode_spec(view.record.spec)
     ends = ((spec.start_before_ms, "is canceled unless it starts"),
@@ -36,7 +36,7 @@ async def deadlines_and_holds(tx: Tx, view: JobView, fleet: Fleet) -> list[str]:
     return notes
 
 
-async def rejection(tx: Tx, config: Config, view: JobView, shape: Shape, fleet: Fleet) -> str:
+async def rejection(tx: ReadTx, config: Config, view: JobView, shape: Shape, fleet: Fleet) -> str:
     """Describes what happens to a job that none of the current workers can run."""
     own = decode_spec(view.record.spec).capability_grace
     grace = grace_ms(own, config.capability_grace_ms)

@@ -13,19 +13,19 @@ from windlass.domain.pools.pools import (
     shown_duration,
 )
 from windlass.domain.pools.templates import decode_pool, template_of
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 
-async def pools_for(tx: Tx, shape: Shape) -> str | None:
+async def pools_for(tx: ReadTx, shape: Shape) -> str | None:
     """Returns what the pools that could run it are doing; None if there is no such pool."""
     living = await tx.pools.living()
-    said: list[str] = []
+    notes: list[str] = []
     for row in await tx.pools.all():
         pool = decode_pool(row.body)
         if row.state == PoolState.ACTIVE and template_of(row, pool).could_run(shape):
             members = [member for member in living if member.pool == row.id]
-            said.append(_doing(row, pool, members, tx.now))
-    return "; ".join(said) or None
+            notes.append(_doing(row, pool, members, tx.now))
+    return "; ".join(notes) or None
 
 
 def _doing(row: PoolRow, pool: Pool, members: Sequence[PoolWorkerRow], now: int) -> str:

@@ -34,7 +34,7 @@ from windlass.engine.explain.limits_past import Limits, full_times
 from windlass.engine.jobs.supersede import newest_of
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.verify.past import WorkerPast, apply_worker_event
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 FLEET_EVENTS: Final = 100_000  # the most events about workers and queues that we read
 FIRST: Final = -(2**62)
@@ -45,7 +45,9 @@ QUEUED: Final = State.QUEUED.code
 Held = dict[Cause, list[Interval]]
 
 
-async def time_spent(tx: Tx, catalog: Catalog, job: int, sees: Callable[[str], bool]) -> TimeSpent:
+async def time_spent(
+    tx: ReadTx, catalog: Catalog, job: int, sees: Callable[[str], bool]
+) -> TimeSpent:
     """Returns the time of one job by cause."""
     view = await tx.views.job(job)
     if view is None:
@@ -61,7 +63,7 @@ async def time_spent(tx: Tx, catalog: Catalog, job: int, sees: Callable[[str], b
 class _TimeAccount:
     """Reads the events of one job, and notes what it could not read."""
 
-    def __init__(self, tx: Tx, catalog: Catalog, view: JobView, shape: Shape) -> None:
+    def __init__(self, tx: ReadTx, catalog: Catalog, view: JobView, shape: Shape) -> None:
         self._tx = tx
         self._catalog = catalog
         self._view = view
@@ -76,8 +78,8 @@ class _TimeAccount:
         self._moves = [e for e in await self._tx.log.of_job(facts.id) if e.kind == EventKind.JOB]
         if not self._moves or self._moves[0].frm:
             self._notes.append("the first events of the job have been removed from the log")
-        told = [(event.at, event.to) for event in self._moves]
-        spans = spans_of(told, facts.created_at, self._until)
+        moves = [(event.at, event.to) for event in self._moves]
+        spans = spans_of(moves, facts.created_at, self._until)
         sums = split(spans, await self._held(), await self._needs_end())
         total = sum(sums.values())
         return TimeSpent(
@@ -118,7 +120,7 @@ class _TimeAccount:
             return held
         held["paused"] = await self._paused(fleet)
         held["no_worker"] = await self._without_worker(fleet)
-        await self._tell_limits(held, queued[0], fleet)
+        await self._add_limits(held, queued[0], fleet)
         return held
 
     async def _needs_end(self) -> int | None:
@@ -145,11 +147,11 @@ class _TimeAccount:
 
     async def _without_worker(self, events: Sequence[Event]) -> list[Interval]:
         """Returns when no worker that takes jobs could have run it."""
-        told = [event for event in events if event.kind == EventKind.WORKER]
-        workers = await self._workers_before({event.worker for event in told})
+        about_workers = [event for event in events if event.kind == EventKind.WORKER]
+        workers = await self._workers_before({event.worker for event in about_workers})
         able = {worker for worker, past in workers.items() if self._is_able(past)}
         changes = [(FIRST, not able)]
-        for event in told:
+        for event in about_workers:
             past = workers.setdefault(event.worker, WorkerPast())
             apply_worker_event(past, event, _data(event))
             if self._is_able(past):
@@ -177,7 +179,7 @@ class _TimeAccount:
 
     # Limits
 
-    async def _tell_limits(self, held: Held, first: Event, fleet: Sequence[Event]) -> None:
+    async def _add_limits(self, held: Held, first: Event, fleet: Sequence[Event]) -> None:
         """Adds the times when the limits of its key, queue and rate were used up."""
         own = self._spec.concurrency
         facts = self._view.record.facts

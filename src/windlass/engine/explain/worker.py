@@ -19,7 +19,7 @@ from windlass.domain.values.errors import NotFound
 from windlass.engine.explain.fleet import Rooms
 from windlass.engine.explain.limits import limits_of_shape
 from windlass.engine.transaction.catalog import Catalog, Profile
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 COUNTED: Final = 10_000  # ready jobs of one kind that we count
 SHOWN: Final = 20  # kinds of jobs that we list
@@ -36,7 +36,7 @@ class _JobGroup(NamedTuple):
 
 
 async def explain_worker(
-    tx: Tx, catalog: Catalog, worker: int, sees: Callable[[str], bool]
+    tx: ReadTx, catalog: Catalog, worker: int, sees: Callable[[str], bool]
 ) -> WorkerExplanation:
     """Explains why this worker is idle, or what it is doing."""
     views = {view.worker.id: view for view in await tx.views.workers_with_counts()}
@@ -71,7 +71,12 @@ class _Gates:
     """The gates of this worker beside clauses: queues, their limits, rates, its own room."""
 
     def __init__(
-        self, tx: Tx, rooms: Rooms, worker: int, profile: Profile, queues: Mapping[str, QueueRow]
+        self,
+        tx: ReadTx,
+        rooms: Rooms,
+        worker: int,
+        profile: Profile,
+        queues: Mapping[str, QueueRow],
     ) -> None:
         self._tx = tx
         self._rooms = rooms
@@ -80,7 +85,7 @@ class _Gates:
         self._queues = queues
 
     @classmethod
-    async def read(cls, tx: Tx, catalog: Catalog, worker: Worker) -> Self:
+    async def read(cls, tx: ReadTx, catalog: Catalog, worker: Worker) -> Self:
         rooms = Rooms(tx, catalog)
         await rooms.read([worker.id])
         queues = {row.name: row for row in await tx.catalog.queues()}
@@ -107,7 +112,7 @@ class _Gates:
         return found
 
 
-async def _entry(tx: Tx, kind: _JobGroup, shapes: list[int]) -> WorkEntry:
+async def _entry(tx: ReadTx, kind: _JobGroup, shapes: list[int]) -> WorkEntry:
     count = await tx.views.ready_before(shapes, _END, 0, COUNTED + 1)
     first = kind.obstacles[0] if kind.obstacles else None
     return WorkEntry(
@@ -120,7 +125,7 @@ async def _entry(tx: Tx, kind: _JobGroup, shapes: list[int]) -> WorkEntry:
     )  # fmt: skip
 
 
-async def _summary(tx: Tx, view: WorkerView, kinds: list[_JobGroup], hidden: int) -> str:
+async def _summary(tx: ReadTx, view: WorkerView, kinds: list[_JobGroup], hidden: int) -> str:
     worker = view.worker
     standing = [
         *status_obstacles(worker.status, worker.reason), *slot_obstacles(worker.slots, view.leases)

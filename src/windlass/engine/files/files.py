@@ -33,7 +33,7 @@ from windlass.engine.transaction.arguments import check_id
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.blobs import Blobs
 from windlass.ports.gateway import Holder
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 PROGRESS_LIMIT: Final = 4 * 1024
 UPLOAD_TTL_MS: Final = 3_600_000
@@ -163,7 +163,7 @@ class Files(LogFiles):
         check_digest(sha256)
         if content_type:
             check_name("content_type", content_type)
-        leases = await self._engine.store.read(lambda tx: tx.leases.lock([holder.job]))
+        leases = await self._engine.store.read(lambda tx: tx.leases.read([holder.job]))
         lease = leases.get(holder.job)
         if lease is None or not is_held(lease, holder):
             raise lease_lost(holder)
@@ -183,7 +183,7 @@ class Files(LogFiles):
         return row
 
 
-async def visible_artifacts(tx: Tx, job: int) -> list[ArtifactRow]:
+async def visible_artifacts(tx: ReadTx, job: int) -> list[ArtifactRow]:
     """Returns the artifacts of a job's accepted attempt, sorted by name."""
     facts = (await tx.jobs.read([job])).get(job)
     if facts is None:
@@ -193,7 +193,7 @@ async def visible_artifacts(tx: Tx, job: int) -> list[ArtifactRow]:
     return [row for row in rows if row.attempt == accepted]
 
 
-async def _namespace(tx: Tx, shape: int) -> str:
+async def _namespace(tx: ReadTx, shape: int) -> str:
     rows = await tx.catalog.shapes_after(shape - 1)
     return next(_shape(row.body).namespace for row in rows if row.id == shape)
 

@@ -12,19 +12,19 @@ import msgspec
 from windlass.domain.values.errors import NotFound
 from windlass.engine.attempts.attempt_files import is_held, lease_lost
 from windlass.ports.gateway import Holder
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 _JOB: Final = "job"
 
 _decode = msgspec.json.Decoder().decode
 
 
-async def check_input(tx: Tx, holder: Holder, job: int) -> None:
+async def check_input(tx: ReadTx, holder: Holder, job: int) -> None:
     """Refuses artifacts of `job` to an attempt that is not held or does not use them.
 
     What it may not read looks as if it did not exist.
     """
-    lease = (await tx.leases.lock([holder.job])).get(holder.job)
+    lease = (await tx.leases.read([holder.job])).get(holder.job)
     if lease is None or not is_held(lease, holder):
         raise lease_lost(holder)
     bodies = await tx.jobs.specs(sorted({holder.job, job}))

@@ -23,7 +23,7 @@ from windlass.engine.files.merge_segments import SegmentMerger
 from windlass.engine.transaction.arguments import check_id
 from windlass.ports.blobs import Blobs
 from windlass.ports.gateway import Holder
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 LARGEST: Final = 2**53
 FOLLOW_SECONDS: Final = 0.5  # how often we check a log that another server writes
@@ -90,7 +90,7 @@ class LogFiles:
         """Returns the row of an attempt's log, or of the newest one."""
         check_id("job", job)
 
-        async def read(tx: Tx) -> LogRow:
+        async def read(tx: ReadTx) -> LogRow:
             view = await tx.views.job(job)
             if view is None:
                 raise NotFound("job", job)
@@ -127,8 +127,8 @@ class LogFiles:
     async def _writable(self, holder: Holder) -> LogRow:
         """Returns the log's row if the holder may write to it; called before any byte is stored."""
 
-        async def read(tx: Tx) -> LogRow:
-            lease = (await tx.leases.lock([holder.job])).get(holder.job)
+        async def read(tx: ReadTx) -> LogRow:
+            lease = (await tx.leases.read([holder.job])).get(holder.job)
             mine = lease if lease is not None and is_held(lease, holder) else None
             await may_log(tx, holder, mine)
             return await log_of(tx, holder)

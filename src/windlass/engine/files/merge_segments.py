@@ -18,7 +18,7 @@ from windlass.domain.values.errors import WindlassError
 from windlass.engine.attempts.attempt_files import is_ended
 from windlass.engine.attempts.log_segments import SEGMENT_LIMIT, Logs, owner_of
 from windlass.ports.blobs import BlobInfo, Blobs
-from windlass.ports.store import Store, Tx
+from windlass.ports.store import ReadTx, Store
 
 FROM: Final = 16  # a log with fewer appends is left as it is
 MOST_WAITING: Final = 1_000
@@ -114,5 +114,5 @@ class FragmentedLogs:
         return joined
 
 
-async def _read_log(tx: Tx, job: int, attempt: int) -> LogRow | None:
+async def _read_log(tx: ReadTx, job: int, attempt: int) -> LogRow | None:
     return await tx.files.log(job, attempt)

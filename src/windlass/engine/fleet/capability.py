@@ -23,7 +23,7 @@ from windlass.domain.rows.records import JobFacts, Worker
 from windlass.engine.jobs.close import end_without_attempt
 from windlass.engine.jobs.dependents import hold_waits, jobs_ended
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 QUEUED = State.QUEUED.code
 REJECTED = State.REJECTED.code
@@ -46,20 +46,20 @@ class _Grace(msgspec.Struct, frozen=True):
 _grace = msgspec.json.Decoder(_Grace).decode
 
 
-async def read_fleet(tx: Tx) -> Fleet:
+async def read_fleet(tx: ReadTx) -> Fleet:
     """Reads the metadata of all enrolled workers within the last week, and the pools."""
     workers = await tx.workers.all()
     known = {worker.id: worker for worker in workers}
-    said = {(worker.static, worker.dynamic): None for worker in workers}
+    reported = {(worker.static, worker.dynamic): None for worker in workers}
     for row in await tx.workers.past(tx.now - REMEMBERED_MS):
         if row.worker in known:
-            said[known[row.worker].static, row.dynamic] = None
+            reported[known[row.worker].static, row.dynamic] = None
     decode = msgspec.json.decode
-    merged = (merge_metadata(decode(dynamic), decode(static)) for static, dynamic in said)
+    merged = (merge_metadata(decode(dynamic), decode(static)) for static, dynamic in reported)
     return Fleet(tuple(merged), len(workers), await read_templates(tx))
 
 
-async def read_templates(tx: Tx) -> tuple[Template, ...]:
+async def read_templates(tx: ReadTx) -> tuple[Template, ...]:
     """Returns what workers of pools are or would be like, including disabled pools."""
     return tuple(template_of(row) for row in await tx.pools.all() if row.state == PoolState.ACTIVE)
 

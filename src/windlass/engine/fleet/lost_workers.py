@@ -50,15 +50,15 @@ async def note_server_alive(work: Work) -> bool:
     return work.now >= grace_until
 
 
-async def judge_silence(work: Work, heard: dict[int, int], may_end: bool) -> SilenceReport:
-    """Marks workers that missed a heartbeat; ends the incarnations of lost ones."""
+async def judge_silence(work: Work, last_heard: dict[int, int], may_end: bool) -> SilenceReport:
+    """Marks workers that missed a heartbeat, and ends the incarnations of lost ones."""
     config = work.config
-    late = await _unheard(work, heard, config.heartbeat_interval_ms * 4 // 3, _ONLINE)
+    late = await _unheard(work, last_heard, config.heartbeat_interval_ms * 4 // 3, _ONLINE)
     lost: list[Worker] = []
     left: list[Worker] = []
     if may_end:
-        lost = await _unheard(work, heard, config.heartbeat_timeout_ms, LEASED)
-        left = await _unheard(work, heard, config.heartbeat_timeout_ms, _SHUT_OUT)
+        lost = await _unheard(work, last_heard, config.heartbeat_timeout_ms, LEASED)
+        left = await _unheard(work, last_heard, config.heartbeat_timeout_ms, _SHUT_OUT)
     # Lock all at once and in order; workers that synced meanwhile are left alone.
     seen = {worker.id: worker.last_seen for worker in (*late, *lost, *left)}
     locked = await work.tx.workers.lock(sorted(seen)) if seen else {}
@@ -72,13 +72,13 @@ async def judge_silence(work: Work, heard: dict[int, int], may_end: bool) -> Sil
 
 
 async def _unheard(
-    work: Work, heard: dict[int, int], silence_ms: int, statuses: Sequence[WorkerStatus]
+    work: Work, last_heard: dict[int, int], silence_ms: int, statuses: Sequence[WorkerStatus]
 ) -> list[Worker]:
     """Returns workers from which neither the store nor this engine has heard; not locked."""
     cutoff = work.now - silence_ms
     codes = tuple(int(status) for status in statuses)
     found = await work.tx.workers.silent_since(cutoff, codes)
-    return [w for w in found if heard.get(w.id, 0) < cutoff][: work.config.chunk_rows]
+    return [w for w in found if last_heard.get(w.id, 0) < cutoff][: work.config.chunk_rows]
 
 
 async def _mark_unhealthy(work: Work, silent: dict[int, Worker], late: list[Worker]) -> int:
@@ -149,7 +149,7 @@ async def end_overdue(work: Work) -> int:
     closing = Closing(work)
     assigned = [job for job, lease in present.items() if lease.state == ASSIGNED]
     await closing.learn(assigned)
-    told: list[int] = []
+    stopping: list[int] = []
     for job, lease in present.items():
         if not lease.deadline_at or lease.deadline_at > work.now:
             continue
@@ -158,11 +158,11 @@ async def end_overdue(work: Work) -> int:
             closing.fail(facts[job], lease, Failure(FailureClass.TIMEOUT, reason))
         elif lease.state == RUNNING:
             _time_out(work, facts[job].shape, facts[job].workflow, lease)
-            told.append(job)
-    if told:
-        await work.tx.leases.mark(told, TIMED_OUT, "Timed out")
+            stopping.append(job)
+    if stopping:
+        await work.tx.leases.mark(stopping, TIMED_OUT, "Timed out")
     await closing.write()
-    return len(told) + len(assigned)
+    return len(stopping) + len(assigned)
 
 
 def _time_out(work: Work, shape: int, workflow: int, lease: Lease) -> None:

@@ -21,7 +21,7 @@ from windlass.engine.verify.findings import Findings
 from windlass.engine.verify.known import SnapshotIndex
 from windlass.engine.verify.replay import Replay
 from windlass.ports.store import Snapshot
-from windlass.ports.store_retention import Ended
+from windlass.ports.store.records.retention import Ended
 
 COMPLETED: Final = State.COMPLETED.code
 JOB: Final = int(EventKind.JOB)
@@ -79,7 +79,7 @@ class _Cutoffs:
 async def _needed(work: Work, jobs: Sequence[int]) -> set[int]:
     """Returns the jobs that open jobs depend on, a cascade refers to, or a name points to."""
     tx = work.tx
-    needed = {row.job for row in await tx.workflows.cascades_of(jobs)}
+    needed = {row.known_job for row in await tx.workflows.cascades_of(jobs)}
     needed |= {row.job for row in await tx.files.names(None)}
     chunk = 0
     while found := await tx.jobs.dependents(jobs, chunk):
@@ -215,7 +215,7 @@ async def _move_baseline(work: Work, events: Sequence[Event]) -> None:
         del replay.past.jobs[job]
     past = replay.past
     existing = await work.tx.workflows.lock(sorted(past.workflows))
-    past.workflows = {n: told for n, told in past.workflows.items() if n in existing}
+    past.workflows = {n: named for n, named in past.workflows.items() if n in existing}
     past.newest_trimmed_job = max([past.newest_trimmed_job, *begun])
     kept = dump(past)
     await retention.drop_baseline(BaselineKind.JOB, kept.ended)
@@ -225,8 +225,8 @@ async def _move_baseline(work: Work, events: Sequence[Event]) -> None:
 def _workflows_in(events: Sequence[Event], replay: Replay) -> list[int]:
     """Returns the workflows that these events are about."""
     mine = {record.facts.workflow for record in replay.known.jobs.values()}
-    told = {replay.workflow_of(event) for event in events if event.kind == EventKind.WORKFLOW}
-    return sorted((mine | told) - {0})
+    named = {replay.workflow_of(event) for event in events if event.kind == EventKind.WORKFLOW}
+    return sorted((mine | named) - {0})
 
 
 async def lose_logs(work: Work, after: int | None) -> Walk:

@@ -18,8 +18,8 @@ from windlass.domain.rows.statistics import (
     summarise,
 )
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import Tx
-from windlass.ports.store_statistics import Taken
+from windlass.ports.store import ReadTx, WriteTx
+from windlass.ports.store.records.statistics import Taken
 
 # By then the event is visible, and the log that says what was used has ended.
 SETTLED_MS: Final = 30_000
@@ -49,7 +49,7 @@ async def pass_over(work: Work, most: int) -> int:
     return target - position
 
 
-async def summaries(tx: Tx, shapes: Sequence[int]) -> dict[int, Summary]:
+async def summaries(tx: ReadTx, shapes: Sequence[int]) -> dict[int, Summary]:
     """Returns what we know about these shapes; those without a completed job are absent."""
     found: dict[int, Summary] = {}
     for start in range(0, len(shapes), SHAPES):
@@ -57,7 +57,7 @@ async def summaries(tx: Tx, shapes: Sequence[int]) -> dict[int, Summary]:
     return found
 
 
-async def _add(tx: Tx, taken: Iterable[Taken]) -> None:
+async def _add(tx: WriteTx, taken: Iterable[Taken]) -> None:
     values: dict[tuple[int, Measure], list[int]] = {}
     for shape, run_ms, peak_memory in taken:
         values.setdefault((shape, Measure.RUN_MS), []).append(run_ms)

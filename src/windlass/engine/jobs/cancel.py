@@ -55,10 +55,10 @@ async def _end_in_bulk(
     await hold_dependents(work, jobs, edges)
     ended = await work.tx.flow.end_waiting(jobs, CANCELED, work.now, reason, queued=True)
     await note_ended(work, ended, CANCELED, reason, actor)
-    told = [
+    notified = [
         Ended(row.job, bool(row.flags & ALLOW_FAILURE), reason) for row in ended if row.job in edges
     ]
-    await notify_dependents(work, told, edges)
+    await notify_dependents(work, notified, edges)
     return frozenset(row.job for row in ended)
 
 
@@ -119,7 +119,7 @@ async def _stop(
     """Ends assigned attempts at once, since no process can exist; tells running ones to stop."""
     answers: dict[int, Canceled] = {}
     closing = Closing(work)
-    told: list[int] = []
+    notified: list[int] = []
     for facts, lease in leased:
         if lease.state == ASSIGNED:
             closing.cancel(facts, lease._replace(reason=reason), reason)
@@ -131,10 +131,10 @@ async def _stop(
                 facts.id, facts.shape, facts.workflow, lease.attempt, lease.state, CANCELING,
                 reason, worker=lease.worker, incarnation=lease.incarnation, actor=actor,
             )  # fmt: skip
-            told.append(facts.id)
+            notified.append(facts.id)
             work.effects.pokes.append(lease.worker)
             answers[facts.id] = Canceled(facts.id, "canceling", True)
-    if told:
-        await work.tx.leases.mark(told, CANCELING, reason)
+    if notified:
+        await work.tx.leases.mark(notified, CANCELING, reason)
     await closing.write()
     return answers

@@ -20,7 +20,7 @@ from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.jobs.dependents import hold_waits
 from windlass.engine.jobs.locate import Withdrawn, withdraw
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 ASSIGNED = State.ASSIGNED.code
 RUNNING = State.RUNNING.code
@@ -81,7 +81,7 @@ async def note_deadlines(work: Work, rows: Sequence[tuple[int, int]]) -> None:
         work.effects.fall_due(min(at for at, _ in rows))
 
 
-async def next_deadline(tx: Tx) -> int | None:
+async def next_deadline(tx: ReadTx) -> int | None:
     """Returns the earliest deadline."""
     first = await tx.deadlines.passed(2**62, 1)
     return first[0][0] if first else None
@@ -136,7 +136,7 @@ async def _end_leased(
 ) -> None:
     closing = Closing(work)
     await closing.learn(sorted(fact.id for fact, _ in leased))
-    told: list[int] = []
+    stopping: list[int] = []
     for fact, lease in leased:
         why = late[fact.id]
         if lease.state == ASSIGNED and why is Late.START:
@@ -144,15 +144,15 @@ async def _end_leased(
         elif lease.state == ASSIGNED:
             closing.fail(fact, lease, Failure(FailureClass.TIMEOUT, why.reason))
         elif lease.state == RUNNING and why is Late.FINISH:
-            _tell(work, fact, lease, why.reason)
-            told.append(fact.id)
-    if told:
-        await work.tx.leases.mark(told, TIMED_OUT, Late.FINISH.reason)
+            _record_timeout(work, fact, lease, why.reason)
+            stopping.append(fact.id)
+    if stopping:
+        await work.tx.leases.mark(stopping, TIMED_OUT, Late.FINISH.reason)
     await closing.write()
 
 
-def _tell(work: Work, fact: JobFacts, lease: Lease, reason: str) -> None:
-    """Tells the process to stop; its end will be the job's."""
+def _record_timeout(work: Work, fact: JobFacts, lease: Lease, reason: str) -> None:
+    """Records the timeout: the process has to stop, and the job ends with it."""
     activity = lease.last_activity_at
     work.move(
         fact.id, fact.shape, fact.workflow, lease.attempt, RUNNING, TIMED_OUT, reason,

@@ -57,8 +57,8 @@ async def hold_dependents(
     """
     if work.inline:
         return
-    heard = {edge >> 1 for some in edges.values() if len(some) < CHUNK for edge in some}
-    await work.tx.places.hold(sorted({*jobs, *heard}))
+    waiting = {edge >> 1 for some in edges.values() if len(some) < CHUNK for edge in some}
+    await work.tx.places.hold(sorted({*jobs, *waiting}))
 
 
 class Ended(NamedTuple):
@@ -88,7 +88,7 @@ async def satisfy_dependents(work: Work, edges: Mapping[int, Sequence[int]]) -> 
         if len(waiting) < CHUNK:
             satisfied.append(waiting)
         else:
-            work.cascades.append(Cascade(0, job, CascadeKind.SATISFY, 0, None))
+            work.cascades.append(Cascade.of_job(job, CascadeKind.SATISFY))
     await _count_met(work, satisfied)
 
 
@@ -103,13 +103,13 @@ async def notify_dependents(
             continue
         if len(waiting) >= CHUNK:
             kind = CascadeKind.SATISFY if satisfies else CascadeKind.FAIL
-            work.cascades.append(Cascade(0, job, kind, 0, reason))
+            work.cascades.append(Cascade.of_job(job, kind, reason))
         elif satisfies:
             satisfied.append(waiting)
         else:
             satisfied.append([edge for edge in waiting if edge & 1])
             if len(satisfied[-1]) < len(waiting):
-                work.cascades.append(Cascade(0, job, CascadeKind.ABORT, 0, reason))
+                work.cascades.append(Cascade.of_job(job, CascadeKind.ABORT, reason))
     await _count_met(work, satisfied)
 
 
@@ -134,7 +134,7 @@ async def meet(work: Work, met: dict[int, int], manual: bool = False) -> None:
     late = [wait for wait in freed if not wait.is_running and ages_anew(work, wait)]
     for wait in late:
         await work.tx.places.add_waits([wait._replace(unmet=1, manual=0)])
-        work.cascades.append(Cascade(0, wait.job, CascadeKind.RELEASE, 0, None))
+        work.cascades.append(Cascade.of_job(wait.job, CascadeKind.RELEASE))
     held_back = {wait.job for wait in late}
     await release(
         work,

@@ -8,12 +8,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 
 from windlass.domain.lifecycle.workflow_state import ENDED, WorkflowState
-from windlass.ports.store import Store, Tx
+from windlass.ports.store import ReadTx, Store
 
 POLL_SECONDS = 0.5  # where other engines do not announce ends
 SLOW_POLL_SECONDS = 5.0  # where they do, in case an announcement was lost
 
-HasEnded = Callable[[Tx, int], Awaitable[bool | None]]  # None: there is no such job or workflow
+HasEnded = Callable[[ReadTx, int], Awaitable[bool | None]]  # None: there is no such job or workflow
 
 
 class EndWaiters:
@@ -24,11 +24,11 @@ class EndWaiters:
         self._workflows = _Waiters(store, _has_workflow_ended)
 
     async def wait_job(self, job: int, timeout_ms: int) -> bool:
-        """Waits until a job has ended; returns False if time is up."""
+        """Waits until a job has ended or time is up; returns True if it has ended."""
         return await self._jobs.wait(job, timeout_ms)
 
     async def wait_workflow(self, workflow: int, timeout_ms: int) -> bool:
-        """Waits until a workflow has ended; returns False if time is up."""
+        """Waits until a workflow has ended or time is up; returns True if it has ended."""
         return await self._workflows.wait(workflow, timeout_ms)
 
     def wake(self, jobs: Iterable[int], workflows: Iterable[int]) -> None:
@@ -93,11 +93,11 @@ class _Waiters:
             del self._waiting[number]
 
 
-async def _has_job_ended(tx: Tx, job: int) -> bool | None:
+async def _has_job_ended(tx: ReadTx, job: int) -> bool | None:
     facts = (await tx.jobs.read([job])).get(job)
     return None if facts is None else not facts.is_open
 
 
-async def _has_workflow_ended(tx: Tx, workflow: int) -> bool | None:
-    row = (await tx.workflows.lock([workflow])).get(workflow)
+async def _has_workflow_ended(tx: ReadTx, workflow: int) -> bool | None:
+    row = (await tx.workflows.read([workflow])).get(workflow)
     return None if row is None else WorkflowState(row.state) in ENDED

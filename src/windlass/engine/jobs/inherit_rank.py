@@ -30,7 +30,7 @@ def pass_on(work: Work, jobs: Sequence[int]) -> None:
     """Records a cascade that ranks the jobs again that these wait or waited for."""
     for start in range(0, len(jobs), CHUNK):
         some = msgspec.json.encode(list(jobs[start : start + CHUNK])).decode()
-        work.cascades.append(Cascade(0, 0, CascadeKind.INHERIT, 0, some))
+        work.cascades.append(Cascade(0, None, None, CascadeKind.INHERIT, 0, some))
 
 
 def pass_on_ended(work: Work, ended: Iterable[tuple[int, int]]) -> None:

@@ -31,7 +31,7 @@ from windlass.engine.jobs.enqueue import make_ready, plan_for
 from windlass.engine.jobs.inherit_rank import pass_on, refresh
 from windlass.engine.jobs.locate import withdraw
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 BLOCKED = State.BLOCKED.code
 QUEUED = State.QUEUED.code
@@ -92,7 +92,7 @@ async def retry_many(
     return answers
 
 
-async def newest_of(tx: Tx, jobs: Iterable[int]) -> dict[int, JobFacts]:
+async def newest_of(tx: ReadTx, jobs: Iterable[int]) -> dict[int, JobFacts]:
     """Returns the last successor of each of these jobs, without removed ones."""
     found: dict[int, JobFacts] = {}
     ahead = {job: job for job in jobs}
@@ -114,8 +114,14 @@ def _follow(job: int, locked: Mapping[int, JobFacts]) -> int:
 class _Obstacles:
     """What prevents superseding jobs, beside their dependencies."""
 
-    def __init__(self, busy: frozenset[int], canceling: frozenset[int]) -> None:
+    def __init__(
+        self,
+        busy: frozenset[int | None],
+        stopped: frozenset[int | None],
+        canceling: frozenset[int],
+    ) -> None:
         self._busy = busy
+        self._stopped = stopped
         self._canceling = canceling
 
     @classmethod
@@ -126,9 +132,11 @@ class _Obstacles:
         rows = await work.tx.workflows.lock(workflows) if workflows else {}
         canceling = {n for n, row in rows.items() if row.state == WorkflowState.CANCELING}
         owners = {owner for fact in jobs for owner in (fact.id, fact.supersedes) if owner}
-        cascades = await work.tx.workflows.cascades_of([*owners, *(-n for n in workflows)])
-        busy = {c.job for c in cascades if c.kind != CascadeKind.RETRY}
-        return cls(frozenset(busy), frozenset(canceling))
+        intents = await work.tx.workflows.cascades_of(sorted(owners), workflows)
+        others = [intent for intent in intents if intent.kind != CascadeKind.RETRY]
+        busy = frozenset(intent.job for intent in others)
+        stopped = frozenset(intent.workflow for intent in others)
+        return cls(busy, stopped, frozenset(canceling))
 
     def is_canceling(self, fact: JobFacts) -> bool:
         """Returns True if nothing of the job's workflow may start any more."""
@@ -141,12 +149,12 @@ class _Obstacles:
         state = STATE_BY_CODE[old.state]
         if state is None or not can_supersede(state):
             shown = "still open" if state is None else str(state)
-            said = f"job {old.id} has not failed: it is {shown}"
-            return Conflict("not_retryable", said)
+            message = f"job {old.id} has not failed: it is {shown}"
+            return Conflict("not_retryable", message)
         if self.is_canceling(old):
             return Conflict("workflow_canceling", f"workflow {old.workflow} is being canceled")
         # Its dependents must have been aborted, and those of its predecessor moved to it.
-        if self._busy & {old.id, old.supersedes, -old.workflow}:
+        if self._busy & {old.id, old.supersedes} or old.workflow in self._stopped:
             return Conflict("busy", f"dependents of job {old.id} are still being updated", 1_000)
         return None
 
@@ -218,7 +226,7 @@ async def _replace(
     if unmet:
         pass_on(work, [new])
     if await work.tx.jobs.dependents([old.id], 0):
-        work.cascades.append(Cascade(0, old.id, CascadeKind.REVIVE, 0, str(new)))
+        work.cascades.append(Cascade.of_job(old.id, CascadeKind.REVIVE, str(new)))
     if spec.key is not None:
         namespace = work.catalog.shapes[old.shape].namespace
         await work.tx.jobs.point_key(namespace, spec.key, new)
@@ -293,7 +301,7 @@ async def revive(work: Work, cascade: Cascade, edges: tuple[int, ...]) -> None:
     The new job may have ended by now. It has updated the dependents it had; we settle the others
     here. Conditions that the old job's end had met stay met.
     """
-    old, new = cascade.job, int(cascade.reason or 0)
+    old, new = cascade.known_job, int(cascade.reason or 0)
     dependents = {edge >> 1: edge & 1 for edge in edges}
     specs = await _aborted_specs(work, list(dependents))
     named = await _newest(work, [ref for spec in specs.values() for ref in _ids(spec)])

@@ -14,7 +14,7 @@ from windlass.engine.fleet.capability import (
     read_fleet,
     reject_late,
 )
-from windlass.ports.store import Probe, Tx
+from windlass.ports.store import Probe, ReadTx
 
 FIRST = -(2**62)  # below every rank
 
@@ -76,5 +76,5 @@ class CapabilityLoop:
             rank, job = tickets[-1].rank, tickets[-1].job + 1
 
 
-async def _peek(tx: Tx, probe: Probe) -> list[Ticket]:
-    return await tx.places.peek([probe])
+async def _peek(tx: ReadTx, probe: Probe) -> list[Ticket]:
+    return await tx.places.ready([probe])

@@ -15,7 +15,7 @@ from windlass.engine.engine import Engine
 from windlass.engine.loops.ticker import Loop, Ticker
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.clock import Clock
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 HEARTBEAT: Final = "served_at"
 HEARTBEAT_MS: Final = 2_000
@@ -114,6 +114,6 @@ async def _write_heartbeat(work: Work) -> int:
     return work.now
 
 
-async def _heartbeat_age(tx: Tx) -> int | None:
+async def _heartbeat_age(tx: ReadTx) -> int | None:
     at = (await tx.catalog.meta()).get(HEARTBEAT)
     return None if at is None else max(0, tx.now - at)

@@ -10,7 +10,7 @@ from windlass.domain.rows.records import WorkflowRow
 from windlass.domain.values.errors import Conflict
 from windlass.engine.engine import Engine
 from windlass.engine.workflows.watchdog import Stall, describe, examine, give_up, repair
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 INTERVAL_MS = 30_000
 
@@ -98,5 +98,5 @@ class WatchdogLoop:
         return gave_up
 
 
-async def _unfinished(tx: Tx, rows: list[WorkflowRow], count: int) -> list[WorkflowRow]:
+async def _unfinished(tx: ReadTx, rows: list[WorkflowRow], count: int) -> list[WorkflowRow]:
     return await tx.workflows.unfinished(rows[-1].id if rows else 0, count)

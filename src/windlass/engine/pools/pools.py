@@ -29,8 +29,8 @@ from windlass.engine.transaction.arguments import check_metadata
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.clock import Secrets
 from windlass.ports.provider import Providers
-from windlass.ports.store import Tx
-from windlass.ports.store_pools import Span
+from windlass.ports.store import ReadTx
+from windlass.ports.store.fleet.pools import Span
 
 INSTALLATION: Final = "installation"
 LOWEST_RANK: Final = -(2**63)
@@ -103,7 +103,7 @@ class Pools:
     async def all(self) -> list[PoolView]:
         """Returns every pool with its workers and costs."""
 
-        async def read(tx: Tx) -> list[PoolView]:
+        async def read(tx: ReadTx) -> list[PoolView]:
             living = await tx.pools.living()
             costs = await tx.pools.costs(month_of(tx.now))
             return [

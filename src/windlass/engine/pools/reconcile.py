@@ -126,8 +126,8 @@ class _Reconciling:
     def _presumed(self, member: PoolWorkerRow) -> Machine | None:
         """Returns a machine on another host while its worker is alive or may still enrol."""
         worker = self._workers.get(member.worker)
-        heard = worker is not None and worker.status != WorkerStatus.OFFLINE
-        if heard or member.state in (Lifecycle.REQUESTED, Lifecycle.STARTING):
+        is_heard = worker is not None and worker.status != WorkerStatus.OFFLINE
+        if is_heard or member.state in (Lifecycle.REQUESTED, Lifecycle.STARTING):
             return Machine(member.token, member.machine or "")
         return None
 

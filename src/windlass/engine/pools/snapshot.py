@@ -20,10 +20,10 @@ from windlass.domain.pools.templates import decode_pool, template_of
 from windlass.domain.values.times import month_of
 from windlass.engine.pools.targets import KnownPool, Targets, sort_workers
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store_pools import Load
+from windlass.ports.store.fleet.pools import Load
 
 MOST_COUNTED: Final = 20_000  # ready jobs of one shape read in one transaction
-ROUNDS_TO_END: Final = 4  # told to stop, seen to have stopped, ended, seen to be gone
+ROUNDS_TO_END: Final = 4  # told to stop, seen as stopped, ended, seen as ended
 MOST_SURVEYED: Final = 1_000_000  # ready jobs of one shape; we count no further
 
 

@@ -103,9 +103,9 @@ async def _take_back(work: Work, seen: FleetSnapshot) -> None:
         if known.members and is_spent(now):
             held = await work.tx.leases.of_workers([member.worker for member in known.members])
             why = f"the budget of pool {known.row.name} for this month is used up"
-            told = await tell_to_stop(work, {lease.job: why for lease in held})
-            if told:
-                say(work, known.row, f"took back {told} jobs: {why}")
+            stopped = await tell_to_stop(work, {lease.job: why for lease in held})
+            if stopped:
+                say(work, known.row, f"took back {stopped} jobs: {why}")
 
 
 async def _end_pools(work: Work, seen: FleetSnapshot) -> None:

@@ -13,7 +13,7 @@ from windlass.domain.pools.templates import Template, room_for
 from windlass.domain.rows.records import Worker
 from windlass.engine.transaction.catalog import Profile
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store_pools import Load
+from windlass.ports.store.fleet.pools import Load
 
 
 class KnownPool(NamedTuple):

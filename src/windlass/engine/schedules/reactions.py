@@ -29,7 +29,7 @@ from windlass.engine.schedules.templates import find_template, plan_request_of
 from windlass.engine.submit.submission import Duplicate
 from windlass.engine.transaction.reaction_intents import reactions_for
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 from windlass.ports.webhooks import Courier, Delivered, Delivery
 from windlass.wire.reactions import Reaction
 
@@ -109,8 +109,8 @@ class Reactions:
             order = plan_request_of(template, order)
         planned = self._planner.plan(order)
         submitted = await submit_planned(work, self._engine, planned)
-        said = f"submitted workflow {submitted.workflow}"
-        await _end(work, task.row, ReactionState.DONE, submitted.workflow, said)
+        message = f"submitted workflow {submitted.workflow}"
+        await _end(work, task.row, ReactionState.DONE, submitted.workflow, message)
 
     # Retries
 
@@ -121,21 +121,21 @@ class Reactions:
             return
         row = task.row
         if task.workflow.run != row.run or task.workflow.state != WorkflowState.FAILED:
-            said = row.message or "it was opened again before"
-            await self._conclude(row.id, ReactionState.DONE, row.result, said)
+            message = row.message or "it was opened again before"
+            await self._conclude(row.id, ReactionState.DONE, row.result, message)
             return
         delay = await self._next_delay(task)
         if delay is None:
             await self._conclude(row.id, ReactionState.DONE, 0, "no retries are left")
             return
         actor = f"reaction of workflow {row.workflow}"
-        said = f"retried in {format_duration(delay)}"
+        message = f"retried in {format_duration(delay)}"
         # Record it first: if this process dies after the retry, the delay counts as used.
-        noted = row._replace(tries=row.tries + 1, result=row.workflow, message=said)
+        noted = row._replace(tries=row.tries + 1, result=row.workflow, message=message)
         await self._engine.run(lambda work: work.tx.reactions.update(noted))
         not_before = await self._engine.now() + delay
         await self._engine.workflows.retry(row.workflow, True, actor, not_before=not_before)
-        await self._conclude(row.id, ReactionState.DONE, row.workflow, said)
+        await self._conclude(row.id, ReactionState.DONE, row.workflow, message)
 
     async def _next_delay(self, task: _Task) -> int | None:
         """Returns the next delay; each earlier retry of this workflow has used one."""
@@ -167,9 +167,9 @@ class Reactions:
         await self._engine.run(step)
 
 
-async def _pending(tx: Tx, reaction: int) -> _Task | None:
+async def _pending(tx: ReadTx, reaction: int) -> _Task | None:
     """Returns an intent that is not done yet; None if it is done or there is nothing to do."""
-    row = await tx.reactions.lock(reaction)
+    row = await tx.reactions.read(reaction)
     if row is None or row.state != ReactionState.PENDING:
         return None
     found = await tx.workflows.newest(row.workflow + 1, 1)
@@ -251,6 +251,6 @@ async def _end(
     )
     await work.tx.reactions.update(ended)
     on, kind = Trigger(row.trigger).name.lower(), ReactionKind(row.kind).name.lower()
-    said = f"Workflow {row.workflow}, run {row.run}: {kind} on {on} {state.name.lower()}"
+    message = f"Workflow {row.workflow}, run {row.run}: {kind} on {on} {state.name.lower()}"
     data = {"workflow": row.workflow, "run": row.run, "reaction": row.id, "result": result}
-    work.say(EventKind.REACTION, f"{said}: {ended.message}", actor="reactions", data=data)
+    work.say(EventKind.REACTION, f"{message}: {ended.message}", actor="reactions", data=data)

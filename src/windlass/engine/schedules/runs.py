@@ -28,7 +28,7 @@ from windlass.engine.schedules.planning import PlannedWorkflow, Planner, PlanReq
 from windlass.engine.schedules.templates import find_template, plan_request_of
 from windlass.engine.submit.submission import Duplicate
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 OPEN_LIMIT: Final = 1_000  # runs of one schedule that are handled together
 TIDIED: Final = 20  # runs without others waiting for them, whose ends are noted at a slot
@@ -135,7 +135,7 @@ class Runs:
         _say(work, row, done, f"started workflow {submitted.workflow}", "started")
         return Advanced(run.id, submitted.workflow)
 
-    async def plan(self, tx: Tx, row: ScheduleRow, slot: int) -> PlannedWorkflow:
+    async def plan(self, tx: ReadTx, row: ScheduleRow, slot: int) -> PlannedWorkflow:
         """Returns what a run of this schedule submits."""
         starts = starts_of(row.body)
         order = PlanRequest(
@@ -174,8 +174,8 @@ async def _note_slots(work: Work, schedule: int) -> int:
     if due.missed_from:
         missed = format_moment(due.missed_from)
         data = {"schedule": row.id, "name": row.name, "missed_from": missed}
-        said = f"Schedule {row.name} missed slots from {missed} on"
-        work.say(EventKind.SCHEDULE, said, actor="cron", data=data)
+        message = f"Schedule {row.name} missed slots from {missed} on"
+        work.say(EventKind.SCHEDULE, message, actor="cron", data=data)
     return len(added)
 
 
@@ -233,5 +233,5 @@ def _say(work: Work, row: ScheduleRow, run: RunRow, what: str, verb: str) -> Non
         "schedule": row.id, "namespace": row.namespace, "name": row.name, "run": run.id,
         "slot": run.slot, "workflow": run.workflow, "run_state": verb,
     }  # fmt: skip
-    said = f"Schedule {row.name}, {when}: {what}"
-    work.say(EventKind.SCHEDULE, said, actor=run.actor or "cron", data=data)
+    message = f"Schedule {row.name}, {when}: {what}"
+    work.say(EventKind.SCHEDULE, message, actor=run.actor or "cron", data=data)

@@ -28,7 +28,7 @@ from windlass.engine.schedules.runs import Runs, RunTarget
 from windlass.engine.schedules.templates import check_template_name
 from windlass.engine.transaction.arguments import check_text
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 BODY_LIMIT: Final = 1024 * 1024
 SHOWN_RUNS: Final = 20
@@ -91,7 +91,7 @@ class Schedules:
         """Pauses or resumes a schedule; returns whether that changed anything."""
 
         async def step(work: Work) -> bool:
-            row = await _named(work.tx, namespace, name)
+            row = _found(await work.tx.schedules.lock_name(namespace, name), name)
             if bool(row.paused) == paused:
                 return False
             next_at = row.next_at if paused else next_after(row, work.now)
@@ -106,7 +106,7 @@ class Schedules:
         """Runs a schedule by hand, beside its slots; its overlap policy still applies."""
 
         async def step(work: Work) -> RunRow:
-            row = await _named(work.tx, namespace, name)
+            row = _found(await work.tx.schedules.lock_name(namespace, name), name)
             wanted = RunRow(0, row.id, 0, RunState.WAITING, 0, work.now, work.now, None, actor)
             (run,) = await work.tx.schedules.add_runs([wanted])
             _say(work, row, "run by hand", actor, run=run.id)
@@ -126,21 +126,20 @@ class Schedules:
     async def show(self, namespace: str, name: str) -> ScheduleView:
         """Returns a schedule with its newest runs."""
 
-        async def read(tx: Tx) -> ScheduleView:
-            row = await _named(tx, namespace, name)
+        async def read(tx: ReadTx) -> ScheduleView:
+            row = _found(await tx.schedules.named(namespace, name), name)
             return ScheduleView(row, await tx.schedules.runs(row.id, 0, SHOWN_RUNS))
 
         return await self._engine.store.read(read)
 
-    async def _try_plan(self, tx: Tx, row: ScheduleRow) -> None:
+    async def _try_plan(self, tx: ReadTx, row: ScheduleRow) -> None:
         """Raises if the schedule could not be started, as far as we can know now."""
         planned = await self.runs.plan(tx, row, 0)
         self._engine.validate(planned.jobs)
         order_by_dependencies([*planned.jobs])
 
 
-async def _named(tx: Tx, namespace: str, name: str) -> ScheduleRow:
-    row = await tx.schedules.lock_name(namespace, name)
+def _found(row: ScheduleRow | None, name: str) -> ScheduleRow:
     if row is None:
         raise NotFound("schedule", name)
     return row

@@ -18,7 +18,7 @@ from windlass.engine.engine import Engine
 from windlass.engine.schedules.planning import Planner, PlanRequest
 from windlass.engine.transaction.arguments import check_text
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 BODY_LIMIT: Final = 8 * 1024 * 1024
 VERSION_LIMIT: Final = 2**31 - 1
@@ -72,9 +72,9 @@ class Templates:
                 raise Conflict(
                     "busy", f"template {name} is being changed by another request", 1_000
                 )
-            said = f"Template {name}@{version} put"
+            message = f"Template {name}@{version} put"
             data = {"namespace": namespace, "template": name, "version": version}
-            work.say(EventKind.TEMPLATE, said, actor=actor, data=data)
+            work.say(EventKind.TEMPLATE, message, actor=actor, data=data)
             return PutTemplate(version, True)
 
         return await self._engine.run(step)
@@ -119,7 +119,7 @@ def check_template_name(name: str, field: str = "name") -> None:
 
 
 async def find_template(
-    tx: Tx, namespace: str, reference: str, field: str = "template"
+    tx: ReadTx, namespace: str, reference: str, field: str = "template"
 ) -> TemplateRow:
     """Returns the version that a reference names."""
     name, at, text = reference.partition("@")

@@ -68,8 +68,8 @@ def _check_open(row: WorkflowRow, reopen: bool) -> None:
         raise Conflict("workflow_canceling", f"workflow {row.id} is being canceled")
     if state in ENDED:
         if not reopen:
-            said = f"workflow {row.id} has ended ({state.name.lower()})"
-            raise Conflict("workflow_ended", said)
+            message = f"workflow {row.id} has ended ({state.name.lower()})"
+            raise Conflict("workflow_ended", message)
     elif is_failing(row.flags, row.counts):
         raise Conflict("workflow_failing", f"workflow {row.id} was stopped by a failure")
 

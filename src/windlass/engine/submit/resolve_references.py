@@ -33,7 +33,7 @@ def _more_than_named(drafts: Sequence[Draft]) -> list[Draft]:
 
 
 async def reserve(work: Work, drafts: Sequence[Draft]) -> None:
-    """Finds out which keys are already used."""
+    """Claims the keys of these jobs, and finds those that are already used."""
     rows: dict[tuple[str, str], KeyRow] = {}
     tied = _more_than_named(drafts)
     for draft in tied:

@@ -15,13 +15,12 @@ from windlass.domain.job.job import check_labels, check_name, encode_spec
 from windlass.domain.job.validation import ValidatedJob
 from windlass.domain.lifecycle.rank import parse_priority
 from windlass.domain.lifecycle.workflow_state import Details
-from windlass.domain.rows.records import KeyRow
+from windlass.domain.rows.records import KeyRow, Spans
 from windlass.domain.values.errors import Conflict, InvalidInput, WindlassError
 from windlass.domain.values.json_values import NOT_JSON
 from windlass.engine.transaction.unit_of_work import Work
 
 MARK = "\x1f"  # prefix of a submission's key
-SPLIT = "/"  # between the digest of its jobs and their ids
 
 
 class WorkflowSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,21 +111,20 @@ async def known_answers(
     answers: dict[int, Submitted | WindlassError] = {}
     for number, row in rows.items():
         found = standing[row.namespace, row.key]
-        digest, _, ids = found.digest.partition(SPLIT)
-        if digest != row.digest.partition(SPLIT)[0]:
+        if found.digest != row.digest:
             answers[number] = Conflict(
                 "key_conflict",
                 f"this submission's key was used before with other jobs, from job {found.job} on",
             )
         elif found.job != row.job:
-            same = tuple(_read_ids(ids))
+            same = tuple(_ids_of(found.spans or ()))
             answers[number] = Submitted(same, (False,) * len(same))
     return answers
 
 
 def _key_row(submission: Submission, ids: Sequence[int]) -> KeyRow:
     namespace, key, digest = submission_key(submission)
-    return KeyRow(namespace, key, ids[0], f"{digest}{SPLIT}{_write_ids(ids)}")
+    return KeyRow(namespace, key, ids[0], digest, _spans_of(ids))
 
 
 def submission_key(submission: Submission) -> tuple[str, str, str]:
@@ -144,18 +142,17 @@ def submission_key(submission: Submission) -> tuple[str, str, str]:
     return submission.jobs[0].shape.namespace, name, digest.hexdigest()[:32]
 
 
-def _write_ids(ids: Iterable[int]) -> str:
-    """Formats rising ids as ranges: 7-9,12-12."""
-    stretches: list[list[int]] = []
+def _spans_of(ids: Iterable[int]) -> Spans:
+    """Returns rising ids as stretches: (7, 9), (12, 12)."""
+    spans: list[tuple[int, int]] = []
     for job in ids:
-        if stretches and stretches[-1][1] == job - 1:
-            stretches[-1][1] = job
+        if spans and spans[-1][1] == job - 1:
+            spans[-1] = spans[-1][0], job
         else:
-            stretches.append([job, job])
-    return ",".join(f"{first}-{last}" for first, last in stretches)
+            spans.append((job, job))
+    return tuple(spans)
 
 
-def _read_ids(text: str) -> Iterable[int]:
-    for stretch in text.split(","):
-        first, _, last = stretch.partition("-")
-        yield from range(int(first), int(last) + 1)
+def _ids_of(spans: Spans) -> Iterable[int]:
+    for first, last in spans:
+        yield from range(first, last + 1)

@@ -34,8 +34,17 @@ class _JobRun:
     """Consecutive jobs of one kind, base priority and workflow, and what they share."""
 
     __slots__ = (
-        "age_from", "base", "blocked", "drafts", "queued", "rank", "relations", "shape", "template",
-        "told", "workflow",
+        "age_from",
+        "base",
+        "blocked",
+        "drafts",
+        "logged_base",
+        "queued",
+        "rank",
+        "relations",
+        "shape",
+        "template",
+        "workflow",
     )  # fmt: skip
 
     def __init__(self, draft: Draft, shape: int, age_from: int, place: int) -> None:
@@ -47,7 +56,7 @@ class _JobRun:
         self.rank = place
         self.relations = encode_spec(Relations(workflow=self.workflow or None))
         # The event holds the base only if it cannot be read from the spec.
-        self.told = draft.base if draft.base or is_relative(draft.job.spec) else None
+        self.logged_base = draft.base if draft.base or is_relative(draft.job.spec) else None
         self.drafts: list[Draft] = []
         self.blocked: list[int] = []
         self.queued: list[int] = []
@@ -173,10 +182,10 @@ class _RowBatch:
         for kind in self._kinds:
             for state, jobs in ((BLOCKED, kind.blocked), (QUEUED, kind.queued)):
                 if jobs:
-                    made.setdefault((kind.told, state), []).extend(jobs)
+                    made.setdefault((kind.logged_base, state), []).extend(jobs)
                     self._work.count_moves(kind.shape, kind.workflow, 0, state, len(jobs))
-        for (told, state), jobs in made.items():
-            data = None if told is None else {"base": told}
+        for (logged_base, state), jobs in made.items():
+            data = None if logged_base is None else {"base": logged_base}
             self._work.move_all(jobs, (0,) * len(jobs), ((0, state),), data=data)
 
     def _tie(self, draft: Draft) -> int:
@@ -250,7 +259,7 @@ def _doom(work: Work, doomed: list[Draft], outside: Mapping[int, JobFacts]) -> N
         for job in draft.after:
             fact = outside.get(job)
             if fact is not None and has_failed(fact):
-                work.cascades.append(Cascade(0, job, CascadeKind.ABORT, 0, None))
+                work.cascades.append(Cascade.of_job(job, CascadeKind.ABORT))
                 break
 
 

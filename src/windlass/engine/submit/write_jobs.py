@@ -140,9 +140,9 @@ async def _submit_tied(work: Work, submission: Submission) -> Submitted | Windla
     columns = zip(numbers, submission.jobs, named.ids, named.after, named.after_any, strict=True)
     drafts = list(starmap(Draft, columns))
     if drafts:
-        said = await known_answers(work, [submission], {id(submission): ids})
-        if id(submission) in said:
-            return await _answer_again(work, said[id(submission)], drafts, named.order)
+        known = await known_answers(work, [submission], {id(submission): ids})
+        if id(submission) in known:
+            return await _answer_again(work, known[id(submission)], drafts, named.order)
     await reserve(work, drafts)
     fresh = [draft for draft in drafts if not draft.known]
     outside = await resolve(work, drafts, fresh, named, submission.origins or {})
@@ -171,12 +171,12 @@ def _join(fresh: Sequence[Draft], groups: Groups, outside: Mapping[int, JobFacts
 
 
 async def _answer_again(
-    work: Work, said: Submitted | WindlassError, drafts: list[Draft], order: Sequence[int]
+    work: Work, known: Submitted | WindlassError, drafts: list[Draft], order: Sequence[int]
 ) -> Submitted | WindlassError:
     """Returns the first answer again: ids follow from the order, keys from their table."""
-    if not isinstance(said, Submitted):
-        return said
-    for job_id, index in zip(sorted(said.ids), order, strict=True):
+    if not isinstance(known, Submitted):
+        return known
+    for job_id, index in zip(sorted(known.ids), order, strict=True):
         drafts[index].id = job_id
     await reserve(work, drafts)
     ids = tuple(draft.known or draft.id for draft in drafts)

@@ -23,11 +23,11 @@ from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Catalog, Profile
 from windlass.engine.transaction.effects import Effects, Raise, WorkerLoad
 from windlass.engine.transaction.unit_of_work import depth_of
-from windlass.ports.store_hot import (
+from windlass.ports.store.fast_path import (
     Arrival,
-    Hot,
-    HotProbe,
-    HotRules,
+    FastCommands,
+    FastPathProbe,
+    FastPathRules,
     Limited,
     PlainClaim,
     PlainKey,
@@ -92,12 +92,16 @@ class _Plan(NamedTuple):
 class FastPath:
     """The fast commands of one engine."""
 
-    def __init__(self, hot: Hot, config: Config, catalog: Catalog, bounds: Bounds) -> None:
-        self._hot = hot
+    def __init__(
+        self, commands: FastCommands, config: Config, catalog: Catalog, bounds: Bounds
+    ) -> None:
+        self._commands = commands
         self._config = config
         self._catalog = catalog
         self._bounds = bounds
-        self._rules = HotRules(config.heartbeat_interval_ms // 3, config.bound_ttl_ms, REFRESH_MS)
+        self._rules = FastPathRules(
+            config.heartbeat_interval_ms // 3, config.bound_ttl_ms, REFRESH_MS
+        )
         self._backoff = _Backoff()
         self._described: dict[tuple[str, str], bytes] = {}
         self._skipped: set[int] = set()
@@ -118,7 +122,7 @@ class FastPath:
             name = depth_of(self._catalog.queue_of(group.shape))
             depths[name] = depths.get(name, 0) + group.count
         arrivals = [Arrival(g.shape, g.rank, g.first, g.count) for g in groups]
-        done = await self._hot.submit(PlainSubmit(rows, depths, _keys(submissions), arrivals))
+        done = await self._commands.submit(PlainSubmit(rows, depths, _keys(submissions), arrivals))
         if done is None:
             return None
         effects = Effects()
@@ -150,7 +154,7 @@ class FastPath:
         if plan is None or not self._backoff.tries():
             return None
         asked = self._asked(known[0], calls[0], list(done.values()), plan)
-        answer = await self._hot.sync(asked, self._rules)
+        answer = await self._commands.sync(asked, self._rules)
         self._backoff.learn(answer is not None)
         if answer is None:
             return None
@@ -210,7 +214,7 @@ class FastPath:
             room_for, limited = opening
         most = most_of_each(len(candidates), want)
         probes = [
-            HotProbe(
+            FastPathProbe(
                 shape, rank, job, min(most, room_for.get(shape, most)),
                 depth_of(catalog.queue_of(shape)),
             )

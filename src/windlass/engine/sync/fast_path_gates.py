@@ -17,7 +17,7 @@ from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.records import Granted, Worker, job_of_granted, lease_of_granted
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.effects import WorkerLoad
-from windlass.ports.store_hot import Limited
+from windlass.ports.store.fast_path import Limited
 
 PLAIN = 0  # stands for the shape of a job without gates
 

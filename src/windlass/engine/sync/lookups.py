@@ -1,6 +1,6 @@
 """Resolves names in arguments: `{"$lookup": NAME}` becomes an artifact at assignment.
 
-`@JOB/ARTIFACT` is an artifact of a job that this one waits for (`upstream.py`). We store the
+`@JOB/ARTIFACT` is an artifact of a job that this one waits for (`upstream_files.py`). We store the
 result with the attempt, so that a lost answer is sent again unchanged, while a retry resolves
 again. A job with an unknown name is rejected by a separate transaction, after the one that made
 the lease, because jobs are locked before leases.
@@ -40,13 +40,13 @@ async def resolve(work: Work, granted: Sequence[Granted]) -> Sequence[Granted]:
         if not wanted:
             resolved.append(grant)
             continue
-        told = await _find(work, spec, wanted)
-        missing = [name for name in wanted if name not in told]
+        values = await _find(work, spec, wanted)
+        missing = [name for name in wanted if name not in values]
         if missing:
             _give_up(work, job, attempt, missing)
             continue
-        rows.append(Dynamic(job, attempt, _encode(told)))
-        resolved.append((*grant[:6], _encode(filled_in(spec, told))))
+        rows.append(Dynamic(job, attempt, _encode(values)))
+        resolved.append((*grant[:6], _encode(filled_in(spec, values))))
     await work.tx.files.put_dynamic(rows)
     return resolved
 
@@ -55,11 +55,11 @@ async def _find(work: Work, spec: dict[str, Any], wanted: Sequence[str]) -> dict
     """Returns what the names refer to, without unknown ones."""
     own = [name for name in wanted if not name.startswith(UPSTREAM)]
     found = await work.tx.files.lookup(spec.get("namespace", "default"), own) if own else {}
-    told: dict[str, object] = {name: _artifact(row) for name, row in found.items()}
+    values: dict[str, object] = {name: _artifact(row) for name, row in found.items()}
     if len(own) < len(wanted):
         above = [name for name in wanted if name.startswith(UPSTREAM)]
-        told |= await find_upstream(work.tx, spec, above)
-    return told
+        values |= await find_upstream(work.tx, spec, above)
+    return values
 
 
 async def resolve_again(
@@ -110,17 +110,17 @@ def names_in(value: object) -> Iterator[str]:
             yield from names_in(item)
 
 
-def filled_in(spec: dict[str, Any], told: Mapping[str, object]) -> dict[str, Any]:
-    """Returns a spec with its names resolved."""
-    return {**spec, "args": _fill(spec.get("args"), told)}
+def filled_in(spec: dict[str, Any], values: Mapping[str, object]) -> dict[str, Any]:
+    """Returns a spec with its names replaced by their values."""
+    return {**spec, "args": _fill(spec.get("args"), values)}
 
 
-def _fill(value: Any, told: Mapping[str, object]) -> Any:
+def _fill(value: Any, values: Mapping[str, object]) -> Any:
     if isinstance(value, dict):
         if _is_lookup(value):
-            return told[value[_KEY]]
-        return {name: _fill(item, told) for name, item in value.items()}
-    return [_fill(item, told) for item in value] if isinstance(value, list) else value
+            return values[value[_KEY]]
+        return {name: _fill(item, values) for name, item in value.items()}
+    return [_fill(item, values) for item in value] if isinstance(value, list) else value
 
 
 def _is_lookup(value: dict[str, Any]) -> bool:
@@ -132,5 +132,5 @@ def _artifact(row: NameRow) -> dict[str, object]:
 
 
 def _give_up(work: Work, job: int, attempt: int, missing: Sequence[str]) -> None:
-    why = f"expected an artifact under the name {', '.join(missing)}, nothing has that name"
+    why = f"no artifact has the name {', '.join(missing)}"
     work.effects.unresolved.append((job, attempt, why))

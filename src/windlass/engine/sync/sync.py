@@ -124,7 +124,7 @@ async def _run_syncs(work: Work, bounds: Bounds, turns: list[_WorkerSync]) -> No
         work.catalog.remember(turn.worker)
     await _apply_reports(work, turns)
     await _resend(work, turns)
-    await _tell_to_stop(work, turns)
+    await _add_stops(work, turns)
     await _claim(work, bounds, turns)
     await _write_workers(work, before, turns)
 
@@ -260,7 +260,7 @@ def _assignment_again(lease: Lease, spec: bytes) -> Assignment:
     )
 
 
-async def _tell_to_stop(work: Work, turns: list[_WorkerSync]) -> None:
+async def _add_stops(work: Work, turns: list[_WorkerSync]) -> None:
     by_worker = {turn.worker.id: turn for turn in turns}
     for stop in await work.tx.leases.stopped(list(by_worker)):
         by_worker[stop.worker].stops.append(
@@ -339,8 +339,8 @@ async def _write_workers(work: Work, before: dict[int, Worker], turns: list[_Wor
         old = before[worker.id]
         if worker == old:
             continue
-        told = worker._replace(seq=old.seq, last_seen=old.last_seen, last_lease=old.last_lease)
-        if told == old:
+        unchanged = worker._replace(seq=old.seq, last_seen=old.last_seen, last_lease=old.last_lease)
+        if unchanged == old:
             beats.append((worker.id, worker.seq, worker.last_seen, worker.last_lease))
         else:
             changed.append(worker)

@@ -11,14 +11,16 @@ import msgspec
 
 from windlass.domain.rows.records import JobFacts
 from windlass.domain.rows.views import accepted_attempt
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 UPSTREAM: Final = "@"
 
 _decode: Final = msgspec.json.Decoder().decode
 
 
-async def find_upstream(tx: Tx, spec: Mapping[str, Any], wanted: Sequence[str]) -> dict[str, Any]:
+async def find_upstream(
+    tx: ReadTx, spec: Mapping[str, Any], wanted: Sequence[str]
+) -> dict[str, Any]:
     """Returns what these names refer to, without unknown ones."""
     facts = await _newest(tx, [*spec.get("after", ()), *spec.get("after_any", ())])
     named = await _names(tx, list(facts))
@@ -30,17 +32,17 @@ async def find_upstream(tx: Tx, spec: Mapping[str, Any], wanted: Sequence[str]) 
         for row in rows
         if row.attempt == accepted_attempt(facts[row.job])
     }
-    told: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, found in chosen.items():
         for job, artifact in found:
             if (job, artifact) in digests:
                 digest = digests[job, artifact]
-                told[name] = {"name": name, "job": job, "artifact": artifact, "sha256": digest}
+                values[name] = {"name": name, "job": job, "artifact": artifact, "sha256": digest}
                 break
-    return told
+    return values
 
 
-async def _newest(tx: Tx, jobs: Sequence[int]) -> dict[int, JobFacts]:
+async def _newest(tx: ReadTx, jobs: Sequence[int]) -> dict[int, JobFacts]:
     """Returns the jobs, or their successors if they were superseded."""
     newest: dict[int, JobFacts] = {}
     wanted = sorted(set(jobs))
@@ -51,7 +53,7 @@ async def _newest(tx: Tx, jobs: Sequence[int]) -> dict[int, JobFacts]:
     return newest
 
 
-async def _names(tx: Tx, jobs: Sequence[int]) -> dict[str, int]:
+async def _names(tx: ReadTx, jobs: Sequence[int]) -> dict[str, int]:
     specs = await tx.jobs.specs(jobs)
     names = {job: _decode(body).get("name") for job, body in specs.items()}
     return {name: job for job, name in names.items() if name is not None}

@@ -17,7 +17,7 @@ from windlass.domain.matching.matching import merge_metadata, metadata_digest
 from windlass.domain.matching.room import SHARES
 from windlass.domain.matching.shapes import Shape, can_run, is_gated, preferred
 from windlass.domain.rows.records import QueueRow, Reservation, Worker
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx, WriteTx
 
 POOL = "pool:name"  # metadata key of workers that a pool has started
 
@@ -101,7 +101,7 @@ class Catalog:
         self._by_digest: dict[str, Profile] = {}
         self._of_worker: dict[int, tuple[Worker, Profile]] = {}
 
-    async def refresh(self, tx: Tx) -> None:
+    async def refresh(self, tx: ReadTx) -> None:
         """Reads what was added or changed since the last call."""
         for row in await tx.catalog.shapes_after(self._newest):
             self._learn(row.id, row.digest, _shape_decoder.decode(row.body))
@@ -124,7 +124,7 @@ class Catalog:
         self.any_paused = any(row.paused for row in rows)
         self.any_limited = any(row.max_running or row.max_per_worker for row in rows)
 
-    async def intern(self, tx: Tx, new: Mapping[str, ValidatedJob]) -> dict[str, int]:
+    async def intern(self, tx: WriteTx, new: Mapping[str, ValidatedJob]) -> dict[str, int]:
         """Inserts these shapes, by digest. They are cached only after the commit."""
         bodies = {digest: _encode(new[digest].shape) for digest in sorted(new)}
         return await tx.catalog.intern_shapes(bodies)
@@ -140,7 +140,7 @@ class Catalog:
         if shape.prefers:
             self.any_choosy = True
 
-    async def know(self, tx: Tx, shapes: Iterable[int]) -> None:
+    async def know(self, tx: ReadTx, shapes: Iterable[int]) -> None:
         """Makes sure that these shapes are cached; ids may become visible out of order."""
         if any(shape not in self.shapes for shape in shapes):
             self._newest = 0

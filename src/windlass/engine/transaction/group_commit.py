@@ -18,7 +18,7 @@ from windlass.domain.config import Config
 from windlass.domain.values.errors import Overloaded, StoreUnavailable, WindlassError
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.loop_time import pass_time
-from windlass.ports.store import Store, Tx
+from windlass.ports.store import Store, WriteTx
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -109,7 +109,7 @@ class Committer:
         self,
         store: Store,
         config: Config,
-        begin: Callable[[Tx], Work],
+        begin: Callable[[WriteTx], Work],
     ) -> None:
         self._store = store
         self._config = config
@@ -217,7 +217,7 @@ class Committer:
     async def _transact(self, batch: list[Waiting]) -> list[Any]:
         last: list[Work] = []
 
-        async def run(tx: Tx) -> list[Any]:
+        async def run(tx: WriteTx) -> list[Any]:
             work = self._begin(tx)
             last[:] = [work]
             answers: list[Any] = []
@@ -236,7 +236,9 @@ class Committer:
         if self._listener is not None:
             self._listener.failed()
 
-    async def _transact_when_free(self, run: Callable[[Tx], Awaitable[list[Any]]]) -> list[Any]:
+    async def _transact_when_free(
+        self, run: Callable[[WriteTx], Awaitable[list[Any]]]
+    ) -> list[Any]:
         """Runs a transaction, waiting while another process writes."""
         loop = asyncio.get_running_loop()
         patience = loop.time() + BUSY_LIMIT_S

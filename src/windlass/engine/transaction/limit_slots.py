@@ -11,14 +11,14 @@ from collections.abc import Iterable, Sequence
 from windlass.domain.rows.records import LimitRow, RateRow, Ticket
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.effects import Effects
-from windlass.ports.store import Tx
-from windlass.ports.store_placement import RateKey
+from windlass.ports.store import WriteTx
+from windlass.ports.store.fleet.placement import RateKey
 
 
 class Slots:
     """What one transaction does under limits."""
 
-    def __init__(self, tx: Tx, catalog: Catalog, effects: Effects) -> None:
+    def __init__(self, tx: WriteTx, catalog: Catalog, effects: Effects) -> None:
         self._tx = tx
         self._catalog = catalog
         self._effects = effects

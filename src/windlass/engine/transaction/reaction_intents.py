@@ -16,12 +16,12 @@ from windlass.domain.schedules.schedules import (
     Trigger,
     triggers,
 )
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 
 _details = msgspec.json.Decoder(Details).decode
 
 
-async def note_ends(tx: Tx, ends: Sequence[tuple[int, int, WorkflowState]]) -> None:
+async def note_ends(tx: WriteTx, ends: Sequence[tuple[int, int, WorkflowState]]) -> None:
     """Records the reactions to these ends: workflow, run, and final state."""
     about = await tx.workflows.about([workflow for workflow, _, _ in ends])
     rows: list[ReactionRow] = []

@@ -27,7 +27,7 @@ from windlass.engine.transaction.effects import Effects
 from windlass.engine.transaction.limit_slots import Slots
 from windlass.engine.transaction.reaction_intents import note_ends
 from windlass.ports.clock import Chance
-from windlass.ports.store import Tx
+from windlass.ports.store import WriteTx
 
 QUEUED = State.QUEUED.code
 DEPTH = "depth:"  # prefix of a queue's name
@@ -38,7 +38,7 @@ class Work:
     """The transaction, the rules it follows, and what it has recorded so far."""
 
     def __init__(
-        self, tx: Tx, config: Config, catalog: Catalog, chance: Chance, inline: bool = False
+        self, tx: WriteTx, config: Config, catalog: Catalog, chance: Chance, inline: bool = False
     ) -> None:
         self.tx = tx
         self.inline = inline  # transactions run one after another, so there is nothing to lock
@@ -263,11 +263,11 @@ class Work:
         failures = deltas.get(State.FAILED.code, 0) + deltas.get(State.REJECTED.code, 0)
         if not stops_now(row.flags, row.counts, failures):
             return
-        under_way = await self.tx.workflows.cascades_of([-row.id])
+        under_way = await self.tx.workflows.cascades_of(workflows=[row.id])
         if any(cascade.kind == CascadeKind.STOP for cascade in under_way):
             return
         why = json.dumps({"reason": "Another job of the workflow failed"})
-        await self.tx.workflows.add_cascades([Cascade(0, -row.id, CascadeKind.STOP, 0, why)])
+        await self.tx.workflows.add_cascades([Cascade.of_workflow(row.id, CascadeKind.STOP, why)])
         self.effects.cascades = True
         self.say(EventKind.WORKFLOW, "stopped by a failure", data={"workflow": row.id})
 
@@ -279,10 +279,10 @@ class Work:
         reason: str | None = None,
         actor: str | None = None,
     ) -> WorkflowState:
-        said = f"{before.name.lower()} → {after.name.lower()}"
+        message = f"{before.name.lower()} → {after.name.lower()}"
         self.say(
             EventKind.WORKFLOW,
-            said if reason is None else f"{said}: {reason}",
+            message if reason is None else f"{message}: {reason}",
             actor=actor,
             data={"workflow": workflow, "from": int(before), "to": int(after)},
         )

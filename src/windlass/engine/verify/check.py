@@ -16,7 +16,7 @@ from windlass.engine.verify.pools import check_pools
 from windlass.engine.verify.replay import Replay
 from windlass.engine.verify.safety import CHECKS, retry_check
 from windlass.engine.verify.schedules import check_schedules
-from windlass.ports.store import Snapshot, Store, Tx
+from windlass.ports.store import ReadTx, Snapshot, Store
 
 CHUNK = 5_000  # events read at once
 TRIES = 10  # tries to read log and state of the same moment while others write
@@ -57,7 +57,7 @@ def _replay_over(snapshot: Snapshot, config: Config) -> Replay:
     return replay
 
 
-async def _replay_log(tx: Tx, replay: Replay) -> None:
+async def _replay_log(tx: ReadTx, replay: Replay) -> None:
     after = replay.past.seq
     while chunk := await tx.log.read(after, CHUNK):
         for event in chunk:
@@ -65,7 +65,7 @@ async def _replay_log(tx: Tx, replay: Replay) -> None:
         after = chunk[-1].seq
 
 
-async def _count_events(tx: Tx) -> tuple[int, int]:
+async def _count_events(tx: ReadTx) -> tuple[int, int]:
     """Returns how many events there are, and the number of the newest."""
     count = after = 0
     while chunk := await tx.log.read(after, CHUNK):

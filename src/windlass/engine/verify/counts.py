@@ -75,8 +75,8 @@ def _check_unmet(known: SnapshotIndex, found: Findings) -> None:
     """Checks that each wait counts its unmet edges, except those about to change."""
     snapshot = known.snapshot
     changing = {cascade.job for cascade in snapshot.cascades}
-    released = {c.job for c in snapshot.cascades if c.kind == CascadeKind.RELEASE}
-    stopping = {-c.job for c in snapshot.cascades if c.job < 0}
+    released = {c.known_job for c in snapshot.cascades if c.kind == CascadeKind.RELEASE}
+    stopping = {c.workflow for c in snapshot.cascades if c.workflow is not None}
     unmet: Counter[int] = Counter()
     unsure: set[int] = set(released)
     for owner, edges in snapshot.dependents:

@@ -56,10 +56,10 @@ async def _advance(work: Work, cascade: Cascade) -> tuple[int | None, int]:
     if cascade.kind == CascadeKind.INHERIT:
         return await inherit_chunk(work, cascade)
     if cascade.kind == CascadeKind.RELEASE:
-        await _release_with_new_age(work, cascade.job)
+        await _release_with_new_age(work, cascade.known_job)
         return None, 1
-    chunks = await work.tx.jobs.dependents([cascade.job], cascade.cursor)
-    edges = chunks.get(cascade.job)
+    chunks = await work.tx.jobs.dependents([cascade.known_job], cascade.cursor)
+    edges = chunks.get(cascade.known_job)
     if edges is None:
         return None, 1
     await _step(work, cascade, edges)
@@ -70,7 +70,7 @@ async def _step(work: Work, cascade: Cascade, edges: tuple[int, ...]) -> None:
     if cascade.kind == CascadeKind.REVIVE:
         await revive(work, cascade, edges)
         return
-    owner = (await work.tx.jobs.read([cascade.job]))[cascade.job]
+    owner = (await work.tx.jobs.read([cascade.known_job]))[cascade.known_job]
     met: dict[int, int] = {}
     if cascade.kind in (CascadeKind.SATISFY, CascadeKind.FAIL):
         satisfied = cascade.kind == CascadeKind.SATISFY and _satisfies(owner)
@@ -99,8 +99,8 @@ async def _abort(work: Work, owner: JobFacts, jobs: list[int], met: dict[int, in
     reason = f"Dependency {owner.id} {STATE_BY_CODE[owner.state]}"
     ended = await work.tx.flow.end_waiting(jobs, ABORTED, work.now, reason, queued=False)
     await note_ended(work, ended, ABORTED, reason)
-    told = [Ended(row.job, bool(row.flags & ALLOW_FAILURE), reason) for row in ended]
-    await notify_dependents(work, told, edges)
+    notified = [Ended(row.job, bool(row.flags & ALLOW_FAILURE), reason) for row in ended]
+    await notify_dependents(work, notified, edges)
     if met:
         await meet(work, met)
 

@@ -22,7 +22,7 @@ from windlass.engine.jobs.deadlines import without_passed
 from windlass.engine.jobs.supersede import Superseded, newest_of, retry, retry_many
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 COMPLETED = State.COMPLETED.code
 FAILURES = (State.FAILED.code, State.REJECTED.code)
@@ -60,16 +60,16 @@ async def retry_failed(
         raise NotFound("workflow", workflow)
     if row.state == WorkflowState.CANCELING:
         raise Conflict("workflow_canceling", f"workflow {workflow} is being canceled", 1_000)
-    under_way = await work.tx.workflows.cascades_of([-workflow])
+    under_way = await work.tx.workflows.cascades_of(workflows=[workflow])
     if any(cascade.kind == CascadeKind.STOP for cascade in under_way):
         raise Conflict("busy", f"workflow {workflow} is being stopped by a failure", 1_000)
     if not unforgiven(row.counts) or under_way:
         return Retried(workflow, False)
     (until,) = await work.tx.jobs.allocate(1)  # a number that no job has
     body = msgspec.json.encode(RetryIntent(until, actor, not_before)).decode()
-    work.cascades.append(Cascade(0, -workflow, CascadeKind.RETRY, 0, body))
-    said = f"retrying {unforgiven(row.counts)} failed jobs"
-    work.say(EventKind.WORKFLOW, said, actor=actor, data={"workflow": workflow})
+    work.cascades.append(Cascade.of_workflow(workflow, CascadeKind.RETRY, body))
+    message = f"retrying {unforgiven(row.counts)} failed jobs"
+    work.say(EventKind.WORKFLOW, message, actor=actor, data={"workflow": workflow})
     return Retried(workflow, True)
 
 
@@ -95,7 +95,7 @@ def _stopped_by(old: JobFacts, counts: Sequence[int]) -> bool:
 
 async def retry_chunk(work: Work, cascade: Cascade) -> int | None:
     """Supersedes the next failed jobs; returns where the next step begins, None at the end."""
-    workflow, intent = -cascade.job, _intent(cascade.reason or "")
+    workflow, intent = cascade.known_workflow, _intent(cascade.reason or "")
     page = await work.tx.workflows.jobs_of(workflow, cascade.cursor, PAGE)
     bad = [fact.id for fact in page if _failed(fact, workflow, intent.until)]
     jobs = bad[:MOST]
@@ -157,9 +157,9 @@ class Repetition(NamedTuple):
     origins: dict[int, int]
 
 
-async def plan_repetition(tx: Tx, workflow: int, actor: str | None) -> Repetition:
+async def plan_repetition(tx: ReadTx, workflow: int, actor: str | None) -> Repetition:
     """Returns the same jobs with the same dependencies, as they were submitted."""
-    row = (await tx.workflows.lock([workflow])).get(workflow)
+    row = (await tx.workflows.read([workflow])).get(workflow)
     about = (await tx.workflows.about([workflow])).get(workflow)
     if row is None:
         raise NotFound("workflow", workflow)
@@ -192,7 +192,7 @@ async def plan_repetition(tx: Tx, workflow: int, actor: str | None) -> Repetitio
     return Repetition(spec, jobs, {job: place[last] for job, last in newest.items()})
 
 
-async def _all_jobs(tx: Tx, workflow: int) -> tuple[list[JobFacts], dict[int, JobSpec]]:
+async def _all_jobs(tx: ReadTx, workflow: int) -> tuple[list[JobFacts], dict[int, JobSpec]]:
     """Returns all jobs of a workflow, and the specs of those that were not superseded."""
     facts: list[JobFacts] = []
     while page := await tx.workflows.jobs_of(workflow, facts[-1].id if facts else 0, PAGE):
@@ -222,7 +222,9 @@ def _last(job: int, successor: Mapping[int, int]) -> int:
     return job
 
 
-async def _gone(tx: Tx, specs: Mapping[int, JobSpec], inside: Mapping[int, int]) -> frozenset[int]:
+async def _gone(
+    tx: ReadTx, specs: Mapping[int, JobSpec], inside: Mapping[int, int]
+) -> frozenset[int]:
     """Returns the jobs outside the workflow that it names and that retention has removed."""
     named = {r for s in specs.values() for r in (*s.after, *s.after_any) if isinstance(r, int)}
     outside = sorted(named - set(inside))

@@ -52,13 +52,13 @@ async def cancel_workflow(work: Work, workflow: int, reason: str, actor: str | N
     work.cancel_workflow(workflow, reason, actor)
     await work.tx.workflows.set_reason(workflow, reason)
     body = msgspec.json.encode(StopReason(reason, actor)).decode()
-    work.cascades.append(Cascade(0, -workflow, CascadeKind.CANCEL, 0, body))
+    work.cascades.append(Cascade.of_workflow(workflow, CascadeKind.CANCEL, body))
     return Stopped(workflow, "canceling", True)
 
 
 async def stop_chunk(work: Work, cascade: Cascade) -> int | None:
     """Stops the next jobs; returns where the following chunk begins, None at the end."""
-    workflow, why = -cascade.job, _why(cascade.reason or "")
+    workflow, why = cascade.known_workflow, _why(cascade.reason or "")
     jobs = await work.tx.workflows.open_jobs(workflow, cascade.cursor, CHUNK)
     if jobs:
         await _stop(work, workflow, jobs, why)
@@ -72,12 +72,12 @@ async def _stop(work: Work, workflow: int, jobs: Sequence[int], why: StopReason)
     outside = await _outside(work, workflow, edges)
     ended = await work.tx.flow.end_waiting(jobs, CANCELED, work.now, why.reason, queued=True)
     await note_ended(work, ended, CANCELED, why.reason, why.actor)
-    told = [
+    notified = [
         Ended(row.job, bool(row.flags & ALLOW_FAILURE), why.reason)
         for row in ended
         if row.job in outside
     ]
-    await notify_dependents(work, told, {row.job: edges[row.job] for row in told})
+    await notify_dependents(work, notified, {row.job: edges[row.job] for row in notified})
     gone = {row.job for row in ended}
     if len(gone) < len(jobs):
         await cancel(work, [job for job in jobs if job not in gone], why.reason, why.actor)

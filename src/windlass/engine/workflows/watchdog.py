@@ -21,7 +21,7 @@ from windlass.engine.jobs.locate import withdraw
 from windlass.engine.jobs.supersede import newest_of
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.workflows.stop import StopReason, cancel_workflow
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 
 ACTOR: Final = "watchdog"
 PAGE: Final = 1_000
@@ -38,12 +38,12 @@ class Stall(NamedTuple):
     jobs: tuple[int, ...] = ()
 
 
-async def examine(tx: Tx, workflow: int) -> Stall | None:
+async def examine(tx: ReadTx, workflow: int) -> Stall | None:
     """Examines one workflow in one snapshot."""
-    row = (await tx.workflows.lock([workflow])).get(workflow)
+    row = (await tx.workflows.read([workflow])).get(workflow)
     if row is None or WorkflowState(row.state) in ENDED:
         return None
-    under_way = await tx.workflows.cascades_of([-workflow])
+    under_way = await tx.workflows.cascades_of(workflows=[workflow])
     recount = await tx.workflows.recount(workflow)
     stopping = any(c.kind == CascadeKind.CANCEL for c in under_way)
     what = look_at(WorkflowState(row.state), row.counts, recount, stopping)
@@ -55,7 +55,7 @@ async def examine(tx: Tx, workflow: int) -> Stall | None:
     return Stall(workflow, Contradiction.BLOCKED, stuck) if stuck else None
 
 
-async def _stuck_jobs(tx: Tx, workflow: int) -> tuple[int, ...]:
+async def _stuck_jobs(tx: ReadTx, workflow: int) -> tuple[int, ...]:
     """Returns the open jobs that wait for neither an operator nor an open job."""
     stuck: list[int] = []
     after = 0
@@ -65,8 +65,8 @@ async def _stuck_jobs(tx: Tx, workflow: int) -> tuple[int, ...]:
     return tuple(stuck)
 
 
-async def _without_hope(tx: Tx, jobs: Sequence[int]) -> list[int]:
-    waits = await tx.places.waiting(jobs)
+async def _without_hope(tx: ReadTx, jobs: Sequence[int]) -> list[int]:
+    waits = await tx.places.waits(jobs)
     specs = {job: decode_spec(body) for job, body in (await tx.jobs.specs(jobs)).items()}
     newest = await newest_of(tx, {r for s in specs.values() for r in _ids(s)})
     busy = {c.job for c in await tx.workflows.cascades_of([*jobs, *newest])}
@@ -94,7 +94,7 @@ async def repair(work: Work, found: Stall) -> bool:
     if row is None or WorkflowState(row.state) in ENDED:
         return False
     recount = await work.tx.workflows.recount(found.workflow)
-    stopping = await work.tx.workflows.cascades_of([-found.workflow])
+    stopping = await work.tx.workflows.cascades_of(workflows=[found.workflow])
     what = look_at(WorkflowState(row.state), row.counts, recount, bool(stopping))
     if what is None:
         return False
@@ -104,7 +104,7 @@ async def repair(work: Work, found: Stall) -> bool:
     work.touch_workflow(row.id)
     if what is Contradiction.NOT_STOPPED:
         why = msgspec.json.encode(StopReason("Canceled", ACTOR)).decode()
-        work.cascades.append(Cascade(0, -row.id, CascadeKind.CANCEL, 0, why))
+        work.cascades.append(Cascade.of_workflow(row.id, CascadeKind.CANCEL, why))
     _say(work, row.id, f"repaired: {what}", {"counts": row.counts, "recount": recount})
     return True
 
@@ -125,8 +125,8 @@ async def _unblock(work: Work, found: Stall) -> bool:
             if await _place(work, locked[job], specs[job], needs):
                 repaired.append(job)
     if repaired:
-        said = f"repaired: {Contradiction.BLOCKED}"
-        _say(work, found.workflow, said, {"jobs": repaired[:SHOWN]})
+        message = f"repaired: {Contradiction.BLOCKED}"
+        _say(work, found.workflow, message, {"jobs": repaired[:SHOWN]})
     return bool(repaired)
 
 
@@ -151,7 +151,7 @@ async def _place(
         return True
     await work.tx.places.add_waits([wait])
     for need in failed:
-        work.cascades.append(Cascade(0, need.id, CascadeKind.ABORT, 0, None))
+        work.cascades.append(Cascade.of_job(need.id, CascadeKind.ABORT))
     return True
 
 
@@ -168,11 +168,11 @@ async def give_up(work: Work, found: Stall) -> bool:
     return stopped.applied
 
 
-async def describe(tx: Tx, found: Stall) -> dict[str, Any]:
+async def describe(tx: ReadTx, found: Stall) -> dict[str, Any]:
     """Returns counts, jobs, last events and workers for the log."""
-    row: WorkflowRow = (await tx.workflows.lock([found.workflow]))[found.workflow]
+    row: WorkflowRow = (await tx.workflows.read([found.workflow]))[found.workflow]
     open_jobs = await tx.workflows.open_jobs(found.workflow, 0, SHOWN)
-    waits = await tx.places.waiting(open_jobs)
+    waits = await tx.places.waits(open_jobs)
     events = [event for job in open_jobs[:10] for event in (await tx.log.of_job(job))[-5:]]
     workers = await tx.workers.all()
     return {
@@ -188,8 +188,8 @@ async def describe(tx: Tx, found: Stall) -> dict[str, Any]:
     }
 
 
-def _say(work: Work, workflow: int, said: str, data: dict[str, Any]) -> None:
+def _say(work: Work, workflow: int, message: str, data: dict[str, Any]) -> None:
     work.say(
-        EventKind.WATCHDOG, f"Workflow {workflow} {said}", actor=ACTOR,
+        EventKind.WATCHDOG, f"Workflow {workflow} {message}", actor=ACTOR,
         data={"workflow": workflow, **data},
     )  # fmt: skip

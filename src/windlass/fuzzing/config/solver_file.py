@@ -26,9 +26,9 @@ import yaml
 
 from windlass.domain.matching.clauses import parse_clause
 from windlass.domain.schedules.cron import Cron
-from windlass.domain.suggest import did_you_mean
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms, parse_size
+from windlass.domain.values.suggest import did_you_mean
 from windlass.fuzzing.buckets.layout import check_name
 from windlass.fuzzing.config.settings import convert_settings
 from windlass.fuzzing.errors import InvalidSetting

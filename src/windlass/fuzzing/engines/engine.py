@@ -13,8 +13,8 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from windlass.domain.suggest import did_you_mean
 from windlass.domain.values.errors import WindlassError
+from windlass.domain.values.suggest import did_you_mean
 from windlass.fuzzing.config.settings import convert_settings
 from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.processes.runner import MIB

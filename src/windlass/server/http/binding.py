@@ -13,8 +13,8 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from windlass.domain.job.job import KEYWORDS
-from windlass.domain.suggest import did_you_mean
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.suggest import did_you_mean
 from windlass.server.http.call import Call
 from windlass.server.http.errors import NOTHING, Malformed, NotJson
 from windlass.server.http.router import PLACEHOLDER

@@ -50,11 +50,11 @@ class _Bound(NamedTuple):
 
 
 class _Target(NamedTuple):
-    """The route of one path, and what the path says; `misfit` is what is wrong with it."""
+    """The route of one path, and the arguments in it; None if its `values` do not fit."""
 
     bound: _Bound
-    arguments: Mapping[str, Any]
-    misfit: Malformed | None = None
+    values: Mapping[str, str]
+    arguments: Mapping[str, Any] | None
 
 
 class Dispatcher:
@@ -91,7 +91,7 @@ class Dispatcher:
     async def _run(self, scope: Scope, receive: Receive) -> Complete | Stream:
         method = scope["method"]
         try:
-            (route, binder, takes_body, body_limit), in_path, misfit = self._resolve(
+            (route, binder, takes_body, body_limit), values, in_path = self._resolve(
                 method, scope["path"]
             )
         except WrongMethod as error:
@@ -105,8 +105,8 @@ class Dispatcher:
             check_media_type(headers, route.raw_body)
         caller = await self._identify(scope)
         route.needs.check(caller)
-        if misfit is not None:
-            raise misfit
+        if in_path is None:
+            in_path = binder.bind_path(values)  # raises what is wrong with them
         call = Call(self._services, caller, scope, receive, body_limit)
         body = await call.body() if takes_body else b""
         arguments = binder.bind(scope["query_string"], body)
@@ -124,9 +124,9 @@ class Dispatcher:
         if bound is None:
             raise WrongMethod(method, path, ", ".join(sorted({*found.methods, "OPTIONS"})))
         try:
-            return _Target(bound, bound.binder.bind_path(found.values))
-        except Malformed as misfit:
-            return _Target(bound, {}, misfit.with_traceback(None))
+            return _Target(bound, found.values, bound.binder.bind_path(found.values))
+        except Malformed:
+            return _Target(bound, found.values, None)  # reported after the caller is checked
 
 
 def _bound(route: Route, body_limit: int) -> _Bound:

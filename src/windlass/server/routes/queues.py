@@ -32,7 +32,7 @@ async def list_queues(call: Call) -> QueueList:
     depths = (await engine.metrics()).queue_depth
     known = {row.name: row for row in rows}
     counted = [row.limit for row in rows if row.max_running]
-    limits = await engine.store.read(lambda tx: tx.limits.lock(counted))
+    limits = await engine.store.read(lambda tx: tx.limits.read(counted))
     return QueueList(
         [
             _info(known.get(name, QueueRow(name, queue_weight(name), 0)), limits, depth)

@@ -8,7 +8,7 @@ from windlass.domain.job.job import NAME_LIMIT
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.values.errors import NotFound
 from windlass.engine.fleet.workers import ANYONE, Enrolment
-from windlass.ports.store import Tx
+from windlass.ports.store import ReadTx
 from windlass.server.http.binding import Body, Id
 from windlass.server.http.call import Call
 from windlass.server.http.permissions import (
@@ -171,12 +171,12 @@ async def _rights(services: Services, who: Identity | None, data: EnrolRequest) 
 
 
 async def _is_named(services: Services, worker: int, name: str) -> bool:
-    rows = await services.engine.store.read(lambda tx: tx.workers.lock([worker]))
+    rows = await services.engine.store.read(lambda tx: tx.workers.read([worker]))
     return worker in rows and rows[worker].name == name
 
 
 async def _is_taken(services: Services, name: str) -> bool:
-    async def read(tx: Tx) -> bool:
-        return await tx.workers.lock_name(name) is not None
+    async def read(tx: ReadTx) -> bool:
+        return await tx.workers.read_name(name) is not None
 
     return await services.engine.store.read(read)

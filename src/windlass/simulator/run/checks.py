@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from windlass.domain.lifecycle.workflow_state import ENDED
 from windlass.engine.verify import Violation
-from windlass.ports.store import Snapshot, Tx
+from windlass.ports.store import ReadTx, Snapshot
 
 CHUNK = 5_000
 
@@ -23,7 +23,8 @@ def find_leftovers(snapshot: Snapshot) -> list[Violation]:
     for invariant, place, rows in places:
         found += [Violation(invariant, f"still in {place}: {row}", row.job) for row in rows]
     for cascade in snapshot.cascades:
-        found.append(Violation("L3", f"an intent was never worked off: {cascade}", cascade.job))
+        said = f"an intent was never worked off: {cascade}"
+        found.append(Violation("L3", said, cascade.job or 0))
     for record in snapshot.jobs:
         if not record.facts.state:
             found.append(Violation("L7", "never ended", record.facts.id))
@@ -40,7 +41,7 @@ def find_missing(snapshot: Snapshot, acknowledged: Iterable[int]) -> list[Violat
     return [Violation("S1", "was acknowledged and is gone", job) for job in lost]
 
 
-async def hash_log(tx: Tx) -> tuple[int, str]:
+async def hash_log(tx: ReadTx) -> tuple[int, str]:
     """Returns how many events there are, and a hash of all their columns."""
     digest = hashlib.sha256()
     count = after = 0

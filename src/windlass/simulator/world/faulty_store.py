@@ -7,7 +7,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from windlass.domain.values.errors import StoreUnavailable
-from windlass.ports.store import News, Snapshot, Store, Tx
+from windlass.ports.store import News, ReadTx, Snapshot, Store, WriteTx
 from windlass.simulator.world.world import World
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class FaultyStore:
         """The engine in front was killed: whatever it still tries has no effect."""
         self._dead = True
 
-    async def transact(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+    async def transact(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:
         await self._pass_time()
         self._check()
         if self._world.fault("store_fails_before", self._faults.fails_before):
@@ -61,7 +61,7 @@ class FaultyStore:
         await self._pass_time()
         return answer
 
-    async def read(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+    async def read(self, work: Callable[[ReadTx], Awaitable[T]]) -> T:
         self._check()
         if self._world.fault("store_fails_reading", self._faults.fails_before):
             raise StoreUnavailable("simulated: refused", outcome_unknown=False)

@@ -1,1 +1,4 @@
-"""The memory store: the readable reference for what the port means. Nothing survives it."""
+"""The store in this process's memory, for tests and simulations; a restart loses everything.
+
+`store.py` opens it. It imports no other store.
+"""

@@ -9,27 +9,31 @@ from typing import NamedTuple, TypeVar
 
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.clock import Clock
-from windlass.ports.store import News, Snapshot, Tx
+from windlass.ports.store import News, ReadTx, Snapshot, WriteTx
 from windlass.store.inline import drive
-from windlass.store.memory.access import MemoryAccess
-from windlass.store.memory.catalog import MemoryCatalog
-from windlass.store.memory.files import MemoryFiles
-from windlass.store.memory.flow import MemoryFlow
-from windlass.store.memory.jobs import MemoryJobs
-from windlass.store.memory.leases import MemoryLeases
-from windlass.store.memory.limits import MemoryLimits
-from windlass.store.memory.log import MemoryLog
-from windlass.store.memory.placement import MemoryPlacement
-from windlass.store.memory.places import MemoryPlaces
-from windlass.store.memory.pools import MemoryPools
-from windlass.store.memory.retention import MemoryRetention
-from windlass.store.memory.schedules import MemoryReactions, MemorySchedules, MemoryTemplates
-from windlass.store.memory.snapshot import take_snapshot
-from windlass.store.memory.statistics import MemoryDeadlines, MemoryStatistics
+from windlass.store.memory.core.flow import MemoryFlow
+from windlass.store.memory.core.jobs import MemoryJobs
+from windlass.store.memory.core.leases import MemoryLeases
+from windlass.store.memory.core.limits import MemoryLimits
+from windlass.store.memory.core.log import MemoryLog
+from windlass.store.memory.core.places import MemoryPlaces
+from windlass.store.memory.core.workflows import MemoryWorkflows
+from windlass.store.memory.fleet.access import MemoryAccess
+from windlass.store.memory.fleet.catalog import MemoryCatalog
+from windlass.store.memory.fleet.placement import MemoryPlacement
+from windlass.store.memory.fleet.pools import MemoryPools
+from windlass.store.memory.fleet.workers import MemoryWorkers
+from windlass.store.memory.records.files import MemoryFiles
+from windlass.store.memory.records.retention import MemoryRetention
+from windlass.store.memory.records.schedules import (
+    MemoryReactions,
+    MemorySchedules,
+    MemoryTemplates,
+)
+from windlass.store.memory.records.snapshot import take_snapshot
+from windlass.store.memory.records.statistics import MemoryDeadlines, MemoryStatistics
+from windlass.store.memory.records.views import MemoryViews
 from windlass.store.memory.tables import Tables
-from windlass.store.memory.views import MemoryViews
-from windlass.store.memory.workers import MemoryWorkers
-from windlass.store.memory.workflows import MemoryWorkflows
 
 T = TypeVar("T")
 
@@ -71,7 +75,7 @@ class Shared:
         self._now = 0
 
     def tell_time(self) -> int:
-        """The clock's time, but never earlier than it was told before."""
+        """Returns the clock's time, but never earlier than it was told before."""
         self._now = max(self._now, self._clock.now_ms())
         return self._now
 
@@ -90,7 +94,7 @@ class MemoryStore:
         self._tx = _transaction(self._data.tables, server)
 
     def attach(self, server: str) -> "MemoryStore":
-        """A handle on the same data with counters, subscribers and an end of its own."""
+        """Returns a handle on the same data with counters, subscribers and an end of its own."""
         return MemoryStore(self._clock, server, shared=True, data=self._data)
 
     @property
@@ -101,10 +105,10 @@ class MemoryStore:
     def inline(self) -> bool:
         return True
 
-    async def transact(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+    async def transact(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:
         return self._run(work, keep=True)
 
-    async def read(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+    async def read(self, work: Callable[[ReadTx], Awaitable[T]]) -> T:
         return self._run(work, keep=False)
 
     async def snapshot(self) -> Snapshot:
@@ -126,7 +130,7 @@ class MemoryStore:
         return stop
 
     async def close(self) -> None:
-        """End this handle; the data stays for the others, and for those that attach later."""
+        """Ends this handle; the data stays for the others, and for those that attach later."""
         if not self._is_open:
             return
         self._is_open = False
@@ -135,7 +139,7 @@ class MemoryStore:
             if owner is self:
                 del self._data.subscribers[subscription]
 
-    def _run(self, work: Callable[[Tx], Awaitable[T]], keep: bool) -> T:
+    def _run(self, work: Callable[[WriteTx], Awaitable[T]], keep: bool) -> T:
         self._check_open()
         journal = self._data.tables.journal
         journal.begin()
@@ -154,7 +158,7 @@ class MemoryStore:
 
 
 def _transaction(tables: Tables, server: str) -> MemoryTx:
-    """The roles over these tables, for transactions that set `now` when they begin."""
+    """Returns the roles over these tables, for transactions that set `now` when they begin."""
     jobs, places = MemoryJobs(tables), MemoryPlaces(tables)
     leases, log = MemoryLeases(tables), MemoryLog(tables, server)
     files = MemoryFiles(tables)

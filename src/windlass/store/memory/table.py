@@ -55,7 +55,7 @@ class Table(Generic[K, V]):
         return key in self._rows
 
     def __iter__(self) -> Iterator[V]:
-        """All rows, in no order that may be relied upon."""
+        """Returns all rows, in no order that may be relied upon."""
         return iter(self._rows.values())
 
     def __getitem__(self, key: K) -> V:
@@ -65,18 +65,18 @@ class Table(Generic[K, V]):
         return self._rows.get(key)
 
     def insert(self, key: K, row: V) -> None:
-        """Add a row; unlike `put` it refuses a key that is taken."""
+        """Adds a row; unlike `put` it refuses a key that is taken."""
         if key in self._rows:
             raise DuplicateRowError(f"expected a new row, got {row!r} for {self._rows[key]!r}")
         self.put(key, row)
 
     def put(self, key: K, row: V) -> None:
-        """Add a row or replace the one that is there."""
+        """Adds a row or replace the one that is there."""
         self._journal.note(partial(self._restore, key, self._rows.get(key)))
         self._place(key, row)
 
     def pop(self, key: K) -> V | None:
-        """Remove and return a row, or None if there is none."""
+        """Removes and return a row, or None if there is none."""
         row = self._rows.get(key)
         if row is not None:
             self._journal.note(partial(self._restore, key, row))
@@ -140,5 +140,5 @@ class SortedTable(Table[K, V]):
 
 
 def after(prefix: Order) -> Order:
-    """The lowest order behind all that begin with `prefix`."""
+    """Returns the lowest order behind all that begin with `prefix`."""
     return (*prefix[:-1], prefix[-1] + 1)

@@ -129,7 +129,7 @@ class Tables:
         self.pool_costs: Table[tuple[object, ...], CostRow] = Table(journal)
 
     def number(self, sequence: str, count: int = 1) -> range:
-        """The next `count` numbers of a sequence, each of which begins at 1."""
+        """Returns the next `count` numbers of a sequence, each of which begins at 1."""
         first = (self._last.get(sequence) or 0) + 1
         self._last.put(sequence, first + count - 1)
         return range(first, first + count)

@@ -1,1 +1,4 @@
-"""The PostgreSQL store: many engines on one database, set-based statements, real locks."""
+"""The store on PostgreSQL, which many servers share.
+
+`store.py` opens it; `functions/` holds what runs inside the database. It imports no other store.
+"""

@@ -16,17 +16,17 @@ OTHER = "o"  # text or bytes
 
 
 def integers(column: Sequence[int | None]) -> str:
-    """The literal of an array of integers; None becomes NULL."""
+    """Returns the literal of an array of integers; None becomes NULL."""
     return "{" + _encode(column)[1:-1].decode() + "}"
 
 
 def ascending(ids: Iterable[int]) -> str:
-    """The literal of these ids in the one order in which all lock, each once."""
+    """Returns the literal of these ids in the one order in which all lock, each once."""
     return integers(sorted(set(ids)))
 
 
 def spread(kinds: str, columns: Sequence[Sequence[object]]) -> list[object]:
-    """All arrays, then all scalars: what `coalesce(u.column, $scalar)` needs.
+    """Returns all arrays, then all scalars: what `coalesce(u.column, $scalar)` needs.
 
     `kinds` has one letter for each column. A column that varies is an array with the
     scalar NULL, one that does not is an empty array with the scalar.

@@ -24,18 +24,18 @@ RETRY = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
 
 
 def is_lost(error: BaseException) -> bool:
-    """Whether the connection is gone, so that an answer may be missing."""
+    """Returns whether the connection is gone, so that an answer may be missing."""
     if isinstance(error, asyncpg.DataError):
         return False
     return isinstance(error, _LOST)
 
 
 def is_unavailable(error: BaseException) -> bool:
-    """Whether the store could not be used, through no fault of the request."""
+    """Returns whether the store could not be used, through no fault of the request."""
     return is_lost(error) or isinstance(error, _UNABLE)
 
 
 def describe(error: BaseException) -> str:
-    """One line for people, however the driver puts it."""
+    """Returns one line for people, however the driver puts it."""
     text = " ".join(str(error).split()) or type(error).__name__
     return f"PostgreSQL is not available: {text}"

@@ -1,72 +1,99 @@
-"""Bring a database to the schema this code expects, or say that it is not there yet."""
+"""Brings a database to the schema this code expects, or says that it is not there yet.
 
-import re
+The schema has a version. The functions have none: they are created or replaced whenever their
+text differs from what was applied last. So a function may change between versions only if servers
+of the older code can still call it; new parameters or results need a new version.
+"""
+
+import hashlib
+from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any, Final
 
 import asyncpg
 
 from windlass.domain.values.errors import Conflict
+from windlass.store.migrations import FIRST_VERSION, Step, latest, load_steps
 from windlass.store.postgres.session import QUERIES
 from windlass.store.sql import read_sql
 
-PACKAGE = "windlass.store.postgres"
-_FILE = re.compile(r"^(\d{4})_([a-z_]+)\.sql$")
+PACKAGE: Final = "windlass.store.postgres"
+FUNCTIONS: Final = f"{PACKAGE}.functions"
+STEPS: Final = load_steps(f"{PACKAGE}.migrations")
 
 
-class Migration(NamedTuple):
-    """One numbered file."""
-
-    number: int
-    name: str
-    file: str
-
-
-def migrations() -> list[Migration]:
-    """All of them, in the order in which they are applied."""
-    names = (entry.name for entry in files(PACKAGE).joinpath("migrations").iterdir())
-    matches = (_FILE.match(name) for name in sorted(names))
-    return [Migration(int(m[1]), m[2], m[0]) for m in matches if m]
+def check(found: int, steps: tuple[Step, ...] = STEPS) -> None:
+    """Raises `Conflict` unless a database at version `found` is what this code expects."""
+    expected = latest(steps)
+    if found < expected:
+        raise Conflict(
+            "schema_outdated",
+            f"the database has schema version {found}, this windlass needs version {expected}; "
+            "run `windlass db upgrade`",
+        )
+    _refuse_newer(found, expected)
 
 
-def check(found: int) -> None:
-    """Raise unless a database at version `found` is what this code was written for."""
-    expected = migrations()[-1].number
-    if found == expected:
-        return
-    code, way = (
-        ("schema_outdated", "run `windlass db upgrade`")
-        if found < expected
-        else ("schema_too_new", "install a newer windlass")
-    )
-    raise Conflict(code, f"expected the database at schema version {expected}, got {found}; {way}")
-
-
-async def applied(connection: "asyncpg.Connection[Any]") -> list[int]:
-    """The numbers of the migrations this database has seen."""
+async def applied(connection: "asyncpg.Connection[Any]") -> int:
+    """Returns the version of this database, 0 if it was never prepared."""
     if not await connection.fetchval(QUERIES["has_migrations"]):
-        return []
-    return [row[0] for row in await connection.fetch(QUERIES["migrations"])]
+        return 0
+    return int(await connection.fetchval(QUERIES["schema_version"]))
 
 
-async def upgrade(connection: "asyncpg.Connection[Any]", step_by_step: bool = False) -> None:
-    """Apply what is missing, all or nothing; a database without tables gets the whole schema.
-
-    `step_by_step` applies the numbered files to a new database as well: a test proves that
-    both ways end the same.
-    """
+async def upgrade(connection: "asyncpg.Connection[Any]", steps: tuple[Step, ...] = STEPS) -> None:
+    """Applies what is missing, all or nothing; a database without tables gets the whole schema."""
     async with connection.transaction():
         await connection.execute(QUERIES["lock_migrations"])
         await connection.execute(QUERIES["create_schema"])
         await connection.execute(QUERIES["create_migrations"])
-        done = await applied(connection)
-        if not done and not step_by_step:
-            for file in ("schema.sql", "functions.sql"):
-                await connection.execute(read_sql(PACKAGE, file))
-        for migration in migrations():
-            if migration.number not in done:
-                if done or step_by_step:
-                    await connection.execute(read_sql(f"{PACKAGE}.migrations", migration.file))
-                await connection.execute(
-                    QUERIES["note_migration"], migration.number, migration.name
-                )
+        version = await applied(connection)
+        _refuse_newer(version, latest(steps))
+        if version < FIRST_VERSION:
+            await connection.execute(read_sql(PACKAGE, "schema.sql"))
+            await connection.execute(QUERIES["note_migration"], FIRST_VERSION, "schema")
+        for step in steps:
+            if step.version > version:
+                if version:  # `schema.sql` includes the change already
+                    await connection.execute(step.sql)
+                await connection.execute(QUERIES["note_migration"], step.version, step.name)
+        await _apply_functions(connection)
+
+
+async def apply_functions(connection: "asyncpg.Connection[Any]") -> None:
+    """Creates or replaces the functions if their text has changed, all or nothing."""
+    async with connection.transaction():
+        await connection.execute(QUERIES["lock_migrations"])
+        await _apply_functions(connection)
+
+
+async def _apply_functions(connection: "asyncpg.Connection[Any]") -> None:
+    if await connection.fetchval(QUERIES["functions_digest"]) == functions_digest():
+        return
+    for text in function_files().values():
+        await connection.execute(text)
+    # A comment takes no parameters; the digest is hexadecimal.
+    await connection.execute(QUERIES["note_functions"].replace("DIGEST", functions_digest()))
+
+
+@cache
+def function_files() -> dict[str, str]:
+    """Returns the text of each file in functions/, by name."""
+    names = sorted(entry.name for entry in files(FUNCTIONS).iterdir())
+    return {name: read_sql(FUNCTIONS, name) for name in names if name.endswith(".sql")}
+
+
+@cache
+def functions_digest() -> str:
+    """Returns a digest of all functions, which tells whether they have changed."""
+    text = "\n".join(function_files().values())
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _refuse_newer(found: int, expected: int) -> None:
+    if found > expected:
+        raise Conflict(
+            "schema_too_new",
+            f"the database has schema version {found}, this windlass knows version {expected}; "
+            "install a newer windlass",
+        )

@@ -13,8 +13,8 @@ import msgspec
 
 from windlass.ports.loop_time import pass_time
 from windlass.ports.store import News
+from windlass.store.postgres.connections import open_connection
 from windlass.store.postgres.failures import is_unavailable
-from windlass.store.postgres.pool import open_connection
 
 CHANNEL = "windlass"
 INTERVAL_MS = 5
@@ -29,7 +29,7 @@ _decode = msgspec.json.Decoder(Message).decode
 
 
 def merge(first: News, second: News) -> News:
-    """What both say together."""
+    """Returns what both say together."""
     times = [at for at in (first.due_at, second.due_at) if at]
     return News(
         first.arrivals + second.arrivals,
@@ -40,7 +40,7 @@ def merge(first: News, second: News) -> News:
 
 
 def payloads(server: str, news: News) -> list[str]:
-    """The messages that carry `news`: one, or several where one cannot hold it.
+    """Returns the messages that carry `news`: one, or several where one cannot hold it.
 
     Too many arrivals are put together by shape first: the best job and how many.
     """
@@ -75,7 +75,7 @@ def by_shape(
 
 
 def _encode(server: str, news: News) -> str:
-    """Which jobs have ended is not told: there are too many, and few are waited for."""
+    """Returns which jobs have ended is not told: there are too many, and few are waited for."""
     return msgspec.json.encode((server, *news[:4])).decode()
 
 
@@ -102,7 +102,7 @@ class Herald:
         self._next_at = 0.0
 
     def announce(self, news: News) -> None:
-        """Send at once after a quiet time, else soon, with what else comes until then.
+        """Sends at once after a quiet time, else soon, with what else comes until then.
 
         Nobody waits for it.
         """
@@ -127,7 +127,7 @@ class Herald:
         return f"{before}[", f"]{behind}"
 
     async def close(self) -> None:
-        """Send what is left."""
+        """Sends what is left."""
         while self._timer is not None or self._sending is not None:
             if self._timer is not None:
                 self._timer.cancel()
@@ -164,12 +164,12 @@ class Listener:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Begin to listen before anyone subscribes, so that a subscriber misses nothing."""
+        """Begins to listen before anyone subscribes, so that a subscriber misses nothing."""
         connection = await self._open()
         self._task = asyncio.get_running_loop().create_task(self._listen(connection))
 
     def subscribe(self, hear: Callable[[News], None]) -> Callable[[], None]:
-        """Call `hear` for each message; answers how to stop."""
+        """Calls `hear` for each message; answers how to stop."""
         key = object()
         self._hearers[key] = hear
 
@@ -194,7 +194,7 @@ class Listener:
         return connection
 
     async def _listen(self, connection: "asyncpg.Connection[Any]") -> None:
-        """Keep a connection open, one after another."""
+        """Keeps a connection open, one after another."""
         while True:
             try:
                 await _wait_until_broken(connection)

@@ -12,8 +12,8 @@ from typing import Any
 import asyncpg
 
 from windlass.ports.loop_time import pass_time
+from windlass.store.postgres.connections import Link, open_connection
 from windlass.store.postgres.failures import is_unavailable
-from windlass.store.postgres.pool import Link, open_connection
 from windlass.store.postgres.session import QUERIES
 
 PAUSE_SECONDS = 0.05
@@ -21,7 +21,7 @@ GIVE_UP_SECONDS = 10.0
 
 
 async def was_committed(dsn: str, transaction_id: str, process: int) -> bool | None:
-    """Whether it was; None if nobody could tell in time."""
+    """Returns whether it was; None if nobody could tell in time."""
     loop = asyncio.get_running_loop()
     give_up_at = loop.time() + GIVE_UP_SECONDS
     while True:

@@ -1,5 +1,5 @@
--- The whole schema as it is today: what all files in migrations/ amount to, together with
--- functions.sql. A fresh database gets these two; a test proves that both ways end the same.
+-- Version 1 of the schema: what a new database gets. Functions are in functions/, later versions
+-- in migrations/. Names in braces are codes of domain/ (see store/codes.py).
 
 -- Columns of one width stand together, so that rows have no padding. NULL stands for the
 -- records' 0 where most rows have none: it takes no room.
@@ -84,6 +84,7 @@ CREATE TABLE keys (
     key text COLLATE "C" NOT NULL,
     job bigint NOT NULL,
     digest text NOT NULL,
+    spans text, -- of a submission: the ids of its jobs as JSON, [[first, last], ...]
     PRIMARY KEY (namespace, key)
 );
 
@@ -158,7 +159,7 @@ CREATE TABLE leases (
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 10000,
         autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX leases_worker ON leases (worker);
-CREATE INDEX leases_stopped ON leases (worker) WHERE state IN (5, 6);
+CREATE INDEX leases_stopped ON leases (worker) WHERE state IN ({state.canceling}, {state.timed_out});
 -- Also those that are running and told to stop: they are preempted.
 CREATE INDEX leases_told ON leases (worker) WHERE reason IS NOT NULL;
 
@@ -192,12 +193,14 @@ CREATE TABLE workflows (
 
 CREATE TABLE cascades (
     id bigint PRIMARY KEY DEFAULT nextval('cascade_ids'),
-    job bigint NOT NULL,
+    job bigint,
+    workflow bigint,
     cursor bigint NOT NULL,
     kind smallint NOT NULL,
     reason text
 );
-CREATE INDEX cascades_job ON cascades (job);
+CREATE INDEX cascades_job ON cascades (job) WHERE job IS NOT NULL;
+CREATE INDEX cascades_workflow ON cascades (workflow) WHERE workflow IS NOT NULL;
 
 CREATE TABLE limits (
     id bigint PRIMARY KEY,
@@ -254,9 +257,8 @@ CREATE TABLE events (
     actor text,
     data text,
     CONSTRAINT events_transition CHECK (
-        kind <> 1 OR "from" * 16 + "to" = ANY (ARRAY[
-            1, 2, 12, 18, 26, 27, 33, 35, 42, 44, 50, 52, 54, 55, 57, 58, 69, 70, 71, 72,
-            73, 88, 89, 90, 101, 103, 105, 113, 114, 121, 122
+        kind <> {event.job} OR "from" * 16 + "to" = ANY (ARRAY[
+            {transitions.packed}
         ])
     )
 );
@@ -294,7 +296,7 @@ CREATE TABLE logs (
 ) WITH (fillfactor = 50);
 
 -- Logs that have not ended.
-CREATE INDEX logs_streaming ON logs (job, attempt) WHERE state = 1;
+CREATE INDEX logs_streaming ON logs (job, attempt) WHERE state = {log.streaming};
 
 CREATE TABLE artifacts (
     job bigint NOT NULL,
@@ -339,7 +341,7 @@ CREATE TABLE baseline (
     PRIMARY KEY (kind, id)
 );
 
--- Jobs that ended otherwise than completed, of which there are few. An index on the state in
+-- Jobs that ended without completing, of which there are few. An index on the state in
 -- `jobs` would make every end of a job a costly update.
 CREATE TABLE bad_ends (
     job bigint PRIMARY KEY,
@@ -349,7 +351,7 @@ CREATE TABLE bad_ends (
 CREATE INDEX jobs_workflow ON jobs (workflow, id) WHERE workflow IS NOT NULL;
 CREATE INDEX keys_job ON keys (job);
 -- Jobs that back off; planned ones may be many.
-CREATE INDEX due_retrying ON due (job) WHERE state = 7;
+CREATE INDEX due_retrying ON due (job) WHERE state = {state.retrying};
 
 -- Templates, each version a row that never changes.
 CREATE TABLE templates (
@@ -398,9 +400,9 @@ CREATE TABLE schedule_runs (
 -- At most one run for each slot; those started by hand have none.
 CREATE UNIQUE INDEX schedule_runs_slot ON schedule_runs (schedule, slot) WHERE slot > 0;
 CREATE INDEX schedule_runs_schedule ON schedule_runs (schedule, id);
-CREATE INDEX schedule_runs_waiting ON schedule_runs (schedule) WHERE state = 1;
-CREATE INDEX schedule_runs_open ON schedule_runs (schedule, state, id) WHERE state < 3;
-CREATE INDEX schedule_runs_ended ON schedule_runs (changed_at, id) WHERE state >= 3;
+CREATE INDEX schedule_runs_waiting ON schedule_runs (schedule) WHERE state = {run.waiting};
+CREATE INDEX schedule_runs_open ON schedule_runs (schedule, state, id) WHERE state < {run.ended};
+CREATE INDEX schedule_runs_ended ON schedule_runs (changed_at, id) WHERE state >= {run.ended};
 
 CREATE TABLE reactions (
     id bigint PRIMARY KEY,
@@ -419,14 +421,10 @@ CREATE TABLE reactions (
     message text,
     UNIQUE (workflow, run, occasion, place)
 );
-CREATE INDEX reactions_due ON reactions (next_at, id) WHERE state = 1;
-CREATE INDEX reactions_ended ON reactions (finished_at, id) WHERE state > 1;
+CREATE INDEX reactions_due ON reactions (next_at, id) WHERE state = {reaction.pending};
+CREATE INDEX reactions_ended ON reactions (finished_at, id) WHERE state > {reaction.pending};
 
--- The one clock of all servers on this database, in milliseconds since 1970 (UTC).
-CREATE FUNCTION windlass_now() RETURNS bigint LANGUAGE sql VOLATILE
-    AS $$SELECT trunc(extract(epoch FROM clock_timestamp()) * 1000)::bigint$$;
-
--- Tests put a time here and `windlass_now()` in another form, which reads it.
+-- Tests set a time here, and replace `windlass_now()` with a function that reads it.
 CREATE TABLE injected_clock (
     at bigint NOT NULL
 );
@@ -449,7 +447,7 @@ CREATE TABLE workflow_keys (
 CREATE INDEX workflow_keys_workflow ON workflow_keys (workflow);
 
 -- Those that have not ended.
-CREATE INDEX workflows_unfinished ON workflows (id) WHERE state < 4;
+CREATE INDEX workflows_unfinished ON workflows (id) WHERE state < {workflow.complete};
 
 -- The newest starts of jobs under a rate, as JSON, oldest first.
 CREATE TABLE rates (
@@ -540,8 +538,8 @@ CREATE TABLE pool_workers (
     machine text,
     reason text
 );
-CREATE INDEX pool_workers_living ON pool_workers (id) WHERE state < 6;
-CREATE INDEX pool_workers_gone ON pool_workers (changed_at, id) WHERE state = 6;
+CREATE INDEX pool_workers_living ON pool_workers (id) WHERE state < {pool_worker.gone};
+CREATE INDEX pool_workers_gone ON pool_workers (changed_at, id) WHERE state = {pool_worker.gone};
 
 CREATE TABLE pool_costs (
     ms bigint NOT NULL,

@@ -1,20 +1,22 @@
 """The store on PostgreSQL: many servers share one database, which decides everything."""
 
 from collections.abc import Awaitable, Callable
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
+
+import asyncpg
 
 from windlass.domain.rows.events import Event
 from windlass.domain.values.errors import StoreUnavailable
-from windlass.ports.store import News, Snapshot, Tx
+from windlass.ports.store import News, ReadTx, Snapshot, WriteTx
 from windlass.store.postgres import migrate
+from windlass.store.postgres.connections import Pool, PoolCounts, PoolLimits, open_connection
+from windlass.store.postgres.core.log import events_of
 from windlass.store.postgres.failures import describe, is_unavailable
-from windlass.store.postgres.hot import PostgresHot
-from windlass.store.postgres.log import events_of
+from windlass.store.postgres.fast_path import PostgresFastPath
 from windlass.store.postgres.news import INTERVAL_MS, Herald, Listener
-from windlass.store.postgres.pool import Pool, PoolCounts, PoolLimits, open_connection
+from windlass.store.postgres.records.snapshot import take_snapshot
 from windlass.store.postgres.session import QUERIES
-from windlass.store.postgres.snapshot import take_snapshot
-from windlass.store.postgres.tail import Tail
+from windlass.store.postgres.settled_events import SettledEvents
 from windlass.store.postgres.transactions import Transactions
 
 T = TypeVar("T")
@@ -31,9 +33,11 @@ class PostgresStore:
         self._pool = Pool(dsn, limits)
         self._transactions = Transactions(dsn, server, self._pool)
         self._herald = Herald(server, self._notify, notify_ms)
-        self._hot: PostgresHot | None = PostgresHot(dsn, server, self._transactions, self._herald)
+        self._fast_path: PostgresFastPath | None = PostgresFastPath(
+            dsn, server, self._transactions, self._herald
+        )
         self._listener = Listener(dsn, server)
-        self._tail = Tail(self._read_events, self._event_writers)
+        self._settled = SettledEvents(self._read_events, self._event_writers)
         self._checked = False
 
     @classmethod
@@ -47,15 +51,18 @@ class PostgresStore:
         lifetime_ms: int = 300_000,
         idle_ms: int = 60_000,
         notify_ms: int = INTERVAL_MS,
+        fast_path: bool = True,
     ) -> Self:
-        """Connect as `server`, a name no other server on this database has.
+        """Connects as `server`, a name no other server on this database has.
 
         `pool_open` and `pool_idle` limit the connections, `lifetime_ms` and `idle_ms` how
         long one is kept; LISTEN uses one more. Other servers are told of news at most every
-        `notify_ms`. A database without the expected schema
-        takes `upgrade()` and refuses everything else.
+        `notify_ms`. Without `fast_path` every command takes the normal path. A database without
+        the expected schema accepts only `upgrade()`.
         """
         store = cls(dsn, server, PoolLimits(pool_open, pool_idle, lifetime_ms, idle_ms), notify_ms)
+        if not fast_path:
+            store._fast_path = None
         try:
             await store._listener.start()
         except Exception as error:
@@ -73,9 +80,9 @@ class PostgresStore:
         return False
 
     @property
-    def hot(self) -> PostgresHot | None:
-        """Hot commands in one round trip; tests set `_hot` to None to go without."""
-        return self._hot
+    def fast_path(self) -> PostgresFastPath | None:
+        """Submit and sync in one round trip; None if the store was opened without it."""
+        return self._fast_path
 
     @property
     def pool(self) -> PoolCounts:
@@ -84,15 +91,15 @@ class PostgresStore:
 
     @property
     def statements(self) -> int:
-        """How many statements were sent, each one a round trip; BEGIN and COMMIT count."""
+        """Returns how many statements were sent, each one a round trip; BEGIN and COMMIT count."""
         return self._transactions.statements
 
-    async def transact(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+    async def transact(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:
         if not self._checked:
             await self.check_schema()
         return await self._transactions.write(work)
 
-    async def read(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+    async def read(self, work: Callable[[ReadTx], Awaitable[T]]) -> T:
         if not self._checked:
             await self.check_schema()
         return await self._transactions.read(work)
@@ -104,7 +111,7 @@ class PostgresStore:
 
     async def read_settled(self, after: int, count: int) -> list[Event]:
         """Events behind `after` that nothing can come before any more. One caller at a time."""
-        return await self._tail.read(after, count)
+        return await self._settled.read(after, count)
 
     async def announce(self, news: News) -> None:
         self._herald.announce(news)
@@ -113,38 +120,49 @@ class PostgresStore:
         return self._listener.subscribe(hear)
 
     async def upgrade(self) -> None:
-        """Bring the schema up to date, as `windlass db upgrade` does."""
-        connection = await open_connection(self._dsn)
-        try:
-            await migrate.upgrade(connection)
-        finally:
-            await connection.close()
+        """Brings the schema up to date, as `windlass db upgrade` does."""
+        await self._on_own_connection(migrate.upgrade)
 
     async def check_schema(self) -> None:
-        """Raise `Conflict`, naming the way out, unless the schema is the expected one."""
-        rows = await self._transactions.fetch("has_migrations")
-        known = await self._transactions.fetch("migrations") if rows[0][0] else []
-        migrate.check(max((row[0] for row in known), default=0))
+        """Raises `Conflict`, naming the remedy, unless the schema has the expected version.
+
+        Functions that have changed are replaced.
+        """
+        known = await self._transactions.fetch("has_migrations")
+        found = await self._transactions.fetch("schema_version") if known[0][0] else [(0,)]
+        migrate.check(found[0][0])
+        applied = await self._transactions.fetch("functions_digest")
+        if applied[0][0] != migrate.functions_digest():
+            await self._on_own_connection(migrate.apply_functions)
         self._checked = True
 
     async def set_clock(self, ms: int | None) -> None:
         """Tests only: the time of all servers on this database; None for the real one."""
-        connection = await open_connection(self._dsn)
-        try:
+
+        async def set_time(connection: "asyncpg.Connection[Any]") -> None:
             if ms is None:
-                await connection.execute(QUERIES["use_real_clock"])
+                await connection.execute(migrate.function_files()["windlass_now.sql"])
                 self._transactions.forget_time()
             else:
                 await connection.execute(QUERIES["inject_clock"], ms)
                 await connection.execute(QUERIES["use_injected_clock"])
-        finally:
-            await connection.close()
+
+        await self._on_own_connection(set_time)
 
     async def close(self) -> None:
-        """Send what is left to tell, then close every connection."""
+        """Sends what is left to tell, then close every connection."""
         await self._herald.close()
         await self._listener.close()
         await self._pool.close()
+
+    async def _on_own_connection(
+        self, work: Callable[["asyncpg.Connection[Any]"], Awaitable[None]]
+    ) -> None:
+        connection = await open_connection(self._dsn)
+        try:
+            await work(connection)
+        finally:
+            await connection.close()
 
     async def _notify(self, payloads: list[str]) -> None:
         await self._transactions.fetch("notify", payloads)

@@ -8,31 +8,31 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from windlass.domain.values.errors import StoreUnavailable
-from windlass.store.postgres.access import PostgresAccess
-from windlass.store.postgres.catalog import PostgresCatalog
+from windlass.store.postgres.connections import Link, Pool
+from windlass.store.postgres.core.flow import PostgresFlow
+from windlass.store.postgres.core.jobs import PostgresJobs
+from windlass.store.postgres.core.leases import PostgresLeases
+from windlass.store.postgres.core.limits import PostgresLimits
+from windlass.store.postgres.core.log import PostgresLog
+from windlass.store.postgres.core.places import PostgresPlaces
+from windlass.store.postgres.core.workflows import PostgresWorkflows
 from windlass.store.postgres.failures import RETRY, describe, is_lost, is_unavailable
-from windlass.store.postgres.files import PostgresFiles
-from windlass.store.postgres.flow import PostgresFlow
-from windlass.store.postgres.jobs import PostgresJobs
-from windlass.store.postgres.leases import PostgresLeases
-from windlass.store.postgres.limits import PostgresLimits
-from windlass.store.postgres.log import PostgresLog
+from windlass.store.postgres.fleet.access import PostgresAccess
+from windlass.store.postgres.fleet.catalog import PostgresCatalog
+from windlass.store.postgres.fleet.placement import PostgresPlacement
+from windlass.store.postgres.fleet.pools import PostgresPools
+from windlass.store.postgres.fleet.workers import PostgresWorkers
 from windlass.store.postgres.outcome import was_committed
-from windlass.store.postgres.placement import PostgresPlacement
-from windlass.store.postgres.places import PostgresPlaces
-from windlass.store.postgres.pool import Link, Pool
-from windlass.store.postgres.pools import PostgresPools
-from windlass.store.postgres.retention import PostgresRetention
-from windlass.store.postgres.schedules import (
+from windlass.store.postgres.records.files import PostgresFiles
+from windlass.store.postgres.records.retention import PostgresRetention
+from windlass.store.postgres.records.schedules import (
     PostgresReactions,
     PostgresSchedules,
     PostgresTemplates,
 )
-from windlass.store.postgres.session import QUERIES, UNLOCKED, Rows, Session
-from windlass.store.postgres.statistics import PostgresDeadlines, PostgresStatistics
-from windlass.store.postgres.views import PostgresViews
-from windlass.store.postgres.workers import PostgresWorkers
-from windlass.store.postgres.workflows import PostgresWorkflows
+from windlass.store.postgres.records.statistics import PostgresDeadlines, PostgresStatistics
+from windlass.store.postgres.records.views import PostgresViews
+from windlass.store.postgres.session import Rows, Session
 
 T = TypeVar("T")
 
@@ -77,7 +77,7 @@ class Transactions:
         self.statements = 0
 
     async def write(self, work: Callable[[PostgresTx], Awaitable[T]]) -> T:
-        """Run `work` and commit; again after a serialization failure or a deadlock."""
+        """Runs `work` and commit; again after a serialization failure or a deadlock."""
         for _ in range(TRIES - 1):
             try:
                 return await self._write_once(work)
@@ -89,11 +89,11 @@ class Transactions:
             raise StoreUnavailable(describe(error), outcome_unknown=False) from error
 
     async def read(self, work: Callable[[PostgresTx], Awaitable[T]]) -> T:
-        """Run `work` on one snapshot."""
+        """Runs `work` on one snapshot."""
         return await self.read_rows(lambda session, now: work(self._roles(session, now)))
 
     async def read_rows(self, work: Callable[[Session, int], Awaitable[T]]) -> T:
-        """The same, for what needs statements instead of roles."""
+        """Returns the same, for what needs statements instead of roles."""
         session, now = await self._begin("begin_read")
         result = await self._work(session, work(session, now))
         try:
@@ -105,7 +105,7 @@ class Transactions:
         return result
 
     async def fetch(self, name: str, *args: object) -> Rows:
-        """Run one statement in a transaction of its own."""
+        """Runs one statement in a transaction of its own."""
         session = Session(await self._acquire())
         rows = await self._work(session, session.fetch(name, *args))
         self._give_back(session)
@@ -117,7 +117,7 @@ class Transactions:
         args: Callable[[Link, int], Sequence[object]],
         resolve: Callable[[Link, BaseException], Awaitable[Sequence[Any] | None]],
     ) -> Sequence[Any] | None:
-        """Run one statement that commits by itself and answers one row.
+        """Runs one statement that commits by itself and answers one row.
 
         `args` gets the connection and the time so far. If the answer is lost, `resolve` says
         what it was, before another connection may take this one's place.
@@ -139,7 +139,7 @@ class Transactions:
         return tuple(rows[0])
 
     async def _open_known(self) -> Session:
-        """A connection that works, and of which it is known when its session began."""
+        """Returns a connection that works, and of which it is known when its session began."""
         while True:
             session = Session(await self._acquire())
             if session.link.started_us:
@@ -163,10 +163,9 @@ class Transactions:
         return result
 
     async def _begin(self, how: str) -> tuple[Session, int]:
-        """Begin on a connection that works: idle ones may have broken unnoticed."""
-        queries = QUERIES if how == "begin" else UNLOCKED
+        """Begins on a connection that works: idle ones may have broken unnoticed."""
         while True:
-            session = Session(await self._acquire(), queries)
+            session = Session(await self._acquire())
             try:
                 await session.execute(how)
                 return session, self.tell_time(await session.fetch_value("now"))
@@ -261,7 +260,7 @@ class Transactions:
 
 
 def _raise(error: BaseException) -> NoReturn:
-    """Raise what callers know: `StoreUnavailable` where the database did not do its part."""
+    """Raises what callers know: `StoreUnavailable` where the database did not do its part."""
     if is_unavailable(error):
         raise StoreUnavailable(describe(error), outcome_unknown=False) from error
     raise error

@@ -13,7 +13,7 @@ PAGES = 10_000  # copied at a time
 
 
 def back_up(path: Path, target: Path) -> None:
-    """Copy the database at `path` to the new file `target`, readable by its owner only."""
+    """Copies the database at `path` to the new file `target`, readable by its owner only."""
     try:
         os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     except FileExistsError:

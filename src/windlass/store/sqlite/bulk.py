@@ -24,7 +24,7 @@ class BulkInsert:
         )
 
     def run(self, connection: apsw.Connection, rows: Sequence[tuple[object, ...]]) -> None:
-        """Insert `rows`, in order."""
+        """Inserts `rows`, in order."""
         execute, flat = connection.execute, chain.from_iterable
         start, end = 0, len(rows)
         for width, statement in self._statements:

@@ -22,7 +22,7 @@ from windlass.ports.store import News
 
 LONGEST_ADDRESS: Final = 100  # bytes of a socket's path; Linux takes 107
 BUFFER_LIMIT: Final = 1024 * 1024  # a neighbour that does not read is not waited for
-GIVE_UP: Final = b'"give up"'  # a server asks whoever stands in for it to let go of the file
+GIVE_UP: Final = b'"give up"'  # a server asks the client in its place to release the file
 FIRST_PAUSE_S: Final = 0.02
 LONGEST_PAUSE_S: Final = 1.0
 
@@ -33,7 +33,7 @@ log = structlog.get_logger()
 
 
 def socket_of(database: Path) -> Path:
-    """Where the holder of a file listens."""
+    """Returns where the holder of a file listens."""
     return database.with_name(database.name + ".socket")
 
 
@@ -53,13 +53,13 @@ class Neighbour(asyncio.Protocol):
         self._transport: asyncio.WriteTransport | None = None
 
     def tell(self, line: bytes) -> None:
-        """Send a message, unless the other side does not listen."""
+        """Sends a message, unless the other side does not listen."""
         transport = self._transport
         if transport is not None and transport.get_write_buffer_size() < BUFFER_LIMIT:
             transport.write(line)
 
     def hang_up(self) -> None:
-        """Close the connection, with what was said before."""
+        """Closes the connection, with what was said before."""
         if self._transport is not None:
             self._transport.close()
 
@@ -95,7 +95,7 @@ class Hub:
         self._server: asyncio.Server | None = None
 
     async def open(self) -> None:
-        """Begin to listen; a socket that a dead holder left is replaced."""
+        """Begins to listen; a socket that a dead holder left is replaced."""
         path = socket_of(self._database)
         path.unlink(missing_ok=True)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -118,7 +118,7 @@ class Hub:
                 guest.tell(line)
 
     async def close(self) -> None:
-        """Hang up on everybody; they see that the place is free."""
+        """Hangs up on everybody; they see that the place is free."""
         if self._server is not None:
             self._server.close()
             socket_of(self._database).unlink(missing_ok=True)
@@ -134,7 +134,7 @@ class Hub:
 
 
 class Link:
-    """A guest's side: keeps a connection to whoever holds the file.
+    """A guest's side: keeps a connection to the holder of the file.
 
     `vacant` is called when there is nobody to connect to, again and again, until there is
     or `close` was called.
@@ -151,7 +151,7 @@ class Link:
         self._task: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Connect, or begin to try."""
+        """Connects, or begin to try."""
         await self._connect()
         self._task = asyncio.get_running_loop().create_task(self._stay())
 
@@ -161,7 +161,7 @@ class Link:
             self._holder.tell(_line(news))
 
     async def close(self) -> None:
-        """Hang up and try no more."""
+        """Hangs up and try no more."""
         if self._task is not None:
             self._task.cancel()
         if self._holder is not None:
@@ -201,7 +201,7 @@ class Link:
 
 
 async def ask_for_file(database: Path, patience_s: float) -> bool:
-    """Ask the holder of a file to let go of it; whether it has hung up in time."""
+    """Asks the holder of a file to let go of it; returns whether it has hung up in time."""
     with suppress(OSError, TimeoutError):
         with _address(socket_of(database)) as address:
             reader, writer = await asyncio.open_unix_connection(address)
@@ -222,7 +222,7 @@ def _line(news: News) -> bytes:
 
 @contextmanager
 def _address(path: Path) -> Iterator[str]:
-    """A path that fits into a socket's address, however deep the file lies."""
+    """Returns a path that fits into a socket's address, however deep the file lies."""
     if len(os.fsencode(path)) <= LONGEST_ADDRESS:
         yield str(path)
         return

@@ -22,11 +22,11 @@ class Checkpoints:
         writer.set_wal_hook(self._note)
 
     def is_wanted(self) -> bool:
-        """Whether the WAL has grown by enough since the last time."""
+        """Returns whether the WAL has grown by enough since the last time."""
         return self._pages >= self._wanted_at
 
     def run(self) -> bool:
-        """Move what no reader needs; whether that was all. It never waits for anybody."""
+        """Moves what no reader needs; returns whether that was all. It never waits for anybody."""
         try:
             pages, moved = self._mover.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         except apsw.BusyError:  # Another one moves them just now.

@@ -22,7 +22,7 @@ CHECKED_SIZE = 32 * 1024 * 1024
 
 
 def open_writer(path: Path, patience_ms: int = 0) -> apsw.Connection:
-    """The one connection that writes. It creates the file, readable by its owner only.
+    """Returns the one connection that writes. It creates the file, readable by its owner only.
 
     For `patience_ms` it waits for others that have the file locked, also afterwards.
     """
@@ -44,7 +44,7 @@ def open_writer(path: Path, patience_ms: int = 0) -> apsw.Connection:
 
 
 def open_reader(path: Path) -> apsw.Connection:
-    """A connection that cannot write, for long reads; it never waits for the writer.
+    """Returns a connection that cannot write, for long reads; it never waits for the writer.
 
     Only another process that opens or closes the file can lock it out, for a moment.
     """
@@ -56,7 +56,7 @@ def open_reader(path: Path) -> apsw.Connection:
 
 
 def open_checkpointer(path: Path) -> apsw.Connection:
-    """A connection that only moves pages from the WAL into the database."""
+    """Returns a connection that only moves pages from the WAL into the database."""
     connection = _connect(path, apsw.SQLITE_OPEN_READWRITE)
     connection.pragma("synchronous", "full")
     connection.wal_autocheckpoint(0)

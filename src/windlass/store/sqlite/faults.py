@@ -1,4 +1,4 @@
-"""What SQLite's errors mean to the engine: try again, make room, or restore a backup."""
+"""Translates SQLite's errors for the engine: try again, free space, or restore a backup."""
 
 from pathlib import Path
 
@@ -23,13 +23,13 @@ _UNAVAILABLE = (
 def as_unavailable(
     error: BaseException, path: Path, committing: bool = False
 ) -> StoreUnavailable | None:
-    """The error to raise instead, or None if `error` does not speak of the store's health."""
+    """Returns the error to raise instead, or None if the store is healthy."""
     if not isinstance(error, _UNAVAILABLE):
         return None
     if isinstance(error, apsw.BusyError | apsw.LockedError):
-        return refusal("store_busy", f"another connection is writing to {path}, try again")
+        return refusal("store_busy", f"another connection is writing to {path}; try again")
     if isinstance(error, apsw.FullError):
-        return refusal("disk_full", f"the disk that holds {path} is full, make room on it")
+        return refusal("disk_full", f"the disk of {path} is full; free some space")
     if isinstance(error, _DAMAGED):
         return damaged(path, str(error))
     # The commit may have reached the disk, even if the confirmation did not.
@@ -37,17 +37,17 @@ def as_unavailable(
 
 
 def refusal(code: str, message: str) -> StoreUnavailable:
-    """Nothing was done, for a reason that has a code of its own."""
+    """Makes the error for a refusal that changed nothing."""
     error = StoreUnavailable(message, outcome_unknown=False)
     error.code = code
     return error
 
 
 def damaged(path: Path, finding: str) -> StoreUnavailable:
-    """The file cannot be trusted; say how to get back to one that can."""
+    """Makes the error for a file that cannot be trusted, with the way back to one that can."""
     return refusal(
         "store_corrupt",
-        f"expected {path} to be a sound Windlass database, got: {finding}. Stop the server "
-        f"and restore the newest backup; without one, save what can be read with "
+        f"{path} is damaged or not a Windlass database: {finding}. Stop the server and restore "
+        f"the newest backup. Without a backup, save what can be read with "
         f"`sqlite3 {path} .recover | sqlite3 recovered.db` and start on that file",
     )

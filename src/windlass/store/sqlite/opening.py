@@ -1,4 +1,4 @@
-"""Opening a file to hold it, also when somebody stands in for the server that is to have it.
+"""Opens a file to hold it, also while an embedded client holds it in place of the server.
 
 An embedded client takes a file over when its server has been away for a while. Without this
 the server could not start again until that client's program ends.
@@ -10,7 +10,7 @@ from typing import Final
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.clock import Clock
 from windlass.store.sqlite.channel import ask_for_file
-from windlass.store.sqlite.guard import STAND_IN, holding
+from windlass.store.sqlite.file_lock import STAND_IN, holding
 from windlass.store.sqlite.store import SqliteStore
 
 GIVING_S: Final = 60.0  # for its running jobs to end or to be handed back
@@ -19,7 +19,7 @@ PAUSE_MS: Final = 20
 
 
 async def open_held(path: Path, clock: Clock, blobs: str) -> SqliteStore:
-    """Open a file as a server; whoever stands in for one is asked to give it back first."""
+    """Opens a file as a server; an embedded client in its place gives it back first."""
     asked = holding(path).kind == STAND_IN and await ask_for_file(path, GIVING_S)
     tries_left = TRIES if asked else 0
     while True:

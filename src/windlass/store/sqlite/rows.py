@@ -20,7 +20,6 @@ from windlass.domain.rows.records import (
     Due,
     JobFacts,
     JobRecord,
-    KeyRow,
     Lease,
     LimitRow,
     QueueRow,
@@ -36,7 +35,7 @@ from windlass.domain.rows.records import (
 )
 from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.ports.store import Head, Stopped
-from windlass.ports.store_placement import Load, Preemptible
+from windlass.ports.store.fleet.placement import Load, Preemptible
 
 R = TypeVar("R", bound=tuple[object, ...])
 Row = tuple[Any, ...]
@@ -60,7 +59,6 @@ as_dynamic = maker(Dynamic)
 as_event = maker(Event)
 as_facts = maker(JobFacts)
 as_head = maker(Head)
-as_key = maker(KeyRow)
 as_lease = maker(Lease)
 as_limit = maker(LimitRow)
 as_load = maker(Load)
@@ -154,10 +152,10 @@ def unpack(packed: bytes) -> tuple[int, ...]:
 
 
 def counted(counts: Mapping[int, int]) -> Any:
-    """An array of jobs, ascending, each with a number in its lowest `COUNT_BITS`."""
+    """Returns an array of jobs, ascending, each with a number in its lowest `COUNT_BITS`."""
     return integers([job << COUNT_BITS | number for job, number in sorted(counts.items())])
 
 
 def integers(values: Iterable[int]) -> Any:  # apsw does not export the binding's type
-    """An array for `carray(?)`, which must not be empty."""
+    """Returns an array for `carray(?)`, which must not be empty."""
     return apsw.carray(array("q", values))

@@ -1,7 +1,6 @@
--- The whole schema as a new file gets it. A test proves that the migrations lead to the
--- same one, so a change is made here and in a new migration.
+-- Version 1 of the schema: what a new file gets. Later versions are in migrations/.
 --
--- Times are milliseconds; 0 stands for none. State codes are those of domain/lifecycle/states.py.
+-- Times are milliseconds; 0 means none. Names in braces are codes of domain/ (see store/codes.py).
 
 CREATE TABLE sequences (
     name TEXT PRIMARY KEY,
@@ -99,6 +98,8 @@ CREATE TABLE keys (
     key TEXT NOT NULL,
     job INTEGER NOT NULL,
     digest TEXT NOT NULL,
+    -- Of a submission: the ids of its jobs as JSON, [[first, last], ...].
+    spans TEXT,
     PRIMARY KEY (namespace, key)
 ) STRICT, WITHOUT ROWID;
 
@@ -200,7 +201,8 @@ CREATE TABLE workflows (
 
 CREATE TABLE cascades (
     id INTEGER PRIMARY KEY,
-    job INTEGER NOT NULL,
+    job INTEGER,
+    workflow INTEGER,
     kind INTEGER NOT NULL,
     cursor INTEGER NOT NULL,
     reason TEXT
@@ -309,16 +311,16 @@ CREATE TABLE events (
     data TEXT,
     -- For each state, a bit for every state it may become: TRANSITION_CODES as masks.
     CONSTRAINT valid_transition CHECK (
-        kind <> 1 OR (
+        kind <> {event.job} OR (
             CASE from_state
-                WHEN 0 THEN 4102
-                WHEN 2 THEN 5130
-                WHEN 3 THEN 1748
-                WHEN 4 THEN 992
-                WHEN 1 THEN 3076
-                WHEN 5 THEN 1792
-                WHEN 6 THEN 672
-                WHEN 7 THEN 1542
+                WHEN {state.new} THEN {transitions.from_new}
+                WHEN {state.queued} THEN {transitions.from_queued}
+                WHEN {state.assigned} THEN {transitions.from_assigned}
+                WHEN {state.running} THEN {transitions.from_running}
+                WHEN {state.blocked} THEN {transitions.from_blocked}
+                WHEN {state.canceling} THEN {transitions.from_canceling}
+                WHEN {state.timed_out} THEN {transitions.from_timed_out}
+                WHEN {state.retrying} THEN {transitions.from_retrying}
                 ELSE 0
             END >> to_state
         ) & 1
@@ -329,10 +331,10 @@ CREATE TABLE events (
 CREATE INDEX events_rare ON events (job)
 WHERE
     CASE from_state
-        WHEN 0 THEN to_state <> 2
-        WHEN 2 THEN to_state <> 3
-        WHEN 3 THEN to_state <> 4
-        WHEN 4 THEN to_state <> 8
+        WHEN {state.new} THEN to_state <> {state.queued}
+        WHEN {state.queued} THEN to_state <> {state.assigned}
+        WHEN {state.assigned} THEN to_state <> {state.running}
+        WHEN {state.running} THEN to_state <> {state.completed}
         ELSE 1
     END;
 
@@ -345,22 +347,24 @@ CREATE INDEX ready_limit ON ready (limit_id, shape) WHERE limit_id > 0;
 
 CREATE UNIQUE INDEX due_job ON due (job);
 
-CREATE INDEX cascades_job ON cascades (job);
+CREATE INDEX cascades_job ON cascades (job) WHERE job IS NOT NULL;
+
+CREATE INDEX cascades_workflow ON cascades (workflow) WHERE workflow IS NOT NULL;
 
 -- Logs that have not ended.
-CREATE INDEX logs_streaming ON logs (job, attempt) WHERE state = 1;
+CREATE INDEX logs_streaming ON logs (job, attempt) WHERE state = {log.streaming};
 
 CREATE INDEX artifacts_sha256 ON artifacts (sha256);
 
 CREATE INDEX names_sha256 ON names (sha256);
 
--- Jobs that ended otherwise than completed, of which there are few.
-CREATE INDEX outcomes_bad ON outcomes (job, state) WHERE state > 8;
+-- Jobs that ended without completing, of which there are few.
+CREATE INDEX outcomes_bad ON outcomes (job, state) WHERE state > {state.completed};
 
 CREATE INDEX jobs_workflow ON jobs (workflow) WHERE workflow > 0;
 
 -- Jobs that back off; planned ones may be many.
-CREATE INDEX due_retrying ON due (job, shape) WHERE state = 7;
+CREATE INDEX due_retrying ON due (job, shape) WHERE state = {state.retrying};
 
 CREATE INDEX keys_job ON keys (job);
 
@@ -381,7 +385,7 @@ CREATE TABLE workflow_keys (
 ) STRICT, WITHOUT ROWID;
 
 -- Workflows that have not ended.
-CREATE INDEX workflows_unfinished ON workflows (id) WHERE state < 4;
+CREATE INDEX workflows_unfinished ON workflows (id) WHERE state < {workflow.complete};
 
 CREATE INDEX workflow_keys_workflow ON workflow_keys (workflow);
 
@@ -436,11 +440,11 @@ CREATE UNIQUE INDEX schedule_runs_slot ON schedule_runs (schedule, slot) WHERE s
 
 CREATE INDEX schedule_runs_schedule ON schedule_runs (schedule, id);
 
-CREATE INDEX schedule_runs_waiting ON schedule_runs (schedule) WHERE state = 1;
+CREATE INDEX schedule_runs_waiting ON schedule_runs (schedule) WHERE state = {run.waiting};
 
-CREATE INDEX schedule_runs_open ON schedule_runs (schedule, state, id) WHERE state < 3;
+CREATE INDEX schedule_runs_open ON schedule_runs (schedule, state, id) WHERE state < {run.ended};
 
-CREATE INDEX schedule_runs_ended ON schedule_runs (changed_at) WHERE state >= 3;
+CREATE INDEX schedule_runs_ended ON schedule_runs (changed_at) WHERE state >= {run.ended};
 
 CREATE TABLE reactions (
     id INTEGER PRIMARY KEY,
@@ -460,9 +464,9 @@ CREATE TABLE reactions (
     UNIQUE (workflow, run, occasion, place)
 ) STRICT;
 
-CREATE INDEX reactions_due ON reactions (next_at, id) WHERE state = 1;
+CREATE INDEX reactions_due ON reactions (next_at, id) WHERE state = {reaction.pending};
 
-CREATE INDEX reactions_ended ON reactions (finished_at) WHERE state > 1;
+CREATE INDEX reactions_ended ON reactions (finished_at) WHERE state > {reaction.pending};
 
 -- The newest starts of jobs under a rate, as JSON, oldest first.
 CREATE TABLE rates (
@@ -554,9 +558,9 @@ CREATE TABLE pool_workers (
     reason TEXT
 ) STRICT;
 
-CREATE INDEX pool_workers_living ON pool_workers (id) WHERE state < 6;
+CREATE INDEX pool_workers_living ON pool_workers (id) WHERE state < {pool_worker.gone};
 
-CREATE INDEX pool_workers_gone ON pool_workers (changed_at, id) WHERE state = 6;
+CREATE INDEX pool_workers_gone ON pool_workers (changed_at, id) WHERE state = {pool_worker.gone};
 
 CREATE TABLE pool_costs (
     pool TEXT NOT NULL,

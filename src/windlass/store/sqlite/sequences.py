@@ -11,7 +11,7 @@ class Sequences:
         self._given: dict[str, int] = {}
 
     def take(self, name: str, count: int = 1) -> range:
-        """The next `count` numbers."""
+        """Returns the next `count` numbers."""
         last = self._given.get(name)
         if last is None:
             last = self._saved.get(name, 0)
@@ -19,7 +19,7 @@ class Sequences:
         return range(last + 1, last + count + 1)
 
     def unsaved(self) -> list[tuple[str, int]]:
-        """What the transaction in force must write."""
+        """Returns what the transaction in force must write."""
         return list(self._given.items())
 
     def reload(self, saved: Iterable[tuple[str, int]]) -> None:

@@ -2,12 +2,4 @@
 
 from windlass.store.sql import load_queries
 
-QUERIES = load_queries(
-    "windlass.store.sqlite",
-    "queries.sql",
-    "schedules.sql",
-    "statistics.sql",
-    "explain.sql",
-    "placement.sql",
-    "pools.sql",
-)
+QUERIES = load_queries("windlass.store.sqlite", "core", "fleet", "records")

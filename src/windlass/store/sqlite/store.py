@@ -16,17 +16,17 @@ import apsw
 
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.clock import Clock
-from windlass.ports.store import News, Snapshot, Tx
+from windlass.ports.store import News, ReadTx, Snapshot, WriteTx
 from windlass.store.inline import drive
 from windlass.store.sqlite.channel import Hub, Link
 from windlass.store.sqlite.checkpoints import Checkpoints
 from windlass.store.sqlite.connection import open_checkpointer, open_reader, open_writer
 from windlass.store.sqlite.faults import as_unavailable
-from windlass.store.sqlite.guard import SERVER, Guard, Holding, holding
+from windlass.store.sqlite.file_lock import SERVER, FileLock, Holding, holding
 from windlass.store.sqlite.migrate import migrate
+from windlass.store.sqlite.records.snapshot import take_snapshot
 from windlass.store.sqlite.rows import Row
 from windlass.store.sqlite.sequences import Sequences
-from windlass.store.sqlite.snapshot import take_snapshot
 from windlass.store.sqlite.statements import QUERIES
 from windlass.store.sqlite.transaction import roles_over
 
@@ -48,7 +48,7 @@ class SqliteStore:
     """`Store` over one file; `open` makes one."""
 
     def __init__(
-        self, path: Path, clock: Clock, server: str, writer: apsw.Connection, guard: Guard | None
+        self, path: Path, clock: Clock, server: str, writer: apsw.Connection, guard: FileLock | None
     ) -> None:
         self.path = path
         self._clock = clock
@@ -77,7 +77,7 @@ class SqliteStore:
         exclusive: bool = True,
         blobs: str = "",
     ) -> "SqliteStore":
-        """Open or create the file at `path`, and bring its schema up to date.
+        """Opens or create the file at `path`, and bring its schema up to date.
 
         `exclusive` refuses a second server on the same file; without it the store is a
         guest's, which may become the holder's by `lead`. `blobs` is told to guests.
@@ -85,7 +85,7 @@ class SqliteStore:
         Windlass.
         """
         path = Path(path).absolute()
-        guard = Guard(path, SERVER, blobs) if exclusive else None
+        guard = FileLock(path, SERVER, blobs) if exclusive else None
         writer: apsw.Connection | None = None
         try:
             writer = open_writer(path, OPENING_MS)
@@ -106,16 +106,16 @@ class SqliteStore:
 
     @property
     def leads(self) -> bool:
-        """Whether this process holds the file."""
+        """Returns whether this process holds the file."""
         return self._guard is not None
 
     @property
     def holding(self) -> Holding:
-        """Who holds the file, or held it last."""
+        """Returns who holds the file, or held it last."""
         return holding(self.path)
 
     async def join(self, vacant: Callable[[], None] = lambda: None) -> None:
-        """Begin to tell the other processes on this file, and to hear them.
+        """Begins to tell the other processes on this file, and to hear them.
 
         A guest calls `vacant` whenever nobody seems to hold the file: it may `lead` then.
         """
@@ -126,12 +126,12 @@ class SqliteStore:
         await self._channel.open()
 
     async def lead(self, kind: str, blobs: str, asked: Callable[[], None] = lambda: None) -> bool:
-        """Become the holder of the file; False while another process is.
+        """Becomes the holder of the file; False while another process is.
 
         `asked` is called when a server wants the file: then it is time to `step_down`.
         """
         try:
-            guard = Guard(self.path, kind, blobs)
+            guard = FileLock(self.path, kind, blobs)
         except StoreUnavailable:
             return False
         self._guard = guard
@@ -142,7 +142,7 @@ class SqliteStore:
         return True
 
     async def step_down(self, vacant: Callable[[], None]) -> None:
-        """Leave the file to the server that has asked for it, and go on as a guest."""
+        """Leaves the file to the server that has asked for it, and go on as a guest."""
         guard, self._guard = self._guard, None
         if self._channel is not None:
             await self._channel.close()
@@ -154,7 +154,7 @@ class SqliteStore:
     def inline(self) -> bool:
         return True
 
-    async def transact(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+    async def transact(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:
         self._begin()
         self._write_tx.places.begin()
         committing = False
@@ -179,7 +179,7 @@ class SqliteStore:
             self._checkpoints.run()
         return result
 
-    async def read(self, work: Callable[[Tx], Awaitable[T]]) -> T:
+    async def read(self, work: Callable[[ReadTx], Awaitable[T]]) -> T:
         tx = self._read_tx._replace(now=self._tell_time())
         return self._on_reader(lambda: drive(work(tx)))
 
@@ -200,7 +200,7 @@ class SqliteStore:
         return stop
 
     async def close(self) -> None:
-        """Close all connections, the writer last: it tidies the WAL away."""
+        """Closes all connections, the writer last: it tidies the WAL away."""
         if self._is_open:
             self._is_open = False
             if self._channel is not None:
@@ -212,7 +212,7 @@ class SqliteStore:
                 self._guard.release()
 
     def checkpoint(self) -> bool:
-        """Move the WAL's pages into the database; whether no reader kept any back."""
+        """Moves the WAL's pages into the database; returns whether no reader kept any back."""
         self._check_open()
         return self._checkpoints.run()
 
@@ -249,7 +249,7 @@ class SqliteStore:
             self._writer.execute(_ROLL_BACK)
 
     def _on_reader(self, work: Callable[[], T]) -> T:
-        """Run `work` while the reader holds one snapshot."""
+        """Runs `work` while the reader holds one snapshot."""
         self._check_open()
         try:
             self._reader.execute(_BEGIN_READ)
@@ -261,7 +261,7 @@ class SqliteStore:
             raise as_unavailable(error, self.path) or error from error
 
     def _tell_time(self) -> int:
-        """The clock's time, but never earlier than it was told before."""
+        """Returns the clock's time, but never earlier than it was told before."""
         self._now = max(self._now, self._clock.now_ms())
         return self._now
 

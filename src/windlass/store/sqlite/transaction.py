@@ -4,28 +4,32 @@ from typing import NamedTuple
 
 import apsw
 
-from windlass.store.sqlite.access import SqliteAccess
-from windlass.store.sqlite.catalog import SqliteCatalog
-from windlass.store.sqlite.files import SqliteFiles
-from windlass.store.sqlite.flow import SqliteFlow
-from windlass.store.sqlite.jobs import SqliteJobs
-from windlass.store.sqlite.leases import SqliteLeases
-from windlass.store.sqlite.limits import SqliteLimits
-from windlass.store.sqlite.log import SqliteLog
-from windlass.store.sqlite.placement import SqlitePlacement
-from windlass.store.sqlite.places import SqlitePlaces
-from windlass.store.sqlite.pools import SqlitePools
-from windlass.store.sqlite.retention import SqliteRetention
-from windlass.store.sqlite.schedules import SqliteReactions, SqliteSchedules, SqliteTemplates
+from windlass.store.sqlite.core.flow import SqliteFlow
+from windlass.store.sqlite.core.jobs import SqliteJobs
+from windlass.store.sqlite.core.leases import SqliteLeases
+from windlass.store.sqlite.core.limits import SqliteLimits
+from windlass.store.sqlite.core.log import SqliteLog
+from windlass.store.sqlite.core.places import SqlitePlaces
+from windlass.store.sqlite.core.workflows import SqliteWorkflows
+from windlass.store.sqlite.fleet.access import SqliteAccess
+from windlass.store.sqlite.fleet.catalog import SqliteCatalog
+from windlass.store.sqlite.fleet.placement import SqlitePlacement
+from windlass.store.sqlite.fleet.pools import SqlitePools
+from windlass.store.sqlite.fleet.workers import SqliteWorkers
+from windlass.store.sqlite.records.files import SqliteFiles
+from windlass.store.sqlite.records.retention import SqliteRetention
+from windlass.store.sqlite.records.schedules import (
+    SqliteReactions,
+    SqliteSchedules,
+    SqliteTemplates,
+)
+from windlass.store.sqlite.records.statistics import SqliteDeadlines, SqliteStatistics
+from windlass.store.sqlite.records.views import SqliteViews
 from windlass.store.sqlite.sequences import Sequences
-from windlass.store.sqlite.statistics import SqliteDeadlines, SqliteStatistics
-from windlass.store.sqlite.views import SqliteViews
-from windlass.store.sqlite.workers import SqliteWorkers
-from windlass.store.sqlite.workflows import SqliteWorkflows
 
 
 class SqliteTx(NamedTuple):
-    """`Tx`; the roles are made once for a connection, only `now` changes."""
+    """`WriteTx`; the roles are made once for a connection, only `now` changes."""
 
     now: int
     jobs: SqliteJobs
@@ -51,7 +55,7 @@ class SqliteTx(NamedTuple):
 
 
 def roles_over(connection: apsw.Connection, sequences: Sequences, server: str) -> SqliteTx:
-    """All roles over one connection."""
+    """Returns all roles over one connection."""
     files = SqliteFiles(connection)
     places = SqlitePlaces(connection)
     return SqliteTx(

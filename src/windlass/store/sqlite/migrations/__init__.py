@@ -1,1 +1,4 @@
-"""The numbered steps from an empty file to the schema of today; see `migrate.py`."""
+"""Steps from version 1 of the SQLite schema on, `0002_name.sql` and so forth.
+
+Empty before the first release that changes the schema. Only `migrate.py` reads them.
+"""

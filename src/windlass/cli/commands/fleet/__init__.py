@@ -1,0 +1,4 @@
+"""Commands for workers, pools, queues, namespaces, tokens and names.
+
+Only `windlass.cli.app` imports these modules.
+"""

@@ -1,0 +1,81 @@
+"""`windlass queues`: show, pause, resume and limit queues."""
+
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from windlass.cli.options.connection import HERE, Connection
+from windlass.cli.options.flags import Json
+from windlass.cli.output.tables import print_table
+from windlass.cli.output.text import print_change, print_json
+from windlass.domain.values.errors import InvalidInput
+from windlass.wire.workers import Changed, QueueInfo, QueueLimitsRequest, QueueList
+
+Queue = Annotated[str, Parameter(help="The queue's name.")]
+
+queues = App(name="queues", help="Show, pause, resume and limit queues.")
+
+
+@queues.command(name="list")
+@queues.default
+def list_queues(*, at: Connection = HERE, json: Json = False) -> None:
+    """List queues."""
+    found = at.call("GET", "/api/v1/queues", QueueList).queues
+    if json:
+        print_json(found)
+        return
+    rows = [
+        (q.name, q.weight, "paused" if q.paused else "open", q.depth, _running(q),
+         q.max_per_worker or None, "yes" if q.preempts else None)
+        for q in found
+    ]  # fmt: skip
+    columns = ("queue", "weight", "state", "queued", "running", "per worker", "preempts")
+    print_table(columns, rows, "no queues yet")
+
+
+@queues.command
+def pause(queue: Queue, /, *, at: Connection = HERE, json: Json = False) -> None:
+    """Pause a queue: none of its jobs start."""
+    print_change(at.call("POST", f"/api/v1/queues/{queue}/pause", Changed), json)
+
+
+@queues.command
+def resume(queue: Queue, /, *, at: Connection = HERE, json: Json = False) -> None:
+    """Resume a paused queue."""
+    print_change(at.call("POST", f"/api/v1/queues/{queue}/resume", Changed), json)
+
+
+@queues.command
+def limit(
+    queue: Queue,
+    /,
+    *,
+    max_running: int | None = None,
+    max_per_worker: int | None = None,
+    preempts: Annotated[bool | None, Parameter(negative="--no-preempts")] = None,
+    at: Connection = HERE,
+    json: Json = False,
+) -> None:
+    """Limit how many jobs of a queue may run; running ones continue.
+
+    Parameters
+    ----------
+    max_running
+        The maximum number of its jobs that run at the same time; 0 means no limit.
+    max_per_worker
+        The maximum number of its jobs on one worker; 0 means no limit.
+    preempts
+        Its jobs may preempt preemptible jobs in lower queues.
+    """
+    asked = QueueLimitsRequest(
+        max_running=max_running, max_per_worker=max_per_worker, preempts=preempts
+    )
+    if asked == QueueLimitsRequest():
+        raise InvalidInput("limit", "--max-running, --max-per-worker or --preempts", "none of them")
+    print_change(at.call("POST", f"/api/v1/queues/{queue}/limits", Changed, asked), json)
+
+
+def _running(queue: QueueInfo) -> str | None:
+    if queue.running is None:
+        return None
+    return f"{queue.running} of {queue.max_running}"

@@ -1,0 +1,181 @@
+"""`windlass workers`: show, approve, drain, configure and delete workers."""
+
+from typing import Annotated, Any, Final
+
+import msgspec
+from cyclopts import App, Parameter
+
+from windlass.cli.options.connection import HERE, Connection
+from windlass.cli.options.flags import Flag, Json
+from windlass.cli.output.tables import print_table
+from windlass.cli.output.text import BOLD, print_change, print_json, say
+from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.suggest import did_you_mean
+from windlass.wire.access import CodeCreated, CodeRequest
+from windlass.wire.workers import Changed, WorkerInfo, WorkerList
+
+LONGEST_VALUE: Final = 100
+NAMES_SHOWN: Final = 5
+
+Worker = Annotated[str, Parameter(help="The worker's id or name.")]
+
+workers = App(name="workers", help="Show, approve, drain, disable and delete workers.")
+
+
+@workers.command(name="list")
+@workers.default
+def list_workers(*, at: Connection = HERE, json: Json = False) -> None:
+    """List workers."""
+    found = at.call("GET", "/api/v1/workers", WorkerList).workers
+    if json:
+        print_json(found)
+        return
+    rows = [(w.id, w.name, w.status, f"{w.held}/{w.slots}", w.last_seen, w.reason) for w in found]
+    columns = ("id", "name", "status", "jobs", "last seen", "reason")
+    print_table(columns, rows, "no workers: start one with `windlass worker`")
+
+
+@workers.command(name="show")
+def show_worker(worker: Worker, /, *, at: Connection = HERE, json: Json = False) -> None:
+    """Show a worker and its metadata."""
+    info = _find(worker, at)
+    if json:
+        print_json(info)
+        return
+    say(f"worker {info.id} {info.name}: {info.status}", BOLD)
+    rows = [(key, _brief(value)) for key, value in info.metadata.items()]
+    print_table(("metadata", "value"), sorted(rows), "no metadata")
+
+
+@workers.command
+def approve(worker: Worker, /, *, at: Connection = HERE, json: Json = False) -> None:
+    """Approve a new worker, so that it gets jobs."""
+    _act(worker, "approve", at, json)
+
+
+@workers.command
+def drain(worker: Worker, /, *, at: Connection = HERE, json: Json = False) -> None:
+    """Give a worker no new jobs; running ones finish."""
+    _act(worker, "drain", at, json)
+
+
+@workers.command
+def enable(worker: Worker, /, *, at: Connection = HERE, json: Json = False) -> None:
+    """Give jobs to a drained or disabled worker again."""
+    _act(worker, "enable", at, json)
+
+
+@workers.command
+def disable(worker: Worker, /, *, at: Connection = HERE, json: Json = False) -> None:
+    """Take a worker out of service."""
+    _act(worker, "disable", at, json)
+
+
+@workers.command(name="delete")
+def delete_worker(
+    worker: Worker, /, *, force: Flag = False, at: Connection = HERE, json: Json = False
+) -> None:
+    """Delete a worker.
+
+    Parameters
+    ----------
+    force
+        Delete it even if it holds jobs; they are then treated as lost.
+    """
+    info = _find(worker, at)
+    flag = "true" if force else None
+    print_change(at.call("DELETE", f"/api/v1/workers/{info.id}", Changed, force=flag), json)
+
+
+workers.command(delete_worker, name="remove", show=False)
+
+
+@workers.command
+def static(worker: Worker, metadata: str, /, *, at: Connection = HERE, json: Json = False) -> None:
+    """Replace the metadata that operators set; it overrides what the agent reports.
+
+    Parameters
+    ----------
+    metadata
+        A JSON object.
+    """
+    info = _find(worker, at)
+    try:
+        body = msgspec.json.decode(metadata, type=dict[str, Any])
+    except msgspec.MsgspecError as error:
+        raise InvalidInput("metadata", "a JSON object", str(error)) from None
+    print_change(at.call("PUT", f"/api/v1/workers/{info.id}/static", Changed, body), json)
+
+
+@workers.command(name="set")
+def set_metadata(
+    worker: Worker, /, *entries: str, at: Connection = HERE, json: Json = False
+) -> None:
+    """Set single entries of the metadata that operators set; other entries stay.
+
+    Parameters
+    ----------
+    entries
+        KEY=VALUE, such as system:architectures=arm64,armhf or rack=7. A comma makes a list. An
+        empty value removes the entry, so that the agent's own applies again.
+    """
+    if not entries:
+        raise InvalidInput("entries", "KEY=VALUE, at least once", "none")
+    info = _find(worker, at)
+    body = dict(info.static)
+    for text in entries:
+        key, separator, value = text.partition("=")
+        if not separator or not key:
+            raise InvalidInput("entries", "KEY=VALUE", text)
+        body.pop(key, None)
+        if value:
+            body[key] = _metadata_value(key, value)
+    print_change(at.call("PUT", f"/api/v1/workers/{info.id}/static", Changed, body), json)
+
+
+@workers.command
+def code(*, expires: str = "1h", at: Connection = HERE, json: Json = False) -> None:
+    """Create a single-use code with which one worker may enrol.
+
+    Parameters
+    ----------
+    expires
+        How long the code is valid.
+    """
+    made = at.call("POST", "/api/v1/codes", CodeCreated, CodeRequest(expires=expires))
+    if json:
+        print_json(made)
+    else:
+        say(made.code)
+
+
+def _metadata_value(key: str, text: str) -> Any:
+    """Reads numbers as numbers, and architectures and comma-separated values as lists."""
+    if "," in text or key == "system:architectures":
+        return [_metadata_value("", part.strip()) for part in text.split(",") if part.strip()]
+    if text in ("true", "false"):
+        return text == "true"
+    whole = text.removeprefix("-")
+    return int(text) if whole.isascii() and whole.isdigit() and len(whole) < 19 else text
+
+
+def _brief(value: Any) -> str:
+    """Cuts a long value."""
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}… (--json shows all)"
+
+
+def _act(worker: str, action: str, at: Connection, json: bool) -> None:
+    info = _find(worker, at)
+    print_change(at.call("POST", f"/api/v1/workers/{info.id}/{action}", Changed), json)
+
+
+def _find(worker: str, at: Connection) -> WorkerInfo:
+    """Finds a worker by id or name."""
+    found = at.call("GET", "/api/v1/workers", WorkerList).workers
+    for info in found:
+        if worker in (str(info.id), info.name):
+            return info
+    names = [info.name for info in found]
+    known = f"known: {', '.join(names[:NAMES_SHOWN]) or 'none'}"
+    raise NotFound("worker", worker, did_you_mean(worker, names) or known)

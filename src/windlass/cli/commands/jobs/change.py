@@ -1,0 +1,167 @@
+"""Commands that change jobs: `cancel`, `retry`, `unblock` and `prioritize`."""
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from windlass.cli.options.connection import HERE, Connection
+from windlass.cli.options.flags import Flag, JobId, Json
+from windlass.cli.options.selection import ANY, Selection
+from windlass.cli.output.exit_codes import FAILED, NOT_FOUND
+from windlass.cli.output.text import DIM, print_change, print_json, say
+from windlass.domain.values.errors import InvalidInput
+from windlass.wire.bulk import Action, BulkReply
+from windlass.wire.jobs import PriorityReply, PriorityRequest, UnblockRequest
+from windlass.wire.workers import Changed
+
+OneJob = Annotated[int | None, Parameter(help="The job's id.")]
+
+
+def cancel(
+    *jobs: int,
+    reason: str = "Canceled",
+    chosen: Selection = ANY,
+    at: Connection = HERE,
+    json: Json = False,
+) -> None:
+    """Cancel jobs by id or by filter.
+
+    Parameters
+    ----------
+    jobs
+        The ids of the jobs.
+    reason
+        Why; shown with the jobs.
+    """
+    if _by_filter(jobs, chosen):
+        _change_many(at, "cancel", chosen, json, reason=reason)
+        return
+    with at.client() as client:
+        reply = client.cancel(jobs, reason)
+    if json:
+        print_json(reply)
+    else:
+        for done in reply.jobs:
+            how = "now" if done.applied else "already"
+            say(f"{done.id}: {how} {done.state}" if done.state else f"{done.id}: does not exist")
+    if any(done.state is None for done in reply.jobs):
+        raise SystemExit(NOT_FOUND)
+
+
+def retry(
+    job: OneJob = None,
+    /,
+    *,
+    chosen: Selection = ANY,
+    at: Connection = HERE,
+    json: Json = False,
+) -> None:
+    """Retry an ended job as a new job that replaces it, and print the new id.
+
+    With a filter, retry all matching jobs; without --state, only failed ones.
+    """
+    if _by_filter(_ids(job), chosen) or job is None:
+        _change_many(at, "retry", chosen, json)
+        return
+    with at.client() as client:
+        new = client.job(job).retry()
+        if json:
+            print_json(new.info())
+        else:
+            say(new.id)
+
+
+def unblock(
+    job: JobId,
+    /,
+    *,
+    reject: Flag = False,
+    reason: str = "Rejected",
+    at: Connection = HERE,
+    json: Json = False,
+) -> None:
+    """Release a job that waits for manual approval, or reject it.
+
+    Parameters
+    ----------
+    reject
+        Abort the job instead.
+    reason
+        Why it is rejected.
+    """
+    request = UnblockRequest(accept=not reject, reason=reason)
+    print_change(at.call("POST", f"/api/v1/jobs/{job}/unblock", Changed, request), json)
+
+
+def prioritize(
+    job: OneJob = None,
+    /,
+    *,
+    adjustment: int,
+    chosen: Selection = ANY,
+    at: Connection = HERE,
+    json: Json = False,
+) -> None:
+    """Set the priority adjustment of a job, or of all jobs that match a filter.
+
+    Parameters
+    ----------
+    adjustment
+        Added to the job's base priority; a negative number makes the job wait longer.
+    """
+    if _by_filter(_ids(job), chosen):
+        _change_many(at, "prioritize", chosen, json, adjustment=adjustment)
+        return
+    request = PriorityRequest(adjustment=adjustment)
+    done = at.call("POST", f"/api/v1/jobs/{job}/priority", PriorityReply, request)
+    if json:
+        print_json(done)
+        return
+    say(
+        f"base {done.base}, adjustment {done.adjustment}, effective {done.effective}, "
+        f"inherited {done.inherited:.2f}, score {done.score:.2f}"
+    )
+
+
+def _ids(job: int | None) -> tuple[int, ...]:
+    return () if job is None else (job,)
+
+
+def _by_filter(ids: Sequence[int], chosen: Selection) -> bool:
+    """Returns whether a filter selects the jobs; raises unless there are either ids or a filter."""
+    if bool(ids) == chosen.is_given:
+        got = "both" if ids else "neither"
+        raise InvalidInput("jobs", "job ids, or --where, --state or --label", got)
+    return chosen.is_given
+
+
+def _change_many(
+    at: Connection, action: Action, chosen: Selection, json: bool, **fields: Any
+) -> None:
+    """Counts the jobs, asks for confirmation, and changes them in batches."""
+    where = chosen.filters()
+    with at.client() as client:
+        count = client.edit_many(action, where, dry_run=True, **fields).matched
+        if count and not chosen.yes:
+            _confirm(action, count)
+        done = BulkReply(matched=0, applied=0)
+        if count:
+            done = client.edit_many(action, where, **fields)
+    if json:
+        print_json(done)
+        return
+    say(f"{action}: {done.applied} of {done.matched} jobs")
+    for refused in done.refused:
+        say(f"  {refused.id}: {refused.reason}", DIM)
+    if done.refusals > len(done.refused):
+        say(f"  and {done.refusals - len(done.refused)} more", DIM)
+
+
+def _confirm(action: str, count: int) -> None:
+    question = f"{action} {count} job{'s' * (count != 1)}?"
+    if not sys.stdin.isatty():
+        raise InvalidInput("yes", f"--yes, to {question[:-1]} without asking", "no terminal")
+    if input(f"{question} [y/N] ").strip().lower() not in ("y", "yes"):
+        raise SystemExit(FAILED)

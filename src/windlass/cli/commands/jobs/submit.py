@@ -1,0 +1,96 @@
+"""`windlass submit` and `windlass run`."""
+
+import msgspec
+
+from windlass.cli.commands.jobs.inside_job import add_children, agent_of
+from windlass.cli.commands.jobs.job_array import array_of
+from windlass.cli.commands.suggestions import STANDARD_QUEUES, warn_of_typos
+from windlass.cli.options.connection import HERE, Connection
+from windlass.cli.options.flags import Json
+from windlass.cli.options.job import COMMAND_TASK, PLAIN, JobOptions, named_by_flags
+from windlass.cli.output.exit_codes import FAILED
+from windlass.cli.output.text import RED, copy_log, print_json, say, warn
+from windlass.client.handles import ENDS
+from windlass.domain.job.job import JobSpec
+from windlass.wire.jobs import Job
+
+
+def submit(
+    *command: str,
+    count: int | None = None,
+    job: JobOptions = PLAIN,
+    at: Connection = HERE,
+    json: Json = False,
+) -> None:
+    """Submit a job and print its id.
+
+    Inside a job, unless you name a server, the new job joins that job's workflow. There, --key
+    must be unique within the workflow, and --priority +1 is relative to the running job's.
+
+    Parameters
+    ----------
+    command
+        The program and its arguments, after `--`.
+    count
+        Submit this many jobs, all or none. {index} in arguments, name and key becomes 0, 1, 2, …
+        Prints one id per line.
+    """
+    request = job.request(command)
+    agent = agent_of(at)
+    if agent is not None:
+        plain = msgspec.structs.replace(request, key=None)
+        children = [plain] if count is None else array_of(plain, count)
+        add_children(agent, children, request.key, json)
+        return
+    _check_names(request, at)
+    with named_by_flags(), at.client() as client:
+        if count is not None:
+            many = client.submit_many(array_of(request, count))
+            if json:
+                print_json([one.info() for one in many])
+            else:
+                say("\n".join(str(one.id) for one in many))
+            return
+        submitted = client.submit(request)
+        if json:
+            print_json(submitted.info())
+        else:
+            say(submitted.id)
+
+
+def run(*command: str, job: JobOptions = PLAIN, at: Connection = HERE) -> None:
+    """Submit a job, follow its log, and exit with its exit code.
+
+    Parameters
+    ----------
+    command
+        The program and its arguments, after `--`.
+    """
+    request = job.request(command)
+    _check_names(request, at)
+    with named_by_flags(), at.client() as client:
+        submitted = client.submit(request)
+        try:
+            copy_log(submitted.logs(follow=True))
+            ended = submitted.wait()
+        except KeyboardInterrupt:
+            submitted.cancel("Interrupted")
+            ended = submitted.wait()
+    if ended.state != "completed":
+        reason = f": {ended.reason}" if ended.reason else ""
+        warn(f"job {ended.id} {ended.state}{reason}", RED)
+    raise SystemExit(_exit_code_of(ended))
+
+
+def _check_names(job: JobSpec, at: Connection) -> None:
+    """Asks the server for known names only if a job has an unusual queue or a task."""
+    queue = None if job.queue in STANDARD_QUEUES else job.queue
+    task = None if job.task == COMMAND_TASK else job.task
+    if queue is not None or task is not None:
+        warn_of_typos(at, queue, task)
+
+
+def _exit_code_of(job: Job) -> int:
+    if job.state == "completed":
+        return job.exit_code or 0
+    return job.exit_code if job.state in ENDS and job.exit_code else FAILED

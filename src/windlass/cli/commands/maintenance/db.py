@@ -1,0 +1,113 @@
+"""`windlass db`: upgrade, back up and restore the database."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from cyclopts import App, Parameter
+
+from windlass.cli.options.configuration import load_settings
+from windlass.cli.options.core_flags import ConfigFile
+from windlass.cli.options.flags import Json
+from windlass.cli.output.text import print_json, say
+from windlass.client.settings import data_directory
+from windlass.domain.config import Config
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import format_size
+from windlass.domain.values.times import format_moment
+
+Store = Annotated[
+    str | None,
+    Parameter(
+        help="sqlite:///path or postgresql://… Default: the SQLite database in the data directory."
+    ),
+]
+Data = Annotated[
+    Path | None,
+    Parameter(help="The data directory. Default: WINDLASS_DATA, else ~/.local/share/windlass."),
+]
+
+database = App(name="db", help="Upgrade, back up and restore the database.")
+
+
+@database.command
+def upgrade(*, store: Store = None, data: Data = None, json: Json = False) -> None:
+    """Upgrade the database schema; servers on SQLite do so when they start."""
+    from windlass.wiring.stores import upgrade_store
+
+    asyncio.run(upgrade_store(_url(store, data)))
+    if json:
+        print_json({"upgraded": True})
+    else:
+        say("up to date")
+
+
+@database.command
+def backup(file: Path, /, *, data: Data = None, json: Json = False) -> None:
+    """Back up the SQLite database; its server may keep running.
+
+    Parameters
+    ----------
+    file
+        The new file to write the copy to.
+    """
+    from windlass.store.sqlite.backup import back_up
+
+    url = _url(None, data)
+    back_up(Path(urlsplit(url).path), file)
+    if json:
+        print_json({"file": str(file), "bytes": file.stat().st_size})
+    else:
+        say(f"{file}: {format_size(file.stat().st_size)}")
+
+
+@database.command
+def restored(
+    *,
+    store: Store = None,
+    data: Data = None,
+    config: ConfigFile = None,
+    json: Json = False,
+) -> None:
+    """Begin a new epoch after restoring a backup, before you start servers again.
+
+    Workers know of jobs that the backup does not. In the new epoch they stop those jobs, and the
+    server refuses reports about them. No job starts until then.
+    """
+    from windlass.wiring.stores import begin_epoch_of
+
+    url = _url(store, data)
+    check_exists(url)
+    begun = asyncio.run(begin_epoch_of(url, config_from(config)))
+    if json:
+        print_json({"epoch": begun.epoch, "hold_until": format_moment(begun.hold_until)})
+    else:
+        say(f"epoch {begun.epoch} has begun; jobs start again at {format_moment(begun.hold_until)}")
+
+
+def _url(store: str | None, data: Path | None) -> str:
+    url = store or embedded_store(data)
+    if url is None:
+        where = data_directory(data)
+        raise InvalidInput("store", f"given, because {where} has no database", "nothing")
+    return url
+
+
+def check_exists(store: str) -> None:
+    """Raises if there is no database: opening it would create one, which looks correct."""
+    parts = urlsplit(store)
+    if parts.scheme == "sqlite" and not Path(parts.path).is_file():
+        raise InvalidInput("store", "an existing database", store)
+
+
+def config_from(file: Path | None) -> Config:
+    """Returns the core's configuration from a file and the environment."""
+    return load_settings({}, os.environ, file).config
+
+
+def embedded_store(data: Path | None) -> str | None:
+    """Returns the address of the store that `windlass up` created in a data directory."""
+    path = (data_directory(data) / "windlass.db").absolute()
+    return f"sqlite://{path}" if path.exists() else None

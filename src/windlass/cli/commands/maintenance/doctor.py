@@ -1,0 +1,122 @@
+"""`windlass doctor`: checks this installation."""
+
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+from windlass.cli.options.configuration import load_settings
+from windlass.cli.options.connection import HERE, Connection
+from windlass.cli.options.core_flags import ConfigFile
+from windlass.cli.options.flags import Json
+from windlass.cli.output.errors import explain_unauthorized, explain_untrusted
+from windlass.cli.output.exit_codes import FAILED
+from windlass.cli.output.tables import print_table
+from windlass.cli.output.text import print_json
+from windlass.client.settings import data_directory
+from windlass.domain.values.errors import WindlassError
+from windlass.domain.values.quantities import format_size
+from windlass.wire.workers import WorkerList
+
+OLDEST_PYTHON: Final = (3, 11)
+# Older versions can lose committed data when the WAL is reset.
+OLDEST_SQLITE: Final = (3, 51, 3)
+LEAST_SPACE: Final = 1024**3
+
+State = Literal["ok", "note", "problem"]
+
+
+class Finding(NamedTuple):
+    """The result of one check: `note` is good to know, `problem` needs fixing."""
+
+    check: str
+    state: State
+    detail: str
+
+
+def doctor(*, config: ConfigFile = None, at: Connection = HERE, json: Json = False) -> None:
+    """Check this installation; exits with 1 if there is a problem."""
+    findings = list(_examine(config, at))
+    if json:
+        print_json([finding._asdict() for finding in findings])
+    else:
+        print_table(("check", "state", "detail"), findings, "")
+    if any(finding.state == "problem" for finding in findings):
+        raise SystemExit(FAILED)
+
+
+def _examine(config: Path | None, at: Connection) -> Iterator[Finding]:
+    import apsw
+
+    from windlass.executors.media.ffmpeg import find_ffmpeg
+
+    yield _version("python", sys.version_info[:3], OLDEST_PYTHON)
+    sqlite = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
+    yield _version("sqlite", sqlite, OLDEST_SQLITE)
+    yield _configuration(config)
+    yield from _data(data_directory(at.data))
+    yield _tool("ffmpeg", find_ffmpeg)
+    yield _tool("gstreamer", lambda: shutil.which("gst-launch-1.0"))
+    yield from _server(at)
+
+
+def _version(name: str, found: tuple[int, ...], oldest: tuple[int, ...]) -> Finding:
+    shown, wanted = (".".join(map(str, version)) for version in (found, oldest))
+    if found >= oldest:
+        return Finding(name, "ok", shown)
+    return Finding(name, "problem", f"expected {wanted} or newer, got {shown}")
+
+
+def _configuration(config: Path | None) -> Finding:
+    try:
+        settings = load_settings({}, os.environ, config)
+    except WindlassError as error:
+        return Finding("configuration", "problem", str(error))
+    changed = sum(setting.source != "default" for setting in settings.by_name.values())
+    return Finding("configuration", "ok", f"{changed} options differ from their defaults")
+
+
+def _data(directory: Path) -> Iterator[Finding]:
+    """Checks that the data directory is private, writable and has free space."""
+    if not directory.exists():
+        yield Finding("data directory", "note", f"{directory} does not exist yet")
+        return
+    mode = stat.S_IMODE(directory.stat().st_mode)
+    if not os.access(directory, os.R_OK | os.W_OK | os.X_OK):
+        yield Finding("data directory", "problem", f"this user cannot write to {directory}")
+    elif mode & 0o077:
+        remedy = f"other users can read it ({mode:o}); run chmod 700 {directory}"
+        yield Finding("data directory", "problem", remedy)
+    else:
+        yield Finding("data directory", "ok", str(directory))
+    free = shutil.disk_usage(directory).free
+    room = f"{format_size(free)} free"
+    if free < LEAST_SPACE:
+        yield Finding("disk", "problem", f"expected {format_size(LEAST_SPACE)} free, got {room}")
+    else:
+        yield Finding("disk", "ok", room)
+
+
+def _tool(name: str, find: Callable[[], str | None]) -> Finding:
+    path = find()
+    if path is None:
+        return Finding(name, "note", f"not found: workers on this machine cannot run {name} jobs")
+    return Finding(name, "ok", path)
+
+
+def _server(at: Connection) -> Iterator[Finding]:
+    try:
+        address = at.found().server
+        yield Finding("server known", "ok", address)
+        workers = at.call("GET", "/api/v1/workers", WorkerList).workers
+    except WindlassError as error:
+        why = explain_untrusted(error) or explain_unauthorized(error) or error
+        yield Finding("server", "problem", str(why))
+        return
+    yield Finding("server answers", "ok", "accepts this token")
+    able = sum(worker.status in ("idle", "busy") for worker in workers)
+    state: State = "ok" if able else "note"
+    yield Finding("workers", state, f"{able} of {len(workers)} can take jobs")

@@ -1,0 +1,82 @@
+"""Hides a worker's secrets, such as the store's password and its token, from its jobs.
+
+Every process on the machine can read a command line, and every process of the same user can read
+the environment that a process was started with; a worker's jobs can do both. So a worker that was
+given secrets there restarts itself without them and reads them from an in-memory file instead.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from typing import Final, NoReturn
+
+from windlass.worker.attempt.secrets import VARIABLE_START
+
+PREFIX: Final = "fd:"
+HELD: Final = "WINDLASS_HELD"  # The descriptor of the file with the secrets.
+TOKEN: Final = "WINDLASS_TOKEN"
+CODE: Final = "WINDLASS_CODE"
+KEEPS_NO_TOKEN: Final = "WINDLASS_KEEPS_NO_TOKEN"
+
+
+def hold(secrets: Mapping[str, str]) -> int:
+    """Returns the descriptor of an in-memory file for a program that is about to start."""
+    held = os.memfd_create("secrets")
+    os.write(held, json.dumps(dict(secrets)).encode())
+    return held
+
+
+def take_secrets() -> dict[str, str]:
+    """Returns the secrets in the environment; the first call restarts the program without them."""
+    held = os.environ.pop(HELD, None)
+    if held is not None:
+        found: dict[str, str] = json.loads(_read(int(held)))
+        return found
+    secrets = secrets_of(os.environ)
+    if secrets:
+        descriptor = hold(secrets)
+        os.set_inheritable(descriptor, True)
+        command = [sys.executable, *sys.orig_argv[1:]]
+        kept = without_secrets(os.environ)
+        os.execve(sys.executable, command, {**kept, HELD: str(descriptor)})
+    return {}
+
+
+def secrets_of(environ: Mapping[str, str]) -> dict[str, str]:
+    """Returns the variables that jobs must not see."""
+    return {name: value for name, value in environ.items() if _is_secret(name)}
+
+
+def without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
+    """Returns all other variables."""
+    return {name: value for name, value in environ.items() if not _is_secret(name)}
+
+
+def _is_secret(name: str) -> bool:
+    return name in (TOKEN, CODE) or name.startswith(VARIABLE_START)
+
+
+def hide_dsn(store: str) -> str:
+    """Returns the store's address; the first call restarts the program without it."""
+    if store.startswith(PREFIX):
+        return _read(int(store.removeprefix(PREFIX)))
+    command = [sys.executable, *sys.orig_argv[1:]]
+    if any(store in word for word in (*command, *os.environ.values())):
+        _restart(command, store)
+    return store
+
+
+def _restart(command: list[str], store: str) -> NoReturn:
+    held = os.memfd_create("store")
+    os.write(held, store.encode())
+    os.set_inheritable(held, True)
+    kept = {name: value for name, value in os.environ.items() if store not in value}
+    here = f"{PREFIX}{held}"
+    os.execve(sys.executable, [word.replace(store, here) for word in command], kept)
+
+
+def _read(held: int) -> str:
+    os.lseek(held, 0, os.SEEK_SET)
+    with open(held, encoding="utf-8") as file:
+        return file.read()

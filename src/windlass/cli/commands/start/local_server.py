@@ -1,0 +1,55 @@
+"""What `up` and `server` share: the data directory, the announced address, signals."""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+from windlass.client.settings import announce, retract
+from windlass.domain.values.errors import InvalidInput
+from windlass.wiring.stores import make_private
+
+
+def prepare_data(directory: Path) -> None:
+    """Creates the data directory; raises `InvalidInput` if it is not usable."""
+    try:
+        make_private(directory)
+    except OSError as error:
+        expected = f"a directory this user can write to ({error.strerror})"
+        raise InvalidInput("data", expected, str(directory)) from None
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise InvalidInput("data", "a directory this user can write to", str(directory))
+
+
+def local_address(address: str) -> str:
+    """Returns the address for clients on this machine if the server listens on all interfaces."""
+    return address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+
+
+@contextlib.contextmanager
+def announced(directory: Path, address: str) -> Iterator[None]:
+    """Leaves the address in the data directory while the server runs, for local commands.
+
+    A server that cannot write there, as in a container, goes without.
+    """
+    try:
+        make_private(directory)
+        announce(directory, address)
+    except OSError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        retract(directory)
+
+
+def stop_on_signals() -> asyncio.Event:
+    """Returns an event that SIGTERM and SIGINT set."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    return stop

@@ -1,0 +1,110 @@
+"""`windlass worker`."""
+
+import os
+from pathlib import Path
+
+import uvloop
+from msgspec.structs import replace
+
+from windlass.cli.commands.start.hide_dsn import CODE, KEEPS_NO_TOKEN, TOKEN, hide_dsn, take_secrets
+from windlass.cli.options.configuration import OPTIONS
+from windlass.cli.options.connection import HERE, Connection
+from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, given, settings_of
+from windlass.cli.options.worker import NOTHING, Code, Offers
+from windlass.cli.output.errors import explain_untrusted
+from windlass.client.settings import data_directory
+from windlass.client.transport import Transport
+from windlass.domain.job.job import check_name
+from windlass.domain.values.errors import InvalidInput, WindlassError
+from windlass.wire.system import Health
+from windlass.wiring.agents import direct_agent, http_agent
+from windlass.wiring.works import ServerOptions, running_beside
+from windlass.worker.agent.options import WorkerOptions
+from windlass.worker.keeper.processes import become_private
+
+
+def worker(
+    *,
+    at: Connection = HERE,
+    store: str | None = None,
+    blobs: str | None = None,
+    name: str | None = None,
+    state: Path | None = None,
+    code: Code = None,
+    offers: Offers = NOTHING,
+    config: ConfigFile = None,
+    core: CoreFlags = NO_FLAGS,
+) -> None:
+    """Start a worker that takes jobs from a server, or directly from a store.
+
+    Parameters
+    ----------
+    store
+        Connect to this store instead of a server; needs --blobs and takes core options.
+    blobs
+        Where to keep logs and artifacts with --store.
+    name
+        The worker's name. Default: the host's name.
+    state
+        A directory for its token and for jobs that outlive it. Default: one per name in the
+        data directory.
+    code
+        A single-use enrolment code from `windlass workers code`. Default: WINDLASS_CODE.
+    """
+    named = name or os.uname().nodename
+    check_name("name", named)
+    place = state or data_directory(at.data) / "workers" / named
+    if store is None:
+        _refuse_core(config, core)
+    elif blobs is None:
+        raise InvalidInput("blobs", "given together with --store", "nothing")
+    held = take_secrets()
+    address = None if store is None else hide_dsn(store)
+    become_private()
+    options = offers.options(named, place, code or held.get(CODE), {**os.environ, **held})
+    options = replace(options, keeps_token=KEEPS_NO_TOKEN not in held)
+    if address is None or blobs is None:
+        uvloop.run(_work(at, options, held.get(TOKEN)))
+    else:
+        uvloop.run(_work_beside(address, blobs, options, config, core))
+
+
+def _refuse_core(config: Path | None, core: CoreFlags) -> None:
+    """Raises `InvalidInput` for core options without --store: the server has them."""
+    flags = [OPTIONS[name].flag for name in given(core)] or (["--config"] if config else [])
+    if flags:
+        expected = "given to the server, or here together with --store"
+        raise InvalidInput(flags[0], expected, "no --store")
+
+
+async def _work(at: Connection, options: WorkerOptions, token: str | None) -> None:
+    transport = at.transport(token)
+    try:
+        await _check_trust(transport)
+        agent = http_agent(transport, options)
+        agent.obey_signals()
+        await agent.run()
+    finally:
+        await transport.close()
+
+
+async def _check_trust(transport: Transport) -> None:
+    """Raises if the server's certificate is not trusted; waiting would not help."""
+    try:
+        if transport.server.startswith("https:"):
+            await transport.call("GET", "/healthz", Health)
+    except WindlassError as error:
+        if explain_untrusted(error) is not None:
+            raise
+
+
+async def _work_beside(
+    store: str, blobs: str, options: WorkerOptions, config: Path | None, core: CoreFlags
+) -> None:
+    settings = settings_of(core, config)
+    place = ServerOptions(store, blobs, settings.config, options.imports)
+    patient = replace(options, drain_limit_ms=settings.config.drain_limit_ms)
+    async with running_beside(place) as works:
+        agent = direct_agent(works.engine, works.files, patient)
+        agent.obey_signals()
+        await agent.run()

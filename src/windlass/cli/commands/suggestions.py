@@ -1,0 +1,95 @@
+"""Suggests existing names in place of misspelt ones, by asking the server for the known names."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from windlass.cli.options.connection import Connection
+from windlass.cli.output.text import YELLOW, warn
+from windlass.domain.values.errors import NotFound, WindlassError
+from windlass.domain.values.suggest import did_you_mean
+
+# Queues that every installation has, even before they hold a job.
+STANDARD_QUEUES: Final = ("live", "default", "batch")
+ALLOWED_TASKS: Final = "tasks_allowlist"
+
+
+@contextmanager
+def suggesting(at: Connection, namespace: str | None = None) -> Iterator[None]:
+    """Adds "did you mean X?" to a `NotFound` error about a name."""
+    try:
+        yield
+    except NotFound as error:
+        find = _NAMES.get(error.kind)
+        if find is None or error.hint:
+            raise
+        hint = did_you_mean(str(error.id), find(at, namespace))
+        raise NotFound(error.kind, error.id, hint) from None
+
+
+def warn_of_typos(at: Connection, queue: str | None, task: str | None) -> None:
+    """Warns of a queue or a task that is unknown but close to a known one.
+
+    New names are allowed, so this is no error.
+    """
+    try:
+        if queue and (hint := _hint(queue, queue_names(at))):
+            warn(f"warning: queue {queue} does not exist yet{hint}", YELLOW)
+        if task and (hint := _hint(task, task_names(at))):
+            warn(f"warning: no worker runs task {task}{hint}", YELLOW)
+    except WindlassError:
+        return  # A token that may not list them gets no hint.
+
+
+def queue_names(at: Connection) -> list[str]:
+    """Returns the names of the standard queues and of those on the server."""
+    from windlass.wire.workers import QueueList
+
+    found = at.call("GET", "/api/v1/queues", QueueList).queues
+    return [*STANDARD_QUEUES, *(queue.name for queue in found)]
+
+
+def task_names(at: Connection) -> list[str]:
+    """Returns the tasks that the known workers can run."""
+    from windlass.wire.workers import WorkerList
+
+    found = at.call("GET", "/api/v1/workers", WorkerList).workers
+    return [task for worker in found for task in worker.metadata.get(ALLOWED_TASKS, ())]
+
+
+def _hint(name: str, known: list[str]) -> str:
+    return "" if name in known else did_you_mean(name, known)
+
+
+def _templates(at: Connection, namespace: str | None) -> list[str]:
+    from windlass.wire.schedules import TemplateList
+
+    found = at.call("GET", "/api/v1/templates", TemplateList, namespace=namespace)
+    return [template.name for template in found.templates]
+
+
+def _schedules(at: Connection, namespace: str | None) -> list[str]:
+    from windlass.wire.schedules import ScheduleList
+
+    found = at.call("GET", "/api/v1/schedules", ScheduleList, namespace=namespace)
+    return [schedule.name for schedule in found.schedules]
+
+
+def _pools(at: Connection, _namespace: str | None) -> list[str]:
+    from windlass.wire.pools import PoolList
+
+    return [pool.name for pool in at.call("GET", "/api/v1/pools", PoolList).pools]
+
+
+def _workers(at: Connection, _namespace: str | None) -> list[str]:
+    from windlass.wire.workers import WorkerList
+
+    return [worker.name for worker in at.call("GET", "/api/v1/workers", WorkerList).workers]
+
+
+_NAMES: Final[dict[str, Callable[[Connection, str | None], list[str]]]] = {
+    "template": _templates,
+    "schedule": _schedules,
+    "pool": _pools,
+    "worker": _workers,
+}

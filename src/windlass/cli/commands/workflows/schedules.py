@@ -1,0 +1,204 @@
+"""`windlass schedules`: workflows that start at set times."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from cyclopts import App
+
+from windlass.cli.commands.suggestions import suggesting
+from windlass.cli.options.connection import HERE, Connection
+from windlass.cli.options.flags import Flag, Json, Priority
+from windlass.cli.options.names import Namespace, ScheduleName
+from windlass.cli.options.workflow_file import Params, parameters_of
+from windlass.cli.output.tables import print_table
+from windlass.cli.output.text import BOLD, print_change, print_json, say
+from windlass.domain.job.job import JobSpec
+from windlass.domain.values.errors import InvalidInput
+from windlass.wire.schedules import (
+    Schedule,
+    ScheduleList,
+    SchedulePut,
+    ScheduleRequest,
+    ScheduleRun,
+)
+from windlass.wire.workers import Changed
+
+schedules = App(name="schedules", help="Create, show, pause, run and delete schedules.")
+
+
+@schedules.command(name="put")
+def put_schedule(
+    name: ScheduleName,
+    cron: str,
+    /,
+    *,
+    template: str | None = None,
+    param: Params = None,
+    jobs: str | None = None,
+    zone: str = "UTC",
+    overlap: Literal["allow", "skip", "queue", "cancel"] = "skip",
+    catch_up: Literal["none", "last", "all"] = "last",
+    catch_up_limit: int = 100,
+    priority: Priority = None,
+    paused: Flag = False,
+    namespace: Namespace = None,
+    at: Connection = HERE,
+    json: Json = False,
+) -> None:
+    """Create or change a schedule and print when it runs next.
+
+    Parameters
+    ----------
+    cron
+        minute hour day month weekday, such as '*/15 * * * *', or @hourly, @daily, …
+    template
+        The template to start: its name, for the newest version, or name@version.
+    jobs
+        Instead of a template: a JSON list of jobs, or @FILE to read it from a file.
+    zone
+        The time zone of the cron expression, such as Europe/Berlin.
+    overlap
+        What to do if the previous run has not ended: start another (allow), skip this slot, run it
+        afterwards (queue), or cancel the previous run.
+    catch_up
+        Which missed slots to run after no server was running: none, the last one or all.
+    catch_up_limit
+        The maximum number of slots for `--catch-up all`.
+    priority
+        Overrides the template's priority: high, medium, low or a number.
+    paused
+        Start nothing until it is resumed.
+    """
+    request = ScheduleRequest(
+        cron=cron, zone=zone, overlap=overlap, catch_up=catch_up, catch_up_limit=catch_up_limit,
+        paused=paused, template=template, parameters=dict(parameters_of(param)),
+        jobs=_jobs(jobs), priority=priority,
+    )  # fmt: skip
+    path = f"/api/v1/schedules/{name}"
+    with suggesting(at, namespace):
+        made = at.call("PUT", path, SchedulePut, request, namespace=namespace)
+    if json:
+        print_json(made)
+    else:
+        say("paused" if made.schedule.paused else f"next at {made.schedule.next_at}")
+
+
+@schedules.command(name="list")
+@schedules.default
+def list_schedules(
+    *, namespace: Namespace = None, at: Connection = HERE, json: Json = False
+) -> None:
+    """List schedules."""
+    found = at.call("GET", "/api/v1/schedules", ScheduleList, namespace=namespace).schedules
+    if json:
+        print_json(found)
+        return
+    rows = [
+        (s.name, s.namespace, s.cron, s.zone, s.template or f"{len(s.jobs)} jobs", s.overlap,
+         s.catch_up, "paused" if s.paused else s.next_at)
+        for s in found
+    ]  # fmt: skip
+    columns = ("schedule", "namespace", "cron", "zone", "starts", "overlap", "catch up", "next")
+    print_table(columns, rows, "no schedules: create one with `windlass schedules put`")
+
+
+@schedules.command(name="show")
+def show_schedule(
+    name: ScheduleName,
+    /,
+    *,
+    namespace: Namespace = None,
+    at: Connection = HERE,
+    json: Json = False,
+) -> None:
+    """Show a schedule and its latest runs."""
+    with suggesting(at, namespace):
+        found = at.call("GET", f"/api/v1/schedules/{name}", Schedule, namespace=namespace)
+    if json:
+        print_json(found)
+        return
+    state = "paused" if found.paused else f"next at {found.next_at}"
+    say(f"{found.name}: {found.cron} ({found.zone}), {state}", BOLD)
+    rows = [(r.slot or "manual", r.state, r.workflow, r.reason, r.actor) for r in found.runs]
+    print_table(("slot", "state", "workflow", "reason", "by"), rows, "no runs yet")
+
+
+@schedules.command
+def pause(
+    name: ScheduleName,
+    /,
+    *,
+    namespace: Namespace = None,
+    at: Connection = HERE,
+    json: Json = False,
+) -> None:
+    """Pause a schedule: its slots pass without a run."""
+    path = f"/api/v1/schedules/{name}/pause"
+    with suggesting(at, namespace):
+        print_change(at.call("POST", path, Changed, namespace=namespace), json)
+
+
+@schedules.command
+def resume(
+    name: ScheduleName,
+    /,
+    *,
+    namespace: Namespace = None,
+    at: Connection = HERE,
+    json: Json = False,
+) -> None:
+    """Resume a paused schedule with its next slot."""
+    path = f"/api/v1/schedules/{name}/resume"
+    with suggesting(at, namespace):
+        print_change(at.call("POST", path, Changed, namespace=namespace), json)
+
+
+@schedules.command
+def run(
+    name: ScheduleName,
+    /,
+    *,
+    namespace: Namespace = None,
+    at: Connection = HERE,
+    json: Json = False,
+) -> None:
+    """Run a schedule now, in addition to its slots, and print the workflow's id."""
+    path = f"/api/v1/schedules/{name}/run"
+    with suggesting(at, namespace):
+        made = at.call("POST", path, ScheduleRun, namespace=namespace)
+    if json:
+        print_json(made)
+    elif made.workflow is not None:
+        say(made.workflow)
+    else:
+        say(f"{made.state}: {made.reason or 'the previous run has not ended'}")
+
+
+@schedules.command(name="delete")
+def delete_schedule(
+    name: ScheduleName,
+    /,
+    *,
+    namespace: Namespace = None,
+    at: Connection = HERE,
+    json: Json = False,
+) -> None:
+    """Delete a schedule and its history; workflows that it started continue."""
+    path = f"/api/v1/schedules/{name}"
+    print_change(at.call("DELETE", path, Changed, namespace=namespace), json)
+
+
+schedules.command(delete_schedule, name="remove", show=False)
+
+
+def _jobs(text: str | None) -> list[JobSpec]:
+    if text is None:
+        return []
+    try:
+        content: Any = Path(text[1:]).read_bytes() if text.startswith("@") else text
+        return msgspec.json.decode(content, type=list[JobSpec])
+    except OSError as error:
+        raise InvalidInput("jobs", f"a readable file ({error.strerror})", text[1:]) from None
+    except msgspec.MsgspecError as error:
+        raise InvalidInput("jobs", "a JSON list of jobs", str(error)) from None

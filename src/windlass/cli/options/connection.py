@@ -1,0 +1,97 @@
+"""The options that say where the server is, and the ways to call it.
+
+A command that makes one request uses `call`: the whole client takes much longer to load.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+
+from cyclopts import Group, Parameter
+
+from windlass.client.settings import KnownServer, find_server, trust_for
+from windlass.client.transport import Transport
+
+if TYPE_CHECKING:
+    from windlass.client.client import Client
+
+T = TypeVar("T")
+
+CONNECTION: Final = Group("Connection", sort_key=5)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Connection:
+    """Where the server is. Defaults come from the environment, then from the data directory."""
+
+    server: Annotated[
+        str | None,
+        Parameter(
+            group=CONNECTION,
+            metavar="URL",
+            help="The server's address; several are comma-separated. Default: WINDLASS_SERVER, "
+            "else the server started on this machine.",
+        ),
+    ] = None
+    data: Annotated[
+        Path | None,
+        Parameter(
+            group=CONNECTION,
+            metavar="DIR",
+            help="The data directory of the server on this machine. Default: WINDLASS_DATA, "
+            "else ~/.local/share/windlass.",
+        ),
+    ] = None
+    tls_ca: Annotated[
+        Path | None,
+        Parameter(
+            group=CONNECTION,
+            metavar="FILE",
+            help="The certificate authorities (PEM) to trust. Default: WINDLASS_TLS_CA, "
+            "else the system's.",
+        ),
+    ] = None
+
+    def found(self, token: str | None = None) -> KnownServer:
+        """Returns the server's address and its token, unless one is given."""
+        return find_server(self.server, token, self.data)
+
+    def transport(self, token: str | None = None) -> Transport:
+        """Returns a connection that trusts the given authorities."""
+        found = self.found(token)
+        return Transport(found.server, found.token, trust=trust_for(found.server, self.tls_ca))
+
+    def client(self) -> "Client":
+        """Returns a client of the server."""
+        from windlass.client.client import AsyncClient, Client
+        from windlass.client.service import HttpService
+
+        return Client(client=AsyncClient(service=HttpService(self.transport())))
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        answer: type[T],
+        body: Any = None,
+        *,
+        timeout: float | None = None,
+        **query: Any,
+    ) -> T:
+        """Makes one request and returns the decoded answer."""
+        transport = self.transport()
+
+        async def send() -> T:
+            try:
+                return await transport.call(
+                    method, path, answer, body, query=query, timeout=timeout
+                )
+            finally:
+                await transport.close()
+
+        return asyncio.run(send())
+
+
+HERE: Final = Connection()

@@ -1,0 +1,74 @@
+"""Errors as the commands print them, with advice where the server's own message has none."""
+
+import os
+import ssl
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from windlass.cli.output.exit_codes import USAGE, exit_code
+from windlass.cli.output.text import RED, warn
+from windlass.domain.values.errors import Unreachable, WindlassError
+from windlass.domain.values.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from cyclopts import CycloptsError
+
+UNAUTHORIZED: Final = 401
+
+
+def fail(error: WindlassError) -> NoReturn:
+    """Prints an error and exits with its code."""
+    shown = explain_untrusted(error) or explain_unauthorized(error) or error
+    warn(f"windlass: {shown}", RED)
+    raise SystemExit(exit_code(shown))
+
+
+def fail_usage(error: "CycloptsError") -> NoReturn:
+    """Prints what is wrong with the command line and exits."""
+    warn(f"windlass: {_usage_message(error)}", RED)
+    raise SystemExit(USAGE)
+
+
+def _usage_message(error: "CycloptsError") -> str:
+    from cyclopts import UnusedCliTokensError
+
+    app = error.app
+    if not isinstance(error, UnusedCliTokensError) or app is None:
+        return str(error).strip()
+    unused = error.unused_tokens or []
+    commands = [name for name in app if not name.startswith("-") and app[name].show]
+    if not commands or not unused:
+        return f"unexpected argument: {' '.join(unused)}"
+    group = " ".join(error.command_chain or ())
+    known = f" (known: {', '.join(commands)})"
+    return f"unknown command: {group} {unused[0]}{did_you_mean(unused[0], commands) or known}"
+
+
+def explain_unauthorized(error: WindlassError) -> WindlassError | None:
+    """Returns a better error if the server does not know this command's token."""
+    if getattr(error, "status", None) != UNAUTHORIZED:
+        return None
+    from windlass.client.transport import ServerError
+
+    origin = "WINDLASS_TOKEN" if os.environ.get("WINDLASS_TOKEN") else "the data directory"
+    return ServerError(
+        UNAUTHORIZED,
+        error.code,
+        f"the server does not accept the token from {origin}: set WINDLASS_TOKEN to a valid one "
+        "(create one with `windlass tokens create`), or pass the server's data directory with "
+        "--data",
+    )
+
+
+def explain_untrusted(error: BaseException) -> Unreachable | None:
+    """Returns a better error if the server's certificate is not trusted."""
+    cause: BaseException | None = error
+    while cause is not None:
+        # HTTP libraries wrap the error that knows the reason in others of the same type.
+        why = getattr(cause, "verify_message", None)
+        if isinstance(cause, ssl.SSLCertVerificationError) and why:
+            return Unreachable(
+                f"the server's certificate is not trusted: {why}; pass the certificate of the "
+                "authority that signed it with --tls-ca FILE or WINDLASS_TLS_CA"
+            )
+        cause = cause.__cause__ or cause.__context__
+    return None

@@ -1,0 +1,96 @@
+"""A job as people read it: its properties, estimates, attempts and state changes."""
+
+from typing import Any
+
+import msgspec
+
+from windlass.cli.output.tables import print_table
+from windlass.cli.output.text import BOLD, say
+from windlass.clock import RealClock
+from windlass.domain.explain.explanation import Estimate
+from windlass.domain.values.quantities import format_duration, format_size
+from windlass.domain.values.times import parse_moment
+from windlass.wire.jobs import Job, Priority, RunStatistics
+
+
+def print_job(job: Job) -> None:
+    """Prints everything known about one job."""
+    facts: list[tuple[str, Any]] = [
+        ("state", job.state),
+        ("task", job.task),
+        ("args", msgspec.json.encode(job.args).decode()),
+        ("queue", job.queue),
+        ("priority", _priority(job.priority)),
+        ("worker", job.worker),
+        ("starts", _estimate(job.estimated_start)),
+        ("ends", _estimate(job.estimated_end)),
+        ("start before", job.start_before),
+        ("finish before", job.finish_before),
+        ("reason", job.reason),
+        ("exit code", job.exit_code),
+        ("result", None if job.result is None else msgspec.json.encode(job.result).decode()),
+        ("progress", job.progress),
+        ("log", f"{job.log.state}, {job.log.bytes} bytes"),
+        ("artifacts", ", ".join(a.name for a in job.artifacts) or None),
+        ("peak memory", None if job.peak_memory is None else format_size(job.peak_memory)),
+        ("typical duration", _usual(job.statistics)),
+        ("suggestion", "; ".join(job.suggestions) or None),
+        ("superseded by", job.superseded_by),
+        ("supersedes", job.supersedes),
+    ]
+    say(f"job {job.id} {job.name or ''}".rstrip(), BOLD)
+    print_table(("", ""), [(name, value) for name, value in facts if value is not None], "")
+    if job.attempts:
+        say("")
+        print_table(
+            ("attempt", "state", "worker", "started", "finished", "failure"),
+            [
+                (a.number, a.state, a.worker, a.started_at, a.finished_at,
+                 f"{a.failure.kind}: {a.failure.message}" if a.failure else None)
+                for a in job.attempts
+            ],
+            "",
+        )  # fmt: skip
+    say("")
+    rows = [(t.at, t.frm or "(new)", t.to, t.reason) for t in job.transitions]
+    print_table(("at", "from", "to", "reason"), rows, "")
+
+
+def _usual(known: RunStatistics | None) -> str | None:
+    """Shows how long jobs like this one take."""
+    if known is None:
+        return None
+    half, most = (format_duration(round(part * 1000)) for part in (known.p50, known.p90))
+    return f"50 % within {half}, 90 % within {most} ({known.count} completed)"
+
+
+def _estimate(estimate: Estimate | None) -> str | None:
+    """Shows an estimated time and its range."""
+    if estimate is None:
+        return None
+    likely, first, last = map(_second, (estimate.likely, estimate.earliest, estimate.latest))
+    around = f"about {likely[:10]} {likely[11:]}"
+    return around if first == last else f"{around} ({first[11:]} to {last[11:]})"
+
+
+def expected(job: Job) -> str | None:
+    """Returns when it will likely start, or end if it has started; None if that is now."""
+    estimate = job.estimated_start or job.estimated_end
+    if estimate is None:
+        return None
+    left = parse_moment(estimate.likely, "estimate") - RealClock().now_ms()
+    if left < 1_000:
+        return None
+    rounded = left // 60_000 * 60_000 if left > 120_000 else left // 1_000 * 1_000
+    return f"{'start' if job.estimated_start else 'end'} in {format_duration(rounded)}"
+
+
+def _second(moment: str) -> str:
+    return moment[:19] + "Z"
+
+
+def _priority(priority: Priority) -> str:
+    text = f"{priority.effective} ({priority.base}{priority.adjustment:+})"
+    if priority.inherited:
+        text += f", raised by {priority.inherited:.2f} for jobs that wait for it"
+    return text

@@ -1,0 +1,76 @@
+"""A workflow as people read it: its properties, its progress and remarks about its jobs."""
+
+from typing import Any, Final
+
+import msgspec
+
+from windlass.cli.output.tables import print_table
+from windlass.cli.output.text import BOLD, say
+from windlass.client.client import Client
+from windlass.wire.jobs import Job, JobList
+from windlass.wire.workflows import Workflow
+
+FAILURES: Final = ("failed", "canceled", "aborted", "rejected")
+ENDED: Final = ("completed", *FAILURES)
+PAGE: Final = 1_000
+
+
+def print_workflow(info: Workflow) -> None:
+    """Prints the properties of a workflow."""
+    say(f"workflow {info.id} {info.name}", BOLD)
+    counts = ", ".join(f"{count} {state}" for state, count in info.counts.items() if count)
+    facts: list[tuple[str, Any]] = [
+        ("state", info.state),
+        ("jobs", f"{progress_of(info)} ({counts})" if counts else progress_of(info)),
+        ("priority", info.priority),
+        ("key", info.key),
+        ("namespace", info.namespace),
+        ("run", info.run),
+        ("fail fast", "yes" if info.fail_fast else None),
+        ("labels", ", ".join(f"{n}={v}" for n, v in info.labels.items()) or None),
+        ("template", info.template),
+        ("parameters", msgspec.json.encode(info.parameters).decode() if info.parameters else None),
+        ("submitted by", info.submitted_by),
+        ("created", info.created_at),
+        ("finished", info.finished_at),
+        ("reason", info.reason),
+    ]
+    print_table(("", ""), [(name, value) for name, value in facts if value is not None], "")
+
+
+def progress_of(info: Workflow) -> str:
+    """Returns how many of its jobs have ended: 3/10."""
+    return f"{ended_jobs(info)}/{info.jobs}"
+
+
+def ended_jobs(info: Workflow) -> int:
+    """Counts the jobs that have ended."""
+    return sum(info.counts.get(state, 0) for state in ENDED)
+
+
+def remark_on(job: Job) -> str | None:
+    """Returns what to tell about a job besides its state."""
+    if job.superseded_by:
+        return f"superseded by {job.superseded_by}"
+    if job.state == "blocked" and job.unblock == "manual":
+        return f"needs `windlass unblock {job.id}`"
+    if job.allow_failure and job.state in FAILURES:
+        return f"allowed to fail: {job.reason}" if job.reason else "allowed to fail"
+    return job.reason
+
+
+def jobs_of(client: Client, number: int, limit: int | None = None) -> list[Job]:
+    """Returns a workflow's jobs in submission order; with a limit, the newest ones."""
+    transport = client.asynchronous.transport
+    found: list[Job] = []
+    after: str | None = None
+    while limit is None or len(found) < limit:
+        size = PAGE if limit is None else min(PAGE, limit - len(found))
+        path = f"/api/v1/workflows/{number}/jobs"
+        query = {"limit": size, "after": after}
+        page = client.run(transport.call("GET", path, JobList, query=query))
+        found += page.jobs
+        after = page.next
+        if after is None:
+            break
+    return sorted(found, key=lambda job: job.id)

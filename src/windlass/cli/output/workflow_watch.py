@@ -1,0 +1,205 @@
+"""Follows a workflow: a live tree on a terminal, one line per change elsewhere.
+
+Each long poll returns when the workflow ends, or after a second. For a large workflow it asks only
+for the counts and for the running and failed jobs.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from typing import Final, Protocol, Self
+
+import msgspec
+from rich.console import Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from windlass.cli.output.consoles import console
+from windlass.cli.output.exit_codes import FAILED, OK
+from windlass.cli.output.tables import STYLES
+from windlass.cli.output.text import say
+from windlass.cli.output.workflow_view import ended_jobs, jobs_of, progress_of, remark_on
+from windlass.client.client import Client
+from windlass.wire.jobs import Job
+from windlass.wire.workflows import Workflow
+from windlass.workflows.graph import entry_of
+
+ENDS: Final = frozenset({"completed", "failed", "canceled"})
+LARGE: Final = 500  # With more jobs than this, only running and failed ones are shown.
+FEW: Final = 8  # Up to this many jobs of one entry get a line each.
+POLL_SECONDS: Final = 1
+SIGNS: Final = {
+    "completed": "✓", "failed": "✗", "rejected": "✗", "aborted": "–", "canceled": "–",
+    "running": "▶", "assigned": "▶", "blocked": "·", "queued": "○", "retrying": "↻",
+    "canceling": "…", "timed_out": "✗",
+}  # fmt: skip
+
+
+def follow(client: Client, number: int, json: bool) -> int:
+    """Shows a workflow until it ends and returns the exit code."""
+    info = _ask(client, number, 0)
+    with _view(json) as view:
+        while True:
+            view.show(info, _worth_showing(client, info))
+            if info.state in ENDS:
+                break
+            info = _ask(client, number, POLL_SECONDS)
+    return OK if info.state == "completed" else FAILED
+
+
+class View(AbstractContextManager["View"], Protocol):
+    """Shows changes."""
+
+    def show(self, info: Workflow, jobs: list[Job]) -> None: ...
+
+
+def _view(json: bool) -> View:
+    if json:
+        return _Lines(_as_json)
+    return _Live() if sys.stdout.isatty() else _Lines(_as_text)
+
+
+class _Lines:
+    """Prints a line for each change."""
+
+    def __init__(self, line: Callable[[str, int, str, str | None], str]) -> None:
+        self._line = line
+        self._state = ""
+        self._known: dict[int, tuple[str, int]] = {}
+
+    def show(self, info: Workflow, jobs: list[Job]) -> None:
+        """Prints what changed since the last call."""
+        for job in jobs:
+            now = (job.state, job.attempt)
+            if self._known.get(job.id) != now:
+                self._known[job.id] = now
+                say(self._line(job.name or job.task, job.id, job.state, job.reason))
+        if info.state != self._state:
+            self._state = info.state
+            say(self._line(f"workflow {info.name}", info.id, info.state, info.reason))
+        sys.stdout.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Closes nothing: lines are printed at once."""
+
+
+def _as_text(name: str, number: int, state: str, reason: str | None) -> str:
+    why = f" ({reason})" if reason else ""
+    return f"{name} {number}: {state}{why}"
+
+
+def _as_json(name: str, number: int, state: str, reason: str | None) -> str:
+    change = {"name": name, "id": number, "state": state, "reason": reason}
+    return msgspec.json.encode(change).decode()
+
+
+class _Live:
+    """Redraws a tree."""
+
+    def __init__(self) -> None:
+        self._live = Live(console=console, auto_refresh=False)
+
+    def show(self, info: Workflow, jobs: list[Job]) -> None:
+        """Draws the current state."""
+        self._live.update(Group(_head(info), draw(info, jobs)), refresh=True)
+
+    def __enter__(self) -> Self:
+        self._live.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.__exit__(None, None, None)
+
+
+def draw(info: Workflow, jobs: Iterable[Job]) -> Tree:
+    """Groups jobs by entry; jobs of nested workflows go below the nested workflow's name."""
+    tree = Tree(Text(f"workflow {info.id} {info.name}", style="bold"))
+    branches: dict[str, Tree] = {"": tree}
+    entries: dict[str, list[Job]] = {}
+    for job in sorted(jobs, key=lambda job: job.id):
+        if job.superseded_by is None:
+            entries.setdefault(entry_of(job.name or f"{job.task} {job.id}"), []).append(job)
+    for entry, alike in entries.items():
+        *inside, last = entry.split("/")
+        branch = _branch(branches, inside)
+        if len(alike) == 1:
+            branch.add(_line(alike[0], (alike[0].name or last).rpartition("/")[2]))
+        else:
+            _add_alike(branch, last, alike)
+    return tree
+
+
+def _branch(branches: dict[str, Tree], path: list[str]) -> Tree:
+    name = ""
+    branch = branches[name]
+    for part in path:
+        name = f"{name}/{part}"
+        if name not in branches:
+            branches[name] = branch.add(Text(part, style="bold"))
+        branch = branches[name]
+    return branch
+
+
+def _add_alike(branch: Tree, name: str, jobs: list[Job]) -> None:
+    counts: dict[str, int] = {}
+    for job in jobs:
+        counts[job.state] = counts.get(job.state, 0) + 1
+    label = Text(f"{name} × {len(jobs)}  ")
+    label.append_text(_counted(counts))
+    group = branch.add(label)
+    shown = (
+        jobs if len(jobs) <= FEW else [j for j in jobs if j.state in ("running", "failed")][:FEW]
+    )
+    for job in shown:
+        group.add(_line(job, (job.name or "").rpartition("/")[2]))
+
+
+def _line(job: Job, name: str) -> Text:
+    text = Text(f"{SIGNS.get(job.state, '?')} ", style=STYLES.get(job.state, ""))
+    text.append(name, style="default")
+    text.append(f"  {job.state}")
+    if job.attempt > 1:
+        text.append(f", attempt {job.attempt}")
+    if job.state == "running" and isinstance(job.progress, int | float):
+        text.append(f", {job.progress:.0%}")
+    if job.state == "running" and job.worker:
+        text.append(f" on {job.worker}", style="dim")
+    remark = remark_on(job)
+    if remark and job.state != "completed":
+        text.append(f"  {remark}", style="dim")
+    return text
+
+
+def _head(info: Workflow) -> Table:
+    row = Table.grid(padding=(0, 1))
+    row.add_row(
+        Text(info.state, style=STYLES.get(info.state, "cyan")),
+        ProgressBar(max(info.jobs, 1), ended_jobs(info) if info.jobs else 1, width=30),
+        Text(progress_of(info)),
+        _counted(info.counts),
+    )
+    return row
+
+
+def _counted(counts: Mapping[str, int]) -> Text:
+    parts = [Text(f"{count} {state}", style=STYLES.get(state, ""))
+             for state, count in counts.items() if count]  # fmt: skip
+    return Text(", ").join(parts)
+
+
+def _ask(client: Client, number: int, seconds: int) -> Workflow:
+    transport = client.asynchronous.transport
+    path = f"/api/v1/workflows/{number}/wait"
+    return client.run(transport.call("GET", path, Workflow, query={"timeout": seconds}))
+
+
+def _worth_showing(client: Client, info: Workflow) -> list[Job]:
+    if info.jobs <= LARGE:
+        return jobs_of(client, info.id)
+    return client.jobs(LARGE, workflow=info.id, state=["running", "failed"])

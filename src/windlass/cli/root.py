@@ -1,0 +1,112 @@
+"""The commands of `windlass`, each loaded when it is called.
+
+Registering a command by its import path keeps `windlass --version` and the small commands fast.
+Commands that load the server or the worker give their help here, so that `windlass --help` does not
+load them either.
+"""
+
+from typing import Final, NamedTuple
+
+from cyclopts import App, Group, Parameter
+
+START: Final = Group("Start", sort_key=1)
+JOBS: Final = Group("Jobs", sort_key=2)
+WORKFLOWS: Final = Group("Workflows", sort_key=3)
+FLEET: Final = Group("Fleet", sort_key=4)
+MAINTENANCE: Final = Group("Maintenance", sort_key=5)
+
+
+class Command(NamedTuple):
+    """One command: where it is, and its help if `windlass --help` should not load it.
+
+    `logs` says that it runs parts that write a log.
+    """
+
+    path: str
+    group: Group
+    help: str | None = None
+    alias: str | None = None
+    logs: bool = False
+
+
+COMPLETION_FLAG: Final = "--install-completion"
+_HERE: Final = "windlass.cli.commands"
+
+COMMANDS: Final[dict[str, Command]] = {
+    "up": Command(
+        f"{_HERE}.start.up:up", START,
+        "Start a server, its store and workers on this machine.", logs=True,
+    ),
+    "server": Command(
+        f"{_HERE}.start.server:server", START,
+        "Start a server; any number of servers may share one PostgreSQL database.", logs=True,
+    ),
+    "worker": Command(
+        f"{_HERE}.start.worker:worker", START,
+        "Start a worker that takes jobs from a server, or directly from a store.", logs=True,
+    ),
+    "run": Command(f"{_HERE}.jobs.submit:run", JOBS),
+    "submit": Command(f"{_HERE}.jobs.submit:submit", JOBS),
+    "jobs": Command(f"{_HERE}.jobs.jobs:list_jobs", JOBS),
+    "show": Command(f"{_HERE}.jobs.jobs:show", JOBS),
+    "logs": Command(f"{_HERE}.jobs.jobs:logs", JOBS),
+    "artifacts": Command(f"{_HERE}.jobs.jobs:artifacts", JOBS),
+    "cancel": Command(f"{_HERE}.jobs.change:cancel", JOBS),
+    "retry": Command(f"{_HERE}.jobs.change:retry", JOBS),
+    "unblock": Command(f"{_HERE}.jobs.change:unblock", JOBS),
+    "prioritize": Command(f"{_HERE}.jobs.change:prioritize", JOBS),
+    "explain": Command(f"{_HERE}.jobs.explain:explain", JOBS),
+    "time": Command(f"{_HERE}.jobs.explain:time_spent", JOBS),
+    "workflows": Command(f"{_HERE}.workflows.workflows:workflows", WORKFLOWS, alias="workflow"),
+    "templates": Command(f"{_HERE}.workflows.templates:templates", WORKFLOWS),
+    "schedules": Command(f"{_HERE}.workflows.schedules:schedules", WORKFLOWS),
+    "fuzz": Command(
+        "windlass.cli.fuzz.commands:fuzz", WORKFLOWS,
+        "Fuzz the commits of a solver: find, build, fuzz, report.", logs=True,
+    ),
+    "workers": Command(f"{_HERE}.fleet.workers:workers", FLEET),
+    "pools": Command(f"{_HERE}.fleet.pools:pools", FLEET),
+    "queues": Command(f"{_HERE}.fleet.queues:queues", FLEET),
+    "namespaces": Command(f"{_HERE}.fleet.namespaces:namespaces", FLEET),
+    "tokens": Command(f"{_HERE}.fleet.tokens:tokens", FLEET),
+    "names": Command(f"{_HERE}.fleet.names:names", FLEET),
+    "db": Command(
+        f"{_HERE}.maintenance.db:database", MAINTENANCE,
+        "Upgrade, back up and restore the database.", logs=True,
+    ),
+    "verify": Command(f"{_HERE}.maintenance.verify:verify", MAINTENANCE, logs=True),
+    "doctor": Command(f"{_HERE}.maintenance.doctor:doctor", MAINTENANCE),
+    "config": Command(f"{_HERE}.maintenance.config:show_config", MAINTENANCE),
+}  # fmt: skip
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("windlass")
+
+
+app = App(
+    name="windlass",
+    help="A job scheduler for fleets of workers.",
+    version=_version,
+    # Flags are off by default, so `--no-…` forms would only make the help longer.
+    default_parameter=Parameter(negative=""),
+)
+for _name, _command in COMMANDS.items():
+    app.command(
+        _command.path, name=_name, alias=_command.alias, group=_command.group, help=_command.help
+    )
+
+
+def load_help() -> None:
+    """Loads what `windlass --help` shows: commands whose help is in their module."""
+    load_completion()
+    for name, command in COMMANDS.items():
+        if command.help is None:
+            app[name]
+
+
+def load_completion() -> None:
+    """Adds --install-completion, whose library part is not worth loading for other commands."""
+    app.register_install_completion_command(COMPLETION_FLAG)

@@ -1,0 +1,86 @@
+"""The role that keeps leases: the attempts in force."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from windlass.domain.rows.records import (
+    Grant,
+    Granted,
+    Lease,
+)
+
+
+class Stopped(NamedTuple):
+    """A lease whose worker is to stop the process."""
+
+    worker: int
+    incarnation: int
+    job: int
+    attempt: int
+    state: int
+    reason: str | None
+
+
+class LeasesRead(Protocol):
+    """Reads rows of `leases`: the attempts in force."""
+
+    async def of_workers(self, workers: Sequence[int]) -> list[Lease]:
+        """Returns all leases of these workers, ascending by lease number, not locked."""
+        ...
+
+    async def count(self, workers: Sequence[int]) -> dict[int, int]:
+        """Returns how many leases each of these workers holds; those without any are absent."""
+        ...
+
+    async def stopped(self, workers: Sequence[int]) -> list[Stopped]:
+        """Returns leases of these workers that they are told to stop."""
+        ...
+
+    async def overdue(self, now: int, count: int) -> list[Lease]:
+        """Returns assigned and running leases with `deadline_at <= now`, not locked."""
+        ...
+
+    async def orphans(self, count: int) -> list[Lease]:
+        """Returns leases whose worker is unknown or has a newer incarnation, not locked."""
+        ...
+
+    async def read(self, jobs: Sequence[int]) -> dict[int, Lease]:
+        """Returns the leases of these jobs, not locked."""
+        ...
+
+
+class LeasesWrite(LeasesRead, Protocol):
+    """Reads and writes rows of `leases`: the attempts in force."""
+
+    async def grant(
+        self, grants: Sequence[Grant], state: int, now: int, slack_ms: int
+    ) -> list[Granted]:
+        """Turns ready jobs, locked by `peek`, into leases in `state`.
+
+        `started_at` is `now` when the state is running, else 0. `deadline_at` is, when
+        running, now + the smaller of the job's two timeouts that are not 0 + `slack_ms`
+        (0 if both are 0); when assigned, now + `slack_ms`.
+        """
+        ...
+
+    async def lock(self, jobs: Sequence[int]) -> dict[int, Lease]:
+        """Locks and reads the leases of these jobs, ascending by job."""
+        ...
+
+    async def start(self, rows: Sequence[tuple[int, int, int]]) -> None:
+        """(job, started_at, deadline_at): assigned leases become running."""
+        ...
+
+    async def mark(self, jobs: Sequence[int], state: int, reason: str) -> None:
+        """Tells these leases' workers to stop: state canceling or timed_out."""
+        ...
+
+    async def touch(self, rows: Sequence[tuple[int, int, int]]) -> None:
+        """(job, activity_at, deadline_at)."""
+        ...
+
+    async def allow(self, rows: Sequence[tuple[int, int, int]]) -> None:
+        """(job, timeout_ms, deadline_at): these attempts may take another time."""
+        ...
+
+    async def drop(self, jobs: Sequence[int]) -> None: ...

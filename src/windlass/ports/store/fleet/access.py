@@ -1,0 +1,41 @@
+"""The role of a transaction that keeps tokens and enrolment codes."""
+
+from typing import Protocol
+
+from windlass.domain.access.tokens import Code, Token
+
+
+class AccessRead(Protocol):
+    """Reads rows of `tokens` and `codes`. Digests are unique."""
+
+    async def by_digest(self, digest: str) -> Token | None: ...
+
+    async def all(self) -> list[Token]:
+        """Returns every token, revoked ones too, ascending by id."""
+        ...
+
+
+class AccessWrite(AccessRead, Protocol):
+    """Reads and writes rows of `tokens` and `codes`. Digests are unique."""
+
+    async def insert(self, row: Token) -> int:
+        """Inserts with a fresh id (the row's own `id` is ignored) and returns its id."""
+        ...
+
+    async def revoke(self, token: int, at: int) -> bool:
+        """Returns whether this call revoked it: False if it is unknown or was revoked before."""
+        ...
+
+    async def remove_of_worker(self, worker: int) -> int:
+        """Removes the tokens of a worker that is gone for good; returns how many."""
+        ...
+
+    async def add_code(self, row: Code) -> None: ...
+
+    async def trim_codes(self, before: int, count: int) -> int:
+        """Removes at most so many codes that expired before this time; returns how many."""
+        ...
+
+    async def use_code(self, digest: str, now: int) -> bool:
+        """Uses a code up: True for exactly one caller, and only before it expires."""
+        ...

@@ -1,0 +1,28 @@
+"""The role of a transaction that keeps what engines cache."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from windlass.domain.rows.records import QueueRow, ShapeRow
+
+
+class CatalogRead(Protocol):
+    """Reads: what engines cache: shapes, queues, settings."""
+
+    async def shapes_after(self, shape: int) -> list[ShapeRow]: ...
+
+    async def queues(self) -> list[QueueRow]: ...
+
+    async def meta(self) -> dict[str, int]: ...
+
+
+class CatalogWrite(CatalogRead, Protocol):
+    """What engines cache: shapes, queues, settings."""
+
+    async def intern_shapes(self, shapes: Mapping[str, bytes]) -> dict[str, int]:
+        """Digest → body, answered as digest → id."""
+        ...
+
+    async def put_queue(self, row: QueueRow) -> None: ...
+
+    async def set_meta(self, name: str, value: int) -> None: ...

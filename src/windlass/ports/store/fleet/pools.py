@@ -1,0 +1,116 @@
+"""The role of a transaction that keeps pools, their workers and what they cost.
+
+Where a store has locks, a pool is locked before everything else: nobody who holds another
+row asks for one. What its workers' rows say changes only under the lock of their pool.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
+
+
+def position_name(pool: int) -> str:
+    """Under which name in `meta` stands up to which event a pool has accounted for attempts."""
+    return f"pool_{pool}_seq"
+
+
+class Load(NamedTuple):
+    """What there is to do: ready jobs by shape, and (worker, shape, since when) of leases."""
+
+    ready: list[tuple[int, int]]
+    leases: list[tuple[int, int, int]]
+
+
+class Spell(NamedTuple):
+    """A worker held a job of this shape, from its start (or when it was given to it) to its end."""
+
+    worker: int
+    shape: int
+    since: int
+    until: int
+
+
+class Span(NamedTuple):
+    """So many ready jobs of a shape in a row, and where the last of them stands."""
+
+    jobs: int
+    rank: int
+    job: int
+
+
+class PoolsRead(Protocol):
+    """Reads rows of `pools`, `pool_workers` and `pool_costs`."""
+
+    async def all(self) -> list[PoolRow]:
+        """Returns every pool by name, not locked."""
+        ...
+
+    async def worker(self, number: int) -> PoolWorkerRow | None:
+        """Returns one of them by its id, not locked."""
+        ...
+
+    async def living(self) -> list[PoolWorkerRow]:
+        """Returns those of all pools that are not gone, ascending by id, not locked."""
+        ...
+
+    async def costs(self, month: int) -> list[CostRow]:
+        """Returns what a month has cost so far, by pool, namespace and queue."""
+        ...
+
+    async def load(self, most: int) -> Load:
+        """Both ascending; of one shape no more than `most` ready jobs are counted."""
+        ...
+
+    async def spells(self, after: int, workers: Sequence[int]) -> list[Spell]:
+        """Returns what attempts on these workers took that ended in events behind number `after`.
+
+        Ascending; those whose jobs have been removed since are left out.
+        """
+        ...
+
+    async def span(self, shape: int, rank: int, job: int, most: int) -> Span:
+        """The next ready jobs of a shape behind this place, `most` of them or all there are.
+
+        Where the last one stands is told only if there are so many.
+        """
+        ...
+
+
+class PoolsWrite(PoolsRead, Protocol):
+    """Reads and writes rows of `pools`, `pool_workers` and `pool_costs`."""
+
+    async def insert(self, row: PoolRow) -> int:
+        """Inserts with a fresh id (the row's own `id` is ignored); 0 if the name is taken."""
+        ...
+
+    async def lock(self, pool: int) -> PoolRow | None: ...
+
+    async def lock_name(self, name: str) -> PoolRow | None: ...
+
+    async def update(self, row: PoolRow) -> None:
+        """Writes every column but id, name, created_at and created_by."""
+        ...
+
+    async def remove(self, pool: int) -> None:
+        """Removes a pool, what is known of its workers, and how far it has accounted.
+
+        What it cost stays.
+        """
+        ...
+
+    async def add_workers(self, rows: Sequence[PoolWorkerRow]) -> list[PoolWorkerRow]:
+        """Adds workers (their `id` is ignored); the rows with their ids."""
+        ...
+
+    async def update_workers(self, rows: Sequence[PoolWorkerRow]) -> None:
+        """Writes every column but id, pool, requested_at, spot and token."""
+        ...
+
+    async def trim_gone(self, before: int, count: int) -> int:
+        """Removes at most so many that have been gone since before this time; returns how many."""
+        ...
+
+    async def charge(self, rows: Sequence[CostRow]) -> None:
+        """Adds `ms` and `micros` to what stands for each pool, month, namespace and queue."""
+        ...

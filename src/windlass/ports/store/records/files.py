@@ -1,0 +1,68 @@
+"""The role of a transaction that keeps what is known of logs, artifacts and names."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
+
+
+class FilesRead(Protocol):
+    """Reads rows of `logs`, `artifacts`, `names`, `progress` and `dynamic`.
+
+    Nothing here takes locks: the engine holds the lease of the attempt it writes about.
+    """
+
+    async def log(self, job: int, attempt: int) -> LogRow | None: ...
+
+    async def logs(self, jobs: Sequence[int]) -> dict[int, list[LogRow]]:
+        """Returns the logs of each job that has any, ascending by attempt."""
+        ...
+
+    async def streaming(self, after: int, count: int) -> list[LogRow]:
+        """Logs that have not ended, of jobs behind id `after`, ascending."""
+        ...
+
+    async def artifacts(self, jobs: Sequence[int]) -> dict[int, list[ArtifactRow]]:
+        """Returns those of all attempts of each job, ascending by attempt and name."""
+        ...
+
+    async def names(self, namespace: str | None) -> list[NameRow]:
+        """Returns all names, or those of one namespace, ascending."""
+        ...
+
+    async def lookup(self, namespace: str, names: Sequence[str]) -> dict[str, NameRow]:
+        """Returns what stands for these names; those not set are absent."""
+        ...
+
+    async def referenced(self, digests: Sequence[str]) -> set[str]:
+        """Returns those of these SHA-256 digests that an artifact or a name refers to."""
+        ...
+
+    async def progress(self, jobs: Sequence[int]) -> dict[int, Progress]: ...
+
+    async def dynamic(self, jobs: Sequence[int]) -> dict[int, Dynamic]: ...
+
+
+class FilesWrite(FilesRead, Protocol):
+    """Reads and writes rows of `logs`, `artifacts`, `names`, `progress` and `dynamic`.
+
+    Nothing here takes locks: the engine holds the lease of the attempt it writes about.
+    """
+
+    async def put_log(self, row: LogRow) -> None:
+        """Writes a log's row, new or changed."""
+        ...
+
+    async def add_artifacts(self, rows: Sequence[ArtifactRow]) -> None:
+        """A name that the attempt has used before is replaced."""
+        ...
+
+    async def set_name(self, row: NameRow) -> None: ...
+
+    async def put_progress(self, row: Progress) -> None:
+        """Only a job's newest one is kept."""
+        ...
+
+    async def put_dynamic(self, rows: Sequence[Dynamic]) -> None:
+        """Only those of a job's newest attempt are kept."""
+        ...

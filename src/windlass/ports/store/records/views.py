@@ -1,0 +1,50 @@
+"""The role of a transaction that brings rows together to be shown. It takes no locks."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from windlass.domain.rows.events import Event
+from windlass.domain.rows.records import RateRow
+from windlass.domain.rows.views import FleetRow, JobFilter, JobPage, JobView, WorkerView
+
+
+class ViewsRead(Protocol):
+    """Jobs and workers as people see them."""
+
+    async def job(self, job: int) -> JobView | None: ...
+
+    async def jobs(self, wanted: JobFilter, cursor: int, limit: int) -> JobPage:
+        """Returns jobs with an id below `cursor` (0: all), newest first.
+
+        Each call looks at a bounded number of rows, however many there are, so a page
+        may be short and still have a `next`.
+        """
+        ...
+
+    async def workers_with_counts(self) -> list[WorkerView]:
+        """Returns every worker, ascending by id."""
+        ...
+
+    async def queue_depths(self) -> dict[str, int]:
+        """Returns how many jobs are queued in each queue."""
+        ...
+
+    async def fleet(self) -> Sequence[FleetRow]:
+        """Returns every worker, ascending by name, as `explain` looks at it."""
+        ...
+
+    async def ready_before(self, shapes: Sequence[int], rank: int, job: int, most: int) -> int:
+        """How many ready jobs of these shapes stand before (rank, job), counted up to `most`."""
+        ...
+
+    async def holders(self, limit: int, most: int) -> list[int]:
+        """Returns the first jobs, ascending, that hold a slot of this limit."""
+        ...
+
+    async def rate(self, namespace: str, key: str) -> RateRow | None:
+        """Returns the newest starts under a rate, if there were any."""
+        ...
+
+    async def fleet_events(self, after: int, until: int, most: int) -> list[Event]:
+        """Returns the first events about workers and queues in (after, until], ascending."""
+        ...

@@ -1,0 +1,63 @@
+"""A store, and what engines on one store tell each other."""
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple, Protocol, TypeVar
+
+from windlass.ports.store.records.snapshot import Snapshot
+from windlass.ports.store.transaction import ReadTx, WriteTx
+
+T = TypeVar("T")
+
+
+class News(NamedTuple):
+    """What other engines on the same store should hear of a commit.
+
+    `arrivals` are new ready jobs, `pokes` workers whose sync has something to answer,
+    `due_at` the earliest new entry in `due` (0: none), `catalog` whether queues,
+    shapes or workers' metadata changed, `ended` and `ended_workflows` jobs and workflows that
+    have ended, where the store passes that on.
+    """
+
+    arrivals: tuple[tuple[int, int, int, int], ...] = ()  # shape, rank, job, how many
+    pokes: tuple[int, ...] = ()
+    due_at: int = 0
+    catalog: bool = False
+    ended: tuple[int, ...] = ()
+    ended_workflows: tuple[int, ...] = ()
+
+
+class Store(Protocol):
+    """A place where jobs live. `shared` says that other engines may work on it too."""
+
+    @property
+    def shared(self) -> bool: ...
+
+    @property
+    def inline(self) -> bool:
+        """Returns whether transactions run to their end without suspending, one after another."""
+        ...
+
+    async def transact(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:
+        """Runs `work` in one transaction and commit, or change nothing and raise.
+
+        Raises `StoreUnavailable`; its `outcome_unknown` tells whether the commit may
+        have happened. `work` may run more than once (serialization failures), so it
+        must not change anything but through the transaction.
+        """
+        ...
+
+    async def read(self, work: Callable[[ReadTx], Awaitable[T]]) -> T:
+        """Runs `work` against one consistent snapshot."""
+        ...
+
+    async def snapshot(self) -> Snapshot: ...
+
+    async def announce(self, news: News) -> None:
+        """Tells the other engines on this store, after a commit. May be lost."""
+        ...
+
+    def subscribe(self, hear: Callable[[News], None]) -> Callable[[], None]:
+        """Calls `hear` for other engines' news; answers how to stop."""
+        ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,80 @@
+"""Names for the numbers that stores keep, as `.sql` files write them: `{state.queued}`.
+
+The numbers come from the enumerations of `domain/`, so SQL and Python cannot disagree. They are
+filled in when a file is loaded: the database sees plain constants and plans accordingly.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from enum import IntEnum
+from types import MappingProxyType
+from typing import Final
+
+from windlass.domain.job.job import ALLOW_FAILURE, PREEMPTIBLE
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.lifecycle.states import NEW_CODE, TRANSITION_CODES, State
+from windlass.domain.lifecycle.workflow_state import WorkflowState
+from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.pools.pools import Lifecycle
+from windlass.domain.rows.baseline import BaselineKind
+from windlass.domain.rows.events import EventKind
+from windlass.domain.rows.files import LogState
+from windlass.domain.rows.records import KEPT_WHILE_RUNNING
+from windlass.domain.schedules.schedules import ReactionKind, ReactionState, RunState
+
+_NAME: Final = re.compile(r"\{([a-z_]+\.[a-z_]+)\}")
+
+_NUMBERED: Final[Mapping[str, type[IntEnum]]] = {
+    "baseline": BaselineKind,
+    "event": EventKind,
+    "log": LogState,
+    "pool_worker": Lifecycle,
+    "reaction": ReactionState,
+    "reaction_kind": ReactionKind,
+    "run": RunState,
+    "worker": WorkerStatus,
+    "workflow": WorkflowState,
+}
+
+
+def fill_in(text: str, filename: str) -> str:
+    """Replaces every `{group.name}` with its number; an unknown name is an error."""
+
+    def number(match: re.Match[str]) -> str:
+        try:
+            return CODES[match[1]]
+        except KeyError:
+            raise ValueError(f"{filename}: unknown code {match[0]}") from None
+
+    return _NAME.sub(number, text)
+
+
+def _codes() -> Iterator[tuple[str, int | str]]:
+    for group, members in _NUMBERED.items():
+        for member in members:
+            yield f"{group}.{member.name.lower()}", int(member)
+    yield "state.open", NEW_CODE  # what `jobs.state` holds until the job has ended
+    yield "state.new", NEW_CODE  # what an event comes from when the job is submitted
+    for state in State:
+        yield f"state.{state.name.lower()}", state.code
+        yield f"transitions.from_{state.name.lower()}", _mask(state.code)
+    yield "transitions.from_new", _mask(NEW_CODE)
+    # Both codes of each allowed transition in one number: from × 16 + to.
+    packed = sorted(before * 16 + after for before, after in TRANSITION_CODES)
+    yield "transitions.packed", ", ".join(map(str, packed))
+    yield "failure.none", 0
+    for failure in FailureClass:
+        yield f"failure.{failure.name.lower()}", failure.code
+    yield "flag.allow_failure", ALLOW_FAILURE
+    yield "flag.preemptible", PREEMPTIBLE
+    yield "manual.no", 0
+    yield "manual.yes", 1
+    yield "manual.kept_while_running", KEPT_WHILE_RUNNING
+
+
+def _mask(before: int) -> int:
+    """Returns a number with a bit for each state that `before` may become."""
+    return sum(1 << after for frm, after in TRANSITION_CODES if frm == before)
+
+
+CODES: Final[Mapping[str, str]] = MappingProxyType({name: str(code) for name, code in _codes()})

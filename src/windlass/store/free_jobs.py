@@ -1,0 +1,19 @@
+"""Jobs whose last condition is met become ready, in terms of the other roles."""
+
+from collections.abc import Mapping
+
+from windlass.domain.rows.records import Freed
+from windlass.ports.store.core.places import PlacesWrite
+
+
+async def free(places: PlacesWrite, met: Mapping[int, int], now: int, young_from: int) -> Freed:
+    """`FlowWrite.free`, for stores where it needs no statements of its own."""
+    freed = Freed([], [])
+    for wait in await places.meet(met):
+        young = wait.age_from >= young_from
+        if young and not wait.manual and wait.not_before <= now and not wait.ticket.limit:
+            freed.ready.append(wait.ticket)
+        else:
+            freed.others.append(wait)
+    await places.add_ready(freed.ready)
+    return freed

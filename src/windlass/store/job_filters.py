@@ -1,0 +1,130 @@
+"""Which jobs a list may show, and how their rows become views: the part without reads."""
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+import msgspec
+
+from windlass.domain.lifecycle.states import ACTIVE, TERMINAL, State
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.rows.files import Dynamic, LogRow, Progress
+from windlass.domain.rows.records import JobRecord, Lease
+from windlass.domain.rows.views import JobFilter, JobView, newest_attempt
+
+BLOCKED: Final = State.BLOCKED.code
+QUEUED: Final = State.QUEUED.code
+RETRYING: Final = State.RETRYING.code
+COMPLETED: Final = State.COMPLETED.code
+FAILED: Final = State.FAILED.code
+ACTIVE_CODES: Final = frozenset(state.code for state in ACTIVE)
+_ENDED: Final = frozenset(state.code for state in TERMINAL)
+BAD_CODES: Final = _ENDED - {COMPLETED}
+
+
+class Source(Enum):
+    """Where a list takes its jobs from."""
+
+    JOBS = "jobs"
+    LEASES = "leases"
+    WAITS = "waits"
+    DUE = "due"
+    BAD = "bad"  # ended without completing
+    WORKFLOW = "workflow"
+
+
+class Candidate(NamedTuple):
+    """A job that a list may show; `ended` is its terminal state, or 0."""
+
+    job: int
+    shape: int
+    ended: int
+
+
+class Standing(NamedTuple):
+    """Where an open job waits: `state` and when it may start."""
+
+    job: int
+    state: int
+    not_before: int
+
+
+class _Told(msgspec.Struct):
+    """The fields of a stored spec that lists filter by."""
+
+    name: str | None = None
+    labels: dict[str, str] = {}
+    submitted_by: str | None = None
+
+
+_told = msgspec.json.Decoder(_Told).decode
+_shape_decoder = msgspec.json.Decoder(Shape)
+
+
+def states_of(wanted: JobFilter) -> frozenset[int]:
+    """Returns the wanted states; none means any."""
+    states = frozenset(wanted.states)
+    if wanted.dead:
+        # A filter for dead jobs in another state finds nothing; 0 is no job's state.
+        return (states & {FAILED}) or frozenset({0}) if states else frozenset({FAILED})
+    return states
+
+
+def may_match(row: Candidate, states: frozenset[int], shapes: frozenset[int] | None) -> bool:
+    if shapes is not None and row.shape not in shapes:
+        return False
+    if not states:
+        return True
+    return row.ended in states if row.ended else not states <= _ENDED
+
+
+def allows(wanted: JobFilter, body: bytes) -> bool:
+    shape = decode_shape(body)
+    return (
+        (wanted.namespaces is None or shape.namespace in wanted.namespaces)
+        and wanted.queue in (None, shape.queue)
+        and wanted.task in (None, shape.task)
+    )
+
+
+@lru_cache(maxsize=50_000)
+def decode_shape(body: bytes) -> Shape:
+    return _shape_decoder.decode(body)
+
+
+def tells(wanted: JobFilter, spec: bytes) -> bool:
+    told = _told(spec)
+    return (
+        wanted.name in (None, told.name)
+        and wanted.submitted_by in (None, told.submitted_by)
+        and all(told.labels.get(name) == value for name, value in wanted.labels)
+    )
+
+
+def make_view(
+    record: JobRecord,
+    lease: Lease | None,
+    place: Standing | None,
+    names: Mapping[int, str],
+    logs: Sequence[LogRow],
+    progress: Progress | None,
+    dynamic: Dynamic | None,
+) -> JobView:
+    facts = record.facts
+    newest = newest_attempt(facts, lease)
+    state, not_before = facts.state, 0
+    if not state and lease is not None:
+        state = lease.state
+    elif not state:
+        state, not_before = (place.state, place.not_before) if place else (QUEUED, 0)
+    return JobView(
+        record,
+        state,
+        not_before,
+        lease,
+        names.get(lease.worker if lease else facts.worker),
+        next((row for row in logs if row.attempt == newest), None),
+        progress if progress is not None and progress.attempt == newest else None,
+        dynamic if dynamic is not None and dynamic.attempt == newest else None,
+    )

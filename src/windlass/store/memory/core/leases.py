@@ -1,0 +1,141 @@
+"""Rows of `leases`: the attempts in force."""
+
+from collections.abc import Sequence
+
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.records import Grant, Granted, JobFacts, Lease
+from windlass.ports.store import Stopped
+from windlass.store.memory.core.places import pick_ready
+from windlass.store.memory.tables import Tables
+
+ASSIGNED = State.ASSIGNED.code
+RUNNING = State.RUNNING.code
+
+
+class MemoryLeases:
+    """`LeasesWrite` over the tables. Jobs without a lease are passed over."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._leases = tables.leases
+
+    async def grant(
+        self, grants: Sequence[Grant], state: int, now: int, slack_ms: int
+    ) -> list[Granted]:
+        """Returns leases are numbered, and answered, in the order of `grants`."""
+        return [self._grant(grant, state, now, slack_ms) for grant in grants]
+
+    async def read(self, jobs: Sequence[int]) -> dict[int, Lease]:
+        return {job: self._leases[job] for job in sorted(jobs) if job in self._leases}
+
+    async def lock(self, jobs: Sequence[int]) -> dict[int, Lease]:
+        """Transactions run one after another: there is nothing to lock."""
+        return await self.read(jobs)
+
+    async def of_workers(self, workers: Sequence[int]) -> list[Lease]:
+        held = (self._leases.between((worker,), (worker + 1,)) for worker in sorted(set(workers)))
+        return sorted((lease for leases in held for lease in leases), key=lambda row: row.lease)
+
+    async def count(self, workers: Sequence[int]) -> dict[int, int]:
+        held: dict[int, int] = {}
+        for lease in await self.of_workers(workers):
+            held[lease.worker] = held.get(lease.worker, 0) + 1
+        return held
+
+    async def stopped(self, workers: Sequence[int]) -> list[Stopped]:
+        return [
+            Stopped(row.worker, row.incarnation, row.job, row.attempt, row.state, row.reason)
+            for row in await self.of_workers(workers)
+            if row.reason is not None
+        ]
+
+    async def overdue(self, now: int, count: int) -> list[Lease]:
+        """Returns the earliest deadline first, equal ones by job; a deadline of 0 never comes."""
+        late = [
+            row
+            for row in self._leases
+            if row.state in (ASSIGNED, RUNNING) and 0 < row.deadline_at <= now
+        ]
+        return sorted(late, key=lambda row: (row.deadline_at, row.job))[:count]
+
+    async def orphans(self, count: int) -> list[Lease]:
+        """Returns them ascending by job."""
+        return sorted(row for row in self._leases if self._is_orphan(row))[:count]
+
+    async def start(self, rows: Sequence[tuple[int, int, int]]) -> None:
+        for job, started_at, deadline_at in rows:
+            row = self._leases.get(job)
+            if row is not None and row.state == ASSIGNED:
+                started = row._replace(
+                    state=RUNNING, started_at=started_at, deadline_at=deadline_at
+                )
+                self._leases.put(job, started)
+
+    async def mark(self, jobs: Sequence[int], state: int, reason: str) -> None:
+        for job in jobs:
+            row = self._leases.get(job)
+            if row is not None:
+                self._leases.put(job, row._replace(state=state, reason=reason))
+
+    async def touch(self, rows: Sequence[tuple[int, int, int]]) -> None:
+        for job, activity_at, deadline_at in rows:
+            row = self._leases.get(job)
+            if row is not None:
+                touched = row._replace(activity_at=activity_at, deadline_at=deadline_at)
+                self._leases.put(job, touched)
+
+    async def allow(self, rows: Sequence[tuple[int, int, int]]) -> None:
+        for job, timeout_ms, deadline_at in rows:
+            row = self._leases.get(job)
+            if row is not None:
+                allowed = row._replace(timeout_ms=timeout_ms, deadline_at=deadline_at)
+                self._leases.put(job, allowed)
+
+    async def drop(self, jobs: Sequence[int]) -> None:
+        for job in jobs:
+            self._leases.pop(job)
+
+    def _grant(self, grant: Grant, state: int, now: int, slack_ms: int) -> Granted:
+        ticket = grant[0]
+        pick_ready(self._tables, ticket)
+        job = self._tables.jobs[ticket.job]
+        (number,) = self._tables.number("lease")
+        lease = new_lease(grant, number, job.facts, state, now, slack_ms)
+        self._leases.insert(lease.job, lease)
+        return (lease.job, lease.attempt, lease.lease, lease.worker, lease.timeout_ms,
+                lease.idle_ms, job.spec)  # fmt: skip
+
+    def _is_orphan(self, lease: Lease) -> bool:
+        worker = self._tables.workers.get(lease.worker)
+        return worker is None or worker.incarnation > lease.incarnation
+
+
+def new_lease(
+    grant: Grant, number: int, job: JobFacts, state: int, now: int, slack_ms: int
+) -> Lease:
+    """The row that gives a job to a worker; `activity_at` stays 0 until the first `touch`."""
+    ticket, worker, incarnation, attempt = grant
+    return Lease(
+        job=job.id,
+        attempt=attempt,
+        lease=number,
+        worker=worker,
+        incarnation=incarnation,
+        state=state,
+        assigned_at=now,
+        started_at=now if state == RUNNING else 0,
+        activity_at=0,
+        deadline_at=first_deadline(job, state, now, slack_ms),
+        timeout_ms=job.timeout_ms,
+        idle_ms=job.idle_ms,
+        limit=ticket.limit,
+        reason=None,
+    )
+
+
+def first_deadline(job: JobFacts, state: int, now: int, slack_ms: int) -> int:
+    """Returns when a new lease is overdue, or 0 if it may run for ever."""
+    if state != RUNNING:
+        return now + slack_ms
+    limits = [limit for limit in (job.idle_ms, job.timeout_ms) if limit]
+    return now + min(limits) + slack_ms if limits else 0

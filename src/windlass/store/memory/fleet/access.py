@@ -1,0 +1,57 @@
+"""Rows of `tokens` and `codes`."""
+
+from windlass.domain.access.tokens import Code, Token
+from windlass.store.memory.tables import Tables
+
+
+class MemoryAccess:
+    """`AccessWrite` over the tables."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    async def insert(self, row: Token) -> int:
+        (token,) = self._tables.number("token")
+        self._tables.token_ids.insert(row.digest, token)
+        self._tables.tokens.insert(token, row._replace(id=token))
+        return token
+
+    async def by_digest(self, digest: str) -> Token | None:
+        token = self._tables.token_ids.get(digest)
+        return None if token is None else self._tables.tokens[token]
+
+    async def all(self) -> list[Token]:
+        return sorted(self._tables.tokens)
+
+    async def revoke(self, token: int, at: int) -> bool:
+        row = self._tables.tokens.get(token)
+        if row is None or row.revoked_at:
+            return False
+        self._tables.tokens.put(token, row._replace(revoked_at=at))
+        return True
+
+    async def remove_of_worker(self, worker: int) -> int:
+        mine = [row for row in self._tables.tokens if row.worker == worker > 0]
+        for row in mine:
+            self._tables.tokens.pop(row.id)
+            self._tables.token_ids.pop(row.digest)
+        return len(mine)
+
+    async def add_code(self, row: Code) -> None:
+        self._tables.codes.insert(row.digest, row)
+
+    async def trim_codes(self, before: int, count: int) -> int:
+        old = sorted(
+            (row for row in self._tables.codes if row.expires_at < before),
+            key=lambda row: (row.expires_at, row.digest),
+        )
+        for row in old[:count]:
+            self._tables.codes.pop(row.digest)
+        return min(len(old), count)
+
+    async def use_code(self, digest: str, now: int) -> bool:
+        row = self._tables.codes.get(digest)
+        if row is None or row.used_at or row.expires_at <= now:
+            return False
+        self._tables.codes.put(digest, row._replace(used_at=now))
+        return True

@@ -1,0 +1,76 @@
+"""Rows of `statistics`, `usage` and `deadlines`."""
+
+from collections.abc import Sequence
+
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.events import EventKind
+from windlass.domain.rows.statistics import StatisticsRow, Usage
+from windlass.ports.store.records.statistics import Looked, Taken
+from windlass.store.memory.tables import Tables
+
+POSITION = "statistics_seq"
+COMPLETED = State.COMPLETED.code
+
+
+class MemoryStatistics:
+    """`StatisticsWrite` over the tables."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    async def completed(self, after: int, before: int, count: int) -> Looked:
+        events = self._tables.events.between((after + 1,), None, count)
+        upto = max((event.seq for event in events if event.at <= before), default=after)
+        taken: list[Taken] = []
+        for event in events:
+            job = self._tables.jobs.get(event.job)
+            done = event.kind == EventKind.JOB and event.to == COMPLETED
+            if done and event.seq <= upto and job is not None:
+                used = self._tables.usage.get(event.job)
+                peak = used.peak_memory if used and used.attempt == event.attempt else 0
+                run_ms = job.finished_at - job.started_at
+                taken.append(Taken(job.facts.shape, run_ms, peak))
+        return Looked(upto, taken)
+
+    async def move_on(self, frm: int, to: int) -> bool:
+        known = self._tables.meta.get(POSITION)
+        if known is not None and known[1] != frm:
+            return False
+        self._tables.meta.put(POSITION, (POSITION, to))
+        return True
+
+    async def position(self) -> int:
+        known = self._tables.meta.get(POSITION)
+        return 0 if known is None else known[1]
+
+    async def of_shapes(self, shapes: Sequence[int]) -> list[StatisticsRow]:
+        return [row for row in self._tables.statistics.between((), None) if row.shape in shapes]
+
+    async def put(self, rows: Sequence[StatisticsRow]) -> None:
+        for row in rows:
+            self._tables.statistics.put((row.shape, row.measure), row)
+
+    async def put_usage(self, row: Usage) -> None:
+        self._tables.usage.put(row.job, row)
+
+    async def usage(self, jobs: Sequence[int]) -> dict[int, Usage]:
+        found = ((job, self._tables.usage.get(job)) for job in sorted(jobs))
+        return {job: row for job, row in found if row is not None}
+
+
+class MemoryDeadlines:
+    """`DeadlinesWrite` over the tables."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._deadlines = tables.deadlines
+
+    async def add(self, rows: Sequence[tuple[int, int]]) -> None:
+        for row in rows:
+            self._deadlines.put(row, row)
+
+    async def passed(self, now: int, count: int) -> list[tuple[int, int]]:
+        return self._deadlines.between((), (now + 1,), count)
+
+    async def drop(self, rows: Sequence[tuple[int, int]]) -> None:
+        for row in rows:
+            self._deadlines.pop(row)

@@ -1,0 +1,153 @@
+"""What lists and pages show, read from the tables."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, islice
+
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
+from windlass.domain.rows.records import Attempt, JobRecord, Lease, RateRow, ShapeRow, Worker
+from windlass.domain.rows.views import FleetRow
+from windlass.store.job_filters import (
+    BAD_CODES,
+    BLOCKED,
+    QUEUED,
+    RETRYING,
+    Candidate,
+    Source,
+    Standing,
+)
+from windlass.store.job_views import Views
+from windlass.store.memory.core.jobs import MemoryJobs
+from windlass.store.memory.core.leases import MemoryLeases
+from windlass.store.memory.core.log import MemoryLog
+from windlass.store.memory.records.files import MemoryFiles
+from windlass.store.memory.tables import Tables
+
+
+class MemoryViews(Views):
+    """`ViewsRead` over the tables and the other roles."""
+
+    def __init__(
+        self,
+        tables: Tables,
+        jobs: MemoryJobs,
+        leases: MemoryLeases,
+        log: MemoryLog,
+        files: MemoryFiles,
+    ) -> None:
+        self._tables = tables
+        self._job_rows = jobs
+        self._lease_rows = leases
+        self._log = log
+        self._files = files
+
+    async def _scan(self, source: Source, below: int, count: int, workflow: int) -> list[Candidate]:
+        tables = self._tables
+        holds: dict[Source, Callable[[], Iterable[int]]] = {
+            Source.JOBS: lambda: (row.facts.id for row in tables.jobs),
+            Source.LEASES: lambda: (row.job for row in tables.leases),
+            Source.WAITS: lambda: (row.job for row in tables.waits),
+            Source.DUE: lambda: (row.job for row in tables.due if row.state == RETRYING),
+            Source.BAD: lambda: (
+                row.facts.id for row in tables.jobs if row.facts.state in BAD_CODES
+            ),
+            Source.WORKFLOW: lambda: (
+                row.facts.id for row in tables.jobs if row.facts.workflow == workflow
+            ),
+        }
+        ids = sorted((job for job in holds[source]() if job < below), reverse=True)
+        return await self._light(ids[:count])
+
+    async def _light(self, ids: Sequence[int]) -> list[Candidate]:
+        facts = await self._job_rows.read(ids)
+        return [Candidate(job, facts[job].shape, facts[job].state) for job in ids if job in facts]
+
+    async def _few_queued(self, most: int) -> list[int] | None:
+        tables = self._tables
+        planned = (row.job for row in tables.due if row.state == QUEUED)
+        places = (row.job for row in chain(tables.ready, tables.parked))
+        found = list(islice(chain(planned, places), most + 1))
+        return found if len(found) <= most else None
+
+    async def _jobs_of_key(self, namespaces: Sequence[str], key: str) -> list[int]:
+        found = (self._tables.keys.get((namespace, key)) for namespace in namespaces)
+        return [row.job for row in found if row is not None]
+
+    async def _shapes(self) -> Iterable[ShapeRow]:
+        return self._tables.shapes
+
+    async def _specs(self, ids: Sequence[int]) -> Mapping[int, bytes]:
+        return await self._job_rows.specs(ids)
+
+    async def _records(self, ids: Sequence[int]) -> Mapping[int, JobRecord]:
+        found = ((job, self._tables.jobs.get(job)) for job in ids)
+        return {job: row for job, row in found if row is not None}
+
+    async def _leases(self, ids: Sequence[int]) -> Mapping[int, Lease]:
+        return await self._lease_rows.lock(ids)
+
+    async def _standings(self, ids: Sequence[int]) -> Iterable[Standing]:
+        found: list[Standing] = []
+        for job in ids:
+            wait, due = self._tables.waits.get(job), self._tables.due.get(job)
+            if wait is not None:
+                found.append(Standing(job, BLOCKED, wait.not_before))
+            elif due is not None:
+                found.append(Standing(job, due.state, due.at))
+        return found
+
+    async def _worker_names(self, ids: Sequence[int]) -> Mapping[int, str]:
+        found = (self._tables.workers.get(worker) for worker in ids)
+        return {row.id: row.name for row in found if row is not None}
+
+    async def _logs(self, ids: Sequence[int]) -> Mapping[int, Sequence[LogRow]]:
+        return await self._files.logs(ids)
+
+    async def _progress(self, ids: Sequence[int]) -> Mapping[int, Progress]:
+        return await self._files.progress(ids)
+
+    async def _dynamic(self, ids: Sequence[int]) -> Mapping[int, Dynamic]:
+        return await self._files.dynamic(ids)
+
+    async def _attempts(self, job: int) -> Sequence[Attempt]:
+        return (await self._job_rows.attempts([job])).get(job, ())
+
+    async def _artifacts(self, job: int) -> Sequence[ArtifactRow]:
+        return (await self._files.artifacts([job])).get(job, ())
+
+    async def _workers(self) -> Iterable[Worker]:
+        return sorted(self._tables.workers)
+
+    async def _lease_counts(self) -> Mapping[int, int]:
+        return await self._lease_rows.count([row.id for row in self._tables.workers])
+
+    async def fleet(self) -> Sequence[FleetRow]:
+        held = await self._lease_counts()
+        rows = sorted(self._tables.workers, key=lambda row: row.name)
+        return [
+            (w.id, w.name, w.status, w.slots, held.get(w.id, 0), w.reason, w.static, w.dynamic)
+            for w in rows
+        ]
+
+    async def _ready_before(self, shapes: Sequence[int], rank: int, job: int, most: int) -> int:
+        wanted = set(shapes)
+        found = (
+            ticket
+            for ticket in self._tables.ready
+            if ticket.shape in wanted and (ticket.rank, ticket.job) < (rank, job)
+        )
+        return sum(1 for _ in islice(found, most))
+
+    async def holders(self, limit: int, most: int) -> list[int]:
+        return sorted(row.job for row in self._tables.leases if row.limit == limit)[:most]
+
+    async def rate(self, namespace: str, key: str) -> RateRow | None:
+        return self._tables.rates.get((namespace, key))
+
+    async def fleet_events(self, after: int, until: int, most: int) -> list[Event]:
+        kinds = EventKind.WORKER, EventKind.QUEUE
+        found = self._tables.events.between((after + 1,), (until + 1,))
+        return [event for event in found if event.kind in kinds][:most]
+
+    async def _counters(self) -> Mapping[str, int]:
+        return await self._log.counters()

@@ -1,0 +1,224 @@
+"""A pool of connections that limits how many are open, idle, and how old they get.
+
+asyncpg's own pool knows neither an idle limit nor a lifetime. This one belongs to the
+event loop on which it was made; its timers go through that loop.
+"""
+
+import asyncio
+from collections import deque
+from typing import Any, NamedTuple
+
+import asyncpg
+
+CONNECT_SECONDS = 10.0
+COMMAND_SECONDS = 60.0
+
+# Without these the planner, which cannot know how long an array is, reads whole tables
+# into hash joins: a claim from a million jobs would cost as much as the queue is long. A walk
+# in steps would read, by a bitmap, all that is left for each of them.
+# A transaction that its server has forgotten gives up its locks after a minute.
+SETTINGS = {
+    "search_path": "windlass",
+    "application_name": "windlass",
+    "jit": "off",
+    "plan_cache_mode": "force_generic_plan",
+    "enable_bitmapscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "enable_seqscan": "off",
+    "idle_in_transaction_session_timeout": "60s",
+    "default_transaction_isolation": "read committed",
+}
+
+
+class PoolLimits(NamedTuple):
+    """How many connections may be open and idle, and for how many milliseconds."""
+
+    open: int = 25
+    idle: int = 5
+    lifetime_ms: int = 300_000
+    idle_ms: int = 60_000
+
+
+class PoolCounts(NamedTuple):
+    """What the pool holds now, and how often a caller had to wait so far."""
+
+    open: int
+    idle: int
+    in_use: int
+    waits: int
+
+
+class Link:
+    """One open connection; `slot` is a small number no other open connection has."""
+
+    __slots__ = ("born", "connection", "idle_since", "slot", "started_us", "used")
+
+    def __init__(self, connection: "asyncpg.Connection[Any]", slot: int, born: float) -> None:
+        self.connection = connection
+        self.slot = slot
+        self.born = born
+        self.idle_since = born
+        self.used = False
+        self.started_us = 0
+        """When the server began this session, by its clock; read when it is first needed."""
+
+
+async def open_connection(dsn: str) -> "asyncpg.Connection[Any]":
+    """Connects with the settings that all statements of the store count on."""
+    return await asyncpg.connect(
+        dsn,
+        timeout=CONNECT_SECONDS,
+        command_timeout=COMMAND_SECONDS,
+        server_settings=SETTINGS,
+        statement_cache_size=250,
+        max_cached_statement_lifetime=0,
+    )
+
+
+class Pool:
+    """Lends connections, the most recently used first, so that the others grow old."""
+
+    def __init__(self, dsn: str, limits: PoolLimits) -> None:
+        self._dsn = dsn
+        self._limits = limits
+        self._loop = asyncio.get_running_loop()
+        self._idle: list[Link] = []
+        self._free_slots = list(range(limits.open, 0, -1))
+        self._waiters: deque[asyncio.Future[Link | None]] = deque()
+        self._closing: set[asyncio.Task[None]] = set()
+        self._waits = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    @property
+    def counts(self) -> PoolCounts:
+        opened = self._limits.open - len(self._free_slots)
+        return PoolCounts(opened, len(self._idle), opened - len(self._idle), self._waits)
+
+    async def acquire(self) -> Link:
+        """Returns an open connection for the caller alone, who must `release` or `discard` it."""
+        while True:
+            if self._closed:
+                raise asyncpg.InterfaceError("the pool is closed")
+            link = self._take_idle()
+            if link is None and self._free_slots:
+                link = await self._open()
+            elif link is None:
+                link = await self._wait()
+            if link is not None:
+                return link
+
+    def release(self, link: Link) -> None:
+        """Gives a connection back that is outside any transaction."""
+        link.used = True
+        if self._closed or link.connection.is_closed() or self._is_old(link):
+            self._retire(link)
+        elif not self._hand_over(link):
+            link.idle_since = self._loop.time()
+            self._idle.append(link)
+            if len(self._idle) > self._limits.idle:
+                self._retire(self._idle.pop(0))
+            self._set_timer()
+
+    def discard(self, link: Link) -> None:
+        """Cut a connection whose state is unknown; the server rolls back what is open."""
+        link.connection.terminate()
+        self._free(link)
+
+    async def close(self) -> None:
+        """Closes what is idle now and what is in use when it comes back."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        while self._idle:
+            self._retire(self._idle.pop())
+        while self._hand_over(None):
+            pass
+        if self._closing:
+            await asyncio.wait(set(self._closing))
+
+    def _take_idle(self) -> Link | None:
+        while self._idle:
+            link = self._idle.pop()
+            if not link.connection.is_closed() and not self._is_old(link):
+                return link
+            self._retire(link)
+        return None
+
+    async def _open(self) -> Link:
+        slot = self._free_slots.pop()
+        try:
+            connection = await open_connection(self._dsn)
+        except BaseException:
+            self._free_slots.append(slot)
+            self._hand_over(None)
+            raise
+        return Link(connection, slot, self._loop.time())
+
+    async def _wait(self) -> Link | None:
+        """Returns a connection another caller gave back, or None when one may be opened instead."""
+        self._waits += 1
+        waiter: asyncio.Future[Link | None] = self._loop.create_future()
+        self._waiters.append(waiter)
+        try:
+            return await waiter
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled():
+                self._pass_on(waiter.result())
+            raise
+
+    def _pass_on(self, link: Link | None) -> None:
+        if link is None:
+            self._hand_over(None)
+        else:
+            self.release(link)
+
+    def _hand_over(self, link: Link | None) -> bool:
+        while self._waiters:
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(link)
+                return True
+        return False
+
+    def _retire(self, link: Link) -> None:
+        """Closes a connection politely, without making anyone wait for it."""
+        if not link.connection.is_closed():
+            task = self._loop.create_task(_close(link.connection))
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+        self._free(link)
+
+    def _free(self, link: Link) -> None:
+        self._free_slots.append(link.slot)
+        self._hand_over(None)
+
+    def _is_old(self, link: Link) -> bool:
+        return self._loop.time() - link.born >= self._limits.lifetime_ms / 1000
+
+    def _set_timer(self) -> None:
+        """Looks again when the first idle connection has been idle, or alive, long enough."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._idle:
+            self._timer = self._loop.call_at(min(map(self._end_of, self._idle)), self._sweep)
+
+    def _end_of(self, link: Link) -> float:
+        idle_end = link.idle_since + self._limits.idle_ms / 1000
+        return min(idle_end, link.born + self._limits.lifetime_ms / 1000)
+
+    def _sweep(self) -> None:
+        now = self._loop.time()
+        for link in [link for link in self._idle if self._end_of(link) <= now]:
+            self._idle.remove(link)
+            self._retire(link)
+        self._set_timer()
+
+
+async def _close(connection: "asyncpg.Connection[Any]") -> None:
+    try:
+        await connection.close(timeout=CONNECT_SECONDS)
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        connection.terminate()

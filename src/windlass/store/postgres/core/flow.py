@@ -1,0 +1,103 @@
+"""The way of jobs with no ties, in bulk: few statements with few columns."""
+
+from collections.abc import Mapping, Sequence
+
+from windlass.domain.rows.events import Moves
+from windlass.domain.rows.records import Completed, Completion, Freed, JobColumns, Waited
+from windlass.store.free_jobs import free
+from windlass.store.postgres.columns import integers, spread
+from windlass.store.postgres.core.places import TICKET, PostgresPlaces
+from windlass.store.postgres.session import Session
+
+
+class PostgresFlow:
+    """`FlowWrite` over one transaction."""
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def enter(self, rows: Sequence[JobColumns]) -> None:
+        if rows:
+            ids, *columns, specs = zip(*rows, strict=True)
+            args = spread("iiiiiiiiiiii", columns)
+            await self._session.execute("enter", integers(ids), specs, *args)
+
+    async def block(self, jobs: Sequence[JobColumns], unmet: Sequence[int]) -> None:
+        """The statement of `add_waits`, with columns that need no record for each job."""
+        if jobs:
+            columns = list(zip(*jobs, strict=True))
+            ids, none = columns[0], (0,) * len(jobs)
+            ticket = columns[1], columns[4], none, columns[2], columns[9], (None,) * len(jobs)
+            args = spread(TICKET + "iiii", [*ticket, unmet, none, none, columns[7]])
+            await self._session.execute("add_waits", integers(ids), *args)
+
+    async def free(self, met: Mapping[int, int], now: int, young_from: int) -> Freed:
+        return await free(PostgresPlaces(self._session), met, now, young_from)
+
+    async def complete(self, now: int, done: Sequence[Completion]) -> list[int]:
+        """Two statements: what the first had to wait for, only the second one sees."""
+        if not done:
+            return []
+        ordered = sorted(done, key=_job)
+        ids = integers([item[0] for item in ordered])
+        tied = {row[0] for row in await self._session.fetch("lock_untied_jobs", ids)}
+        if tied:
+            ordered = [item for item in ordered if item[0] not in tied]
+            ids = integers([item[0] for item in ordered])
+        if not ordered:
+            return []
+        _, *columns = zip(*ordered, strict=True)
+        rows = await self._session.fetch("complete", ids, *spread("iiiio", columns), now)
+        return [row[0] for row in rows]
+
+    async def complete_tied(self, now: int, done: Sequence[Completion]) -> list[Completed]:
+        """Two statements, for the same reason."""
+        if not done:
+            return []
+        ids, *columns = zip(*sorted(done, key=_job), strict=True)
+        await self._session.fetch("hold_jobs", integers(ids))
+        *spreads, exit_code, result = spread("iiiio", columns)
+        rows = await self._session.fetch(
+            "complete_tied", integers(ids), *spreads, len(ids), exit_code, result, now
+        )
+        return sorted(map(Completed._make, rows))
+
+    async def end_waiting(
+        self, jobs: Sequence[int], state: int, now: int, reason: str, *, queued: bool
+    ) -> list[Waited]:
+        if not jobs:
+            return []
+        how = state, now, reason
+        ended = list(map(Waited._make, await self._session.fetch(
+            "end_blocked", integers(sorted(jobs)), *how
+        )))  # fmt: skip
+        left = sorted(set(jobs).difference(row.job for row in ended))
+        if left and queued:
+            rows = await self._session.fetch("end_queued", integers(left), *how)
+            ended += map(Waited._make, rows)
+        return sorted(ended)
+
+    async def log(self, moves: Moves) -> None:
+        if not moves.jobs or not moves.steps:
+            return
+        width, steps = len(moves.jobs), len(moves.steps)
+        froms = [frm for frm, _ in moves.steps for _ in range(width)]
+        tos = [to for _, to in moves.steps for _ in range(width)]
+        args = spread("iii", [list(moves.attempts) * steps, froms, tos])
+        self._session.transaction_id = await self._session.fetch_value(
+            "append_moves",
+            integers(list(moves.jobs) * steps),
+            *args,
+            moves.at,
+            moves.worker,
+            moves.incarnation,
+            moves.reason,
+            moves.actor,
+            moves.data,
+        )
+
+
+def _job(item: Completion) -> int:
+    return item[0]

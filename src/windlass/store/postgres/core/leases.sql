@@ -1,0 +1,125 @@
+-- Leases: the attempts in force.
+
+-- name: grant
+-- One statement turns ready jobs into leases: `peek` holds the rows of `ready`, `jobs` is
+-- only read, and the lease's number comes back beside its job. Numbers are drawn first and
+-- once, for a join may take its rows in any order, and several times. State 4 is running.
+WITH numbered AS MATERIALIZED (
+    SELECT *, nextval('lease_numbers') AS lease
+    FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
+                $4::text::bigint[], $5::text::integer[], $6::text::bigint[],
+                $7::text::bigint[])
+         AS v (job, attempt, worker, incarnation, shape, rank, limit_id)
+), given AS MATERIALIZED (
+    SELECT u.job, coalesce(u.attempt, $10) AS attempt, u.lease,
+           coalesce(u.worker, $11) AS worker, coalesce(u.incarnation, $12) AS incarnation,
+           coalesce(u.shape, $13) AS shape, coalesce(u.rank, $14) AS rank,
+           nullif(coalesce(u.limit_id, $15), 0) AS limit_id, j.timeout_ms, j.idle_ms, j.spec
+    FROM numbered u JOIN jobs j ON j.id = u.job
+), taken AS (
+    DELETE FROM ready r USING given g
+    WHERE r.shape = g.shape AND r.rank = g.rank AND r.job = g.job
+), leased AS (
+    INSERT INTO leases (job, attempt, lease, worker, incarnation, state, assigned_at,
+                        started_at, activity_at, deadline_at, timeout_ms, idle_ms, limit_id)
+    SELECT job, attempt, lease, worker, incarnation, $8::smallint, $9::bigint,
+           CASE WHEN $8 = 4 THEN $9 ELSE 0 END, 0,
+           CASE WHEN $8 = 4 THEN coalesce($9 + least(timeout_ms, idle_ms) + $16::bigint, 0)
+                ELSE $9 + $16 END,
+           timeout_ms, idle_ms, limit_id
+    FROM given
+)
+SELECT job, attempt, lease, worker, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), spec
+FROM given ORDER BY lease
+
+-- name: lock_leases
+-- The jobs are locked already where a lease is to end; the order is the same.
+SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
+       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
+       coalesce(queue_limit, 0)
+FROM leases WHERE job = ANY ($1::text::bigint[]) ORDER BY job FOR UPDATE
+
+-- name: read_leases
+-- Without locks, for reads.
+SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
+       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
+       coalesce(queue_limit, 0)
+FROM leases WHERE job = ANY ($1::text::bigint[]) ORDER BY job
+
+-- name: leases_of_workers
+-- What a worker holds, in the order in which it was given.
+SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
+       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
+       coalesce(queue_limit, 0)
+FROM leases WHERE worker = ANY ($1::text::bigint[]) ORDER BY lease
+
+-- name: stopped_leases
+-- Asked with every sync and nearly always empty: a partial index answers it.
+SELECT worker, incarnation, job, attempt, state, reason
+FROM leases WHERE worker = ANY ($1::text::bigint[]) AND reason IS NOT NULL ORDER BY lease
+
+-- name: count_leases
+-- What a worker holds already counts against its slots.
+SELECT worker, count(*) FROM leases WHERE worker = ANY ($1::text::bigint[]) GROUP BY worker
+
+-- name: overdue_leases
+-- A walk over all leases, every few seconds: an index would cost more at every claim.
+SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
+       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
+       coalesce(queue_limit, 0)
+FROM leases WHERE state IN ({state.assigned}, {state.running}) AND deadline_at BETWEEN 1 AND $1
+ORDER BY deadline_at, job LIMIT $2
+
+-- name: orphaned_leases
+-- A walk over all leases, every few seconds.
+SELECT l.job, l.attempt, l.lease, l.worker, l.incarnation, l.state, l.assigned_at,
+       l.started_at, l.activity_at, l.deadline_at, coalesce(l.timeout_ms, 0),
+       coalesce(l.idle_ms, 0), coalesce(l.limit_id, 0), l.reason, coalesce(l.queue_limit, 0)
+FROM leases l LEFT JOIN workers w ON w.id = l.worker
+WHERE w.id IS NULL OR w.incarnation > l.incarnation
+ORDER BY l.job LIMIT $1
+
+-- name: start_leases
+-- The lock comes first and in order.
+WITH locked AS MATERIALIZED (
+    SELECT l.job, u.started_at, u.deadline_at
+    FROM unnest($1::text::bigint[], $2::text::bigint[], $3::text::bigint[])
+         AS u (job, started_at, deadline_at)
+    JOIN leases l ON l.job = u.job ORDER BY l.job FOR NO KEY UPDATE OF l
+)
+UPDATE leases l SET state = {state.running}, started_at = k.started_at, deadline_at = k.deadline_at
+FROM locked k WHERE l.job = k.job AND l.state = {state.assigned}
+
+-- name: mark_leases
+-- The lock comes first and in order.
+WITH locked AS MATERIALIZED (
+    SELECT job FROM leases WHERE job = ANY ($1::text::bigint[])
+    ORDER BY job FOR NO KEY UPDATE
+)
+UPDATE leases l SET state = $2, reason = $3 FROM locked k WHERE l.job = k.job
+
+-- name: allow_leases
+-- How long the media is was found out. The lock comes first and in order.
+WITH locked AS MATERIALIZED (
+    SELECT l.job, u.timeout_ms, u.deadline_at
+    FROM unnest($1::text::bigint[], $2::text::bigint[], $3::text::bigint[])
+         AS u (job, timeout_ms, deadline_at)
+    JOIN leases l ON l.job = u.job ORDER BY l.job FOR NO KEY UPDATE OF l
+)
+UPDATE leases l SET timeout_ms = k.timeout_ms, deadline_at = k.deadline_at
+FROM locked k WHERE l.job = k.job
+
+-- name: touch_leases
+-- The lock comes first and in order.
+WITH locked AS MATERIALIZED (
+    SELECT l.job, u.activity_at, u.deadline_at
+    FROM unnest($1::text::bigint[], $2::text::bigint[], $3::text::bigint[])
+         AS u (job, activity_at, deadline_at)
+    JOIN leases l ON l.job = u.job ORDER BY l.job FOR NO KEY UPDATE OF l
+)
+UPDATE leases l SET activity_at = k.activity_at, deadline_at = k.deadline_at
+FROM locked k WHERE l.job = k.job
+
+-- name: drop_leases
+-- `lock_leases` holds these rows; without it they are still met in ascending order.
+DELETE FROM leases l USING unnest($1::text::bigint[]) AS u (job) WHERE l.job = u.job

@@ -1,0 +1,50 @@
+"""The event log and the counters beside it."""
+
+from collections.abc import Mapping, Sequence
+
+from windlass.domain.rows.events import Event
+from windlass.store.postgres.columns import integers, spread
+from windlass.store.postgres.session import Rows, Session
+
+
+class PostgresLog:
+    """`LogWrite` over one transaction; `server` names this engine's shard of the counters."""
+
+    __slots__ = ("_server", "_session")
+
+    def __init__(self, session: Session, server: str) -> None:
+        self._session = session
+        self._server = server
+
+    async def append(self, events: Sequence[Event]) -> None:
+        if not events:
+            return
+        _, at, kinds, jobs, *others = zip(*events, strict=True)
+        args = spread("iiiiiiiooo", [at, kinds, *others])
+        self._session.transaction_id = await self._session.fetch_value(
+            "append_events", integers(jobs), *args
+        )
+
+    async def read(self, after: int, count: int) -> list[Event]:
+        return events_of(await self._session.fetch("read_events", after, count))
+
+    async def newest(self) -> int:
+        return int(await self._session.fetch_value("newest_event"))
+
+    async def of_job(self, job: int) -> list[Event]:
+        return events_of(await self._session.fetch("events_of_job", job))
+
+    async def bump(self, deltas: Mapping[str, int]) -> None:
+        if deltas:
+            names, values = zip(*sorted(deltas.items()), strict=True)
+            slot = self._session.link.slot
+            await self._session.execute(
+                "bump_counters", self._server, slot, names, integers(values)
+            )
+
+    async def counters(self) -> dict[str, int]:
+        return dict(map(tuple, await self._session.fetch("counters")))
+
+
+def events_of(rows: Rows) -> list[Event]:
+    return list(map(Event._make, rows))

@@ -1,0 +1,49 @@
+-- The event log and the counters beside it.
+
+-- name: append_events
+-- The shared lock is taken before the first number is drawn: the tailer passes a gap only
+-- when nobody who may still fill it is left. The transaction's number comes back for the
+-- case that the answer to COMMIT is lost.
+WITH gate AS MATERIALIZED (
+    SELECT pg_advisory_xact_lock_shared(1464421956, 1)
+), written AS (
+    INSERT INTO events (at, kind, job, attempt, worker, incarnation, "from", "to", reason,
+                        actor, data)
+    SELECT coalesce(u.at, $12), coalesce(u.kind, $13), u.job, coalesce(u.attempt, $14),
+           nullif(coalesce(u.worker, $15), 0), nullif(coalesce(u.incarnation, $16), 0),
+           coalesce(u."from", $17), coalesce(u."to", $18), coalesce(u.reason, $19),
+           coalesce(u.actor, $20), coalesce(u.data, $21)
+    FROM gate, unnest($1::text::bigint[], $2::text::bigint[], $3::text::smallint[],
+                      $4::text::integer[], $5::text::bigint[], $6::text::bigint[],
+                      $7::text::smallint[], $8::text::smallint[], $9::text[], $10::text[],
+                      $11::text[])
+               AS u (job, at, kind, attempt, worker, incarnation, "from", "to", reason, actor,
+                     data)
+)
+SELECT pg_current_xact_id()::text
+
+-- name: read_events
+-- From a rising bound.
+SELECT seq, at, kind, job, attempt, coalesce(worker, 0), coalesce(incarnation, 0), "from",
+       "to", reason, actor, data
+FROM events WHERE seq > $1 ORDER BY seq LIMIT $2
+
+-- name: events_of_job
+-- The history of one job.
+SELECT seq, at, kind, job, attempt, coalesce(worker, 0), coalesce(incarnation, 0), "from",
+       "to", reason, actor, data
+FROM events WHERE job = $1 ORDER BY seq
+
+-- name: bump_counters
+-- Into the shard of this connection, which no other transaction writes to.
+INSERT INTO counters (server, slot, name, value)
+SELECT $1, $2, u.name, u.delta FROM unnest($3::text[], $4::text::bigint[]) AS u (name, delta)
+ON CONFLICT (server, slot, name) DO UPDATE SET value = counters.value + excluded.value
+
+-- name: counters
+-- The sum over all shards.
+SELECT name, sum(value)::bigint FROM counters GROUP BY name ORDER BY name
+
+-- name: newest_event
+-- Where to begin to follow what comes.
+SELECT coalesce(max(seq), 0) FROM events

@@ -1,0 +1,149 @@
+-- Workflows and cascades.
+
+-- name: workflow_numbers
+-- Rising numbers, many in one call.
+SELECT coalesce(array_agg(nextval('workflow_ids')), '{}') FROM generate_series(1, $1)
+
+-- name: insert_workflows
+-- The counts arrive as texts: arrays of arrays would be unnested to the ground.
+INSERT INTO workflows (id, namespace, name, state, run, flags, created_at, finished_at, counts)
+SELECT u.id, u.namespace, u.name, u.state, u.run, u.flags, u.created_at, u.finished_at,
+       u.counts::integer[]
+FROM unnest($1::text::bigint[], $2::text[], $3::text[], $4::text::smallint[],
+            $5::text::integer[], $6::text::integer[], $7::text::bigint[], $8::text::bigint[],
+            $9::text[])
+     AS u (id, namespace, name, state, run, flags, created_at, finished_at, counts)
+
+-- name: lock_workflows
+-- Workflows are the last rows to be locked.
+SELECT id, namespace, name, state, run, flags, created_at, finished_at, counts
+FROM workflows WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR NO KEY UPDATE
+
+-- name: read_workflows
+-- Without locks, for reads.
+SELECT id, namespace, name, state, run, flags, created_at, finished_at, counts
+FROM workflows WHERE id = ANY ($1::text::bigint[]) ORDER BY id
+
+-- name: bump_workflows
+-- The lock comes first and in order. $2 holds $3 numbers for each workflow, one for each
+-- state.
+WITH given AS MATERIALIZED (
+    SELECT $2::text::integer[] AS deltas
+), locked AS MATERIALIZED (
+    SELECT w.id, u.place
+    FROM unnest($1::text::bigint[]) WITH ORDINALITY AS u (id, place)
+    JOIN workflows w ON w.id = u.id ORDER BY w.id FOR NO KEY UPDATE OF w
+), bumped AS (
+    UPDATE workflows w SET counts = ARRAY(
+        SELECT c.number + coalesce(g.deltas[(k.place - 1) * $3::bigint + c.state], 0)
+        FROM unnest(w.counts) WITH ORDINALITY AS c (number, state) ORDER BY c.state
+    )
+    FROM given g, locked k WHERE w.id = k.id
+    RETURNING w.id, w.namespace, w.name, w.state, w.run, w.flags, w.created_at, w.finished_at,
+              w.counts
+)
+SELECT * FROM bumped ORDER BY id
+
+-- name: set_workflow_states
+-- The lock comes first and in order.
+WITH locked AS MATERIALIZED (
+    SELECT w.id, u.state, u.run, u.finished_at
+    FROM unnest($1::text::bigint[], $2::text::smallint[], $3::text::integer[],
+                $4::text::bigint[]) AS u (id, state, run, finished_at)
+    JOIN workflows w ON w.id = u.id ORDER BY w.id FOR NO KEY UPDATE OF w
+)
+UPDATE workflows w SET state = k.state, run = k.run, finished_at = k.finished_at
+FROM locked k WHERE w.id = k.id
+
+-- name: add_cascades
+-- Numbered in the order given: the oldest is worked on first.
+INSERT INTO cascades (job, workflow, kind, cursor, reason)
+SELECT u.job, u.workflow, u.kind, u.cursor, u.reason
+FROM unnest($1::text::bigint[], $2::text::bigint[], $3::text::smallint[], $4::text::bigint[],
+            $5::text[]) AS u (job, workflow, kind, cursor, reason)
+
+-- name: pull_cascade
+-- Several servers work on different intents.
+SELECT id, job, workflow, kind, cursor, reason FROM cascades ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED
+
+-- name: advance_cascade
+-- `pull_cascade` holds the row.
+UPDATE cascades SET cursor = $2 WHERE id = $1
+
+-- name: remove_cascade
+-- `pull_cascade` holds the row.
+DELETE FROM cascades WHERE id = $1
+
+-- name: cascades_of
+-- What is still to happen to the dependents of these jobs, and to all jobs of these workflows.
+SELECT id, job, workflow, kind, cursor, reason FROM cascades
+WHERE job = ANY ($1::text::bigint[]) OR workflow = ANY ($2::text::bigint[])
+ORDER BY id
+
+-- name: describe_workflow
+-- What it was submitted with.
+INSERT INTO workflow_about (workflow, base, key, reason, body) VALUES ($1, $2, $3, $4, $5)
+
+-- name: workflow_about
+-- By primary key.
+SELECT workflow, base, key, reason, body FROM workflow_about
+WHERE workflow = ANY ($1::text::bigint[]) ORDER BY workflow
+
+-- name: set_workflow_reason
+-- Why it was canceled.
+UPDATE workflow_about SET reason = $2 WHERE workflow = $1
+
+-- name: claim_workflow_key
+-- The key is new, or names the one that is to be replaced; else it stays as it is.
+INSERT INTO workflow_keys AS k (namespace, key, workflow) VALUES ($1, $2, $3)
+ON CONFLICT (namespace, key) DO UPDATE SET workflow = excluded.workflow WHERE k.workflow = $4
+
+-- name: workflow_key
+-- A statement of its own: only a new snapshot shows who won.
+SELECT workflow FROM workflow_keys WHERE namespace = $1 AND key = $2
+
+-- name: jobs_of_workflow
+-- Along the partial index from an id on.
+SELECT id, shape, coalesce(workflow, 0), state, flags, rank, base, adjustment, age_from,
+       created_at, coalesce(limit_id, 0), coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
+       coalesce(supersedes, 0), coalesce(superseded_by, 0), attempt, failed, lost, returned,
+       coalesce(worker, 0), coalesce(incarnation, 0), excluded
+FROM jobs WHERE workflow = $1 AND id > $2 ORDER BY workflow, id LIMIT $3
+
+-- name: open_jobs_of_workflow
+-- Along the partial index from an id on.
+SELECT id FROM jobs WHERE workflow = $1 AND id > $2 AND state = {state.open} ORDER BY workflow, id LIMIT $3
+
+-- name: jobs_outside
+-- By primary key.
+SELECT id FROM jobs WHERE id = ANY ($2::text::bigint[]) AND coalesce(workflow, 0) <> $1
+ORDER BY id
+
+-- name: unfinished_workflows
+-- By the partial index: 1 to 3 are the states that are no ends.
+SELECT id, namespace, name, state, run, flags, created_at, finished_at, counts
+FROM workflows WHERE state < {workflow.complete} AND id > $1 ORDER BY id LIMIT $2
+
+-- name: newest_workflows
+-- A bounded walk back from an id.
+SELECT id, namespace, name, state, run, flags, created_at, finished_at, counts
+FROM workflows WHERE id < $1 ORDER BY id DESC LIMIT $2
+
+-- name: recount_workflow
+-- Each job by its end or its place (blocked if it stands nowhere), and whether it is forgiven.
+SELECT CASE
+           WHEN j.state > {state.open} THEN j.state
+           WHEN l.state IS NOT NULL THEN l.state
+           WHEN d.state IS NOT NULL THEN d.state
+           WHEN r.job IS NOT NULL OR p.job IS NOT NULL THEN {state.queued}
+           ELSE {state.blocked}
+       END AS standing,
+       j.state > {state.completed} AND j.flags & {flag.allow_failure} <> 0 AS forgiven, count(*)
+FROM jobs j
+LEFT JOIN leases l ON l.job = j.id
+LEFT JOIN due d ON d.job = j.id
+LEFT JOIN ready r ON r.shape = j.shape AND r.rank = j.rank AND r.job = j.id
+LEFT JOIN parked p
+    ON p.limit_id = j.limit_id AND p.shape = j.shape AND p.rank = j.rank AND p.job = j.id
+WHERE j.workflow = $1 AND j.superseded_by IS NULL
+GROUP BY standing, forgiven

@@ -1,0 +1,195 @@
+"""Runs the common case of submit and sync as functions of the database, in one round trip.
+
+Such a transaction has no number that is known before its answer. When the answer to a submit
+is lost, its session is ended, and the counters say whether it happened; a lost sync is repeated on
+the normal path, which allows for that.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import asyncpg
+
+from windlass.domain.rows.records import Completion, Granted
+from windlass.domain.values.errors import StoreUnavailable
+from windlass.ports.store.fast_path import (
+    Arrival,
+    FastPathRules,
+    Limited,
+    PlainSubmit,
+    PlainSubmitted,
+    PlainSync,
+    PlainSynced,
+)
+from windlass.store.postgres.columns import integers, spread
+from windlass.store.postgres.connections import Link
+from windlass.store.postgres.failures import RETRY, describe
+from windlass.store.postgres.news import Herald
+from windlass.store.postgres.outcome import jobs_of_call
+from windlass.store.postgres.transactions import Transactions
+
+MOST_TOLD = 32  # arrivals that a submit tells of by itself
+NO_NEWS = (None, None, "{}", "{}", "{}", "{}")
+CALLS = 4_096  # of one connection until their numbers begin anew
+
+
+class NotCommonError(asyncpg.PostgresError):
+    """What `submit_plain` raises when another transaction takes its key at this moment."""
+
+    sqlstate = "WL001"
+
+
+class PostgresFastPath:
+    """Implements `FastPath`."""
+
+    def __init__(self, dsn: str, server: str, transactions: Transactions, herald: Herald) -> None:
+        self._dsn = dsn
+        self._server = server
+        self._transactions = transactions
+        self._herald = herald
+        self._calls = 0
+        self._newest = 0  # no job of a later submit has a lower id
+
+    async def submit(self, asked: PlainSubmit) -> PlainSubmitted | None:
+        call = 0
+        tells = len(asked.arrivals) <= MOST_TOLD and self._herald.may_tell()
+        news = _news_args(asked.arrivals, *self._herald.around()) if tells else NO_NEWS
+
+        def args(link: Link, latest: int) -> Sequence[object]:
+            nonlocal call
+            call = self._number(link)
+            return (self._server, link.slot, call, latest, *_submit_args(asked), *news)
+
+        async def resolve(link: Link, error: BaseException) -> Sequence[Any] | None:
+            """Returns what the lost answer was; None: it never happened."""
+            found = await jobs_of_call(self._dsn, link, self._server, call, self._newest)
+            if found is None:
+                raise StoreUnavailable(describe(error), outcome_unknown=True) from error
+            return (found[0][0], [job for _, job in found]) if found else None
+
+        try:
+            row = await self._transactions.call("submit_plain", args, resolve)
+        except (NotCommonError, *RETRY):
+            return None
+        if row is None or row[0] is None:
+            return None
+        return self._submitted(row[0], row[1], tells)
+
+    async def sync(self, asked: PlainSync, rules: FastPathRules) -> PlainSynced | None:
+        gated = asked.limited is not None
+
+        def args(link: Link, latest: int) -> Sequence[object]:
+            plain = (self._server, link.slot, latest, *_sync_args(asked, rules))
+            return (*_limit_args(asked.limited or ()), *plain) if gated else plain
+
+        try:
+            name = "sync_gated" if gated else "sync_plain"
+            row = await self._transactions.call(name, args, _say_again)
+        except (NotCommonError, *RETRY):
+            return None
+        if row is None or row[0] is None:
+            return None
+        return _synced(self._transactions.tell_time(row[0]), asked.worker, row)
+
+    def _number(self, link: Link) -> int:
+        """Returns a number this connection's part of the counters has not had before."""
+        self._calls = (self._calls + 1) % CALLS
+        return link.started_us * CALLS + self._calls
+
+    def _submitted(self, now: int, ids: Sequence[int], told: bool) -> PlainSubmitted:
+        self._newest = max(self._newest, ids[-1])
+        return PlainSubmitted(self._transactions.tell_time(now), ids, told)
+
+
+async def _say_again(_link: Link, _error: BaseException) -> None:
+    """Lets a sync whose answer is lost run on the normal path, whether it happened or not."""
+
+
+def _submit_args(asked: PlainSubmit) -> Sequence[object]:
+    _, shapes, _, flags, ranks, bases, _, _, _, _, timeouts, idles, _, specs = zip(
+        *asked.rows, strict=True
+    )
+    names, depths = zip(*sorted(asked.depths.items()), strict=True)
+    keys = asked.keys
+    return (
+        specs,
+        *spread("iiiiii", [shapes, flags, ranks, bases, timeouts, idles]),
+        names,
+        integers(depths),
+        [key.namespace for key in keys],
+        [key.key for key in keys],
+        [key.digest for key in keys],
+        integers([key.first + 1 for key in keys]),  # arrays of SQL begin with 1
+        integers([key.jobs for key in keys]),
+    )
+
+
+def _news_args(arrivals: Sequence[Arrival], before: str, behind: str) -> Sequence[object]:
+    shapes, ranks, firsts, counts = zip(*arrivals, strict=True)
+    places = [first + 1 for first in firsts]
+    return (before, behind, *map(integers, (shapes, ranks, places, counts)))
+
+
+def _sync_args(asked: PlainSync, rules: FastPathRules) -> Sequence[object]:
+    claim = asked.claim
+    columns = zip(*claim.probes, strict=True) if claim.probes else ((),) * 5
+    shapes, ranks, jobs, counts, depths = columns
+    return (
+        asked.worker,
+        asked.incarnation,
+        asked.seq,
+        asked.again,
+        asked.received,
+        asked.described,
+        rules.beat_ms,
+        claim.want,
+        claim.state,
+        claim.slack_ms,
+        claim.least_attempt,
+        claim.refreshed_at,
+        rules.bound_ttl_ms,
+        rules.refresh_ms,
+        None if claim.following is None else integers(claim.following),
+        *map(integers, (shapes, ranks, jobs, counts)),
+        depths,
+        *_done_args(asked.done),
+    )
+
+
+def _limit_args(limited: Sequence[Limited]) -> Sequence[object]:
+    return integers([it.shape for it in limited]), integers([it.limit for it in limited])
+
+
+def _done_args(done: Sequence[Completion]) -> Sequence[object]:
+    """Returns them ascending by job, in the one order in which all lock."""
+    if not done:
+        return ("{}", "{}", "{}", (), 0, None, None)
+    jobs, attempts, _, _, codes, results = zip(*sorted(done, key=_job), strict=True)
+    return (integers(jobs), *spread("iio", [attempts, codes, results]))
+
+
+def _synced(now: int, worker: int, row: Sequence[Any]) -> PlainSynced:
+    """Returns what `sync_plain` answered; its arrays are NULL where there is nothing."""
+    _, asked, looked, jobs, attempts, leases, timeouts, idles, specs, *rest = row
+    cursor_ranks, cursor_jobs, *left = rest[:5]
+    shapes, freed = rest[5:] or (None, None)
+    granted: list[Granted] = []
+    if jobs:
+        columns = zip(jobs, attempts, leases, timeouts, idles, specs, strict=True)
+        granted = [
+            (job, attempt, lease, worker, timeout_ms or 0, idle_ms or 0, spec)
+            for job, attempt, lease, timeout_ms, idle_ms, spec in columns
+        ]
+    cursors = [
+        None if rank is None else (rank, job)
+        for rank, job in zip(cursor_ranks or (), cursor_jobs or (), strict=True)
+    ]
+    return PlainSynced(now, asked, looked, granted, cursors, _rows(left), shapes or (), freed or ())
+
+
+def _rows(columns: Sequence[Any]) -> list[Any]:
+    return list(zip(*columns, strict=True)) if columns[0] else []
+
+
+def _job(item: Completion) -> int:
+    return item[0]

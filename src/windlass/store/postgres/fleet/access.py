@@ -1,0 +1,45 @@
+"""Rows of `tokens` and `codes`."""
+
+from windlass.domain.access.tokens import Code, Token
+from windlass.store.postgres.session import Rows, Session
+
+
+class PostgresAccess:
+    """`AccessWrite` over one transaction."""
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def insert(self, row: Token) -> int:
+        token: int = await self._session.fetch_value("insert_token", *row[1:])
+        return token
+
+    async def by_digest(self, digest: str) -> Token | None:
+        rows = tokens_of(await self._session.fetch("token_by_digest", digest))
+        return rows[0] if rows else None
+
+    async def all(self) -> list[Token]:
+        return tokens_of(await self._session.fetch("all_tokens"))
+
+    async def revoke(self, token: int, at: int) -> bool:
+        return bool(await self._session.fetch("revoke_token", token, at))
+
+    async def remove_of_worker(self, worker: int) -> int:
+        status = await self._session.execute("remove_tokens_of_worker", worker)
+        return int(status.rpartition(" ")[2])
+
+    async def add_code(self, row: Code) -> None:
+        await self._session.execute("insert_code", *row)
+
+    async def trim_codes(self, before: int, count: int) -> int:
+        status = await self._session.execute("trim_codes", before, count)
+        return int(status.rpartition(" ")[2])
+
+    async def use_code(self, digest: str, now: int) -> bool:
+        return bool(await self._session.fetch("use_code", digest, now))
+
+
+def tokens_of(rows: Rows) -> list[Token]:
+    return [Token._make((*row[:4], tuple(row[4]), *row[5:])) for row in rows]

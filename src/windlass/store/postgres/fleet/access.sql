@@ -1,0 +1,39 @@
+-- Tokens and enrolment codes.
+
+-- name: insert_token
+-- The id is drawn here.
+INSERT INTO tokens (name, digest, role, namespaces, worker, created_at, expires_at, revoked_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id
+
+-- name: token_by_digest
+-- By the unique digest, once for each request.
+SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at
+FROM tokens WHERE digest = $1
+
+-- name: all_tokens
+-- All of them; there are few.
+SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at
+FROM tokens ORDER BY id
+
+-- name: revoke_token
+-- Of two at once the second waits, and then finds it done.
+UPDATE tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at = 0 RETURNING id
+
+-- name: insert_code
+-- The columns of Code.
+INSERT INTO codes (digest, created_at, expires_at, used_at) VALUES ($1, $2, $3, $4)
+
+-- name: use_code
+-- Of two at once the second waits, and then finds it used.
+UPDATE codes SET used_at = $2 WHERE digest = $1 AND used_at = 0 AND expires_at > $2
+RETURNING digest
+
+-- name: remove_tokens_of_worker
+-- The partial index leaves out the tokens of people.
+DELETE FROM tokens WHERE worker = $1 AND worker > 0
+
+-- name: trim_codes
+-- The oldest first.
+DELETE FROM codes WHERE digest IN (
+    SELECT digest FROM codes WHERE expires_at < $1 ORDER BY expires_at, digest LIMIT $2
+)

@@ -1,0 +1,41 @@
+-- Shapes, queues and settings.
+
+-- name: find_shapes
+-- Shapes that are known: mostly all.
+SELECT digest, id FROM shapes WHERE digest = ANY ($1::text[])
+
+-- name: insert_shapes
+-- Numbered in the order given, inserted in the order of digests, so that two submits do
+-- not block each other.
+INSERT INTO shapes (id, digest, body)
+SELECT n.id, n.digest, n.body
+FROM (SELECT nextval('shape_ids')::integer AS id, digest, body
+      FROM unnest($1::text[], $2::bytea[]) AS u (digest, body) OFFSET 0) AS n
+ORDER BY n.digest COLLATE "C"
+ON CONFLICT (digest) DO NOTHING
+
+-- name: shapes_after
+-- What a cache does not know yet.
+SELECT id, digest, body FROM shapes WHERE id > $1 ORDER BY id
+
+-- name: queues
+-- All of them; there are few.
+SELECT name, weight, paused, max_running, max_per_worker, preempts, limit_id
+FROM queues ORDER BY name
+
+-- name: put_queue
+-- New or changed.
+INSERT INTO queues (name, weight, paused, max_running, max_per_worker, preempts, limit_id)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT (name) DO UPDATE SET weight = excluded.weight, paused = excluded.paused,
+    max_running = excluded.max_running, max_per_worker = excluded.max_per_worker,
+    preempts = excluded.preempts, limit_id = excluded.limit_id
+
+-- name: meta
+-- All settings; there are few.
+SELECT name, value FROM meta ORDER BY name
+
+-- name: set_meta
+-- New or changed.
+INSERT INTO meta (name, value) VALUES ($1, $2)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value

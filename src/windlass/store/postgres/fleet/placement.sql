@@ -1,0 +1,88 @@
+-- Loads, rates, reservations and shares.
+
+-- name: loads
+-- By the index on the worker; the caller has locked the workers, so that nothing is added.
+SELECT l.worker, j.shape, count(*) FROM leases l
+CROSS JOIN LATERAL (SELECT shape FROM jobs WHERE jobs.id = l.job OFFSET 0) AS j
+WHERE l.worker = ANY ($1::text::bigint[]) GROUP BY l.worker, j.shape ORDER BY l.worker, j.shape
+
+-- name: running_by_shape
+-- A walk over all leases, at most once a second.
+SELECT j.shape, count(*) FROM leases l JOIN jobs j ON j.id = l.job GROUP BY j.shape ORDER BY j.shape
+
+-- name: preemptible
+-- A walk over all leases, when jobs of a queue that preempts wait. 4 is running, 16 the flag.
+SELECT l.job, l.worker, j.shape, j.rank, (l.reason IS NOT NULL)::integer
+FROM leases l JOIN jobs j ON j.id = l.job
+WHERE l.state = {state.running} AND j.flags & {flag.preemptible} <> 0 ORDER BY l.lease DESC
+
+-- name: unbound_leases
+-- A walk over all leases, when a limit is set and then every few seconds. The locks come in order.
+SELECT l.job FROM leases l
+WHERE l.queue_limit IS NULL
+  AND (SELECT j.shape FROM jobs j WHERE j.id = l.job) = ANY ($1::text::integer[])
+ORDER BY l.job FOR NO KEY UPDATE OF l
+
+-- name: bind_leases
+-- The caller has made or locked these rows.
+UPDATE leases l SET queue_limit = nullif($2::bigint, 0)
+FROM unnest($1::text::bigint[]) AS u (job) WHERE l.job = u.job
+
+-- name: add_rates
+-- The first job under a key; in the order of keys, so that two claims do not block each other.
+INSERT INTO rates (namespace, key, keep, starts)
+SELECT u.namespace, u.key, 0, '[]' FROM unnest($1::text[], $2::text[]) AS u (namespace, key)
+ORDER BY u.namespace COLLATE "C", u.key COLLATE "C"
+ON CONFLICT (namespace, key) DO NOTHING
+
+-- name: lock_rates
+-- After limits, in the order of keys.
+SELECT r.namespace, r.key, r.keep, r.starts
+FROM rates r JOIN unnest($1::text[], $2::text[]) AS u (namespace, key)
+    ON r.namespace = u.namespace AND r.key = u.key
+ORDER BY r.namespace, r.key FOR NO KEY UPDATE OF r
+
+-- name: lock_free_rates
+-- For a claim that holds rates behind these already: waiting here could end in a deadlock.
+SELECT r.namespace, r.key, r.keep, r.starts
+FROM rates r JOIN unnest($1::text[], $2::text[]) AS u (namespace, key)
+    ON r.namespace = u.namespace AND r.key = u.key
+ORDER BY r.namespace, r.key FOR NO KEY UPDATE OF r SKIP LOCKED
+
+-- name: known_rates
+-- Nearly always all of them.
+SELECT r.namespace, r.key
+FROM rates r JOIN unnest($1::text[], $2::text[]) AS u (namespace, key)
+    ON r.namespace = u.namespace AND r.key = u.key
+
+-- name: put_rates
+-- `lock_rates` holds these rows.
+UPDATE rates r SET keep = u.keep, starts = u.starts
+FROM unnest($1::text[], $2::text[], $3::text::integer[], $4::text[])
+     AS u (namespace, key, keep, starts)
+WHERE r.namespace = u.namespace AND r.key = u.key
+
+-- name: reservations
+-- There are few.
+SELECT worker, job, shape, since FROM reservations ORDER BY worker
+
+-- name: reserve
+-- One worker a job, one job a worker.
+INSERT INTO reservations (worker, job, shape, since) VALUES ($1, $2, $3, $4)
+ON CONFLICT DO NOTHING RETURNING job
+
+-- name: release
+-- The locks come in order.
+DELETE FROM reservations r USING (
+    SELECT worker FROM reservations WHERE worker = ANY ($1::text::bigint[])
+    ORDER BY worker FOR UPDATE
+) AS k WHERE r.worker = k.worker
+
+-- name: namespace_weights
+-- There are few.
+SELECT namespace, weight FROM namespace_weights ORDER BY namespace
+
+-- name: set_namespace_weight
+-- New or changed.
+INSERT INTO namespace_weights (namespace, weight) VALUES ($1, $2)
+ON CONFLICT (namespace) DO UPDATE SET weight = excluded.weight

@@ -1,0 +1,11 @@
+-- Reads what a worker needs of these jobs, in their order. `unfit`: one of them has lookups.
+CREATE OR REPLACE FUNCTION read_claimed(
+    ids bigint[], OUT timeouts bigint[], OUT idles bigint[], OUT specs bytea[], OUT unfit boolean
+) LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    SELECT array_agg(j.timeout_ms ORDER BY u.place), array_agg(j.idle_ms ORDER BY u.place),
+           array_agg(j.spec ORDER BY u.place),
+           bool_or(position('"$lookup"'::bytea IN j.spec) > 0)
+    INTO timeouts, idles, specs, unfit
+    FROM unnest(ids) WITH ORDINALITY AS u (job, place) JOIN jobs j ON j.id = u.job;
+END $$;

@@ -1,0 +1,63 @@
+-- Submits jobs without dependencies, limits or workflows whose shapes are known. Answers NULL and
+-- writes nothing if a submission's key is known already: the engine then runs the normal path.
+-- Ranks are relative to the time, which is known only here. `by_call` stays in the counters of
+-- this connection, so that a caller who lost the answer can find out whether it was a success.
+-- After a quiet time the same transaction notifies other servers. That makes it wait for others
+-- that notify, so doing it more often than the herald allows would slow all commits down.
+CREATE OR REPLACE FUNCTION submit_plain(
+    by_server text, by_slot smallint, by_call bigint, latest bigint, new_specs bytea[],
+    new_shapes integer[], new_flags integer[], new_ranks bigint[], new_bases integer[],
+    new_timeouts bigint[], new_idles bigint[], one_shape integer, one_flags integer,
+    one_rank bigint, one_base integer, one_timeout bigint, one_idle bigint,
+    depth_names text[], depth_values bigint[], key_spaces text[], key_names text[],
+    key_digests text[], key_firsts integer[], key_counts integer[],
+    tell_before text, tell_after text, tell_shapes integer[], tell_ranks bigint[],
+    tell_firsts integer[], tell_counts integer[],
+    OUT moment bigint, OUT ids bigint[]
+) LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    IF cardinality(key_names) > 0 AND EXISTS (
+        SELECT FROM unnest(key_spaces, key_names) AS u (namespace, key)
+        JOIN keys k ON k.namespace = u.namespace AND k.key = u.key
+    ) THEN
+        RETURN;
+    END IF;
+    moment := windlass_now();
+    IF latest > moment AND latest - 60000 <= moment THEN
+        moment := latest; -- a clock that is set back a little stands still
+    END IF;
+    SELECT array_agg(nextval('job_ids')) INTO ids
+    FROM generate_series(1, cardinality(new_specs));
+    IF cardinality(key_names) > 0 THEN
+        PERFORM take_submission_keys(
+            ids, key_spaces, key_names, key_digests, key_firsts, key_counts
+        );
+    END IF;
+    WITH entered AS (
+        INSERT INTO jobs (id, spec, shape, flags, rank, base, adjustment, age_from, created_at,
+                          timeout_ms, idle_ms)
+        SELECT u.id, u.spec, coalesce(u.shape, one_shape), coalesce(u.flags, one_flags),
+               coalesce(u.rank, one_rank) + moment, coalesce(u.base, one_base), 0, moment, moment,
+               nullif(coalesce(u.timeout_ms, one_timeout), 0),
+               nullif(coalesce(u.idle_ms, one_idle), 0)
+        FROM unnest(ids, new_specs, new_shapes, new_flags, new_ranks, new_bases, new_timeouts,
+                    new_idles) AS u (id, spec, shape, flags, rank, base, timeout_ms, idle_ms)
+        RETURNING jobs.shape, jobs.rank, jobs.id
+    )
+    INSERT INTO ready (shape, rank, job, attempt) SELECT e.shape, e.rank, e.id, 0 FROM entered e;
+    INSERT INTO counters (server, slot, name, value, call)
+    SELECT by_server, by_slot, u.name, u.delta, by_call
+    FROM unnest(depth_names, depth_values) AS u (name, delta)
+    ON CONFLICT (server, slot, name)
+    DO UPDATE SET value = counters.value + excluded.value, call = excluded.call;
+    IF tell_before IS NOT NULL THEN
+        PERFORM pg_notify('windlass', tell_before || string_agg(
+            format('[%s,%s,%s,%s]', u.shape, u.rank + moment, ids[u.first], u.count), ','
+        ) || tell_after)
+        FROM unnest(tell_shapes, tell_ranks, tell_firsts, tell_counts)
+             AS u (shape, rank, first, count);
+    END IF;
+    PERFORM pg_advisory_xact_lock_shared(1464421956, 1);
+    INSERT INTO events (at, kind, job, attempt, "from", "to")
+    SELECT moment, {event.job}, u.id, 0, {state.new}, {state.queued} FROM unnest(ids) AS u (id);
+END $$;

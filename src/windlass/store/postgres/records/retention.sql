@@ -1,0 +1,77 @@
+-- Removing old jobs and events.
+
+-- name: job_records
+-- The columns of JobRecord, as in `all_jobs`.
+SELECT id, shape, coalesce(workflow, 0), state, flags, rank, base, adjustment, age_from,
+       created_at, coalesce(limit_id, 0), coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
+       coalesce(supersedes, 0), coalesce(superseded_by, 0), attempt, failed, lost, returned,
+       coalesce(worker, 0), coalesce(incarnation, 0), excluded,
+       coalesce(assigned_at, 0), coalesce(started_at, 0), coalesce(finished_at, 0),
+       coalesce(failure, 0), exit_code, message, reason, result, spec
+FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id
+
+-- name: try_retention
+-- One server at a time removes things; the others come back later.
+SELECT pg_try_advisory_xact_lock(1464421956, 3)
+
+-- name: jobs_behind
+-- A bounded walk from an id: ids rise with time.
+SELECT id, shape, coalesce(workflow, 0), created_at, state, coalesce(finished_at, 0)
+FROM jobs WHERE id > $1 ORDER BY id LIMIT $2
+
+-- name: remove_jobs
+-- `lock_jobs` holds these rows, so nothing can come to depend on them.
+WITH gone AS MATERIALIZED (
+    SELECT unnest($1::text::bigint[]) AS job
+), attempts_gone AS (
+    DELETE FROM attempts t USING gone g WHERE t.job = g.job
+), dependents_gone AS (
+    DELETE FROM dependents t USING gone g WHERE t.job = g.job
+), keys_gone AS (
+    DELETE FROM keys t USING gone g WHERE t.job = g.job
+), logs_gone AS (
+    DELETE FROM logs t USING gone g WHERE t.job = g.job
+), artifacts_gone AS (
+    DELETE FROM artifacts t USING gone g WHERE t.job = g.job
+), progress_gone AS (
+    DELETE FROM progress t USING gone g WHERE t.job = g.job
+), dynamic_gone AS (
+    DELETE FROM dynamic t USING gone g WHERE t.job = g.job
+), usage_gone AS (
+    DELETE FROM usage t USING gone g WHERE t.job = g.job
+), bad_ends_gone AS (
+    DELETE FROM bad_ends t USING gone g WHERE t.job = g.job
+)
+DELETE FROM jobs t USING gone g WHERE t.id = g.job
+
+-- name: remove_workflows
+-- Those without a job; the index on the workflow tells.
+WITH gone AS (
+    DELETE FROM workflows w USING unnest($1::text::bigint[]) AS u (id)
+    WHERE w.id = u.id AND NOT EXISTS (SELECT FROM jobs j WHERE j.workflow = w.id)
+    RETURNING w.id
+), about_gone AS (
+    DELETE FROM workflow_about a USING gone g WHERE a.workflow = g.id
+), keys_gone AS (
+    DELETE FROM workflow_keys k USING gone g WHERE k.workflow = g.id
+)
+DELETE FROM baseline b USING gone g WHERE b.kind = {baseline.workflow} AND b.id = g.id
+
+-- name: baseline
+-- By primary key.
+SELECT kind, id, body FROM baseline WHERE kind = $1 AND id = ANY ($2::text::bigint[]) ORDER BY id
+
+-- name: put_baseline
+-- New or changed.
+INSERT INTO baseline (kind, id, body)
+SELECT u.kind, u.id, u.body
+FROM unnest($1::text::smallint[], $2::text::bigint[], $3::text[]) AS u (kind, id, body)
+ON CONFLICT (kind, id) DO UPDATE SET body = excluded.body
+
+-- name: drop_baseline
+-- By primary key.
+DELETE FROM baseline WHERE kind = $1 AND id = ANY ($2::text::bigint[])
+
+-- name: trim_events
+-- The newest stays, as on the other stores.
+DELETE FROM events WHERE seq <= $1 AND seq < (SELECT max(seq) FROM events)

@@ -1,0 +1,156 @@
+-- Whole tables, for comparing and verifying.
+
+-- name: all_workflow_about
+-- For comparing and verifying.
+SELECT workflow, base, key, reason, body FROM workflow_about ORDER BY workflow
+
+-- name: all_workflow_keys
+-- For comparing and verifying.
+SELECT namespace, key, workflow FROM workflow_keys
+ORDER BY namespace COLLATE "C", key COLLATE "C"
+
+-- name: all_jobs
+-- For comparing and verifying.
+SELECT id, shape, coalesce(workflow, 0), state, flags, rank, base, adjustment, age_from,
+       created_at, coalesce(limit_id, 0), coalesce(timeout_ms, 0), coalesce(idle_ms, 0),
+       coalesce(supersedes, 0), coalesce(superseded_by, 0), attempt, failed, lost, returned,
+       coalesce(worker, 0), coalesce(incarnation, 0), excluded,
+       coalesce(assigned_at, 0), coalesce(started_at, 0), coalesce(finished_at, 0),
+       coalesce(failure, 0), exit_code, message, reason, result, spec
+FROM jobs ORDER BY id
+
+-- name: all_waits
+-- For comparing and verifying.
+SELECT job, unmet, manual, not_before, age_from, shape, rank, attempt, coalesce(workflow, 0),
+       coalesce(limit_id, 0), excluded
+FROM waits ORDER BY job
+
+-- name: all_due
+-- For comparing and verifying.
+SELECT at, job, state, shape, rank, attempt, coalesce(workflow, 0), coalesce(limit_id, 0),
+       excluded
+FROM due ORDER BY at, job
+
+-- name: all_parked
+-- For comparing and verifying.
+SELECT shape, rank, job, attempt, coalesce(workflow, 0), limit_id, excluded
+FROM parked ORDER BY limit_id, shape, rank, job
+
+-- name: all_ready
+-- For comparing and verifying.
+SELECT shape, rank, job, attempt, coalesce(workflow, 0), coalesce(limit_id, 0), excluded
+FROM ready ORDER BY shape, rank, job
+
+-- name: all_leases
+-- For comparing and verifying.
+SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
+       deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
+       coalesce(queue_limit, 0)
+FROM leases ORDER BY job
+
+-- name: all_attempts
+-- For comparing and verifying.
+SELECT job, number, worker, incarnation, state, failure, exit_code, message, assigned_at,
+       started_at, finished_at
+FROM attempts ORDER BY job, number
+
+-- name: all_dependents
+-- For comparing and verifying.
+SELECT job, chunk, edges FROM dependents ORDER BY job, chunk
+
+-- name: all_limits
+-- For comparing and verifying.
+SELECT id, namespace, key, max, leased FROM limits ORDER BY id
+
+-- name: all_keys
+-- For comparing and verifying.
+SELECT namespace, key, job, digest, spans FROM keys ORDER BY namespace, key
+
+-- name: all_workflows
+-- For comparing and verifying.
+SELECT id, namespace, name, state, run, flags, created_at, finished_at, counts
+FROM workflows ORDER BY id
+
+-- name: all_cascades
+-- For comparing and verifying.
+SELECT id, job, workflow, kind, cursor, reason FROM cascades ORDER BY id
+
+-- name: all_codes
+-- For comparing and verifying.
+SELECT digest, created_at, expires_at, used_at FROM codes ORDER BY digest
+
+-- name: all_logs
+-- For comparing and verifying.
+SELECT job, attempt, state, bytes, gap_from, gap_to FROM logs ORDER BY job, attempt
+
+-- name: all_artifacts
+-- For comparing and verifying.
+SELECT job, attempt, name, sha256, size, content_type FROM artifacts
+ORDER BY job, attempt, name
+
+-- name: all_progress
+-- For comparing and verifying.
+SELECT job, attempt, value, at FROM progress ORDER BY job
+
+-- name: all_dynamic
+-- For comparing and verifying.
+SELECT job, attempt, body FROM dynamic ORDER BY job
+
+-- name: all_baseline
+-- For comparing and verifying.
+SELECT kind, id, body FROM baseline ORDER BY kind, id
+
+-- name: all_rates
+-- For comparing and verifying.
+SELECT namespace, key, keep, starts FROM rates ORDER BY namespace, key
+
+-- name: all_pools_by_id
+-- As snapshots show them.
+SELECT id, name, state, failures, next_at, started_at, message, learned, body, created_at,
+       created_by, updated_at
+FROM pools ORDER BY id
+
+-- name: all_pool_workers
+-- By primary key.
+SELECT id, pool, state, worker, last_lease, requested_at, changed_at, idle_since, charged_until,
+       tries, spot, token, machine, reason
+FROM pool_workers ORDER BY id
+
+-- name: all_pool_costs
+-- In the order of the rows.
+SELECT pool, month, namespace, queue, ms, micros
+FROM pool_costs ORDER BY pool, month, namespace, queue
+
+-- name: all_templates
+-- By primary key.
+SELECT namespace, name, version, body, digest, created_at, created_by, removed_at
+FROM templates ORDER BY namespace, name, version
+
+-- name: all_schedules
+-- By primary key.
+SELECT id, namespace, name, cron, zone, overlap, catch_up, catch_up_limit, paused, next_at,
+       last_slot, body, created_at, created_by, updated_at
+FROM schedules ORDER BY id
+
+-- name: all_schedule_runs
+-- By primary key.
+SELECT id, schedule, slot, state, workflow, created_at, changed_at, reason, actor
+FROM schedule_runs ORDER BY id
+
+-- name: all_reactions
+-- By primary key.
+SELECT id, workflow, run, occasion, place, kind, state, tries, next_at, created_at, finished_at,
+       outcome, result, message
+FROM reactions ORDER BY id
+
+-- name: all_statistics
+-- For snapshots.
+SELECT shape, measure, values_seen, total, low, high, buckets FROM statistics ORDER BY shape, measure
+
+-- name: all_usage
+-- For snapshots.
+SELECT job, attempt, peak_memory FROM usage ORDER BY job
+
+-- name: all_deadlines
+-- For snapshots.
+SELECT at, job FROM deadlines ORDER BY at, job

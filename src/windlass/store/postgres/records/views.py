@@ -1,0 +1,130 @@
+"""What lists and pages show, each read by an index."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from windlass.domain.rows.events import Event
+from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
+from windlass.domain.rows.records import (
+    Attempt,
+    JobFacts,
+    JobRecord,
+    Lease,
+    RateRow,
+    ShapeRow,
+    Worker,
+)
+from windlass.domain.rows.views import FleetRow
+from windlass.store.job_filters import Candidate, Source, Standing
+from windlass.store.job_views import Views
+from windlass.store.postgres.columns import ascending
+from windlass.store.postgres.core.leases import leases_of
+from windlass.store.postgres.core.log import events_of
+from windlass.store.postgres.fleet.workers import workers_of
+from windlass.store.postgres.records.files import PostgresFiles
+from windlass.store.postgres.session import Rows, Session
+
+FACTS = len(JobFacts._fields)
+
+_SCANS = {
+    Source.JOBS: "scan_jobs",
+    Source.LEASES: "scan_leases",
+    Source.WAITS: "scan_waits",
+    Source.DUE: "scan_due",
+    Source.BAD: "scan_bad",
+    Source.WORKFLOW: "scan_workflow",
+}
+
+
+class PostgresViews(Views):
+    """`ViewsRead` over one transaction."""
+
+    __slots__ = ("_files", "_session")
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._files = PostgresFiles(session)
+
+    async def _scan(self, source: Source, below: int, count: int, workflow: int) -> list[Candidate]:
+        args = (below, count, workflow) if source is Source.WORKFLOW else (below, count)
+        rows = await self._session.fetch(_SCANS[source], *args)
+        return list(map(Candidate._make, rows))
+
+    async def _light(self, ids: Sequence[int]) -> list[Candidate]:
+        return list(map(Candidate._make, await self._by_ids("light_jobs", ids)))
+
+    async def _few_queued(self, most: int) -> list[int] | None:
+        rows = await self._session.fetch("queued_jobs", most + 1)
+        return [row[0] for row in rows] if len(rows) <= most else None
+
+    async def _jobs_of_key(self, namespaces: Sequence[str], key: str) -> list[int]:
+        rows = await self._session.fetch("jobs_of_key", list(namespaces), key)
+        return [row[0] for row in rows]
+
+    async def _shapes(self) -> Iterable[ShapeRow]:
+        return map(ShapeRow._make, await self._session.fetch("shapes_after", 0))
+
+    async def _specs(self, ids: Sequence[int]) -> Mapping[int, bytes]:
+        return {row[0]: row[1] for row in await self._by_ids("job_specs", ids)}
+
+    async def _records(self, ids: Sequence[int]) -> Mapping[int, JobRecord]:
+        return {row.facts.id: row for row in records_of(await self._by_ids("job_records", ids))}
+
+    async def _leases(self, ids: Sequence[int]) -> Mapping[int, Lease]:
+        return {row.job: row for row in leases_of(await self._by_ids("read_leases", ids))}
+
+    async def _standings(self, ids: Sequence[int]) -> Iterable[Standing]:
+        return list(map(Standing._make, await self._by_ids("standings", ids)))
+
+    async def _worker_names(self, ids: Sequence[int]) -> Mapping[int, str]:
+        return {row[0]: row[1] for row in await self._by_ids("worker_names", ids)}
+
+    async def _logs(self, ids: Sequence[int]) -> Mapping[int, Sequence[LogRow]]:
+        return await self._files.logs(ids)
+
+    async def _progress(self, ids: Sequence[int]) -> Mapping[int, Progress]:
+        return await self._files.progress(ids)
+
+    async def _dynamic(self, ids: Sequence[int]) -> Mapping[int, Dynamic]:
+        return await self._files.dynamic(ids)
+
+    async def _attempts(self, job: int) -> Sequence[Attempt]:
+        return list(map(Attempt._make, await self._by_ids("attempts", [job])))
+
+    async def _artifacts(self, job: int) -> Sequence[ArtifactRow]:
+        return (await self._files.artifacts([job])).get(job, ())
+
+    async def _workers(self) -> Iterable[Worker]:
+        return workers_of(await self._session.fetch("all_workers"))
+
+    async def _lease_counts(self) -> Mapping[int, int]:
+        return {row[0]: row[1] for row in await self._session.fetch("lease_counts")}
+
+    async def _counters(self) -> Mapping[str, int]:
+        return {row[0]: row[1] for row in await self._session.fetch("counters")}
+
+    async def fleet(self) -> Sequence[FleetRow]:
+        rows: Sequence[Any] = await self._session.fetch("fleet")
+        return rows
+
+    async def _ready_before(self, shapes: Sequence[int], rank: int, job: int, most: int) -> int:
+        args = list(shapes), rank, job, most
+        return int(await self._session.fetch_value("ready_before", *args))
+
+    async def holders(self, limit: int, most: int) -> list[int]:
+        return [row[0] for row in await self._session.fetch("holders", limit, most)]
+
+    async def rate(self, namespace: str, key: str) -> RateRow | None:
+        rows = await self._session.fetch("rate_starts", namespace, key)
+        return RateRow(*rows[0]) if rows else None
+
+    async def fleet_events(self, after: int, until: int, most: int) -> list[Event]:
+        return events_of(await self._session.fetch("fleet_events", after, until, most))
+
+    async def _by_ids(self, query: str, ids: Sequence[int]) -> Rows:
+        return await self._session.fetch(query, ascending(ids)) if ids else []
+
+
+def records_of(rows: Rows) -> list[JobRecord]:
+    """From rows that hold the facts and then the rest."""
+    return [JobRecord(JobFacts._make(row[:FACTS]), *row[FACTS:]) for row in rows]

@@ -1,0 +1,92 @@
+-- What lists and explanations show.
+
+-- name: scan_jobs
+-- A bounded walk back from an id: whether the rows match is seen by the reader.
+SELECT id, shape, state FROM jobs WHERE id < $1 ORDER BY id DESC LIMIT $2
+
+-- name: scan_leases
+-- The newest jobs under a lease.
+SELECT l.job, j.shape, 0
+FROM (SELECT job FROM leases WHERE job < $1 ORDER BY job DESC LIMIT $2) AS l
+JOIN jobs j ON j.id = l.job ORDER BY l.job DESC
+
+-- name: scan_waits
+-- The newest blocked jobs.
+SELECT job, shape, 0 FROM waits WHERE job < $1 ORDER BY job DESC LIMIT $2
+
+-- name: scan_due
+-- The newest jobs that back off, by the partial index.
+SELECT job, shape, 0 FROM due WHERE state = {state.retrying} AND job < $1 ORDER BY job DESC LIMIT $2
+
+-- name: scan_bad
+-- The newest jobs that ended badly.
+SELECT b.job, j.shape, b.state
+FROM (SELECT job, state FROM bad_ends WHERE job < $1 ORDER BY job DESC LIMIT $2) AS b
+JOIN jobs j ON j.id = b.job ORDER BY b.job DESC
+
+-- name: scan_workflow
+-- The newest jobs of one workflow, by the partial index.
+SELECT id, shape, state FROM jobs WHERE workflow = $3 AND id < $1 ORDER BY id DESC LIMIT $2
+
+-- name: light_jobs
+-- What a list needs to know of a job before it is read.
+SELECT id, shape, state FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id DESC
+
+-- name: queued_jobs
+-- All of them up to a bound, which is how a list finds out whether they are few.
+SELECT job FROM ready
+UNION ALL SELECT job FROM parked
+UNION ALL SELECT job FROM due WHERE state = {state.queued}
+LIMIT $1
+
+-- name: jobs_of_key
+-- By primary key.
+SELECT k.job FROM unnest($1::text[]) AS u (namespace)
+JOIN keys k ON k.namespace = u.namespace AND k.key = $2
+
+-- name: standings
+-- Blocked, planned and backing-off jobs; the other open ones are queued or leased.
+SELECT job, {state.blocked}, not_before FROM waits WHERE job = ANY ($1::text::bigint[])
+UNION ALL
+SELECT job, state, at FROM due WHERE job = ANY ($1::text::bigint[])
+
+-- name: worker_names
+-- By primary key.
+SELECT id, name FROM workers WHERE id = ANY ($1::text::bigint[])
+
+-- name: lease_counts
+-- Along the index on the worker.
+SELECT worker, count(*) FROM leases GROUP BY worker
+
+-- name: fleet
+-- One row a worker, with no more than is needed: there may be ten thousand.
+SELECT w.id, w.name, w.status, w.slots, coalesce(held.leases, 0), w.reason, w.static, w.dynamic
+FROM workers AS w
+LEFT JOIN (SELECT worker, count(*) AS leases FROM leases GROUP BY worker) AS held
+    ON held.worker = w.id
+ORDER BY w.name
+
+-- name: ready_before
+-- Each shape is walked by the primary key as far as its share of the limit reaches.
+SELECT coalesce(sum(found.count), 0)::bigint
+FROM unnest($1::integer[]) AS wanted (shape)
+CROSS JOIN LATERAL (
+    SELECT count(*) FROM (
+        SELECT FROM ready r
+        WHERE r.shape = wanted.shape AND (r.rank, r.job) < ($2::bigint, $3::bigint) LIMIT $4
+    ) AS before
+) AS found
+
+-- name: holders
+-- The leases are few beside the jobs.
+SELECT job FROM leases WHERE limit_id = $1 ORDER BY job LIMIT $2
+
+-- name: fleet_events
+-- Events about no job, by the index on the job.
+SELECT seq, at, kind, job, attempt, coalesce(worker, 0), coalesce(incarnation, 0), "from", "to",
+       reason, actor, data
+FROM events WHERE job = 0 AND seq > $1 AND seq <= $2 AND kind IN ({event.worker}, {event.queue}) ORDER BY seq LIMIT $3
+
+-- name: rate_starts
+-- By primary key.
+SELECT namespace, key, keep, starts FROM rates WHERE namespace = $1 AND key = $2

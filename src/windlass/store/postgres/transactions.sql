@@ -1,0 +1,141 @@
+-- Transactions, the clock, the schema and sessions.
+--
+-- In all statements of this store, arrays of integers arrive as text (`$1::text::bigint[]`):
+-- asyncpg needs ten times as long to write a binary array, and the server reads either in the same
+-- time. A column that has the same value in all rows arrives as a scalar beside an empty array;
+-- `unnest` fills up with NULL, and `coalesce` puts the scalar there.
+--
+-- Connections allow neither hash nor merge joins (see connections.py), so rows are visited in the
+-- order of the arrays, which ascends by id.
+
+-- name: begin
+-- READ COMMITTED: each statement sees what was committed before it began, which the walk
+-- through the places relies upon.
+BEGIN ISOLATION LEVEL READ COMMITTED
+
+-- name: begin_read
+-- One snapshot for all statements of a read.
+BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY
+
+-- name: now
+-- The database's clock is the one clock of all servers.
+SELECT windlass_now()
+
+-- name: commit
+-- The moment everything before it becomes true.
+COMMIT
+
+-- name: rollback
+-- Nothing of it ever was.
+ROLLBACK
+
+-- name: transaction_status
+-- What became of a transaction whose COMMIT was not answered.
+SELECT pg_xact_status($1::text::xid8)
+
+-- name: end_transaction
+-- End a transaction that nobody can finish any more. A process number may be used again,
+-- so the transaction's own number has to match.
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE pid = $1 AND backend_xid = ($2::text::xid8)::xid
+
+-- name: event_writers
+-- Who may still fill a gap: the transactions that hold the shared lock of `append_events`.
+SELECT virtualtransaction FROM pg_locks
+WHERE locktype = 'advisory' AND classid = 1464421956 AND objid = 1 AND objsubid = 2
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+
+-- name: notify
+-- After COMMIT, as a statement of its own: inside, it would hold a lock that all notifiers
+-- share until the commit is on disk.
+SELECT pg_notify('windlass', payload) FROM unnest($1::text[]) AS payload
+
+-- name: inject_clock
+-- Tests only: the time that all servers on this database see.
+WITH gone AS (DELETE FROM injected_clock) INSERT INTO injected_clock VALUES ($1)
+
+-- name: use_injected_clock
+-- Replacing the function instead of asking a flag: the real clock pays nothing for it.
+CREATE OR REPLACE FUNCTION windlass_now() RETURNS bigint LANGUAGE sql VOLATILE
+AS $$SELECT at FROM injected_clock$$
+
+-- name: create_schema
+-- All tables live in a schema of their own, beside the user's.
+CREATE SCHEMA IF NOT EXISTS windlass
+
+-- name: create_migrations
+-- Which versions of the schema were applied.
+CREATE TABLE IF NOT EXISTS migrations (number integer PRIMARY KEY, name text NOT NULL)
+
+-- name: lock_migrations
+-- Two upgrades at once: the second waits and finds nothing to do.
+SELECT pg_advisory_xact_lock(1464421956, 2)
+
+-- name: has_migrations
+-- Whether this database was ever prepared.
+SELECT to_regclass('windlass.migrations') IS NOT NULL
+
+-- name: functions_digest
+-- Which functions were applied last: their digest is the comment on this table.
+SELECT obj_description('windlass.migrations'::regclass, 'pg_class')
+
+-- name: note_functions
+-- In the same transaction as the functions themselves.
+COMMENT ON TABLE migrations IS 'DIGEST'
+
+-- name: schema_version
+-- The newest version that was applied.
+SELECT coalesce(max(number), 0) FROM migrations
+
+-- name: note_migration
+-- In the same transaction as the migration itself.
+INSERT INTO migrations (number, name) VALUES ($1, $2)
+
+-- name: submit_plain
+-- One round trip, see functions/.
+SELECT moment, ids
+FROM submit_plain($1, $2, $3, $4, $5, $6::text::integer[], $7::text::integer[],
+                  $8::text::bigint[], $9::text::integer[], $10::text::bigint[],
+                  $11::text::bigint[], $12, $13, $14, $15, $16, $17, $18,
+                  $19::text::bigint[], $20, $21, $22, $23::text::integer[],
+                  $24::text::integer[], $25, $26, $27::text::integer[], $28::text::bigint[],
+                  $29::text::integer[], $30::text::integer[])
+
+-- name: sync_plain
+-- One round trip, see functions/.
+SELECT moment, asked, looked, given_jobs, given_attempts, given_leases, timeouts, idles, specs,
+       cursor_ranks, cursor_jobs, left_shapes, left_ranks, left_jobs
+FROM sync_plain($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
+                $18::text::bigint[], $19::text::integer[], $20::text::bigint[],
+                $21::text::bigint[], $22::text::integer[], $23, $24::text::bigint[],
+                $25::text::integer[], $26::text::integer[], $27, $28, $29, $30)
+
+-- name: sync_gated
+-- One round trip, see functions/.
+SELECT moment, asked, looked, given_jobs, given_attempts, given_leases, timeouts, idles, specs,
+       cursor_ranks, cursor_jobs, left_shapes, left_ranks, left_jobs, given_shapes,
+       freed
+FROM sync_gated($1::text::integer[], $2::text::bigint[], $3, $4, $5, $6, $7, $8, $9, $10, $11,
+                $12, $13, $14, $15, $16, $17, $18, $19,
+                $20::text::bigint[], $21::text::integer[], $22::text::bigint[],
+                $23::text::bigint[], $24::text::integer[], $25, $26::text::bigint[],
+                $27::text::integer[], $28::text::integer[], $29, $30, $31, $32)
+
+-- name: session_start
+-- A process number may be used again; together with this it is one session's only.
+SELECT (extract(epoch FROM backend_start) * 1000000)::bigint FROM pg_stat_activity
+WHERE pid = pg_backend_pid()
+
+-- name: end_session
+-- End a session whose client is gone, and wait until it is: then what it did is certain.
+SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+WHERE pid = $1 AND (extract(epoch FROM backend_start) * 1000000)::bigint = $2
+
+-- name: jobs_of_call
+-- The jobs of a hot submit: the transaction that noted the call wrote their first events. They
+-- are younger than $4.
+SELECT e.at, e.job FROM events e
+WHERE e.job > $4 AND e.kind = {event.job} AND e."from" = {state.new} AND e.xmin = (
+    SELECT c.xmin FROM counters c WHERE c.server = $1 AND c.slot = $2 AND c.call = $3 LIMIT 1
+)
+ORDER BY e.job

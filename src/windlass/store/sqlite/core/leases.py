@@ -1,0 +1,147 @@
+"""Rows of `leases`: the attempts in force."""
+
+from collections.abc import Sequence
+
+import apsw
+
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.records import Grant, Granted, Lease
+from windlass.ports.store import Stopped
+from windlass.store.sqlite.bulk import BulkInsert
+from windlass.store.sqlite.core.places import SqlitePlaces
+from windlass.store.sqlite.rows import Row, as_lease, as_stopped, integers
+from windlass.store.sqlite.sequences import Sequences
+from windlass.store.sqlite.statements import QUERIES
+
+RUNNING = State.RUNNING.code
+
+_LEASE_TO = QUERIES["lease_to"]
+_INSERT = BulkInsert(QUERIES["insert_leases"])
+_LEASES = QUERIES["leases"]
+_JOBS = QUERIES["granted_jobs"]
+
+
+class SqliteLeases:
+    """`LeasesWrite` over one connection. Jobs without a lease are passed over."""
+
+    def __init__(
+        self, connection: apsw.Connection, sequences: Sequences, places: SqlitePlaces
+    ) -> None:
+        self._places = places
+        self._connection = connection
+        self._execute = connection.execute
+        self._executemany = connection.executemany
+        self._sequences = sequences
+
+    async def grant(
+        self, grants: Sequence[Grant], state: int, now: int, slack_ms: int
+    ) -> list[Granted]:
+        """Returns leases are numbered, and answered, in the order of `grants`."""
+        if not grants:
+            return []
+        tickets = [grant[0] for grant in grants]
+        self._places.remove_ready(tickets)
+        ids = integers([ticket[2] for ticket in tickets])
+        jobs: list[Row] = self._execute(_JOBS, (ids,)).fetchall()
+        if len(jobs) != len(grants):
+            raise LookupError(f"expected {len(grants)} known jobs, got {len(jobs)}")
+        first = self._sequences.take("lease", len(grants)).start
+        whose = {grant[1:] for grant in grants}
+        limits = {ticket[5] for ticket in tickets}
+        if len(whose) == len(limits) == 1:
+            worker, incarnation, attempt = whose.pop()
+            started_at = now if state == RUNNING else 0
+            times = (state, now, started_at, now + slack_ms)
+            whom = (attempt, worker, incarnation, limits.pop())
+            self._execute(_LEASE_TO, (first - 1, *whom, *times, ids))
+        else:
+            _INSERT.run(self._connection, _lease_rows(grants, jobs, first, state, now, slack_ms))
+        return [
+            (job, grant[3], lease, grant[1], timeout_ms, idle_ms, spec)
+            for lease, grant, (job, timeout_ms, idle_ms, spec) in zip(
+                range(first, first + len(grants)), grants, jobs, strict=True
+            )
+        ]
+
+    async def read(self, jobs: Sequence[int]) -> dict[int, Lease]:
+        if not jobs:
+            return {}
+        rows = self._execute(_LEASES, (integers(sorted(jobs)),))
+        return {row[0]: as_lease(row) for row in rows}
+
+    async def lock(self, jobs: Sequence[int]) -> dict[int, Lease]:
+        """Transactions run one after another: there is nothing to lock."""
+        return await self.read(jobs)
+
+    async def of_workers(self, workers: Sequence[int]) -> list[Lease]:
+        if not workers:
+            return []
+        wanted = integers(sorted(set(workers)))
+        return list(map(as_lease, self._execute(QUERIES["leases_of_workers"], (wanted,))))
+
+    async def count(self, workers: Sequence[int]) -> dict[int, int]:
+        if not workers:
+            return {}
+        wanted = integers(sorted(set(workers)))
+        rows: list[Row] = self._execute(QUERIES["count_leases"], (wanted,)).fetchall()
+        return dict(rows)
+
+    async def stopped(self, workers: Sequence[int]) -> list[Stopped]:
+        if not workers:
+            return []
+        wanted = integers(sorted(set(workers)))
+        return list(map(as_stopped, self._execute(QUERIES["stopped"], (wanted,))))
+
+    async def overdue(self, now: int, count: int) -> list[Lease]:
+        """Returns the earliest deadline first, equal ones by job."""
+        return list(map(as_lease, self._execute(QUERIES["overdue"], (now, count))))
+
+    async def orphans(self, count: int) -> list[Lease]:
+        """Returns them ascending by job."""
+        return list(map(as_lease, self._execute(QUERIES["orphans"], (count,))))
+
+    async def start(self, rows: Sequence[tuple[int, int, int]]) -> None:
+        self._executemany(QUERIES["start_leases"], rows)
+
+    async def mark(self, jobs: Sequence[int], state: int, reason: str) -> None:
+        if jobs:
+            self._execute(QUERIES["mark_leases"], (state, reason, integers(jobs)))
+
+    async def touch(self, rows: Sequence[tuple[int, int, int]]) -> None:
+        self._executemany(QUERIES["touch_leases"], rows)
+
+    async def allow(self, rows: Sequence[tuple[int, int, int]]) -> None:
+        self._executemany(QUERIES["allow_leases"], rows)
+
+    async def drop(self, jobs: Sequence[int]) -> None:
+        if jobs:
+            self._execute(QUERIES["drop_leases"], (integers(jobs),))
+
+
+def _lease_rows(
+    grants: Sequence[Grant],
+    jobs: Sequence[Row],
+    first: int,
+    state: int,
+    now: int,
+    slack_ms: int,
+) -> list[Row]:
+    """Returns rows for `insert_leases`; `activity_at` stays 0 until the first `touch`."""
+    running = state == RUNNING
+    started_at = now if running else 0
+    overdue_at = now + slack_ms
+    rows = []
+    for lease, (grant, job) in enumerate(zip(grants, jobs, strict=True), first):
+        ticket, worker, incarnation, attempt = grant
+        number, timeout_ms, idle_ms, _ = job
+        deadline_at = overdue_at
+        if running:
+            allowed = min(idle_ms, timeout_ms) or idle_ms or timeout_ms
+            deadline_at = overdue_at + allowed if allowed else 0
+        rows.append(
+            (
+                *(number, attempt, lease, worker, incarnation, state, now, started_at, 0),
+                *(deadline_at, timeout_ms, idle_ms, ticket[5]),
+            )
+        )
+    return rows

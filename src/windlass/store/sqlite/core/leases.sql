@@ -1,0 +1,102 @@
+-- Leases: the attempts in force.
+-- `carray(?)` is an array of integers bound as one parameter; CROSS JOIN keeps it the outer loop,
+-- so that rows come in the array's order. An INSERT that ends in VALUES (…) is also executed for
+-- many rows at once (bulk.py).
+
+-- name: granted_jobs
+-- What the worker needs, in the order of the grants.
+SELECT id, timeout_ms, idle_ms, spec FROM carray(?) AS wanted
+CROSS JOIN jobs ON id = wanted.value;
+
+-- name: lease_to
+-- Leases of one worker, numbered in the order of the array: the columns come from `jobs`
+-- in half the time of binding them. The smaller timeout that is not 0 counts; 0 is never.
+INSERT INTO leases (
+    job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
+    deadline_at, timeout_ms, idle_ms, limit_id
+)
+SELECT
+    j.id, ?2, ?1 + wanted.rowid, ?3, ?4, ?6, ?7, ?8, 0,
+    CASE
+        WHEN ?6 <> 4 THEN ?9
+        WHEN j.timeout_ms = 0 AND j.idle_ms = 0 THEN 0
+        ELSE ?9 + min(
+            iif(j.timeout_ms, j.timeout_ms, j.idle_ms), iif(j.idle_ms, j.idle_ms, j.timeout_ms)
+        )
+    END,
+    j.timeout_ms, j.idle_ms, ?5
+FROM carray(?10) AS wanted CROSS JOIN jobs AS j ON j.id = wanted.value;
+
+-- name: insert_leases
+-- The columns of Lease but for the reason.
+INSERT INTO leases (
+    job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
+    deadline_at, timeout_ms, idle_ms, limit_id
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: leases
+-- By primary key, in the order asked for.
+SELECT
+    l.job, l.attempt, l.lease, l.worker, l.incarnation, l.state, l.assigned_at, l.started_at,
+    l.activity_at, l.deadline_at, l.timeout_ms, l.idle_ms, l.limit_id, l.reason,
+    l.queue_limit
+FROM carray(?) AS wanted CROSS JOIN leases AS l ON l.job = wanted.value;
+
+-- name: leases_of_workers
+-- By the index on the worker, then sorted: a worker holds few.
+SELECT
+    l.job, l.attempt, l.lease, l.worker, l.incarnation, l.state, l.assigned_at, l.started_at,
+    l.activity_at, l.deadline_at, l.timeout_ms, l.idle_ms, l.limit_id, l.reason,
+    l.queue_limit
+FROM carray(?) AS wanted CROSS JOIN leases AS l ON l.worker = wanted.value
+ORDER BY l.lease;
+
+-- name: stopped
+-- The partial index holds only leases in canceling or timed_out: most often none.
+SELECT l.worker, l.incarnation, l.job, l.attempt, l.state, l.reason
+FROM carray(?) AS wanted CROSS JOIN leases AS l ON l.worker = wanted.value AND l.reason IS NOT NULL
+ORDER BY l.lease;
+
+-- name: overdue
+-- A walk over all leases, of which there are no more than slots in the fleet: cheaper
+-- than an index that every claim and every activity would have to move. 0 never comes.
+SELECT
+    job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
+    deadline_at, timeout_ms, idle_ms, limit_id, reason, queue_limit
+FROM leases WHERE deadline_at BETWEEN 1 AND ?1 AND state BETWEEN {state.assigned} AND {state.running}
+ORDER BY deadline_at, job LIMIT ?2;
+
+-- name: orphans
+-- A walk over all leases, as above, with one look at each one's worker.
+SELECT
+    l.job, l.attempt, l.lease, l.worker, l.incarnation, l.state, l.assigned_at, l.started_at,
+    l.activity_at, l.deadline_at, l.timeout_ms, l.idle_ms, l.limit_id, l.reason,
+    l.queue_limit
+FROM leases AS l LEFT JOIN workers AS w ON w.id = l.worker
+WHERE w.id IS NULL OR w.incarnation > l.incarnation
+ORDER BY l.job LIMIT ?;
+
+-- name: start_leases
+-- Only assigned leases become running.
+UPDATE leases SET state = {state.running}, started_at = ?2, deadline_at = ?3 WHERE job = ?1 AND state = {state.assigned};
+
+-- name: mark_leases
+-- Told to stop; the row stays until the worker reports or is lost.
+UPDATE leases SET state = ?1, reason = ?2 WHERE job IN carray(?3);
+
+-- name: touch_leases
+-- Activity moves the deadline of jobs with an idle timeout.
+UPDATE leases SET activity_at = ?2, deadline_at = ?3 WHERE job = ?1;
+
+-- name: allow_leases
+-- How long the media is was found out: the timeout follows it.
+UPDATE leases SET timeout_ms = ?2, deadline_at = ?3 WHERE job = ?1;
+
+-- name: drop_leases
+-- The attempts are over.
+DELETE FROM leases WHERE job IN carray(?);
+
+-- name: count_leases
+-- What a worker holds already counts against its slots.
+SELECT l.worker, count(*) FROM carray(?) AS wanted
+CROSS JOIN leases AS l ON l.worker = wanted.value GROUP BY l.worker;

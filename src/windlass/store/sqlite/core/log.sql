@@ -1,0 +1,80 @@
+-- The event log and the counters beside it.
+-- `carray(?)` is an array of integers bound as one parameter; CROSS JOIN keeps it the outer loop,
+-- so that rows come in the array's order. An INSERT that ends in VALUES (…) is also executed for
+-- many rows at once (bulk.py).
+
+-- name: read_events
+-- A walk along the primary key.
+SELECT
+    seq, at, kind, job, attempt, worker, incarnation, from_state, to_state, reason, actor, data
+FROM events WHERE seq > ? ORDER BY seq LIMIT ?;
+
+-- name: rare_events_of_job
+-- By the partial index, whose condition must be repeated word for word.
+SELECT
+    seq, at, kind, job, attempt, worker, incarnation, from_state, to_state, reason, actor, data
+FROM events
+WHERE job = ? AND
+    CASE from_state
+        WHEN {state.new} THEN to_state <> {state.queued}
+        WHEN {state.queued} THEN to_state <> {state.assigned}
+        WHEN {state.assigned} THEN to_state <> {state.running}
+        WHEN {state.running} THEN to_state <> {state.completed}
+        ELSE 1
+    END
+ORDER BY seq;
+
+-- name: events_of_job_between
+-- Those of one moment, which is one transaction or a few.
+SELECT
+    seq, at, kind, job, attempt, worker, incarnation, from_state, to_state, reason, actor, data
+FROM events WHERE job = ?1 AND seq BETWEEN ?2 AND ?3 ORDER BY seq;
+
+-- name: job_times
+-- When the usual transitions of a job happened.
+SELECT created_at FROM jobs WHERE id = ?1
+UNION SELECT assigned_at FROM leases WHERE job = ?1
+UNION SELECT started_at FROM leases WHERE job = ?1
+UNION SELECT assigned_at FROM outcomes WHERE job = ?1
+UNION SELECT started_at FROM outcomes WHERE job = ?1
+UNION SELECT finished_at FROM outcomes WHERE job = ?1
+UNION SELECT assigned_at FROM attempts WHERE job = ?1
+UNION SELECT started_at FROM attempts WHERE job = ?1;
+
+-- name: job_standing
+-- The state of a job that ended or is leased; NULL for one that waits.
+SELECT ifnull(o.state, l.state)
+FROM jobs AS j
+LEFT JOIN outcomes AS o ON o.job = j.id
+LEFT JOIN leases AS l ON l.job = j.id
+WHERE j.id = ?;
+
+-- name: event_time
+-- The next event's, where retention has removed this one.
+SELECT at FROM events WHERE seq >= ? ORDER BY seq LIMIT 1;
+
+-- name: newest_event_seq
+-- 0 while the log is empty.
+SELECT ifnull(max(seq), 0) FROM events;
+
+-- name: events_of_job
+-- The whole log is read, when nothing else finds them all.
+SELECT
+    seq, at, kind, job, attempt, worker, incarnation, from_state, to_state, reason, actor, data
+FROM events WHERE job = ? ORDER BY seq;
+
+-- name: bump_counter
+-- Each server has rows of its own.
+INSERT INTO counters (server, name, value) VALUES (?, ?, ?)
+ON CONFLICT (server, name) DO UPDATE SET value = value + excluded.value;
+
+-- name: counters
+-- Summed over the servers.
+SELECT name, sum(value) FROM counters GROUP BY name ORDER BY name;
+
+
+-- snapshot: whole tables, in one order ----------------------------------------------
+
+-- name: oldest_event
+-- Its number is above 1 once events were removed.
+SELECT seq, at FROM events ORDER BY seq LIMIT 1;

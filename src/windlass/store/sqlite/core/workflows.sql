@@ -1,0 +1,128 @@
+-- Workflows and cascades.
+-- `carray(?)` is an array of integers bound as one parameter; CROSS JOIN keeps it the outer loop,
+-- so that rows come in the array's order. An INSERT that ends in VALUES (…) is also executed for
+-- many rows at once (bulk.py).
+
+-- name: insert_workflows
+-- The columns of WorkflowRow; the counts are a JSON list by state code.
+INSERT INTO workflows (
+    id, namespace, name, state, run, flags, created_at, finished_at, counts
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: workflows
+-- In the order asked for.
+SELECT
+    w.id, w.namespace, w.name, w.state, w.run, w.flags, w.created_at, w.finished_at, w.counts
+FROM carray(?) AS wanted CROSS JOIN workflows AS w ON w.id = wanted.value;
+
+-- name: set_counts
+-- Once for each workflow of a batch.
+UPDATE workflows SET counts = ?2 WHERE id = ?1;
+
+-- name: set_workflow_state
+-- A reopened workflow has a new run and no end.
+UPDATE workflows SET state = ?2, run = ?3, finished_at = ?4 WHERE id = ?1;
+
+-- name: insert_cascades
+-- The columns of Cascade.
+INSERT INTO cascades (id, job, workflow, kind, cursor, reason) VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: oldest_cascade
+-- Intents are worked off in the order they were recorded.
+SELECT id, job, workflow, kind, cursor, reason FROM cascades ORDER BY id LIMIT 1;
+
+-- name: advance_cascade
+-- The chunks below the cursor are done.
+UPDATE cascades SET cursor = ?2 WHERE id = ?1;
+
+-- name: remove_cascade
+-- All chunks are done.
+DELETE FROM cascades WHERE id = ?;
+
+-- name: cascades_of_jobs
+-- Is a job's failure still being passed on?
+SELECT c.id, c.job, c.workflow, c.kind, c.cursor, c.reason
+FROM carray(?) AS wanted CROSS JOIN cascades AS c ON c.job = wanted.value
+ORDER BY c.id;
+
+-- name: cascades_of_workflows
+-- Is a workflow being stopped or retried?
+SELECT c.id, c.job, c.workflow, c.kind, c.cursor, c.reason
+FROM carray(?) AS wanted CROSS JOIN cascades AS c ON c.workflow = wanted.value
+ORDER BY c.id;
+
+-- name: describe_workflow
+-- The columns of WorkflowAbout.
+INSERT INTO workflow_about (workflow, base, key, reason, body) VALUES (?, ?, ?, ?, ?);
+
+-- name: workflow_about
+-- By primary key.
+SELECT a.workflow, a.base, a.key, a.reason, a.body
+FROM carray(?) AS wanted CROSS JOIN workflow_about AS a ON a.workflow = wanted.value;
+
+-- name: set_workflow_reason
+-- Why it was canceled.
+UPDATE workflow_about SET reason = ?2 WHERE workflow = ?1;
+
+-- name: claim_workflow_key
+-- The key is new, or names the one that is to be replaced; else it stays as it is.
+INSERT INTO workflow_keys (namespace, key, workflow) VALUES (?1, ?2, ?3)
+ON CONFLICT (namespace, key) DO UPDATE SET workflow = excluded.workflow WHERE workflow = ?4;
+
+-- name: workflow_key
+-- By primary key.
+SELECT workflow FROM workflow_keys WHERE namespace = ? AND key = ?;
+
+-- name: jobs_of_workflow
+-- Along the partial index from an id on.
+SELECT
+    j.id, j.shape, j.workflow, ifnull(o.state, 0), ifnull(o.flags, j.flags), j.rank, j.base,
+    j.adjustment, j.age_from, j.created_at, j.limit_id, j.timeout_ms, j.idle_ms,
+    j.supersedes, j.superseded_by, ifnull(o.attempt, j.attempt), ifnull(o.failed, j.failed),
+    ifnull(o.lost, j.lost), j.returned, ifnull(o.worker, 0), ifnull(o.incarnation, 0),
+    j.excluded
+FROM jobs AS j INDEXED BY jobs_workflow LEFT JOIN outcomes AS o ON o.job = j.id
+WHERE j.workflow = ?1 AND j.workflow > 0 AND j.id > ?2 ORDER BY j.id LIMIT ?3;
+
+-- name: open_jobs_of_workflow
+-- Along the partial index from an id on.
+SELECT j.id FROM jobs AS j INDEXED BY jobs_workflow
+WHERE j.workflow = ?1 AND j.workflow > 0 AND j.id > ?2
+    AND NOT EXISTS (SELECT 1 FROM outcomes AS o WHERE o.job = j.id)
+ORDER BY j.id LIMIT ?3;
+
+-- name: jobs_outside
+-- By primary key.
+SELECT j.id FROM carray(?2) AS wanted CROSS JOIN jobs AS j ON j.id = wanted.value
+WHERE j.workflow <> ?1;
+
+-- name: unfinished_workflows
+-- By the partial index: 1 to 3 are the states that are no ends.
+SELECT id, namespace, name, state, run, flags, created_at, finished_at, counts
+FROM workflows INDEXED BY workflows_unfinished WHERE state < {workflow.complete} AND id > ?1 ORDER BY id LIMIT ?2;
+
+-- name: newest_workflows
+-- A bounded walk back from an id.
+SELECT id, namespace, name, state, run, flags, created_at, finished_at, counts
+FROM workflows WHERE id < ?1 ORDER BY id DESC LIMIT ?2;
+
+-- name: recount_workflow
+-- Each job by its end or its place (blocked if it stands nowhere), and whether it is forgiven.
+SELECT
+    coalesce(
+        o.state, l.state, d.state,
+        CASE WHEN EXISTS (
+            SELECT 1 FROM ready AS r WHERE (r.shape, r.rank, r.job) = (j.shape, j.rank, j.id)
+        ) OR EXISTS (
+            SELECT 1 FROM parked AS p
+            WHERE (p.limit_id, p.shape, p.rank, p.job) = (j.limit_id, j.shape, j.rank, j.id)
+        ) THEN {state.queued} ELSE {state.blocked} END
+    ) AS standing,
+    ifnull(o.state > {state.completed} AND o.flags & {flag.allow_failure}, 0) AS forgiven,
+    count(*)
+FROM jobs AS j INDEXED BY jobs_workflow
+LEFT JOIN outcomes AS o ON o.job = j.id
+LEFT JOIN leases AS l ON l.job = j.id
+LEFT JOIN due AS d ON d.job = j.id
+WHERE j.workflow = ?1 AND j.workflow > 0 AND j.superseded_by = 0
+GROUP BY standing, forgiven;

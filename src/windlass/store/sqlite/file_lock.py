@@ -1,0 +1,96 @@
+"""Decides by a lock which process holds a database file, and so runs its loops and its jobs.
+
+It is a `flock` on a file of its own: SQLite's locks on the database are lost when any
+other descriptor of that file is closed in this process. The holder writes into it who it is
+and where the blobs are, for those that are refused or come as guests.
+"""
+
+import fcntl
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from windlass.domain.values.errors import StoreUnavailable
+from windlass.store.sqlite.faults import refusal
+
+SERVER = "server"
+EMBEDDED = "embedded client"
+STAND_IN = "embedded client in place of a server"  # which gives the file back when asked
+PROGRAM_LIMIT = 120  # characters of a command line, in a message
+
+
+class Holding(NamedTuple):
+    """Says who holds a file, or who held it last."""
+
+    process: str = "unknown"
+    kind: str = ""
+    blobs: str = ""
+
+
+class FileLock:
+    """Holds the lock from `__init__` to `release`, or until the process ends in any way."""
+
+    def __init__(self, database: Path, kind: str = SERVER, blobs: str = "") -> None:
+        self.path = _lock_of(database)
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(descriptor)
+            raise _refusal(database, holding(database)) from error
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n{kind}\n{blobs}\n".encode(), 0)
+        self._descriptor = descriptor
+        self._blobs = blobs
+
+    def release(self, to: str = "") -> None:
+        """Releases the lock, `to` a holder of this kind that is about to take it.
+
+        The file stays: removing it would race with one who just opened it.
+        """
+        if self._descriptor >= 0:
+            if to:
+                os.ftruncate(self._descriptor, 0)
+                os.pwrite(self._descriptor, f"{os.getpid()}\n{to}\n{self._blobs}\n".encode(), 0)
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def holding(database: Path) -> Holding:
+    """Returns what the lock's file says; it outlives its holder."""
+    try:
+        lines = _lock_of(database).read_text(errors="replace").split("\n")
+    except OSError:
+        return Holding()
+    process, kind, blobs, *_ = [*lines, "", "", ""]
+    return Holding(process.strip() or "unknown", kind, blobs)
+
+
+def _lock_of(database: Path) -> Path:
+    return database.with_name(database.name + ".lock")
+
+
+def _program_of(process: str) -> str:
+    """Returns what a process runs, in brackets, where it can be seen."""
+    try:
+        words = Path("/proc", process, "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return ""
+    line = b" ".join(words).decode("utf-8", "replace").strip()
+    return f" ({line[:PROGRAM_LIMIT]})" if line else ""
+
+
+def _refusal(database: Path, holder: Holding) -> StoreUnavailable:
+    lock = _lock_of(database)
+    who = f"process {holder.process}{_program_of(holder.process)}"
+    embedded = holder.kind in (EMBEDDED, STAND_IN)
+    who += f", an {holder.kind}" if embedded else ""
+    remedy = (
+        "close that client or stop its program, then start the server again"
+        if embedded
+        else "stop it first, or use PostgreSQL to run several servers"
+    )
+    return refusal(
+        "store_locked",
+        f"{database} is in use: {lock} is locked by {who}; {remedy}",
+    )

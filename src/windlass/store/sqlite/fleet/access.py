@@ -1,0 +1,46 @@
+"""Rows of `tokens` and `codes`."""
+
+import apsw
+
+from windlass.domain.access.tokens import Code, Token
+from windlass.store.sqlite.rows import as_token, token_row
+from windlass.store.sqlite.sequences import Sequences
+from windlass.store.sqlite.statements import QUERIES
+
+
+class SqliteAccess:
+    """`AccessWrite` over one connection."""
+
+    def __init__(self, connection: apsw.Connection, sequences: Sequences) -> None:
+        self._connection = connection
+        self._execute = connection.execute
+        self._sequences = sequences
+
+    async def insert(self, row: Token) -> int:
+        (token,) = self._sequences.take("token")
+        self._execute(QUERIES["insert_token"], (token, *token_row(row)[1:]))
+        return token
+
+    async def by_digest(self, digest: str) -> Token | None:
+        rows = self._execute(QUERIES["token_by_digest"], (digest,)).fetchall()
+        return as_token(rows[0]) if rows else None
+
+    async def all(self) -> list[Token]:
+        return list(map(as_token, self._execute(QUERIES["all_tokens"])))
+
+    async def revoke(self, token: int, at: int) -> bool:
+        return bool(self._execute(QUERIES["revoke_token"], (token, at)).fetchall())
+
+    async def remove_of_worker(self, worker: int) -> int:
+        self._execute(QUERIES["remove_tokens_of_worker"], (worker,))
+        return self._connection.changes()
+
+    async def add_code(self, row: Code) -> None:
+        self._execute(QUERIES["insert_code"], row)
+
+    async def trim_codes(self, before: int, count: int) -> int:
+        self._execute(QUERIES["trim_codes"], (before, count))
+        return self._connection.changes()
+
+    async def use_code(self, digest: str, now: int) -> bool:
+        return bool(self._execute(QUERIES["use_code"], (digest, now)).fetchall())

@@ -1,0 +1,43 @@
+-- Tokens and enrolment codes.
+-- `carray(?)` is an array of integers bound as one parameter; CROSS JOIN keeps it the outer loop,
+-- so that rows come in the array's order. An INSERT that ends in VALUES (…) is also executed for
+-- many rows at once (bulk.py).
+
+-- name: insert_token
+-- The columns of Token; the namespaces are a JSON list.
+INSERT INTO tokens (
+    id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: token_by_digest
+-- By the unique digest, once for each request.
+SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at
+FROM tokens WHERE digest = ?;
+
+-- name: all_tokens
+-- By id.
+SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at
+FROM tokens ORDER BY id;
+
+-- name: revoke_token
+-- The first one who does so is told.
+UPDATE tokens SET revoked_at = ?2 WHERE id = ?1 AND revoked_at = 0 RETURNING id;
+
+-- name: insert_code
+-- The columns of Code.
+INSERT INTO codes (digest, created_at, expires_at, used_at) VALUES (?, ?, ?, ?);
+
+-- name: use_code
+-- The first one who does so is told, if it is not too late.
+UPDATE codes SET used_at = ?2 WHERE digest = ?1 AND used_at = 0 AND expires_at > ?2
+RETURNING digest;
+
+-- name: remove_tokens_of_worker
+-- The partial index leaves out the tokens of people.
+DELETE FROM tokens WHERE worker = ?1 AND worker > 0;
+
+-- name: trim_codes
+-- The oldest first.
+DELETE FROM codes WHERE digest IN (
+    SELECT digest FROM codes WHERE expires_at < ?1 ORDER BY expires_at, digest LIMIT ?2
+);

@@ -1,0 +1,49 @@
+"""What engines cache: shapes, queues, settings."""
+
+from collections.abc import Mapping
+
+import apsw
+
+from windlass.domain.rows.records import QueueRow, ShapeRow
+from windlass.store.sqlite.rows import Row, as_queue, as_shape
+from windlass.store.sqlite.sequences import Sequences
+from windlass.store.sqlite.statements import QUERIES
+
+
+class SqliteCatalog:
+    """`CatalogWrite` over one connection."""
+
+    def __init__(self, connection: apsw.Connection, sequences: Sequences) -> None:
+        self._execute = connection.execute
+        self._sequences = sequences
+
+    async def intern_shapes(self, shapes: Mapping[str, bytes]) -> dict[str, int]:
+        """New shapes are numbered in the order of the mapping."""
+        return {digest: self._intern(digest, body) for digest, body in shapes.items()}
+
+    async def shapes_after(self, shape: int) -> list[ShapeRow]:
+        """Returns them ascending by id."""
+        return list(map(as_shape, self._execute(QUERIES["shapes_after"], (shape,))))
+
+    async def queues(self) -> list[QueueRow]:
+        """Returns them ascending by name."""
+        return list(map(as_queue, self._execute(QUERIES["queues"])))
+
+    async def put_queue(self, row: QueueRow) -> None:
+        self._execute(QUERIES["put_queue"], row)
+
+    async def meta(self) -> dict[str, int]:
+        rows: list[Row] = self._execute(QUERIES["meta"]).fetchall()
+        return dict(rows)
+
+    async def set_meta(self, name: str, value: int) -> None:
+        self._execute(QUERIES["set_meta"], (name, value))
+
+    def _intern(self, digest: str, body: bytes) -> int:
+        found: list[Row] = self._execute(QUERIES["shape_id"], (digest,)).fetchall()
+        if found:
+            shape: int = found[0][0]
+        else:
+            (shape,) = self._sequences.take("shape")
+            self._execute(QUERIES["insert_shape"], (shape, digest, body))
+        return shape

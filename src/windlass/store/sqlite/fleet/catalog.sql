@@ -1,0 +1,35 @@
+-- Shapes, queues and settings.
+-- `carray(?)` is an array of integers bound as one parameter; CROSS JOIN keeps it the outer loop,
+-- so that rows come in the array's order. An INSERT that ends in VALUES (…) is also executed for
+-- many rows at once (bulk.py).
+
+-- name: shape_id
+-- By the unique digest.
+SELECT id FROM shapes WHERE digest = ?;
+
+-- name: insert_shape
+-- Many jobs, few shapes.
+INSERT INTO shapes (id, digest, body) VALUES (?, ?, ?);
+
+-- name: shapes_after
+-- Engines remember the last one they know.
+SELECT id, digest, body FROM shapes WHERE id > ? ORDER BY id;
+
+-- name: queues
+-- Ascending by name, as the primary key has them.
+SELECT name, weight, paused, max_running, max_per_worker, preempts, limit_id
+FROM queues ORDER BY name;
+
+-- name: put_queue
+-- Paused, resumed or reweighted.
+INSERT OR REPLACE INTO queues (
+    name, weight, paused, max_running, max_per_worker, preempts, limit_id
+) VALUES (?, ?, ?, ?, ?, ?, ?);
+
+-- name: meta
+-- Settings that live in the store.
+SELECT name, value FROM meta ORDER BY name;
+
+-- name: set_meta
+-- One setting.
+INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?);

@@ -1,0 +1,64 @@
+-- Loads, rates, reservations and shares.
+-- `carray(?)` is an array of integers bound as one parameter; CROSS JOIN keeps it the outer loop,
+-- so that rows come in the array's order. An INSERT that ends in VALUES (…) is also executed for
+-- many rows at once (bulk.py).
+
+-- name: loads
+-- By the index on the worker; a worker holds few.
+SELECT l.worker, j.shape, count(*)
+FROM carray(?) AS wanted
+CROSS JOIN leases AS l ON l.worker = wanted.value
+CROSS JOIN jobs AS j ON j.id = l.job
+GROUP BY l.worker, j.shape ORDER BY l.worker, j.shape;
+
+-- name: running_by_shape
+-- A walk over all leases, of which there are no more than slots in the fleet.
+SELECT j.shape, count(*) FROM leases AS l CROSS JOIN jobs AS j ON j.id = l.job
+GROUP BY j.shape ORDER BY j.shape;
+
+-- name: preemptible
+-- A walk over all leases, when jobs of a queue that preempts wait. 4 is running, 16 the flag.
+SELECT l.job, l.worker, j.shape, j.rank, l.reason IS NOT NULL
+FROM leases AS l CROSS JOIN jobs AS j ON j.id = l.job
+WHERE l.state = {state.running} AND j.flags & {flag.preemptible} ORDER BY l.lease DESC;
+
+-- name: unbound_leases
+-- A walk over all leases, when a limit is set and then every few seconds.
+SELECT l.job FROM leases AS l CROSS JOIN jobs AS j ON j.id = l.job
+WHERE l.queue_limit = 0 AND j.shape IN carray(?) ORDER BY l.job;
+
+-- name: bind_leases
+-- By primary key.
+UPDATE leases SET queue_limit = ?1 WHERE job IN carray(?2);
+
+-- name: add_rate
+-- The first job under this key.
+INSERT OR IGNORE INTO rates (namespace, key, keep, starts) VALUES (?, ?, 0, '[]');
+
+-- name: rate
+-- By primary key.
+SELECT namespace, key, keep, starts FROM rates WHERE namespace = ? AND key = ?;
+
+-- name: put_rate
+-- With the starts of this claim.
+UPDATE rates SET keep = ?3, starts = ?4 WHERE namespace = ?1 AND key = ?2;
+
+-- name: reservations
+-- There are few.
+SELECT worker, job, shape, since FROM reservations ORDER BY worker;
+
+-- name: reserve
+-- One worker a job, one job a worker.
+INSERT OR IGNORE INTO reservations (worker, job, shape, since) VALUES (?, ?, ?, ?) RETURNING job;
+
+-- name: release
+-- By primary key.
+DELETE FROM reservations WHERE worker IN carray(?);
+
+-- name: namespace_weights
+-- There are few.
+SELECT namespace, weight FROM namespace_weights ORDER BY namespace;
+
+-- name: set_namespace_weight
+-- New or changed.
+INSERT OR REPLACE INTO namespace_weights (namespace, weight) VALUES (?, ?);

@@ -1,0 +1,160 @@
+-- Whole tables, for comparing and verifying.
+
+-- name: all_workflow_about
+-- By workflow.
+SELECT workflow, base, key, reason, body FROM workflow_about ORDER BY workflow;
+
+-- name: all_workflow_keys
+-- By namespace and key.
+SELECT namespace, key, workflow FROM workflow_keys ORDER BY namespace, key;
+
+-- name: all_jobs
+-- JobRecord: the facts, then the rest.
+SELECT
+    j.id, j.shape, j.workflow, ifnull(o.state, 0), ifnull(o.flags, j.flags), j.rank, j.base,
+    j.adjustment, j.age_from, j.created_at, j.limit_id, j.timeout_ms, j.idle_ms,
+    j.supersedes, j.superseded_by, ifnull(o.attempt, j.attempt), ifnull(o.failed, j.failed),
+    ifnull(o.lost, j.lost), j.returned, ifnull(o.worker, 0), ifnull(o.incarnation, 0),
+    j.excluded,
+    ifnull(o.assigned_at, 0), ifnull(o.started_at, 0), ifnull(o.finished_at, 0),
+    ifnull(o.failure, 0), o.exit_code, o.message, o.reason, o.result, j.spec
+FROM jobs AS j LEFT JOIN outcomes AS o ON o.job = j.id ORDER BY j.id;
+
+-- name: all_waits
+-- By job.
+SELECT
+    job, unmet, manual, not_before, age_from, shape, rank, attempt, workflow, limit_id, excluded
+FROM waits ORDER BY job;
+
+-- name: all_due
+-- In the order they fall due.
+SELECT at, job, state, shape, rank, attempt, workflow, limit_id, excluded
+FROM due ORDER BY at, job;
+
+-- name: all_parked
+-- By limit, then as `ready`.
+SELECT shape, rank, job, attempt, workflow, limit_id, excluded
+FROM parked ORDER BY limit_id, shape, rank, job;
+
+-- name: all_ready
+-- In the order they are given out within a shape.
+SELECT shape, rank, job, attempt, workflow, limit_id, excluded
+FROM ready ORDER BY shape, rank, job;
+
+-- name: all_leases
+-- By job.
+SELECT
+    job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
+    deadline_at, timeout_ms, idle_ms, limit_id, reason, queue_limit
+FROM leases ORDER BY job;
+
+-- name: all_attempts
+-- By job and number.
+SELECT
+    job, number, worker, incarnation, state, failure, exit_code, message, assigned_at,
+    started_at, finished_at
+FROM attempts ORDER BY job, number;
+
+-- name: all_dependents
+-- The chunks of a job follow each other.
+SELECT job, edges FROM dependents ORDER BY job, chunk;
+
+-- name: all_limits
+-- By id.
+SELECT id, namespace, key, max, leased FROM limits ORDER BY id;
+
+-- name: all_keys
+-- By namespace and key.
+SELECT namespace, key, job, digest, spans FROM keys ORDER BY namespace, key;
+
+-- name: all_workflows
+-- By id.
+SELECT id, namespace, name, state, run, flags, created_at, finished_at, counts
+FROM workflows ORDER BY id;
+
+-- name: all_cascades
+-- By id.
+SELECT id, job, workflow, kind, cursor, reason FROM cascades ORDER BY id;
+
+-- name: all_codes
+-- By digest.
+SELECT digest, created_at, expires_at, used_at FROM codes ORDER BY digest;
+
+-- name: all_logs
+-- By job and attempt.
+SELECT job, attempt, state, bytes, gap_from, gap_to FROM logs ORDER BY job, attempt;
+
+-- name: all_artifacts
+-- By job, attempt and name.
+SELECT job, attempt, name, sha256, size, content_type FROM artifacts
+ORDER BY job, attempt, name;
+
+-- name: all_progress
+-- By job.
+SELECT job, attempt, value, at FROM progress ORDER BY job;
+
+-- name: all_dynamic
+-- By job.
+SELECT job, attempt, body FROM dynamic ORDER BY job;
+
+-- name: all_baseline
+-- By kind and id.
+SELECT kind, id, body FROM baseline ORDER BY kind, id;
+
+-- name: all_rates
+-- For comparing and verifying.
+SELECT namespace, key, keep, starts FROM rates ORDER BY namespace, key;
+
+-- name: all_pools
+-- By primary key, as snapshots show them.
+SELECT id, name, state, failures, next_at, started_at, message, learned, body, created_at,
+    created_by, updated_at
+FROM pools ORDER BY id;
+
+-- name: all_pool_workers
+-- By primary key.
+SELECT id, pool, state, worker, last_lease, requested_at, changed_at, idle_since, charged_until,
+    tries, spot, token, machine, reason
+FROM pool_workers ORDER BY id;
+
+
+-- pool_costs ------------------------------------------------------------------------
+
+-- name: all_pool_costs
+-- In the order of the rows.
+SELECT pool, month, namespace, queue, ms, micros
+FROM pool_costs ORDER BY pool, month, namespace, queue;
+
+-- name: all_templates
+-- By primary key.
+SELECT namespace, name, version, body, digest, created_at, created_by, removed_at
+FROM templates ORDER BY namespace, name, version;
+
+-- name: all_schedules
+-- By primary key.
+SELECT id, namespace, name, cron, zone, overlap, catch_up, catch_up_limit, paused, next_at,
+    last_slot, body, created_at, created_by, updated_at
+FROM schedules ORDER BY id;
+
+-- name: all_schedule_runs
+-- By primary key.
+SELECT id, schedule, slot, state, workflow, created_at, changed_at, reason, actor
+FROM schedule_runs ORDER BY id;
+
+-- name: all_reactions
+-- By primary key.
+SELECT id, workflow, run, occasion, place, kind, state, tries, next_at, created_at, finished_at,
+    outcome, result, message
+FROM reactions ORDER BY id;
+
+-- name: all_statistics
+-- For snapshots.
+SELECT shape, measure, values_seen, total, low, high, buckets FROM statistics ORDER BY shape, measure;
+
+-- name: all_usage
+-- For snapshots.
+SELECT job, attempt, peak_memory FROM usage ORDER BY job;
+
+-- name: all_deadlines
+-- For snapshots.
+SELECT at, job FROM deadlines ORDER BY at, job;

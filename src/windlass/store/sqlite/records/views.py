@@ -1,0 +1,135 @@
+"""What lists and pages show, each read by an index."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import apsw
+
+from windlass.domain.rows.events import Event
+from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
+from windlass.domain.rows.records import Attempt, JobRecord, Lease, RateRow, ShapeRow, Worker
+from windlass.domain.rows.views import FleetRow
+from windlass.store.job_filters import Candidate, Source, Standing
+from windlass.store.job_views import Views
+from windlass.store.sqlite.records.files import SqliteFiles
+from windlass.store.sqlite.rows import (
+    Row,
+    as_attempt,
+    as_event,
+    as_lease,
+    as_record,
+    as_shape,
+    as_worker,
+    integers,
+    maker,
+)
+from windlass.store.sqlite.statements import QUERIES
+
+_candidate = maker(Candidate)
+_standing = maker(Standing)
+
+_SCANS = {
+    Source.JOBS: "scan_jobs",
+    Source.LEASES: "scan_leases",
+    Source.WAITS: "scan_waits",
+    Source.DUE: "scan_due",
+    Source.BAD: "scan_bad",
+    Source.WORKFLOW: "scan_workflow",
+}
+
+
+class SqliteViews(Views):
+    """`ViewsRead` over one connection."""
+
+    def __init__(self, connection: apsw.Connection, files: SqliteFiles) -> None:
+        self._execute = connection.execute
+        self._executemany = connection.executemany
+        self._files = files
+
+    async def _scan(self, source: Source, below: int, count: int, workflow: int) -> list[Candidate]:
+        bindings = (below, count, workflow) if source is Source.WORKFLOW else (below, count)
+        return list(map(_candidate, self._execute(QUERIES[_SCANS[source]], bindings)))
+
+    async def _light(self, ids: Sequence[int]) -> list[Candidate]:
+        return list(map(_candidate, self._by_ids("light_jobs", ids)))
+
+    async def _few_queued(self, most: int) -> list[int] | None:
+        rows: list[Row] = self._execute(QUERIES["queued_jobs"], (most + 1,)).fetchall()
+        return [job for (job,) in rows] if len(rows) <= most else None
+
+    async def _jobs_of_key(self, namespaces: Sequence[str], key: str) -> list[int]:
+        rows = self._executemany(QUERIES["key"], [(name, key) for name in namespaces])
+        found: list[Row] = list(rows)
+        return [row[2] for row in found]
+
+    async def _shapes(self) -> Iterable[ShapeRow]:
+        return map(as_shape, self._execute(QUERIES["shapes_after"], (0,)))
+
+    async def _specs(self, ids: Sequence[int]) -> Mapping[int, bytes]:
+        return dict(self._by_ids("job_specs", ids))
+
+    async def _records(self, ids: Sequence[int]) -> Mapping[int, JobRecord]:
+        return {row[0]: as_record(row) for row in self._by_ids("job_records", ids)}
+
+    async def _leases(self, ids: Sequence[int]) -> Mapping[int, Lease]:
+        return {row[0]: as_lease(row) for row in self._by_ids("leases", ids)}
+
+    async def _standings(self, ids: Sequence[int]) -> Iterable[Standing]:
+        if not ids:
+            return []
+        both = integers(ids), integers(ids)
+        return list(map(_standing, self._execute(QUERIES["standings"], both)))
+
+    async def _worker_names(self, ids: Sequence[int]) -> Mapping[int, str]:
+        return dict(self._by_ids("worker_names", ids))
+
+    async def _logs(self, ids: Sequence[int]) -> Mapping[int, Sequence[LogRow]]:
+        return await self._files.logs(ids)
+
+    async def _progress(self, ids: Sequence[int]) -> Mapping[int, Progress]:
+        return await self._files.progress(ids)
+
+    async def _dynamic(self, ids: Sequence[int]) -> Mapping[int, Dynamic]:
+        return await self._files.dynamic(ids)
+
+    async def _attempts(self, job: int) -> Sequence[Attempt]:
+        return list(map(as_attempt, self._by_ids("attempts", [job])))
+
+    async def _artifacts(self, job: int) -> Sequence[ArtifactRow]:
+        return (await self._files.artifacts([job])).get(job, ())
+
+    async def _workers(self) -> Iterable[Worker]:
+        return map(as_worker, self._execute(QUERIES["all_workers"]))
+
+    async def _lease_counts(self) -> Mapping[int, int]:
+        rows: list[Row] = self._execute(QUERIES["lease_counts"]).fetchall()
+        return dict(rows)
+
+    async def _counters(self) -> Mapping[str, int]:
+        rows: list[Row] = self._execute(QUERIES["counters"]).fetchall()
+        return dict(rows)
+
+    async def fleet(self) -> Sequence[FleetRow]:
+        rows: list[Any] = self._execute(QUERIES["fleet"]).fetchall()
+        return rows
+
+    async def _ready_before(self, shapes: Sequence[int], rank: int, job: int, most: int) -> int:
+        probes = [(shape, rank, job, most) for shape in shapes]
+        rows: list[Row] = list(self._executemany(QUERIES["ready_before"], probes))
+        return sum(count for (count,) in rows)
+
+    async def holders(self, limit: int, most: int) -> list[int]:
+        rows: list[Row] = self._execute(QUERIES["holders"], (limit, most)).fetchall()
+        return [job for (job,) in rows]
+
+    async def rate(self, namespace: str, key: str) -> RateRow | None:
+        rows: list[Row] = self._execute(QUERIES["rate"], (namespace, key)).fetchall()
+        return RateRow(*rows[0]) if rows else None
+
+    async def fleet_events(self, after: int, until: int, most: int) -> list[Event]:
+        rows = self._execute(QUERIES["fleet_events"], (after, until, most))
+        return list(map(as_event, rows))
+
+    def _by_ids(self, query: str, ids: Sequence[int]) -> list[Any]:
+        """Returns rows in the order of the ids, of which there may be none."""
+        return self._execute(QUERIES[query], (integers(ids),)).fetchall() if ids else []

@@ -1,0 +1,99 @@
+-- What lists and explanations show.
+-- `carray(?)` is an array of integers bound as one parameter; CROSS JOIN keeps it the outer loop,
+-- so that rows come in the array's order. An INSERT that ends in VALUES (…) is also executed for
+-- many rows at once (bulk.py).
+
+-- name: scan_jobs
+-- A bounded walk back from an id: whether the rows match is seen by the reader.
+SELECT j.id, j.shape, ifnull(o.state, 0)
+FROM jobs AS j LEFT JOIN outcomes AS o ON o.job = j.id
+WHERE j.id < ?1 ORDER BY j.id DESC LIMIT ?2;
+
+-- name: scan_leases
+-- The newest jobs under a lease.
+SELECT l.job, j.shape, 0
+FROM leases AS l CROSS JOIN jobs AS j ON j.id = l.job
+WHERE l.job < ?1 ORDER BY l.job DESC LIMIT ?2;
+
+-- name: scan_waits
+-- The newest blocked jobs.
+SELECT job, shape, 0 FROM waits WHERE job < ?1 ORDER BY job DESC LIMIT ?2;
+
+-- name: scan_due
+-- The newest jobs that back off, by the partial index.
+SELECT job, shape, 0 FROM due INDEXED BY due_retrying
+WHERE job < ?1 AND state = {state.retrying} ORDER BY job DESC LIMIT ?2;
+
+-- name: scan_bad
+-- The newest jobs that ended badly, by the partial index.
+SELECT o.job, j.shape, o.state
+FROM outcomes AS o INDEXED BY outcomes_bad CROSS JOIN jobs AS j ON j.id = o.job
+WHERE o.state > {state.completed} AND o.job < ?1 ORDER BY o.job DESC LIMIT ?2;
+
+-- name: scan_workflow
+-- The newest jobs of one workflow, by the partial index.
+SELECT j.id, j.shape, ifnull(o.state, 0)
+FROM jobs AS j LEFT JOIN outcomes AS o ON o.job = j.id
+WHERE j.workflow = ?3 AND j.workflow > 0 AND j.id < ?1 ORDER BY j.id DESC LIMIT ?2;
+
+-- name: light_jobs
+-- What a list needs to know of a job before it is read.
+SELECT j.id, j.shape, ifnull(o.state, 0)
+FROM carray(?) AS wanted
+CROSS JOIN jobs AS j ON j.id = wanted.value
+LEFT JOIN outcomes AS o ON o.job = j.id;
+
+-- name: queued_jobs
+-- All of them up to a bound, which is how a list finds out whether they are few.
+SELECT job FROM ready
+UNION ALL SELECT job FROM parked
+UNION ALL SELECT job FROM due WHERE state = {state.queued}
+LIMIT ?;
+
+-- name: standings
+-- Blocked, planned and backing-off jobs; the other open ones are queued or leased.
+SELECT w.job, {state.blocked}, w.not_before
+FROM carray(?1) AS wanted CROSS JOIN waits AS w ON w.job = wanted.value
+UNION ALL
+SELECT d.job, d.state, d.at FROM carray(?2) AS wanted CROSS JOIN due AS d ON d.job = wanted.value;
+
+-- name: worker_names
+-- By primary key.
+SELECT w.id, w.name FROM carray(?) AS wanted CROSS JOIN workers AS w ON w.id = wanted.value;
+
+-- name: lease_counts
+-- Along the index on the worker.
+SELECT worker, count(*) FROM leases GROUP BY worker;
+
+-- name: fleet
+-- One row a worker, with no more than is needed: there may be ten thousand.
+SELECT w.id, w.name, w.status, w.slots, coalesce(held.leases, 0), w.reason, w.static, w.dynamic
+FROM workers AS w
+LEFT JOIN (SELECT worker, count(*) AS leases FROM leases GROUP BY worker) AS held
+    ON held.worker = w.id
+ORDER BY w.name;
+
+-- name: ready_before
+-- A walk along the primary key up to a place: its cost is the number of rows found.
+SELECT count(*) FROM (
+    SELECT 1 FROM ready WHERE shape = ?1 AND (rank, job) < (?2, ?3) LIMIT ?4
+) AS below;
+
+-- name: holders
+-- The leases are few beside the jobs, and walked in the order of their jobs.
+SELECT job FROM leases WHERE limit_id = ?1 ORDER BY job LIMIT ?2;
+
+-- name: fleet_events
+-- Events about no job stand among the unusual ones, whose condition must be repeated word for word.
+SELECT
+    seq, at, kind, job, attempt, worker, incarnation, from_state, to_state, reason, actor, data
+FROM events
+WHERE job = 0 AND seq > ?1 AND seq <= ?2 AND kind IN ({event.worker}, {event.queue}) AND
+    CASE from_state
+        WHEN {state.new} THEN to_state <> {state.queued}
+        WHEN {state.queued} THEN to_state <> {state.assigned}
+        WHEN {state.assigned} THEN to_state <> {state.running}
+        WHEN {state.running} THEN to_state <> {state.completed}
+        ELSE 1
+    END
+ORDER BY seq LIMIT ?3;

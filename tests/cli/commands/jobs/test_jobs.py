@@ -1,0 +1,75 @@
+"""Commands about jobs, against a running installation."""
+
+import json
+from pathlib import Path
+
+from tests.cli.program import Program
+
+
+def test_run_prints_the_log_and_exits_with_the_code_of_the_job(up: Program) -> None:
+    good = up("run", "--", "sh", "-c", "echo out; echo err >&2")
+    assert good.returncode == 0
+    assert set(good.stdout.split()) == {"out", "err"}
+    bad = up("run", "--", "sh", "-c", "echo before; exit 7")
+    assert bad.returncode == 7
+    assert bad.stdout.startswith("before\n")
+
+
+def test_a_job_from_submit_to_its_log(up: Program) -> None:
+    number = up.text("submit", "--label", "kind=greeting", "--name", "hello", "--", "echo", "hi")
+    assert number.isdigit()
+    assert up.text("logs", "-f", number) == "hi"
+    shown = up.json("show", number)
+    assert shown["args"] == {"argv": ["echo", "hi"]}
+    assert shown["labels"] == {"kind": "greeting"}
+    (listed,) = up.json("jobs", "--label", "kind=greeting")
+    assert listed["id"] == int(number)
+    table = up.text("jobs", "--label", "kind=greeting")
+    assert "hello" in table
+
+
+def test_a_job_is_prioritized_canceled_and_retried(up: Program) -> None:
+    up.text("queues", "pause", "held")
+    (held,) = [queue for queue in up.json("queues") if queue["name"] == "held"]
+    assert (held["weight"], held["paused"], held["depth"]) == (50, True, 0)
+    number = up.text("submit", "--queue", "held", "--", "true")
+    assert up.json("prioritize", number, "--adjustment", "4")["effective"] == 4
+    assert up.text("cancel", number) == f"{number}: now canceled"
+    assert up.text("cancel", number) == f"{number}: already canceled"
+    again = up.text("retry", number)
+    assert up.json("show", number)["superseded_by"] == int(again)
+    assert up.text("queues", "resume", "held") == "done"
+    assert up("logs", "-f", again).returncode == 0
+    assert up.json("show", again)["supersedes"] == int(number)
+
+
+def test_what_is_wrong_is_said_with_its_own_exit_code(up: Program) -> None:
+    for words, code, said in (
+        (("show", "999999"), 4, "job 999999"),
+        (("cancel", "999999"), 4, ""),
+        (("cancel",), 2, "job ids"),
+        (("submit",), 2, "a command after --"),
+        (("submit", "--task", "shell", "--args", "{"), 2, "JSON"),
+        (("submit", "--task", "shell", "--args", "@/nowhere"), 2, "readable file"),
+        (("submit", "--timeout", "soon", "--", "true"), 2, "timeout"),
+        (("retry", up.text("submit", "--after", "1", "--", "true")), 5, ""),
+    ):
+        done = up(*words)
+        assert done.returncode == code, (words, done.stderr)
+        assert said in done.stderr, (words, done.stderr)
+        assert "Traceback" not in done.stderr
+
+
+def test_artifacts_are_listed_and_fetched(up: Program, tmp_path: Path) -> None:
+    args = {"argv": ["sh", "-c", "echo hi > 'a file?.txt'"], "artifacts": ["*.txt"]}
+    number = up.text("submit", "--task", "shell", "--args", json.dumps(args))
+    assert up("logs", "-f", number).returncode == 0
+    (shown,) = up.json("artifacts", number)["artifacts"]
+    assert (shown["name"], shown["size"]) == ("a file?.txt", 3)
+    assert "a file?.txt" in up.text("artifacts", number)
+    target = tmp_path / "kept.txt"
+    assert up.text("artifacts", number, "a file?.txt", "--output", str(target)) == str(target)
+    assert target.read_text() == "hi\n"
+    missing = up("artifacts", number, "other", "--output", str(tmp_path / "none"))
+    assert missing.returncode == 4, missing.stderr
+    assert list(tmp_path.iterdir()) == [target]

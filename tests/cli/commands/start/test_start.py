@@ -1,0 +1,127 @@
+"""What a start refuses, what commands say without a server, and what a stop leaves."""
+
+import json
+import os
+import signal
+import stat
+from pathlib import Path
+
+from tests.cli.program import Program
+
+STOP_S = 20
+
+
+def test_without_a_server_the_error_says_how_to_start_one(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    unknown = program("jobs")
+    assert unknown.returncode == 3
+    assert "windlass up" in unknown.stderr
+    silent = program("jobs", WINDLASS_SERVER="http://127.0.0.1:9")
+    assert silent.returncode == 3
+    assert "no server at http://127.0.0.1:9: Connection refused; start" in silent.stderr
+    assert "windlass up" in silent.stderr
+    assert program("doctor").returncode == 1
+
+
+def test_beyond_this_machine_a_server_needs_a_token(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    store, blobs = f"sqlite://{tmp_path}/windlass.db", f"file://{tmp_path}/blobs"
+    done = program("server", "--store", store, "--blobs", blobs, "--listen", "0.0.0.0:0")
+    assert done.returncode == 2
+    assert "loopback" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_stop_leaves_no_process_behind(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    process = program.start("up", "--port", "0", "--workers", "1")
+    try:
+        assert process.stdout is not None
+        assert "is up" in process.stdout.readline()
+        assert program("run", "--", "true").returncode == 0  # so the worker runs too
+        assert len(_processes(tmp_path)) >= 2
+        process.terminate()
+        process.communicate(timeout=STOP_S)
+        assert process.returncode == 0
+        assert _processes(tmp_path) == []
+        assert not (tmp_path / "server.json").exists()
+    finally:
+        for left in _processes(tmp_path):
+            os.kill(left, signal.SIGKILL)
+        process.communicate()
+
+
+def test_a_server_obeys_its_options_and_commands_find_it_until_it_stops(tmp_path: Path) -> None:
+    program = Program(tmp_path / "data")
+    options = ("--listen", "127.0.0.1:0", "--payload-limit", "2KiB")
+    with program.running("server", *_place(tmp_path), *options) as process:
+        assert process.stdout is not None
+        assert "windlass server at http://127.0.0.1:" in process.stdout.readline()
+        assert program.json("jobs") == []
+        assert stat.S_IMODE((program.data / "server.json").stat().st_mode) == 0o600
+        assert program("submit", "--", "echo", "x" * 1_000).returncode == 0
+        large = program("submit", "--", "echo", "x" * 3_000)
+        assert (large.returncode, "2048" in large.stderr) == (2, True), large.stderr
+    assert not (program.data / "server.json").exists()
+
+
+def test_a_server_that_was_killed_is_said_to_be_away_and_its_store_is_verified(
+    tmp_path: Path,
+) -> None:
+    program = Program(tmp_path)
+    with program.running("up", "--port", "0", "--workers", "0") as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().split()[-1]
+        program.text("submit", "--", "true")
+        process.kill()
+    away = program("jobs")
+    assert away.returncode == 3
+    assert f"no server at {address}" in away.stderr
+    assert "start one with `windlass up`" in away.stderr
+    assert program("doctor").returncode == 1
+    checked = program("verify", "--json")
+    assert (checked.returncode, checked.stdout.split()) == (0, ["{", '"violations":', "[]", "}"])
+    assert "no server is running" in checked.stderr
+    assert program.json("verify", "--store", f"sqlite://{tmp_path}/windlass.db") == {
+        "violations": []
+    }
+    assert program.text("db", "upgrade") == "up to date"
+    assert program.json("db", "restored")["epoch"] == 1
+    assert program.text("db", "restored").startswith("epoch 2 has begun; jobs start again at 2")
+
+
+def test_what_is_no_store_is_not_made_by_looking_at_it(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    nothing = program("verify", "--store", f"sqlite://{tmp_path}/x.db")
+    assert (nothing.returncode, "an existing database" in nothing.stderr) == (2, True)
+    assert program("verify").returncode == 3
+    assert program("db", "upgrade").returncode == 2
+    assert program("db", "restored", "--store", f"sqlite://{tmp_path}/x.db").returncode == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_data_directory_that_others_see_is_a_problem(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    done = Program(tmp_path)("doctor", "--json")
+    assert done.returncode == 1
+    (finding,) = (f for f in json.loads(done.stdout) if f["check"] == "data directory")
+    assert (finding["state"], "chmod 700" in finding["detail"]) == ("problem", True)
+
+
+def _place(folder: Path) -> tuple[str, ...]:
+    return ("--store", f"sqlite://{folder}/windlass.db", "--blobs", f"file://{folder}/blobs")
+
+
+def _processes(data: Path) -> list[int]:
+    """Processes that were started with this data directory in their environment."""
+    mark = f"WINDLASS_DATA={data}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                variables = (entry / "environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if mark in variables:
+                found.append(int(entry.name))
+    return found

@@ -1,0 +1,56 @@
+"""Commands about templates and schedules, and the guide to them, against a real installation."""
+
+from pathlib import Path
+
+from tests.cli.guide import carry_out
+from tests.cli.program import Program
+
+
+def test_every_command_of_the_guide_runs(up: Program, tmp_path: Path) -> None:
+    templates, schedules, reactions = carry_out("schedules.md", up, tmp_path)
+    assert templates.startswith("nightly@1\n")
+    assert "next at 20" in schedules
+    assert "Europe/Berlin" in schedules
+    assert "submit" in reactions
+
+
+def test_a_template_is_made_of_all_its_files(up: Program, tmp_path: Path) -> None:
+    inner = "name: inner\njobs:\n  one:\n    run: [echo, inside]\n    env: {PYTHON: 3.10}\n"
+    (tmp_path / "inner.yaml").write_text(inner)
+    outer = tmp_path / "outer.yaml"
+    outer.write_text("name: outer\njobs:\n  sub: {workflow: inner.yaml}\n")
+    assert up.text("templates", "put", "outer", str(outer)) == "outer@1"
+    number = up.text("templates", "start", "outer")
+    (listed,) = up.json("workflows", "list", "--name", "outer")
+    assert (listed["id"], listed["template"]) == (int(number), "outer@1")
+    (job,) = up.json("jobs", "--name", "sub/one")
+    assert job["args"]["argv"] == ["echo", "inside"]
+    assert job["args"]["env"] == {"PYTHON": "3.10"}
+    assert up.text("templates", "remove", "outer") == "done"
+    assert up.text("templates", "remove", "outer") == "nothing to do"
+
+
+def test_what_is_wrong_is_said_with_its_own_exit_code(up: Program, tmp_path: Path) -> None:
+    good = tmp_path / "good.yaml"
+    good.write_text("name: good\njobs:\n  one: {run: ['true']}\n")
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("name: bad\njobs:\n  one: {rum: ['true']}\n")
+    jobs = '[{"task": "shell", "args": {"argv": ["true"]}}]'
+    for words, code, said in (
+        (("templates", "put", "t", str(tmp_path / "none.yaml")), 2, "readable file"),
+        (("templates", "put", "t", str(bad)), 2, "rum"),
+        (("templates", "put", "a@b", str(good)), 2, "without @"),
+        (("templates", "show", "unknown"), 4, "unknown"),
+        (("templates", "start", "unknown"), 4, "unknown"),
+        (("schedules", "put", "s", "61 * * * *", "--jobs", jobs), 2, "cron"),
+        (("schedules", "put", "s", "@daily", "--zone", "Mars", "--jobs", jobs), 2, "zone"),
+        (("schedules", "put", "s", "@daily"), 2, "template"),
+        (("schedules", "put", "s", "@daily", "--template", "unknown"), 4, "unknown"),
+        (("schedules", "put", "s", "@daily", "--jobs", "{"), 2, "JSON list of jobs"),
+        (("schedules", "put", "s", "@daily", "--jobs", "@/nowhere"), 2, "readable file"),
+        (("schedules", "run", "unknown"), 4, "unknown"),
+    ):
+        done = up(*words)
+        assert done.returncode == code, (words, done.stdout, done.stderr)
+        assert said in done.stderr, (words, done.stderr)
+        assert "Traceback" not in done.stderr

@@ -1,0 +1,66 @@
+"""Which modules a command loads: every command pays for its imports."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+
+PROGRAM = """
+import atexit, sys
+from windlass.cli.app import main
+atexit.register(lambda: sys.stderr.write("loaded: " + " ".join(sys.modules)))
+main()
+"""
+CLOSED = "http://127.0.0.1:9"
+HEAVY = {
+    "apsw", "asyncpg", "litestar", "obstore", "rich", "starlette", "structlog", "uvicorn", "uvloop",
+    "windlass.client.client", "windlass.embedded", "windlass.engine", "windlass.server",
+    "windlass.store", "windlass.wiring", "windlass.worker", "windlass.workflows",
+}  # fmt: skip
+
+
+def loaded(program: Program, *words: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *words], env=program.environment,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    said, mark, modules = done.stderr.rpartition("loaded: ")
+    assert mark, done.stderr
+    assert "Traceback" not in said
+    return set(modules.split())
+
+
+def modules_of(statement: str) -> set[str]:
+    shown = f"{statement}\nimport sys; sys.stdout.write(' '.join(sys.modules))"
+    return set(subprocess.check_output([sys.executable, "-c", shown], text=True).split())
+
+
+def test_the_version_needs_not_even_the_command_line_library(tmp_path: Path) -> None:
+    modules = loaded(Program(tmp_path), "--version")
+    assert modules.isdisjoint({*HEAVY, "aiohttp", "asyncio", "cyclopts", "msgspec"})
+    assert len(ours(modules)) <= 12
+
+
+@pytest.mark.parametrize("words", [("jobs",), ("workers",), ("queues",), ("tokens",), ("names",)])
+def test_a_small_command_loads_a_transport_and_little_else(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    modules = loaded(Program(tmp_path), *words, "--server", CLOSED)
+    assert modules.isdisjoint(HEAVY)
+    assert "windlass.client.transport" in modules
+    assert len(ours(modules)) <= 34
+    assert len(modules - modules_of("import cyclopts, aiohttp, msgspec")) <= 40
+
+
+def test_other_commands_and_the_help_load_neither_server_nor_engine(tmp_path: Path) -> None:
+    light = HEAVY - {"windlass.client.client", "windlass.workflows"}
+    for words in (("submit", "--", "true"), ("workflows",), ("pools",), ("schedules",)):
+        assert loaded(Program(tmp_path), *words, "--server", CLOSED).isdisjoint(light), words
+    assert loaded(Program(tmp_path), "--help").isdisjoint(light - {"rich"})
+
+
+def ours(modules: set[str]) -> set[str]:
+    return {name for name in modules if name.partition(".")[0] == "windlass"}

@@ -1,0 +1,278 @@
+"""Rows to write in tests: plausible in every column, changed where a test says so.
+
+No two columns of a row hold the same value where they can differ, so that a store that
+mixes up two of them is found out.
+"""
+
+from typing import Any
+
+from windlass.domain.access.tokens import Code, Token
+from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.workflow_state import COUNTS
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.files import ArtifactRow, LogRow, LogState, NameRow
+from windlass.domain.rows.records import (
+    Attempt,
+    Cascade,
+    CascadeKind,
+    Due,
+    Grant,
+    JobEnd,
+    JobFacts,
+    NewJob,
+    Ticket,
+    Wait,
+    Worker,
+    WorkflowAbout,
+    WorkflowRow,
+)
+from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
+
+QUEUED = State.QUEUED.code
+ASSIGNED = State.ASSIGNED.code
+RUNNING = State.RUNNING.code
+CANCELING = State.CANCELING.code
+TIMED_OUT = State.TIMED_OUT.code
+RETRYING = State.RETRYING.code
+COMPLETED = State.COMPLETED.code
+FAILED = State.FAILED.code
+
+
+def ticket(job: int, **changes: Any) -> Ticket:
+    row = Ticket(shape=1, rank=1_000 + job, job=job, attempt=0, workflow=0, limit=0, excluded=None)
+    return row._replace(**changes)
+
+
+def wait(job: int, unmet: int = 1, **changes: Any) -> Wait:
+    row = Wait(job, unmet, manual=0, not_before=0, age_from=70 + job, ticket=ticket(job))
+    return row._replace(**changes)
+
+
+def due(job: int, at: int, state: int = QUEUED, **changes: Any) -> Due:
+    return Due(at, job, state, ticket(job))._replace(**changes)
+
+
+def new_job(job: int, **changes: Any) -> NewJob:
+    row = NewJob(
+        id=job,
+        shape=1,
+        workflow=2,
+        flags=3,
+        rank=1_000 + job,
+        base=4,
+        adjustment=-5,
+        age_from=600 + job,
+        created_at=500 + job,
+        limit=7,
+        timeout_ms=8_000,
+        idle_ms=0,
+        supersedes=0,
+        spec=b'{"task":"build \xe2\x86\x92 ship"}',
+    )
+    return row._replace(**changes)
+
+
+def facts(row: NewJob, **changes: Any) -> JobFacts:
+    """What a store tells of a job of which nothing but the submit is known."""
+    fresh = JobFacts(
+        id=row.id,
+        shape=row.shape,
+        workflow=row.workflow,
+        state=0,
+        flags=row.flags,
+        rank=row.rank,
+        base=row.base,
+        adjustment=row.adjustment,
+        age_from=row.age_from,
+        created_at=row.created_at,
+        limit=row.limit,
+        timeout_ms=row.timeout_ms,
+        idle_ms=row.idle_ms,
+        supersedes=row.supersedes,
+        superseded_by=0,
+        attempt=0,
+        failed=0,
+        lost=0,
+        returned=0,
+        worker=0,
+        incarnation=0,
+        excluded=None,
+    )
+    return fresh._replace(**changes)
+
+
+def facts_at(place: Ticket) -> JobFacts:
+    """The facts by which a job is looked for in `ready` and `parked`."""
+    row = new_job(place.job, shape=place.shape, rank=place.rank, limit=place.limit)
+    return facts(row)
+
+
+def job_end(job: int, **changes: Any) -> JobEnd:
+    row = JobEnd(
+        job=job,
+        state=FAILED,
+        flags=9,
+        attempt=4,
+        failed=3,
+        lost=2,
+        worker=11,
+        incarnation=12,
+        assigned_at=2_001,
+        started_at=2_002,
+        finished_at=2_003,
+        failure=1,
+        exit_code=-7,
+        message="it said “no”",
+        reason="exit code -7",
+        result=b'{"parts":[1,2]}',
+    )
+    return row._replace(**changes)
+
+
+def attempt(job: int, number: int, **changes: Any) -> Attempt:
+    row = Attempt(
+        job=job,
+        number=number,
+        worker=21,
+        incarnation=22,
+        state=FAILED,
+        failure=2,
+        exit_code=None,
+        message=None,
+        assigned_at=3_001,
+        started_at=3_002,
+        finished_at=3_003,
+    )
+    return row._replace(**changes)
+
+
+def grant(place: Ticket, worker: int = 1, incarnation: int = 1, number: int = 1) -> Grant:
+    return (place, worker, incarnation, number)
+
+
+def worker(name: str, **changes: Any) -> Worker:
+    row = Worker(
+        id=999,
+        name=name,
+        incarnation=1,
+        seq=2,
+        status=1,
+        last_seen=4_000,
+        last_lease=5,
+        slots=6,
+        static='{"site":"Zürich"}',
+        dynamic='{"cpus":8}',
+        troubles=None,
+        reason=None,
+        enrolled_at=3_999,
+    )
+    return row._replace(**changes)
+
+
+def workflow(number: int, **changes: Any) -> WorkflowRow:
+    row = WorkflowRow(
+        id=number,
+        namespace="team",
+        name="nightly",
+        state=1,
+        run=2,
+        flags=3,
+        created_at=4_000,
+        finished_at=0,
+        counts=(0,) * COUNTS,
+    )
+    return row._replace(**changes)
+
+
+def about(number: int, **changes: Any) -> WorkflowAbout:
+    row = WorkflowAbout(number, base=-7, key="nightly", reason=None, body=b'{"labels":{"a":"b"}}')
+    return row._replace(**changes)
+
+
+def cascade(job: int, **changes: Any) -> Cascade:
+    return Cascade(0, job, None, kind=1, cursor=0, reason=None)._replace(**changes)
+
+
+def workflow_cascade(workflow: int) -> Cascade:
+    return Cascade.of_workflow(workflow, CascadeKind.CANCEL, "why")
+
+
+def event(job: int, **changes: Any) -> Event:
+    row = Event(
+        seq=0,
+        at=5_000 + job,
+        kind=EventKind.JOB,
+        job=job,
+        attempt=0,
+        worker=0,
+        incarnation=0,
+        frm=0,
+        to=QUEUED,
+        reason=None,
+        actor=None,
+        data=None,
+    )
+    return row._replace(**changes)
+
+
+def token(name: str, **changes: Any) -> Token:
+    row = Token(
+        id=999,
+        name=name,
+        digest=f"digest of {name}",
+        role="submitter",
+        namespaces=("team", "Zürich"),
+        worker=0,
+        created_at=6_001,
+        expires_at=6_002,
+        revoked_at=0,
+    )
+    return row._replace(**changes)
+
+
+def code(digest: str, **changes: Any) -> Code:
+    return Code(digest, created_at=7_001, expires_at=7_100, used_at=0)._replace(**changes)
+
+
+def log_row(job: int, attempt: int = 1, **changes: Any) -> LogRow:
+    row = LogRow(job, attempt, int(LogState.STREAMING), bytes=80, gap_from=30, gap_to=40)
+    return row._replace(**changes)
+
+
+def artifact(job: int, name: str, **changes: Any) -> ArtifactRow:
+    row = ArtifactRow(job, 1, name, f"sha of {name}", size=90, content_type="text/plain")
+    return row._replace(**changes)
+
+
+def name_row(name: str, **changes: Any) -> NameRow:
+    return NameRow("team", name, 1, "image.tar", f"sha of {name}", set_at=8_000)._replace(**changes)
+
+
+def template(name: str, version: int = 1, **changes: Any) -> TemplateRow:
+    row = TemplateRow("team", name, version, b'{"a":1}', "digest", 801, "ada", 0)
+    return row._replace(**changes)
+
+
+def schedule(name: str, **changes: Any) -> ScheduleRow:
+    row = ScheduleRow(
+        id=0, namespace="team", name=name, cron="0 * * * *", zone="UTC", overlap="skip",
+        catch_up="last", catch_up_limit=811, paused=0, next_at=812, last_slot=813, body=b"{}",
+        created_at=814, created_by="ada", updated_at=815,
+    )  # fmt: skip
+    return row._replace(**changes)
+
+
+def schedule_run(schedule: int, slot: int, **changes: Any) -> RunRow:
+    row = RunRow(
+        id=0, schedule=schedule, slot=slot, state=1, workflow=0, created_at=821, changed_at=822,
+        reason=None, actor="eve",
+    )  # fmt: skip
+    return row._replace(**changes)
+
+
+def reaction(workflow: int, **changes: Any) -> ReactionRow:
+    row = ReactionRow(
+        id=0, workflow=workflow, run=1, trigger=3, place=0, kind=2, state=1, tries=4, next_at=831,
+        created_at=832, finished_at=0, outcome=5, result=833, message="later",
+    )  # fmt: skip
+    return row._replace(**changes)

@@ -1,0 +1,61 @@
+"""`CatalogWrite`: what engines cache: shapes, queues, settings."""
+
+from tests.store.conformance.driver import Driver
+from windlass.domain.rows.records import QueueRow, ShapeRow
+from windlass.ports.store import WriteTx
+
+
+def test_new_shapes_are_numbered_in_order(store: Driver) -> None:
+    shapes = {"aa": b'{"queue":"live"}', "bb": '{"queue":"träge"}'.encode()}
+    assert store.transact(lambda tx: tx.catalog.intern_shapes(shapes)) == {"aa": 1, "bb": 2}
+    rows = [ShapeRow(1, "aa", shapes["aa"]), ShapeRow(2, "bb", shapes["bb"])]
+    assert store.transact(lambda tx: tx.catalog.shapes_after(0)) == rows
+    assert store.snapshot().shapes == tuple(rows)
+
+
+def test_a_known_shape_keeps_its_id_and_uses_up_no_number(store: Driver) -> None:
+    store.transact(lambda tx: tx.catalog.intern_shapes({"bb": b"{}"}))
+    for _ in range(3):
+        store.transact(lambda tx: tx.catalog.intern_shapes({"bb": b"{}"}))
+    more = {"aa": b"{}", "bb": b"{}", "cc": b"{}"}
+    told = store.transact(lambda tx: tx.catalog.intern_shapes(more))
+    assert told == {"aa": 2, "bb": 1, "cc": 3}
+
+
+def test_shapes_after_an_id(store: Driver) -> None:
+    shapes = {f"{n:04}": b'{"n":%d}' % n for n in range(1, 1_201)}
+    store.transact(lambda tx: tx.catalog.intern_shapes(shapes))
+    told = store.transact(lambda tx: tx.catalog.shapes_after(1_197))
+    assert told == [ShapeRow(n, f"{n:04}", b'{"n":%d}' % n) for n in (1_198, 1_199, 1_200)]
+    assert store.transact(lambda tx: tx.catalog.shapes_after(1_200)) == []
+    assert len(store.transact(lambda tx: tx.catalog.shapes_after(0))) == 1_200
+
+
+def test_queues_are_put_and_replaced_by_name(store: Driver) -> None:
+    rows = [QueueRow("live", 100, 0), QueueRow("batch", 10, 0), QueueRow("Żółw", -5, 1)]
+
+    async def put(tx: WriteTx) -> None:
+        for row in rows:
+            await tx.catalog.put_queue(row)
+
+    store.transact(put)
+    store.transact(lambda tx: tx.catalog.put_queue(QueueRow("live", 7, 1)))
+    expected = [QueueRow("batch", 10, 0), QueueRow("live", 7, 1), QueueRow("Żółw", -5, 1)]
+    assert store.transact(lambda tx: tx.catalog.queues()) == expected
+    assert store.snapshot().queues == tuple(expected)
+
+
+def test_settings_are_set_and_replaced_by_name(store: Driver) -> None:
+    before = store.transact(lambda tx: tx.catalog.meta())
+    store.transact(lambda tx: tx.catalog.set_meta("heard_at", 2**45))
+    store.transact(lambda tx: tx.catalog.set_meta("epoch", 1))
+    store.transact(lambda tx: tx.catalog.set_meta("epoch", 0))
+    told = store.transact(lambda tx: tx.catalog.meta())
+    assert told == {**before, "heard_at": 2**45, "epoch": 0}
+    assert store.snapshot().meta == tuple(sorted(told.items()))
+
+
+def test_an_empty_store_has_an_empty_catalog(store: Driver) -> None:
+    assert store.transact(lambda tx: tx.catalog.shapes_after(0)) == []
+    assert store.transact(lambda tx: tx.catalog.queues()) == []
+    assert store.transact(lambda tx: tx.catalog.meta()) == {}

@@ -1,0 +1,258 @@
+"""`LeasesWrite`: the attempts in force, from the grant to the end."""
+
+import pytest
+
+from tests.store.conformance.driver import Driver
+from tests.store.conformance.rows import (
+    ASSIGNED,
+    CANCELING,
+    RUNNING,
+    TIMED_OUT,
+    grant,
+    new_job,
+    ticket,
+    worker,
+)
+from windlass.domain.rows.records import Granted, Lease, Ticket
+from windlass.ports.store import Stopped, WriteTx
+
+NOW = 50_000
+
+
+def lease_jobs(
+    store: Driver, *jobs: int, worker: int = 1, incarnation: int = 1, state: int = RUNNING
+) -> list[Granted]:
+    """Submit these jobs and give them all to one worker; they may run for 8,000 ms."""
+
+    async def work(tx: WriteTx) -> list[Granted]:
+        await tx.jobs.insert([new_job(job) for job in jobs])
+        await tx.places.add_ready([ticket(job) for job in jobs])
+        grants = [grant(ticket(job), worker, incarnation) for job in jobs]
+        return await tx.leases.grant(grants, state, NOW, 100)
+
+    return store.transact(work)
+
+
+def deadlines(store: Driver) -> dict[int, int]:
+    return {lease.job: lease.deadline_at for lease in store.snapshot().leases}
+
+
+def test_a_granted_job_leaves_ready_for_a_lease(store: Driver) -> None:
+    row = new_job(1, timeout_ms=8_000, idle_ms=6_000)
+    place = Ticket(shape=1, rank=9, job=1, attempt=3, workflow=4, limit=5, excluded=None)
+    store.transact(lambda tx: tx.jobs.insert([row]))
+    store.transact(lambda tx: tx.places.add_ready([place, ticket(2)]))
+    grants = [grant(place, worker=6, incarnation=7, number=4)]
+    told = store.transact(lambda tx: tx.leases.grant(grants, RUNNING, NOW, 100))
+    assert told == [(1, 4, 1, 6, 8_000, 6_000, row.spec)]
+    assert store.snapshot().ready == (ticket(2),)
+    assert store.snapshot().leases == (
+        Lease(
+            job=1,
+            attempt=4,
+            lease=1,
+            worker=6,
+            incarnation=7,
+            state=RUNNING,
+            assigned_at=NOW,
+            started_at=NOW,
+            activity_at=0,
+            deadline_at=NOW + 6_000 + 100,
+            timeout_ms=8_000,
+            idle_ms=6_000,
+            limit=5,
+            reason=None,
+        ),
+    )
+    assert store.transact(lambda tx: tx.places.count_ready(5, 1)) == 0
+
+
+def test_an_assigned_job_has_not_started(store: Driver) -> None:
+    lease_jobs(store, 1, state=ASSIGNED)
+    (lease,) = store.snapshot().leases
+    assert (lease.state, lease.assigned_at, lease.started_at) == (ASSIGNED, NOW, 0)
+    assert lease.deadline_at == NOW + 100
+
+
+@pytest.mark.parametrize(
+    ("timeout_ms", "idle_ms", "deadline_at"),
+    [
+        (8_000, 0, NOW + 8_100),
+        (0, 9_000, NOW + 9_100),
+        (8_000, 9_000, NOW + 8_100),
+        (8_000, 7_000, NOW + 7_100),
+        (0, 0, 0),
+    ],
+)
+def test_the_smaller_timeout_sets_the_first_deadline(
+    store: Driver, timeout_ms: int, idle_ms: int, deadline_at: int
+) -> None:
+    row = new_job(1, timeout_ms=timeout_ms, idle_ms=idle_ms)
+    store.transact(lambda tx: tx.jobs.insert([row]))
+    store.transact(lambda tx: tx.places.add_ready([ticket(1)]))
+    store.transact(lambda tx: tx.leases.grant([grant(ticket(1))], RUNNING, NOW, 100))
+    assert deadlines(store) == {1: deadline_at}
+
+
+def test_leases_are_numbered_in_the_order_of_the_grants(store: Driver) -> None:
+    told = lease_jobs(store, 3, 1, 2)
+    assert [(row[0], row[2]) for row in told] == [(3, 1), (1, 2), (2, 3)]
+    assert [row[2] for row in lease_jobs(store, 9)] == [4]
+
+
+def test_a_number_is_not_given_again_after_its_lease_ended(store: Driver) -> None:
+    lease_jobs(store, 1, 2)
+    store.transact(lambda tx: tx.leases.drop([1, 2]))
+    assert [row[2] for row in lease_jobs(store, 3)] == [3]
+
+
+def test_grants_of_one_call_may_go_to_several_workers(store: Driver) -> None:
+    specs = {job: b'{"n":%d}' % job for job in (1, 2)}
+    rows = [new_job(job, spec=spec, timeout_ms=job * 10) for job, spec in specs.items()]
+    store.transact(lambda tx: tx.jobs.insert(rows))
+    store.transact(lambda tx: tx.places.add_ready([ticket(1), ticket(2)]))
+    grants = [grant(ticket(2), 8, 3, 5), grant(ticket(1), 9, 2, 6)]
+    told = store.transact(lambda tx: tx.leases.grant(grants, RUNNING, NOW, 0))
+    assert told == [(2, 5, 1, 8, 20, 0, specs[2]), (1, 6, 2, 9, 10, 0, specs[1])]
+
+
+def test_locked_leases_are_told_ascending_and_absent_ones_left_out(store: Driver) -> None:
+    lease_jobs(store, 3, 1, 2)
+    told = store.transact(lambda tx: tx.leases.lock([3, 8, 1]))
+    assert [(job, lease.job, lease.lease) for job, lease in told.items()] == [(1, 1, 2), (3, 3, 1)]
+
+
+def test_the_leases_of_workers_ascend_by_number(store: Driver) -> None:
+    lease_jobs(store, 5, worker=2)
+    lease_jobs(store, 4, worker=1)
+    lease_jobs(store, 3, worker=3)
+    lease_jobs(store, 2, 1, worker=2, incarnation=2)
+    told = store.transact(lambda tx: tx.leases.of_workers([1, 2, 9]))
+    assert [lease.job for lease in told] == [5, 4, 2, 1]
+
+
+def test_leases_are_counted_by_worker(store: Driver) -> None:
+    lease_jobs(store, 1, 2, worker=7)
+    lease_jobs(store, 3, worker=7, incarnation=2, state=ASSIGNED)
+    lease_jobs(store, 4, worker=5)
+    lease_jobs(store, 5, worker=6)
+    store.transact(lambda tx: tx.leases.mark([1], CANCELING, "by hand"))
+    assert store.transact(lambda tx: tx.leases.count([7, 6, 9])) == {7: 3, 6: 1}
+
+
+def test_starting_makes_assigned_leases_run(store: Driver) -> None:
+    lease_jobs(store, 1, 2, state=ASSIGNED)
+    before = store.snapshot().leases
+    store.transact(lambda tx: tx.leases.start([(2, NOW + 5, NOW + 900)]))
+    started = before[1]._replace(state=RUNNING, started_at=NOW + 5, deadline_at=NOW + 900)
+    assert store.snapshot().leases == (before[0], started)
+
+
+def test_starting_passes_over_what_is_not_assigned(store: Driver) -> None:
+    lease_jobs(store, 1, state=RUNNING)
+    lease_jobs(store, 2, state=ASSIGNED)
+    store.transact(lambda tx: tx.leases.mark([2], CANCELING, "by hand"))
+    before = store.snapshot().leases
+    store.transact(lambda tx: tx.leases.start([(1, 1, 2), (2, 3, 4), (9, 5, 6)]))
+    assert store.snapshot().leases == before
+
+
+def test_marked_leases_are_told_to_their_workers_only(store: Driver) -> None:
+    lease_jobs(store, 1, 2, 3, worker=4, incarnation=5)
+    lease_jobs(store, 6, worker=7)
+    before = store.snapshot().leases
+    store.transact(lambda tx: tx.leases.mark([1, 6, 9], CANCELING, "by hand"))
+    store.transact(lambda tx: tx.leases.mark([3], TIMED_OUT, "too slow"))
+    told = store.transact(lambda tx: tx.leases.stopped([4, 8]))
+    assert sorted(told) == [
+        Stopped(4, 5, 1, 1, CANCELING, "by hand"),
+        Stopped(4, 5, 3, 1, TIMED_OUT, "too slow"),
+    ]
+    assert store.snapshot().leases == (
+        before[0]._replace(state=CANCELING, reason="by hand"),
+        before[1],
+        before[2]._replace(state=TIMED_OUT, reason="too slow"),
+        before[3]._replace(state=CANCELING, reason="by hand"),
+    )
+
+
+def test_a_touch_writes_activity_and_deadline(store: Driver) -> None:
+    lease_jobs(store, 1, 2, 3)
+    before = store.snapshot().leases
+    rows = [(3, NOW + 30, NOW + 300), (9, 1, 1), (1, NOW + 10, NOW + 100)]
+    store.transact(lambda tx: tx.leases.touch(rows))
+    assert store.snapshot().leases == (
+        before[0]._replace(activity_at=NOW + 10, deadline_at=NOW + 100),
+        before[1],
+        before[2]._replace(activity_at=NOW + 30, deadline_at=NOW + 300),
+    )
+
+
+def test_another_timeout_comes_with_its_deadline(store: Driver) -> None:
+    lease_jobs(store, 1, 2, 3)
+    before = store.snapshot().leases
+    rows = [(3, 30_000, NOW + 300), (9, 1, 1), (1, 10_000, NOW + 100)]
+    store.transact(lambda tx: tx.leases.allow(rows))
+    assert store.snapshot().leases == (
+        before[0]._replace(timeout_ms=10_000, deadline_at=NOW + 100),
+        before[1],
+        before[2]._replace(timeout_ms=30_000, deadline_at=NOW + 300),
+    )
+
+
+def test_dropped_leases_are_gone(store: Driver) -> None:
+    lease_jobs(store, 1, 2, 3)
+    store.transact(lambda tx: tx.leases.drop([3, 9, 1]))
+    assert list(deadlines(store)) == [2]
+    assert store.transact(lambda tx: tx.leases.lock([1, 3])) == {}
+    assert [row.job for row in store.transact(lambda tx: tx.leases.of_workers([1]))] == [2]
+
+
+def test_overdue_leases_come_with_the_earliest_deadline_first(store: Driver) -> None:
+    lease_jobs(store, 1, 2, 3, 4)
+    lease_jobs(store, 5, state=ASSIGNED)
+    moments = [(1, 0, 700), (2, 0, 500), (3, 0, 801), (4, 0, 500), (5, 0, 600)]
+    store.transact(lambda tx: tx.leases.touch(moments))
+
+    def overdue(now: int, count: int) -> list[int]:
+        rows = store.transact(lambda tx: tx.leases.overdue(now, count))
+        return [row.job for row in rows]
+
+    assert overdue(499, 9) == []
+    assert overdue(500, 9) == [2, 4]
+    assert overdue(800, 9) == [2, 4, 5, 1]
+    assert overdue(800, 3) == [2, 4, 5]
+
+
+def test_leases_told_to_stop_or_without_a_deadline_are_never_overdue(store: Driver) -> None:
+    lease_jobs(store, 1, 2, 3)
+    store.transact(lambda tx: tx.leases.mark([1], CANCELING, "by hand"))
+    store.transact(lambda tx: tx.leases.mark([2], TIMED_OUT, "too slow"))
+    store.transact(lambda tx: tx.leases.touch([(3, NOW, 0)]))
+    assert store.transact(lambda tx: tx.leases.overdue(NOW * 2, 9)) == []
+
+
+def test_orphans_belong_to_workers_that_are_gone_or_came_back(store: Driver) -> None:
+    async def enrol(tx: WriteTx) -> list[int]:
+        names = ("gone", "back", "here")
+        return [await tx.workers.insert(worker(name, incarnation=4)) for name in names]
+
+    gone, back, here = store.transact(enrol)
+    lease_jobs(store, 9, worker=gone, incarnation=4)
+    lease_jobs(store, 3, worker=back, incarnation=3)
+    lease_jobs(store, 4, worker=back, incarnation=4)
+    lease_jobs(store, 2, worker=here, incarnation=4)
+    lease_jobs(store, 1, worker=77)
+    store.transact(lambda tx: tx.workers.remove(gone))
+
+    def orphans(count: int) -> list[int]:
+        return [row.job for row in store.transact(lambda tx: tx.leases.orphans(count))]
+
+    assert orphans(10) == [1, 3, 9]
+    assert orphans(2) == [1, 3]
+
+
+def test_a_marked_lease_may_be_an_orphan_too(store: Driver) -> None:
+    lease_jobs(store, 1, worker=77)
+    store.transact(lambda tx: tx.leases.mark([1], CANCELING, "by hand"))
+    assert [row.job for row in store.transact(lambda tx: tx.leases.orphans(5))] == [1]

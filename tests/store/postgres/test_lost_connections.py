@@ -1,0 +1,189 @@
+"""Connections that break: before, during and after COMMIT. The outcome is never guessed."""
+
+from collections.abc import Awaitable, Callable
+
+import asyncpg
+import pytest
+
+from tests.store.postgres.conftest import OpenStore
+from tests.store.postgres.proxy import Fault, Proxy, proxy_to
+from tests.support.running import run
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.records import QueueRow
+from windlass.domain.values.errors import StoreUnavailable
+from windlass.ports.store import WriteTx
+from windlass.store.postgres import outcome, transactions
+from windlass.store.postgres.store import PostgresStore
+from windlass.store.postgres.transactions import PostgresTx
+
+EVENT = Event(0, 1, EventKind.JOB, 7, 0, 0, 0, 0, 2, None, None, None)
+Check = Callable[[PostgresStore, PostgresStore, Proxy], Awaitable[None]]
+
+
+async def write(tx: WriteTx) -> str:
+    await tx.catalog.put_queue(QueueRow("batch", 10, 0))
+    await tx.log.append([EVENT])
+    return "done"
+
+
+async def write_without_events(tx: WriteTx) -> None:
+    await tx.catalog.put_queue(QueueRow("batch", 10, 0))
+
+
+def through_proxy(open_store: OpenStore, dsn: str, check: Check) -> None:
+    """Call `check` with a store behind the proxy and one that sees what is really there."""
+
+    async def work() -> None:
+        async with (
+            open_store("witness") as witness,
+            proxy_to(dsn) as (proxy, detour),
+            open_store("s1", dsn=detour) as store,
+        ):
+            await check(store, witness, proxy)
+
+    run(work())
+
+
+async def written(witness: PostgresStore) -> bool:
+    snapshot = await witness.snapshot()
+    events = await witness.read(lambda tx: tx.log.read(0, 10))
+    assert len(snapshot.queues) == len(events)
+    return bool(events)
+
+
+def test_a_commit_whose_answer_is_lost_is_found_to_have_happened(
+    open_store: OpenStore, postgres_dsn: str
+) -> None:
+    async def check(store: PostgresStore, witness: PostgresStore, proxy: Proxy) -> None:
+        proxy.fault = Fault.LOSE_REPLY
+        assert await store.transact(write) == "done"
+        assert await written(witness)
+
+    through_proxy(open_store, postgres_dsn, check)
+
+
+@pytest.mark.parametrize("fault", [Fault.LOSE_REQUEST, Fault.LOSE_REQUEST_SILENTLY])
+def test_a_commit_that_never_arrived_is_found_not_to_have_happened(
+    open_store: OpenStore, postgres_dsn: str, fault: Fault
+) -> None:
+    async def check(store: PostgresStore, witness: PostgresStore, proxy: Proxy) -> None:
+        proxy.fault = fault
+        with pytest.raises(StoreUnavailable) as lost:
+            await store.transact(write)
+        assert not lost.value.outcome_unknown
+        assert not await written(witness)
+        assert await store.transact(write) == "done"
+        assert await written(witness)
+
+    through_proxy(open_store, postgres_dsn, check)
+
+
+def test_an_outcome_nobody_can_tell_is_said_to_be_unknown(
+    open_store: OpenStore, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outcome, "GIVE_UP_SECONDS", 0.2)
+
+    async def check(store: PostgresStore, witness: PostgresStore, proxy: Proxy) -> None:
+        proxy.fault = Fault.LOSE_REPLY
+        proxy.stays_down = True
+        with pytest.raises(StoreUnavailable) as lost:
+            await store.transact(write)
+        assert lost.value.outcome_unknown
+        with pytest.raises(StoreUnavailable) as refused:
+            await store.transact(write)
+        assert not refused.value.outcome_unknown
+
+    through_proxy(open_store, postgres_dsn, check)
+
+
+def test_without_events_the_outcome_is_unknown(open_store: OpenStore, postgres_dsn: str) -> None:
+    async def check(store: PostgresStore, witness: PostgresStore, proxy: Proxy) -> None:
+        proxy.fault = Fault.LOSE_REPLY
+        with pytest.raises(StoreUnavailable) as lost:
+            await store.transact(write_without_events)
+        assert lost.value.outcome_unknown
+
+    through_proxy(open_store, postgres_dsn, check)
+
+
+def test_a_connection_lost_before_commit_changes_nothing(
+    open_store: OpenStore, postgres_dsn: str
+) -> None:
+    async def check(store: PostgresStore, witness: PostgresStore, proxy: Proxy) -> None:
+        async def lose(tx: WriteTx) -> None:
+            await write(tx)
+            proxy.cut()
+            await tx.catalog.queues()
+
+        with pytest.raises(StoreUnavailable) as lost:
+            await store.transact(lose)
+        assert not lost.value.outcome_unknown
+        assert not await written(witness)
+
+    through_proxy(open_store, postgres_dsn, check)
+
+
+def test_idle_connections_that_broke_are_replaced(open_store: OpenStore, postgres_dsn: str) -> None:
+    async def check(store: PostgresStore, witness: PostgresStore, proxy: Proxy) -> None:
+        await store.read(lambda tx: tx.catalog.queues())
+        assert store.pool.idle == 1
+        proxy.cut()
+        assert await store.transact(write) == "done"
+
+    through_proxy(open_store, postgres_dsn, check)
+
+
+def test_a_server_that_ends_the_session_is_unavailable(open_store: OpenStore) -> None:
+    async def check() -> None:
+        async with open_store() as store:
+
+            async def end_oneself(tx: WriteTx) -> None:
+                await write(tx)
+                assert isinstance(tx, PostgresTx)
+                connection = tx.log._session.link.connection
+                await connection.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+
+            with pytest.raises(StoreUnavailable) as lost:
+                await store.transact(end_oneself)
+            assert not lost.value.outcome_unknown
+            assert not await written(store)
+
+    run(check())
+
+
+def test_serialization_failures_and_deadlocks_are_tried_again(open_store: OpenStore) -> None:
+    async def check() -> None:
+        async with open_store() as store:
+            failures: list[type[Exception]] = [
+                asyncpg.SerializationError,
+                asyncpg.DeadlockDetectedError,
+            ]
+
+            async def work(tx: WriteTx) -> str:
+                answer = await write(tx)
+                if failures:
+                    raise failures.pop()("not this time")
+                return answer
+
+            assert await store.transact(work) == "done"
+            assert len(await store.read(lambda tx: tx.log.read(0, 10))) == 1
+
+    run(check())
+
+
+def test_trying_again_has_an_end(open_store: OpenStore) -> None:
+    async def check() -> None:
+        async with open_store() as store:
+            calls = []
+
+            async def work(tx: WriteTx) -> None:
+                calls.append(await write(tx))
+                raise asyncpg.DeadlockDetectedError("again")
+
+            with pytest.raises(StoreUnavailable) as lost:
+                await store.transact(work)
+            assert not lost.value.outcome_unknown
+            assert len(calls) == transactions.TRIES
+            assert not await written(store)
+
+    run(check())

@@ -1,0 +1,114 @@
+"""Round trips for each command, however many jobs it moves; and what a read may not do."""
+
+import inspect
+import re
+import typing
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar, cast
+
+import pytest
+
+import windlass.store.postgres
+from tests.store.conformance.rows import new_job
+from tests.store.postgres.conftest import OpenStore
+from tests.support.running import run
+from windlass.domain.rows.events import Moves
+from windlass.domain.rows.records import Granted, QueueRow
+from windlass.domain.values.errors import StoreUnavailable
+from windlass.ports.store import Probe, ReadTx, WriteTx
+from windlass.store.postgres.session import QUERIES
+from windlass.store.postgres.store import PostgresStore
+from windlass.store.postgres.transactions import PostgresTx
+
+T = TypeVar("T")
+
+
+async def submit(tx: WriteTx) -> None:
+    ids = await tx.jobs.allocate(300)
+    await tx.flow.enter([new_job(job, workflow=0, limit=0) for job in ids])
+    await tx.flow.log(Moves(tx.now, 0, 0, ((0, 2),), ids, [0] * 300))
+
+
+async def claim(tx: WriteTx) -> list[Granted]:
+    tickets = await tx.places.peek([Probe(1, 0, 0, 300)])
+    grants = [(row, 1, 1, 1) for row in tickets]
+    granted = await tx.leases.grant(grants, 4, tx.now, 1_000)
+    jobs = [row[0] for row in granted]
+    await tx.flow.log(Moves(tx.now, 1, 1, ((2, 3), (3, 4)), jobs, [1] * len(jobs)))
+    return granted
+
+
+async def counted(store: PostgresStore, work: Callable[[WriteTx], Awaitable[T]]) -> tuple[int, T]:
+    before = store.statements
+    result = await store.transact(work)
+    return store.statements - before, result
+
+
+def test_each_command_takes_six_round_trips(open_store: OpenStore) -> None:
+    async def check() -> None:
+        async with open_store() as store:
+            trips, _ = await counted(store, submit)
+            assert trips == 6  # BEGIN, now, allocate, enter, log, COMMIT
+            trips, granted = await counted(store, claim)
+            assert (trips, len(granted)) == (6, 300)  # BEGIN, now, peek, grant, log, COMMIT
+
+            async def finish(tx: WriteTx) -> list[int]:
+                done = [(row[0], 1, 1, 1, 0, b"{}") for row in granted]
+                ids = await tx.flow.complete(tx.now, done)
+                await tx.flow.log(Moves(tx.now, 1, 1, ((4, 8),), ids, [1] * len(ids)))
+                return ids
+
+            trips, ids = await counted(store, finish)
+            assert (trips, len(ids)) == (6, 300)  # BEGIN, now, lock, complete, log, COMMIT
+            events = await store.read(lambda tx: tx.log.read(0, 2_000))
+            assert [event.seq for event in events] == list(range(1, 1_201))
+
+    run(check())
+
+
+def test_a_read_cannot_write(open_store: OpenStore) -> None:
+    async def write(tx: ReadTx) -> None:
+        await cast(WriteTx, tx).catalog.put_queue(QueueRow("live", 100, 0))
+
+    async def check() -> None:
+        async with open_store() as store:
+            with pytest.raises(StoreUnavailable, match="read-only transaction"):
+                await store.read(write)
+            assert (await store.snapshot()).queues == ()
+
+    run(check())
+
+
+def reads() -> list[tuple[type, str]]:
+    """Returns each role of the store with each of its methods that a read offers."""
+    offered = typing.get_type_hints(PostgresTx)
+    return [
+        (offered[name], method)
+        for name, role in inspect.getmembers(ReadTx, lambda it: isinstance(it, property))
+        if name != "now"
+        for method in vars(typing.get_type_hints(role.fget)["return"])
+        if not method.startswith("_")
+    ]
+
+
+def test_methods_of_a_read_lock_nothing() -> None:
+    locking = re.compile(r"\bFOR (NO KEY UPDATE|UPDATE|SHARE|KEY SHARE)\b")
+    locks = {name for name, text in QUERIES.items() if locking.search(text)}
+    assert len(locks) > 20
+    sources = {
+        f"{role.__name__}.{method}": inspect.getsource(getattr(role, method))
+        for role, method in reads()
+    }
+    assert len(sources) > 60
+    assert [
+        name
+        for name, source in sources.items()
+        if locks.intersection(re.findall(r'"(\w+)"', source))
+    ] == []
+
+
+def test_every_statement_is_used() -> None:
+    folder = Path(windlass.store.postgres.__file__).parent
+    code = "\n".join(path.read_text() for path in folder.rglob("*.py"))
+    assert [name for name in QUERIES if f'"{name}"' not in code] == []

@@ -1,0 +1,82 @@
+"""However a batch is written, it reads as if its rows had been written one by one."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.store.sqlite.driving import START_MS, close, open_store, read, transact
+from windlass.domain.rows.records import Lease, NewJob, Ticket
+from windlass.ports.store import WriteTx
+from windlass.store.sqlite.bulk import WIDTHS, BulkInsert
+
+
+@pytest.mark.parametrize("count", [0, 1, WIDTHS[1], WIDTHS[0] - 1, WIDTHS[0], 137])
+def test_rows_of_every_number_are_inserted_in_order(tmp_path: Path, count: int) -> None:
+    store = open_store(tmp_path / "windlass.db")
+    rows = [(f"name {number:03}", number) for number in range(count)]
+    insert = BulkInsert("INSERT INTO meta (name, value) VALUES (?, ?)")
+    insert.run(store._writer, rows)
+    assert list(read(store, lambda tx: tx.catalog.meta()).items()) == rows
+    close(store)
+
+
+def test_a_statement_that_cannot_be_widened_is_refused() -> None:
+    with pytest.raises(ValueError, match="expected a statement that ends in VALUES"):
+        BulkInsert("INSERT INTO meta (name, value) SELECT 1, 2")
+
+
+TIMEOUTS = [(0, 0), (500, 0), (0, 300), (500, 300), (300, 500)]
+
+
+@pytest.mark.parametrize("state", [3, 4])
+@pytest.mark.parametrize("limit", [0, 6])
+def test_leases_do_not_depend_on_whom_else_the_batch_serves(
+    tmp_path: Path, state: int, limit: int
+) -> None:
+    """Grants for one worker are written by one statement, others by rows."""
+    alike, apart = tmp_path / "alike.db", tmp_path / "apart.db"
+    assert granted(alike, [9] * 5, state, limit) == granted(apart, [9, 9, 9, 9, 8], state, limit)
+
+
+def granted(path: Path, workers: list[int], state: int, limit: int) -> list[Lease]:
+    """The leases of jobs with each pair of timeouts, as if all were worker 9's."""
+    store = open_store(path)
+
+    async def work(tx: WriteTx) -> list[Lease]:
+        tickets = [Ticket(1, 100 - job, job, 0, 0, limit, None) for job in range(1, 6)]
+        await tx.jobs.insert([new_job(ticket) for ticket in tickets])
+        await tx.places.add_ready(tickets)
+        pairs = zip(tickets, workers, strict=True)
+        grants = [(ticket, worker, 2, 3) for ticket, worker in pairs]
+        told = await tx.leases.grant(grants, state, tx.now, 1_000)
+        assert [(row[0], row[2]) for row in told] == [(job, job) for job in range(1, 6)]
+        assert await tx.places.heads() == []
+        return [row._replace(worker=9) for row in (await tx.leases.lock(range(1, 6))).values()]
+
+    leases = transact(store, work)
+    close(store)
+    return leases
+
+
+def new_job(ticket: Ticket) -> NewJob:
+    timeout_ms, idle_ms = TIMEOUTS[ticket.job - 1]
+    times = (START_MS, START_MS, ticket.limit, timeout_ms, idle_ms)
+    return NewJob(ticket.job, 1, 0, 0, ticket.rank, 0, 0, *times, 0, b"{}")
+
+
+def test_what_lies_between_granted_jobs_stays_ready(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "windlass.db")
+
+    async def work(tx: WriteTx) -> list[int]:
+        tickets = [Ticket(1, 7, job, 0, 0, 0, None) for job in range(1, 6)]
+        await tx.jobs.insert([new_job(ticket) for ticket in tickets])
+        await tx.places.add_ready(tickets)
+        grants = [(ticket, 1, 1, 1) for ticket in (tickets[3], tickets[0])]
+        await tx.leases.grant(grants, 4, tx.now, 0)
+        with pytest.raises(LookupError, match="expected 1 ready jobs, got 0"):
+            await tx.leases.grant(grants[:1], 4, tx.now, 0)
+        facts = await tx.jobs.read(range(1, 6))
+        return [ticket.job for ticket in await tx.places.take_ready(list(facts.values()))]
+
+    assert transact(store, work) == [2, 3, 5]
+    close(store)
