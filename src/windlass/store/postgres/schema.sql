@@ -447,7 +447,7 @@ CREATE TABLE workflow_keys (
 CREATE INDEX workflow_keys_workflow ON workflow_keys (workflow);
 
 -- Those that have not ended.
-CREATE INDEX workflows_unfinished ON workflows (id) WHERE state < {workflow.complete};
+CREATE INDEX workflows_unfinished ON workflows (id) WHERE state < {workflow.completed};
 
 -- The newest starts of jobs under a rate, as JSON, oldest first.
 CREATE TABLE rates (

@@ -385,7 +385,7 @@ CREATE TABLE workflow_keys (
 ) STRICT, WITHOUT ROWID;
 
 -- Workflows that have not ended.
-CREATE INDEX workflows_unfinished ON workflows (id) WHERE state < {workflow.complete};
+CREATE INDEX workflows_unfinished ON workflows (id) WHERE state < {workflow.completed};
 
 CREATE INDEX workflow_keys_workflow ON workflow_keys (workflow);
 

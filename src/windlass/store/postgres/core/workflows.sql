@@ -122,7 +122,7 @@ ORDER BY id
 -- name: unfinished_workflows
 -- By the partial index: 1 to 3 are the states that are no ends.
 SELECT id, namespace, name, state, run, flags, created_at, finished_at, counts
-FROM workflows WHERE state < {workflow.complete} AND id > $1 ORDER BY id LIMIT $2
+FROM workflows WHERE state < {workflow.completed} AND id > $1 ORDER BY id LIMIT $2
 
 -- name: newest_workflows
 -- A bounded walk back from an id.

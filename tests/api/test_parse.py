@@ -1,0 +1,37 @@
+"""Requests as the engine takes them, with the rights of the caller."""
+
+import pytest
+
+from windlass.api.errors import Forbidden
+from windlass.api.parse import in_words_of_wire, job_filter, job_spec, workflow_filter
+from windlass.domain.access.roles import Identity, Role
+from windlass.domain.values.errors import InvalidInput
+from windlass.wire.jobs import JobRequest
+
+TEAM = Identity(1, "ci", Role.SUBMITTER, ("a", "b"))
+NO_FILTER = {
+    "state": None, "queue": None, "namespace": None, "task": None, "name": None, "label": None,
+    "workflow": None, "submitted_by": None, "key": None, "dead": False,
+}  # fmt: skip
+
+
+def test_a_job_belongs_to_a_namespace_that_its_submitter_sees() -> None:
+    spec = job_spec(JobRequest(task="shell", timeout="2m"), TEAM, "jobs[0]")
+    assert (spec.namespace, spec.submitted_by, spec.timeout_ms) == ("a", "ci", 120_000)
+    with pytest.raises(Forbidden, match="does not see namespace c"):
+        job_spec(JobRequest(task="shell", namespace="c"), TEAM, "jobs[0]")
+
+
+def test_a_list_shows_no_more_than_the_caller_sees() -> None:
+    assert job_filter(TEAM, **NO_FILTER).namespaces == ("a", "b")  # type: ignore[arg-type]
+    with pytest.raises(Forbidden):
+        job_filter(TEAM, **{**NO_FILTER, "namespace": "c"})  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="state"):
+        workflow_filter(TEAM, state=["nope"], name=None, namespace=None, label=None, key=None)
+
+
+def test_errors_name_fields_as_clients_do() -> None:
+    error = in_words_of_wire(InvalidInput("jobs[0].timeout_ms", "at most 1", 2))
+    assert error.field == "jobs[0].timeout"
+    with pytest.raises(InvalidInput, match=r"jobs\[3\]\.timeout"):
+        job_spec(JobRequest(task="shell", timeout="soon"), TEAM, "jobs[3]")
