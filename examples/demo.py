@@ -20,8 +20,9 @@ from rich.table import Table
 
 from examples.demo_tasks import greet, primes_below
 from windlass.client.client import Client, JobHandle, Workflow
+from windlass.domain.job.job import JobSpec
 from windlass.tasks import request
-from windlass.wire.jobs import Job, JobRequest
+from windlass.wire.jobs import Job
 from windlass.wire.system import Verified
 
 ROOT = Path(__file__).parent.parent
@@ -59,20 +60,20 @@ class Installation:
         self.process.wait(timeout=90)
 
 
-def shell(name: str, *argv: str, **options: object) -> JobRequest:
+def shell(name: str, *argv: str, **options: object) -> JobSpec:
     """A job that runs a program."""
     args = {"argv": list(argv), **options}
-    return JobRequest(task="shell", name=name, args=args)
+    return JobSpec(task="shell", name=name, args=args)
 
 
-def workload() -> list[JobRequest]:
+def workload() -> list[JobSpec]:
     """What the demo runs, but for the job whose worker is killed."""
     jobs = [shell(f"step-{n}", "sh", "-c", f"echo step {n} of job $WINDLASS_JOB")
             for n in range(SHELL_JOBS)]  # fmt: skip
     jobs += [request(primes_below, 200_000 * n) for n in range(1, 4)]
     jobs.append(request(greet, "fleet"))
     jobs.append(
-        JobRequest(
+        JobSpec(
             task="ffmpeg",
             name="transcode",
             args={
@@ -84,11 +85,11 @@ def workload() -> list[JobRequest]:
         )
     )
     jobs.append(
-        JobRequest(
+        JobSpec(
             task="shell",
             name="fails-once",
             args={"argv": ["sh", "-c", "test $WINDLASS_ATTEMPT -ge 2"]},
-            retry_on=["execution"],
+            retry_on=("execution",),
         )
     )
     return jobs

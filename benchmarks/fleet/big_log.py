@@ -12,8 +12,9 @@ from benchmarks.fleet.usage import peak_memory_mb
 from benchmarks.options import Options
 from benchmarks.report import Row
 from windlass.client.client import Client
+from windlass.domain.job.job import JobSpec
 from windlass.domain.values.times import parse_moment
-from windlass.wire.jobs import Job, JobRequest
+from windlass.wire.jobs import Job
 from windlass.wire.workers import WorkerList
 
 NAME = "big log"
@@ -60,7 +61,7 @@ def _write_log(running: Server, size: int) -> tuple[float, int]:
         began = time.monotonic()
         command = f"yes '{LINE}' | head -c {size}"
         args = {"argv": ["/bin/sh", "-c", command]}
-        handle = client.submit(JobRequest(task="shell", args=args))
+        handle = client.submit(JobSpec(task="shell", args=args))
         done = handle.wait(END_SECONDS)
         if done.state != "completed":
             raise RuntimeError(f"the job that writes its log {done.state}: {done.reason}")

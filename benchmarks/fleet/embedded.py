@@ -12,11 +12,11 @@ from benchmarks.fleet import over_http
 from benchmarks.measure import Lap, Watch
 from benchmarks.peers.draining import WARM
 from windlass import Client
+from windlass.domain.job.job import JobSpec
 from windlass.domain.values.times import parse_moment
-from windlass.wire.jobs import JobRequest
 
 
-def drain(path: Path, jobs: Sequence[JobRequest], slots: int) -> tuple[Lap, Lap]:
+def drain(path: Path, jobs: Sequence[JobSpec], slots: int) -> tuple[Lap, Lap]:
     """Submit `jobs` to a new file, then let them run; a lap for each of the two."""
     with Client.embedded(path, workers=0) as client:
         watch = Watch()

@@ -15,7 +15,7 @@ from benchmarks.fleet.usage import cpu_seconds, peak_memory_mb
 from benchmarks.options import Options
 from benchmarks.report import Row
 from windlass.client.client import AsyncClient
-from windlass.wire.jobs import JobRequest
+from windlass.domain.job.job import JobSpec
 
 NAME = "idle workers"
 CPU_PERCENT = 25
@@ -63,7 +63,7 @@ async def _cpu_percent(pid: int, members: Crowd, seconds: int) -> tuple[float, f
 async def _starts(running: Server, members: Crowd, times: int) -> list[float]:
     """Milliseconds from submitting a job to a worker's having it."""
     found: list[float] = []
-    job = JobRequest(task="shell", args={"argv": ["/bin/true"]})
+    job = JobSpec(task="shell", args={"argv": ["/bin/true"]})
     async with AsyncClient(running.address, running.token) as client:
         await client.submit(job)  # opens the connection
         for _ in range(times):

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from benchmarks.fleet.processes import Server, until
 from benchmarks.measure import Lap, Watch
 from windlass.client.client import Client
-from windlass.wire.jobs import Job, JobRequest, SubmitReply, SubmitRequest
+from windlass.domain.job.job import JobSpec
+from windlass.wire.jobs import Job, SubmitReply, SubmitRequest
 from windlass.wire.workers import Changed, QueueList
 
 QUEUE = "default"
@@ -18,7 +19,7 @@ END_SECONDS = 300
 OPEN = ["queued", "assigned", "running"]
 
 
-def drain(server: Server, jobs: Sequence[JobRequest]) -> tuple[Lap, Lap]:
+def drain(server: Server, jobs: Sequence[JobSpec]) -> tuple[Lap, Lap]:
     """Submit `jobs` to the paused queue, then let them run; a lap for each of the two."""
     with server.client() as client:
         _set_queue(client, "pause")
@@ -36,7 +37,7 @@ def drain(server: Server, jobs: Sequence[JobRequest]) -> tuple[Lap, Lap]:
         return submitted, drained
 
 
-def submit(client: Client, jobs: Sequence[JobRequest]) -> list[int]:
+def submit(client: Client, jobs: Sequence[JobSpec]) -> list[int]:
     """The ids of these jobs, submitted in one call."""
     request = SubmitRequest(jobs=list(jobs))
     call = client.asynchronous.transport.call

@@ -8,7 +8,7 @@ from benchmarks.fleet.processes import server, worker
 from benchmarks.measure import interleave
 from benchmarks.options import Options
 from benchmarks.report import Row, rate_row
-from windlass.wire.jobs import JobRequest
+from windlass.domain.job.job import JobSpec
 
 NAME = "shell jobs"
 AT_ONCE = (8, 32)
@@ -21,7 +21,7 @@ def run(options: Options) -> list[Row]:
 
 def _compare(options: Options, at_once: int) -> list[Row]:
     jobs = options.pick(2_000, 100)
-    job = JobRequest(task="shell", args={"argv": [plain_processes.PROGRAM]})
+    job = JobSpec(task="shell", args={"argv": [plain_processes.PROGRAM]})
     with (
         server(options.folder / f"server-{at_once}") as running,
         worker(running, "w1", at_once),

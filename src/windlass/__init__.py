@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from windlass.client.blocking import Workflow
     from windlass.client.handles import JobFailed
     from windlass.client.workflows import WorkflowFailed
+    from windlass.domain.job.job import JobSpec
     from windlass.front import AsyncClient, Client
     from windlass.tasks import current, task
-    from windlass.wire.jobs import JobRequest
 
     __version__: str
 
@@ -22,7 +22,7 @@ __all__ = [
     "AsyncClient",
     "Client",
     "JobFailed",
-    "JobRequest",
+    "JobSpec",
     "Workflow",
     "WorkflowFailed",
     "current",
@@ -33,7 +33,7 @@ _MODULES = {
     "AsyncClient": "windlass.front",
     "Client": "windlass.front",
     "JobFailed": "windlass.client.handles",
-    "JobRequest": "windlass.wire.jobs",
+    "JobSpec": "windlass.domain.job.job",
     "Workflow": "windlass.client.blocking",
     "WorkflowFailed": "windlass.client.workflows",
     "current": "windlass.tasks",

@@ -14,9 +14,11 @@ from typing import Any, Final, Protocol, TypeVar, overload
 
 import msgspec
 
+from windlass.domain.job.forms import Duration
+from windlass.domain.job.job import KEYWORDS, JobSpec, canonical_options
 from windlass.domain.tasks.function import as_arguments
 from windlass.domain.values.errors import Conflict, InvalidInput
-from windlass.wire.jobs import Duration, JobRequest, SubmitReply, SubmitRequest
+from windlass.wire.jobs import SubmitReply, SubmitRequest
 
 MARK: Final = "__windlass_task__"
 PYTHON: Final = "python"  # the task of functions without a name of their own
@@ -26,15 +28,11 @@ _NAMED: Final[dict[str, Callable[..., Any]]] = {}
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class TaskOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Default options for jobs of a marked function."""
-
-    name: str = PYTHON
-    queue: str = "default"
-    retries: int | None = None
-    timeout: Duration | None = None
-    requires: tuple[str, ...] = ()
-    secrets: tuple[str, ...] = ()
+# Options that belong to a single job, and cannot be given for all jobs of a function.
+_OF_ONE_JOB: Final = frozenset(
+    {"task", "args", "name", "key", "after", "after_any", "workflow", "parent"}
+)
+_OF_FUNCTIONS: Final = KEYWORDS - _OF_ONE_JOB
 
 
 @overload
@@ -46,43 +44,26 @@ def task(
     queue: str = ...,
     retries: int | None = ...,
     timeout: Duration | None = ...,
-    requires: Sequence[str] = ...,
-    secrets: Sequence[str] = ...,
+    requires: str | Sequence[str] = ...,
+    secrets: str | Sequence[str] = ...,
+    **options: Any,
 ) -> Callable[[Function], Function]: ...
 
 
 def task(
-    function: Function | None = None,
-    /,
-    *,
-    name: str = PYTHON,
-    queue: str = "default",
-    retries: int | None = None,
-    timeout: Duration | None = None,
-    requires: Sequence[str] = (),
-    secrets: Sequence[str] = (),
+    function: Function | None = None, /, *, name: str = PYTHON, **options: Any
 ) -> Function | Callable[[Function], Function]:
     """Marks a function, plain or async, as one that workers may run.
 
-    It stays the function it was; `client.submit(function, 1, 2)` runs it as a job.
-    `name` makes it a task of its own, which workers run that import it (`--import`);
-    `secrets` names those of the worker's that it needs (`windlass.current().secret`).
+    It stays the function it was; `client.submit(function, 1, 2)` runs it as a job. `name`
+    makes it a task of its own, which workers run that import it (`--import`). `options` are
+    those of a job, such as `queue`, `retries`, `timeout`, `requires`, and `secrets` of the
+    worker that it needs (`windlass.current().secret`).
     """
-    if isinstance(requires, str):
-        requires = (requires,)
-    if isinstance(secrets, str):
-        secrets = (secrets,)
-    options = TaskOptions(
-        name=name,
-        queue=queue,
-        retries=retries,
-        timeout=timeout,
-        requires=tuple(requires),
-        secrets=tuple(secrets),
-    )
+    job = JobSpec(task=name, **canonical_options(options, _OF_FUNCTIONS))
 
     def mark(function: Function) -> Function:
-        setattr(function, MARK, options)
+        setattr(function, MARK, job)
         if name != PYTHON:
             _register(name, function)
         return function
@@ -107,10 +88,10 @@ def named_functions() -> dict[str, Callable[..., Any]]:
     return dict(_NAMED)
 
 
-def options_of(function: object) -> TaskOptions | None:
-    """Returns the options of a marked function, or None."""
-    options = getattr(function, MARK, None)
-    return options if isinstance(options, TaskOptions) else None
+def options_of(function: object) -> JobSpec | None:
+    """Returns the job that a function was marked with, without arguments; None if it was not."""
+    job = getattr(function, MARK, None)
+    return job if isinstance(job, JobSpec) else None
 
 
 def path_of(function: Callable[..., Any]) -> str:
@@ -139,10 +120,10 @@ def _name_of_main() -> str | None:
     return stem if stem.isidentifier() else None
 
 
-def request(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> JobRequest:
+def request(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> JobSpec:
     """Returns the job that calls a marked function with these arguments."""
-    options = options_of(function)
-    if options is None:
+    job = options_of(function)
+    if job is None:
         raise InvalidInput("function", "a function marked with @windlass.task", repr(function))
     path = path_of(function)
     try:
@@ -150,15 +131,7 @@ def request(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> JobRe
     except TypeError as error:
         raise InvalidInput("args", f"arguments that {path} takes", str(error)) from None
     call = {"function": path, "args": list(args), "kwargs": kwargs}
-    return JobRequest(
-        task=options.name,
-        args=call if options.name == PYTHON else as_arguments(bound),
-        queue=options.queue,
-        retries=options.retries,
-        timeout=options.timeout,
-        requires=list(options.requires),
-        secrets=list(options.secrets),
-    )
+    return msgspec.structs.replace(job, args=call if job.task == PYTHON else as_arguments(bound))
 
 
 class Canceled(BaseException):
@@ -219,7 +192,7 @@ class Current(msgspec.Struct, frozen=True):
         (job,) = self.submit_many([request(function, *args, **kwargs)])
         return job
 
-    def submit_many(self, jobs: Sequence[JobRequest], key: str | None = None) -> list[int]:
+    def submit_many(self, jobs: Sequence[JobSpec], key: str | None = None) -> list[int]:
         """Adds jobs to this job's workflow, all or none, and returns their ids.
 
         With a `key` that this workflow has seen, for example from an earlier attempt, it returns
@@ -228,9 +201,7 @@ class Current(msgspec.Struct, frozen=True):
         """
         return _children(self.channel.ask(self.seq, _asked(jobs, key)))
 
-    async def submit_many_async(
-        self, jobs: Sequence[JobRequest], key: str | None = None
-    ) -> list[int]:
+    async def submit_many_async(self, jobs: Sequence[JobSpec], key: str | None = None) -> list[int]:
         """The same in async functions."""
         return _children(await self.channel.ask_async(self.seq, _asked(jobs, key)))
 
@@ -245,7 +216,7 @@ class Current(msgspec.Struct, frozen=True):
             raise Canceled
 
 
-def _asked(jobs: Sequence[JobRequest], key: str | None) -> bytes:
+def _asked(jobs: Sequence[JobSpec], key: str | None) -> bytes:
     return msgspec.json.encode(SubmitRequest(jobs=list(jobs), key=key))
 
 

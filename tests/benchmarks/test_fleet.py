@@ -18,8 +18,9 @@ from benchmarks.peers import dramatiq_peer, huey_peer
 from benchmarks.peers.draining import drained, measured
 from benchmarks.peers.redis_server import missing, redis_server
 from windlass.client.client import AsyncClient
+from windlass.domain.job.job import JobSpec
 from windlass.tasks import request
-from windlass.wire.jobs import Job, JobRequest
+from windlass.wire.jobs import Job
 
 JOBS = 40
 LIMIT_SECONDS = 60
@@ -57,7 +58,7 @@ def test_every_job_of_a_drained_queue_is_counted(busy: Server) -> None:
 
 
 def test_a_job_that_fails_spoils_the_figure(busy: Server) -> None:
-    jobs = [JobRequest(task="shell", args={"argv": ["/bin/false"]})]
+    jobs = [JobSpec(task="shell", args={"argv": ["/bin/false"]})]
     with pytest.raises(RuntimeError, match="1 of 1 jobs did not complete"):
         over_http.drain(busy, jobs)
 

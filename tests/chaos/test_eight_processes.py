@@ -13,7 +13,8 @@ from tests.support.chaos_worker import CONFIG
 from tests.support.running import run
 from tests.support.waiting import until
 from windlass.clock import RealChance
-from windlass.domain.job.job import Concurrency, JobSpec
+from windlass.domain.job.forms import Concurrency
+from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.states import STATE_BY_CODE, TERMINAL
 from windlass.domain.rows.events import EventKind
 from windlass.engine.engine import Engine

@@ -9,9 +9,9 @@ from tests.support.fleet import Fleet
 from tests.support.running import run
 from tests.support.waiting import until
 from windlass.client.client import AsyncClient
+from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.states import State, is_terminal
 from windlass.domain.values.errors import Unreachable, WindlassError
-from windlass.wire.jobs import JobRequest
 
 JOBS = 2_000
 BATCH = 250
@@ -23,7 +23,7 @@ LIMIT_S = 240  # a bound for machines under load; alone it takes a fraction of t
 OPEN = [str(state) for state in State if not is_terminal(state)]
 
 
-def requests(first: int, marks: Path) -> list[JobRequest]:
+def requests(first: int, marks: Path) -> list[JobSpec]:
     """Each leaves a line with its attempt; some fail once for want of a network."""
     line = 'echo "$WINDLASS_JOB $WINDLASS_ATTEMPT" >> "$0"'
     fails = line + '; [ "$WINDLASS_ATTEMPT" -gt 1 ] || { echo connection refused >&2; exit 1; }'
@@ -31,8 +31,8 @@ def requests(first: int, marks: Path) -> list[JobRequest]:
     for number in range(first, first + BATCH):
         script = fails if number % 50 == 7 else line
         argv = ["sh", "-c", script, str(marks)]
-        retry = ["execution"] if number % 50 == 7 else []
-        made.append(JobRequest(task="shell", args={"argv": argv}, retry_on=retry))
+        retry = ("execution",) if number % 50 == 7 else ()
+        made.append(JobSpec(task="shell", args={"argv": argv}, retry_on=retry))
     return made
 
 

@@ -12,9 +12,9 @@ from tests.support.pool_log import pool_log, read_log
 from tests.support.running import run
 from tests.support.waiting import until
 from windlass.client.client import AsyncClient
+from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import WindlassError
 from windlass.providers.local import workers_below
-from windlass.wire.jobs import JobRequest
 
 JOBS = 200
 NEEDED = 4  # 200 jobs of 0.1 s are 20 s of work, for a target of 5 s
@@ -41,10 +41,10 @@ TIMES = (
 )  # fmt: skip
 
 
-def job(marks: Path) -> JobRequest:
+def job(marks: Path) -> JobSpec:
     """It leaves a line with its number, and takes a moment."""
     argv = ["sh", "-c", 'echo "$WINDLASS_JOB" >> "$0"; sleep 0.05', str(marks)]
-    return JobRequest(task="shell", args={"argv": argv})
+    return JobSpec(task="shell", args={"argv": argv})
 
 
 async def completed(client: AsyncClient) -> int:

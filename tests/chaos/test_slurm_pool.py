@@ -13,7 +13,7 @@ from tests.support.running import run
 from tests.support.slurm import Slurm, start_slurm
 from tests.support.waiting import until
 from windlass.client.client import AsyncClient
-from windlass.wire.jobs import JobRequest
+from windlass.domain.job.job import JobSpec
 
 LIMIT_S = 180
 MISSING = missing_reason("slurmctld")
@@ -39,7 +39,7 @@ async def play(folder: Path, cluster: Slurm) -> None:
         assert await fleet.run("pools", "apply", str(pool)) == (0, b"cluster: applied\n")
         async with AsyncClient(fleet.address, fleet.token) as client:
             line = 'echo "$SLURM_JOB_NAME"'
-            request = JobRequest(task="shell", args={"argv": ["sh", "-c", line]})
+            request = JobSpec(task="shell", args={"argv": ["sh", "-c", line]})
             jobs = await client.submit_many([request] * 6)
 
             async def done() -> bool:

@@ -9,9 +9,9 @@ from tests.cli.program import Program
 from tests.support.running import run
 from windlass.domain.values.errors import InvalidInput, NotFound, Unreachable
 
-ECHO = windlass.JobRequest(task="shell", args={"argv": ["echo", "hi"]})
-FAIL = windlass.JobRequest(task="shell", args={"argv": ["sh", "-c", "exit 3"]})
-SLEEP = windlass.JobRequest(task="shell", args={"argv": ["sleep", "1000"]})
+ECHO = windlass.JobSpec(task="shell", args={"argv": ["echo", "hi"]})
+FAIL = windlass.JobSpec(task="shell", args={"argv": ["sh", "-c", "exit 3"]})
+SLEEP = windlass.JobSpec(task="shell", args={"argv": ["sleep", "1000"]})
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ def test_every_command_and_every_option_is_there() -> None:
     commands, options = PAGES["cli.md"](), PAGES["configuration.md"]()
     for name in ("up", "server", "worker", "run", "jobs", "names set", "db upgrade", "doctor"):
         assert f"\n## windlass {name}\n" in commands
-    assert "| `--after` | The id of a job that must complete first." in commands
+    assert "| `--after` | The jobs that must complete first, by id or name." in commands
     assert "| 3 | no server is known" in commands
     assert "| `retry.max_retries` | retries | `3` |" in options
     assert "| `job_retention` | duration | `30d` | Ended jobs are removed after this." in options

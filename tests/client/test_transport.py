@@ -6,9 +6,10 @@ from tests.support.running import run
 from tests.support.running_server import running_server
 from windlass.client.transport import ServerError, Transport
 from windlass.domain.access.roles import Role
+from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput, NotFound, Unreachable
 from windlass.server.serve import Listen, address_of, bind
-from windlass.wire.jobs import Job, JobList, JobRequest, SubmitReply, SubmitRequest
+from windlass.wire.jobs import Job, JobList, SubmitReply, SubmitRequest
 from windlass.wire.system import Health
 
 MEGABYTE = 1024 * 1024
@@ -42,7 +43,7 @@ def test_lists_booleans_and_odd_characters_arrive_as_they_were_said() -> None:
         async with running_server() as server:
             transport = Transport(server.address, await server.token(Role.ADMIN))
             jobs = [
-                JobRequest(task="shell", args={"argv": ["true"]}, name=name)
+                JobSpec(task="shell", args={"argv": ["true"]}, name=name)
                 for name in ("a b&c=d?#%41", "plain")
             ]
             reply = await transport.call(
@@ -90,7 +91,7 @@ def test_a_body_of_megabytes_is_sent() -> None:
         async with running_server() as server:
             transport = Transport(server.address, await server.token(Role.ADMIN))
             text = "x" * (MEGABYTE // 2)
-            jobs = [JobRequest(task="shell", args={"argv": ["echo", text]}) for _ in range(4)]
+            jobs = [JobSpec(task="shell", args={"argv": ["echo", text]}) for _ in range(4)]
             request = SubmitRequest(jobs=jobs)
             reply = await transport.call("POST", "/api/v1/jobs", SubmitReply, request)
             await transport.close()

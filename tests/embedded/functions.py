@@ -42,7 +42,7 @@ def wait_for_file(path: str, seen: str) -> int:
 def plan(count: int) -> list[int]:
     """An orchestrator: adds jobs to its own workflow, twice under one key."""
     job = windlass.current()
-    requests = [windlass.JobRequest(task="shell", args={"argv": ["true"]}) for _ in range(count)]
+    requests = [windlass.JobSpec(task="shell", args={"argv": ["true"]}) for _ in range(count)]
     first = job.submit_many(requests, key="parts")
     if job.submit_many(requests, key="parts") != first:
         raise ValueError("asked again, other jobs were made")
@@ -51,14 +51,14 @@ def plan(count: int) -> list[int]:
 
 @windlass.task
 async def plan_async(count: int) -> list[int]:
-    requests = [windlass.JobRequest(task="shell", args={"argv": ["true"]}) for _ in range(count)]
+    requests = [windlass.JobSpec(task="shell", args={"argv": ["true"]}) for _ in range(count)]
     return await windlass.current().submit_many_async(requests)
 
 
 @windlass.task
 def plan_badly() -> str:
     try:
-        windlass.current().submit_many([windlass.JobRequest(task="shell", args={"argv": []})])
+        windlass.current().submit_many([windlass.JobSpec(task="shell", args={"argv": []})])
     except InvalidInput as error:
         return f"{type(error).__name__}: {error}"
     return "accepted"

@@ -15,7 +15,7 @@ from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.tasks import request
 from windlass.wire.bulk import Where
 
-SLEEP = windlass.JobRequest(task="shell", args={"argv": ["sleep", "1000"]})
+SLEEP = windlass.JobSpec(task="shell", args={"argv": ["sleep", "1000"]})
 
 
 def test_a_program_submits_functions_and_gets_their_results(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from windlass.domain.values.errors import NotFound
 def test_jobs_and_workers_are_explained_without_a_server(tmp_path: Path) -> None:
     with windlass.Client.embedded(tmp_path / "jobs.db", workers=0) as client:
         job = client.submit(
-            windlass.JobRequest(task="shell", args={"argv": ["true"]}, requires=["memory>=8TiB"])
+            windlass.JobSpec(task="shell", args={"argv": ["true"]}, requires=("memory>=8TiB",))
         )
         found = job.explain()
         assert found == client.explain(job.id)

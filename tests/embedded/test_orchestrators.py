@@ -6,12 +6,13 @@ from pathlib import Path
 import windlass
 from tests.embedded import functions
 from windlass.client.workflows import AsyncWorkflow
+from windlass.domain.job.job import JobSpec
 from windlass.tasks import request
-from windlass.wire.jobs import JobRequest, NewWorkflow
+from windlass.wire.jobs import NewWorkflow
 from windlass.wire.workflows import Workflow
 
 
-def start(client: windlass.Client, job: JobRequest) -> tuple[int, AsyncWorkflow]:
+def start(client: windlass.Client, job: JobSpec) -> tuple[int, AsyncWorkflow]:
     """Submit one job as a workflow."""
     asynchronous = client.asynchronous
     reply = client.run(asynchronous.submit_workflow(NewWorkflow(name="w"), [job]))
@@ -49,7 +50,7 @@ def test_what_is_refused_is_raised_in_the_function(tmp_path: Path) -> None:
 
 def test_a_shell_job_adds_jobs_to_its_workflow_without_a_server(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "windlass", "submit", "--key", "k", "--priority", "+1"]
-    plan = JobRequest(task="shell", args={"argv": [*words, "--", "true"]}, priority=3)
+    plan = JobSpec(task="shell", args={"argv": [*words, "--", "true"]}, priority=3)
     with windlass.Client.embedded(tmp_path / "jobs.db", workers=2) as client:
         planner, workflow = start(client, plan)
         assert finish(client, workflow).counts == {"completed": 2}

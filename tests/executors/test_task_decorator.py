@@ -17,8 +17,8 @@ def test_a_marked_function_is_still_the_function() -> None:
 
 def test_a_call_becomes_a_job_with_the_options_of_the_mark() -> None:
     job = request(functions.greet, "you")
-    assert (job.task, job.queue, job.retries, job.timeout) == ("greetings", "batch", 5, "90s")
-    assert job.requires == ["memory>=1GiB"]
+    assert (job.task, job.queue, job.retries, job.timeout) == ("greetings", "batch", 5, 90)
+    assert job.requires == ("memory>=1GiB",)
     assert job.args == {"name": "you"}
     plain = request(functions.add, 1, right=2)
     assert plain.task == "python"

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from windlass.domain.config import Config
-from windlass.domain.job.job import Door, JobSpec
+from windlass.domain.job.job import JobSpec
+from windlass.domain.job.validation import Validator
 from windlass.domain.matching.clauses import parse_clause
 from windlass.domain.tasks.ffmpeg import FfmpegTask, command_line, kept_files, read_args
 from windlass.domain.tasks.gstreamer import GstreamerTask
@@ -136,10 +137,12 @@ def test_an_encoder_that_is_named_is_required() -> None:
 
 
 def test_the_duration_sets_the_timeout() -> None:
-    door = Door(Config(), KINDS)
+    validator = Validator(Config(), KINDS)
 
     def timeout_ms(task: str, **args: object) -> int:
-        return door.prepare(JobSpec(task=task, args={**GOOD[task], **args})).mould.timeout_ms
+        return validator.validate(
+            JobSpec(task=task, args={**GOOD[task], **args})
+        ).template.timeout_ms
 
     assert timeout_ms("ffmpeg", duration=600) == 1_200_000
     assert timeout_ms("ffmpeg", duration="10m") == 1_200_000

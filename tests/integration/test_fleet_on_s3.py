@@ -12,14 +12,14 @@ from tests.support.running import run
 from tests.support.s3 import S3Server
 from windlass.blobs.s3 import S3Blobs
 from windlass.client.client import AsyncClient
-from windlass.wire.jobs import JobRequest
+from windlass.domain.job.job import JobSpec
 
 BYTES = 3_000_000
 LIMIT_S = 120
 
 
-def shell(script: str, **more: Any) -> JobRequest:
-    return JobRequest(task="shell", args={"argv": ["sh", "-c", script], **more})
+def shell(script: str, **more: Any) -> JobSpec:
+    return JobSpec(task="shell", args={"argv": ["sh", "-c", script], **more})
 
 
 async def play(folder: Path, s3: S3Server) -> None:

@@ -10,7 +10,10 @@ from typing import Any
 import msgspec
 
 from tests.interleaver.stage import CONFIG, HotStep, Stage, Step
-from windlass.domain.job.job import Concurrency, Door, JobSpec
+from tests.support.specs import spec_of
+from windlass.domain.job.forms import Concurrency
+from windlass.domain.job.job import JobSpec
+from windlass.domain.job.validation import Validator
 from windlass.engine.fleet.queues import QueueLimits, set_limits
 from windlass.engine.fleet.workers import Enrolment, enrol
 from windlass.engine.submit.submission import Submission, Submitted, WorkflowSpec
@@ -24,7 +27,7 @@ SECOND = 1_000
 MINUTE = 60_000
 HOUR = 3_600_000
 
-DOOR = Door(CONFIG)
+VALIDATOR = Validator(CONFIG)
 
 
 class WorkerFacts(msgspec.Struct):
@@ -132,7 +135,7 @@ class World:
 def job(label: str, task: str = "t", *, limit: str = "", most: int = 1, **fields: Any) -> JobSpec:
     """A job that is known by its label, optionally under a concurrency limit."""
     concurrency = Concurrency(limit, most) if limit else None
-    return JobSpec(task=task, args={"label": label}, concurrency=concurrency, **fields)
+    return spec_of(task=task, args={"label": label}, concurrency=concurrency, **fields)
 
 
 def label_of(spec: JobSpec) -> str:
@@ -143,4 +146,4 @@ def label_of(spec: JobSpec) -> str:
 def submission_of(jobs: Sequence[JobSpec], workflow: str = "") -> Submission:
     """What the engine's submit takes."""
     group = WorkflowSpec(name=workflow) if workflow else None
-    return Submission([DOOR.prepare(spec) for spec in jobs], group)
+    return Submission([VALIDATOR.validate(spec) for spec in jobs], group)

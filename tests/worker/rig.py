@@ -17,6 +17,7 @@ import msgspec
 
 from tests.support.files import MemoryFiles
 from tests.support.running import run
+from tests.support.specs import spec_of
 from tests.worker.bridge import Bridge
 from windlass.clock import RealChance, RealClock
 from windlass.domain.config import Config
@@ -76,7 +77,7 @@ class Rig:
         fields = {k: more.pop(k) for k in list(more) if k in JobSpec.__struct_fields__}
         args = fields.pop("args", {"argv": list(argv), **more})
         task = fields.pop("task", "shell")
-        submitted = await self.engine.submit([JobSpec(task=task, args=args, **fields)])
+        submitted = await self.engine.submit([spec_of(task=task, args=args, **fields)])
         return submitted.ids[0]
 
     async def ended(self, job: int) -> JobRecord:

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from windlass.wire.jobs import JobRequest, NewWorkflow
-from windlass.workflows.expansion import expand, expand_file
+from windlass.domain.job.job import JobSpec
+from windlass.wire.jobs import NewWorkflow
+from windlass.workflows import expand, expand_file
 from windlass.workflows.nodes import Misdescribed
 from windlass.workflows.reading import read_text
 
 
-def expanded(text: str, folder: Path, **parameters: Any) -> dict[str, JobRequest]:
+def expanded(text: str, folder: Path, **parameters: Any) -> dict[str, JobSpec]:
     """The jobs of a file by name."""
     file = folder / "w.yaml"
     file.write_text(text)
@@ -20,7 +21,7 @@ def expanded(text: str, folder: Path, **parameters: Any) -> dict[str, JobRequest
     return {job.name or "": job for job in jobs}
 
 
-def argv(job: JobRequest) -> list[str]:
+def argv(job: JobSpec) -> list[str]:
     words: list[str] = job.args["argv"]
     return words
 
@@ -88,21 +89,21 @@ def test_every_field_arrives(tmp_path: Path) -> None:
         "artifacts": ["out/*.tar"],
     }
     assert (first.requires, first.resources, first.target) == (
-        ["memory>=4GiB"], {"cpus": 2}, "arm64",
+        ("memory>=4GiB",), {"cpus": 2}, "arm64",
     )  # fmt: skip
     assert (first.queue, first.priority, first.timeout, first.idle_timeout) == (
-        "batch", -2, "15m", 60,
+        "batch", -2, 900, 60,
     )  # fmt: skip
-    assert (first.retries, first.retry_on, first.allow_failure) == (2, ["execution"], True)
-    assert (first.labels, first.secrets) == ({"kind": "build"}, ["KEY"])
-    assert first.not_before == "2030-01-02T03:04:05Z"
-    assert first.start_before == "2030-01-02T04:04:05Z"
-    assert first.finish_before == "2030-01-02T05:04:05Z"
+    assert (first.retries, first.retry_on, first.allow_failure) == (2, ("execution",), True)
+    assert (first.labels, first.secrets) == ({"kind": "build"}, ("KEY",))
+    assert first.not_before == "2030-01-02T03:04:05.000Z"
+    assert first.start_before == "2030-01-02T04:04:05.000Z"
+    assert first.finish_before == "2030-01-02T05:04:05.000Z"
     assert first.capability_grace == "never"
     assert first.concurrency is not None
     assert (first.concurrency.key, first.concurrency.max) == ("deploy", 2)
     assert second.args == {"function": "a:b", "args": [1, None, True, 1.5]}
-    assert (second.after, second.after_any, second.unblock) == (["first", 12], ["first"], "manual")
+    assert (second.after, second.after_any, second.unblock) == (("first", 12), ("first",), "manual")
 
 
 def test_json_and_data_mean_the_same_as_yaml(tmp_path: Path) -> None:
@@ -195,14 +196,14 @@ def test_a_matrix_makes_jobs_named_by_their_values(tmp_path: Path) -> None:
         "build[3.10,linux]", "build[3.11,linux]", "build[3.11,mac]", "build[4.0,linux]",
     ]  # fmt: skip
     assert argv(jobs["build[3.10,linux]"]) == ["build", "3.10", "--os=linux"]
-    assert jobs["all"].after == builds
-    assert jobs["one"].after == ["build[3.11,mac]"]
+    assert jobs["all"].after == tuple(builds)
+    assert jobs["one"].after == ("build[3.11,mac]",)
 
 
 def test_matching_jobs_wait_for_each_other(tmp_path: Path) -> None:
     jobs = expanded(MATRIX, tmp_path)
-    assert jobs["test[3.10]"].after == ["build[3.10,linux]"]
-    assert jobs["test[3.11]"].after == ["build[3.11,linux]", "build[3.11,mac]"]
+    assert jobs["test[3.10]"].after == ("build[3.10,linux]",)
+    assert jobs["test[3.11]"].after == ("build[3.11,linux]", "build[3.11,mac]")
 
 
 def test_arrays_count_from_zero_and_match_by_index(tmp_path: Path) -> None:
@@ -215,14 +216,14 @@ jobs:
 """
     jobs = expanded(text, tmp_path, n=3)
     assert argv(jobs["part[b,2]"]) == ["part", "2"]
-    assert jobs["check[1]"].after == ["part[a,1]", "part[b,1]"]
+    assert jobs["check[1]"].after == ("part[a,1]", "part[b,1]")
 
 
 def test_a_hundred_thousand_jobs_are_joined_by_one(tmp_path: Path) -> None:
     text = "name: w\njobs: {a: {run: [x], count: 100000}, b: {run: [x], after: a}}\n"
     jobs = expanded(text, tmp_path)
     assert len(jobs) == 100_001
-    assert jobs["b"].after == [f"a[{number}]" for number in range(100_000)]
+    assert jobs["b"].after == tuple(f"a[{number}]" for number in range(100_000))
 
 
 INNER = """
@@ -255,11 +256,11 @@ jobs:
 """
     jobs = expanded(text, tmp_path)
     assert argv(jobs["sub[2]/start"]) == ["echo", "v2-7"]
-    assert jobs["sub[1]/start"].after == ["before"]
-    assert jobs["sub[1]/left"].after == ["sub[1]/start"]
-    assert jobs["later"].after == ["sub[1]/left", "sub[1]/right", "sub[2]/left", "sub[2]/right"]
-    assert jobs["after-one"].after == ["sub[1]/left", "sub[1]/right"]
-    assert jobs["after-inner"].after == ["sub[2]/start"]
+    assert jobs["sub[1]/start"].after == ("before",)
+    assert jobs["sub[1]/left"].after == ("sub[1]/start",)
+    assert jobs["later"].after == ("sub[1]/left", "sub[1]/right", "sub[2]/left", "sub[2]/right")
+    assert jobs["after-one"].after == ("sub[1]/left", "sub[1]/right")
+    assert jobs["after-inner"].after == ("sub[2]/start",)
     assert (jobs["sub[1]/left"].priority, jobs["sub[1]/right"].priority) == (5, "low")
 
 
@@ -314,7 +315,7 @@ jobs:
   c: {run: [c], env: *env}
 """
     jobs = expanded(text, tmp_path)
-    assert (argv(jobs["b"]), jobs["b"].timeout) == (["b"], "5m")
+    assert (argv(jobs["b"]), jobs["b"].timeout) == (["b"], 300)
     assert jobs["c"].args["env"] == {"A": "1"}
 
 

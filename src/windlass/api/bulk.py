@@ -1,17 +1,13 @@
 """Changes many jobs at once: cancels, retries or reprioritises what a filter finds."""
 
-import msgspec
-
 from windlass.api.parse import job_filter
 from windlass.domain.access.roles import Identity, Role
-from windlass.domain.job.job import JobSpec
+from windlass.domain.job.job import decode_spec
 from windlass.domain.rows.views import JobFilter, JobView
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.commands.bulk import Allow, Bulk, BulkPage, states_for
 from windlass.engine.engine import Engine
 from windlass.wire.bulk import BulkReply, BulkRequest, RefusedJob, Where
-
-_spec = msgspec.json.Decoder(JobSpec).decode
 
 OWN = "a submitter may only lower the priority of its own jobs"
 
@@ -68,7 +64,7 @@ def _allow(who: Identity, adjustment: int) -> Allow:
         if who.may(Role.OPERATOR):
             return None
         raises = adjustment > view.record.facts.adjustment
-        own = _spec(view.record.spec).submitted_by == who.name
+        own = decode_spec(view.record.spec).submitted_by == who.name
         return None if own and not raises else OWN
 
     return allow

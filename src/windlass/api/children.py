@@ -2,7 +2,7 @@
 
 import msgspec
 
-from windlass.api.parse import in_words_of_wire, job_spec
+from windlass.api.parse import job_spec
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.engine import Engine
@@ -26,8 +26,5 @@ class Children:
         who = Identity(0, f"job {holder.job}", Role.SUBMITTER, (namespace,))
         jobs = [msgspec.structs.replace(job, parent=None, workflow=None) for job in request.jobs]
         specs = [job_spec(job, who, f"jobs[{n}]") for n, job in enumerate(jobs)]
-        try:
-            done = await self._engine.jobs.submit_children(holder, specs, request.key)
-        except InvalidInput as error:
-            raise in_words_of_wire(error) from None
+        done = await self._engine.jobs.submit_children(holder, specs, request.key)
         return SubmitReply(list(done.ids), list(done.applied), done.workflow or None)

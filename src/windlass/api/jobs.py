@@ -2,10 +2,10 @@
 
 from windlass.api.bulk import OWN, edit_many
 from windlass.api.errors import Forbidden
-from windlass.api.parse import in_words_of_wire, job_spec, workflow_spec
+from windlass.api.parse import job_spec, workflow_spec
 from windlass.api.queries import Queries
 from windlass.domain.access.roles import Identity, Role
-from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.errors import NotFound
 from windlass.engine.engine import Engine
 from windlass.wire.bulk import BulkReply, BulkRequest
 from windlass.wire.jobs import (
@@ -35,12 +35,9 @@ class Jobs:
         await self._queries.check_visible([job.parent for job in request.jobs if job.parent], who)
         joined = [job.workflow for job in request.jobs if job.workflow]
         await self._queries.check_workflows(joined, who)
-        try:
-            done = await self._engine.submit(
-                specs, workflow_spec(request.workflow, who), request.key, request.reopen
-            )
-        except InvalidInput as error:
-            raise in_words_of_wire(error) from None
+        done = await self._engine.submit(
+            specs, workflow_spec(request.workflow, who), request.key, request.reopen
+        )
         return SubmitReply(list(done.ids), list(done.applied), done.workflow or None)
 
     async def wait(self, job: int, seconds: float, who: Identity) -> Job:

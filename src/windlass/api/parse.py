@@ -5,81 +5,23 @@ import msgspec
 from windlass.api.errors import Forbidden
 from windlass.api.workflows import WorkflowFilter, parse_states
 from windlass.domain.access.roles import Identity
-from windlass.domain.job.capability import parse_grace
-from windlass.domain.job.job import Concurrency, JobSpec
+from windlass.domain.job.job import DEFAULT_NAMESPACE, JobSpec
 from windlass.domain.lifecycle.aliases import parse_state
 from windlass.domain.lifecycle.workflow_state import Details
-from windlass.domain.matching.rates import Rate
 from windlass.domain.rows.views import JobFilter
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.quantities import parse_duration_ms
-from windlass.domain.values.times import parse_moment
 from windlass.engine.submit.submission import WorkflowSpec
-from windlass.wire.jobs import JobRequest, NewWorkflow, RateLimit
+from windlass.wire.jobs import NewWorkflow
 from windlass.wire.reactions import parse_reactions
 
 
-def job_spec(request: JobRequest, who: Identity, field: str) -> JobSpec:
-    """Parses a job; raises `Forbidden` if the caller does not see its namespace."""
-    limit = request.concurrency
-    return JobSpec(
-        task=request.task,
-        args=request.args,
-        priority=request.priority,
-        namespace=namespace_of(request.namespace, who),
-        queue=request.queue,
-        requires=tuple(request.requires),
-        resources=request.resources or None,
-        target=request.target,
-        secrets=tuple(request.secrets),
-        name=request.name,
-        after=tuple(request.after),
-        after_any=tuple(request.after_any),
-        allow_failure=request.allow_failure,
-        unblock=request.unblock,
-        duration_ms=_duration(request.duration, f"{field}.duration"),
-        timeout_ms=_duration(request.timeout, f"{field}.timeout"),
-        idle_timeout_ms=_duration(request.idle_timeout, f"{field}.idle_timeout"),
-        max_retries=request.retries,
-        retry_on=tuple(request.retry_on),
-        not_before=_moment(request.not_before, f"{field}.not_before"),
-        prefers=tuple(request.prefers),
-        apart=request.apart,
-        rate=rate_of(request.rate, f"{field}.rate"),
-        preemptible=request.preemptible,
-        start_before=_moment(request.start_before, f"{field}.start_before"),
-        finish_before=_moment(request.finish_before, f"{field}.finish_before"),
-        capability_grace_ms=parse_grace(request.capability_grace, f"{field}.capability_grace"),
-        concurrency=None if limit is None else Concurrency(limit.key, limit.max),
-        key=request.key,
-        labels=request.labels or None,
-        parent=request.parent,
-        workflow=request.workflow,
-        submitted_by=who.name,
-    )
-
-
-def rate_of(asked: RateLimit | None, field: str) -> Rate | None:
-    """Parses a rate limit."""
-    if asked is None:
-        return None
-    return Rate(asked.key, asked.max, parse_duration_ms(asked.per, f"{field}.per"))
-
-
-_WORDS = {
-    "max_retries": "retries",
-    "timeout_ms": "timeout",
-    "idle_timeout_ms": "idle_timeout",
-    "duration_ms": "duration",
-    "capability_grace_ms": "capability_grace",
-}
-
-
-def in_words_of_wire(error: InvalidInput) -> InvalidInput:
-    """Returns the same error with the field named as clients name it."""
-    before, dot, last = error.field.rpartition(".")
-    name = before + dot + _WORDS.get(last, last)
-    return InvalidInput(name, error.expected, error.got, error.hint)
+def job_spec(job: JobSpec, who: Identity, field: str) -> JobSpec:
+    """Returns the job with its submitter; raises `Forbidden` if they do not see its namespace."""
+    if job.submitted_by is not None:
+        raise InvalidInput(f"{field}.submitted_by", "left to the server", job.submitted_by)
+    namespace = namespace_of(job.namespace, who)
+    own = None if namespace == DEFAULT_NAMESPACE else namespace
+    return msgspec.structs.replace(job, namespace=own, submitted_by=who.name)
 
 
 def workflow_spec(request: NewWorkflow | None, who: Identity) -> WorkflowSpec | None:
@@ -167,14 +109,6 @@ def namespace_of(asked: str | None, who: Identity) -> str:
     if not who.sees(namespace):
         raise Forbidden(f"this token does not see namespace {namespace}")
     return namespace
-
-
-def _duration(value: float | str | None, field: str) -> int | None:
-    return None if value is None else parse_duration_ms(value, field)
-
-
-def _moment(value: str | None, field: str) -> int | None:
-    return None if value is None else parse_moment(value, field)
 
 
 def _label(text: str) -> tuple[str, str]:

@@ -5,12 +5,12 @@ from typing import Any
 
 import msgspec
 
-from windlass.api.parse import in_words_of_wire, job_spec, workflow_spec
+from windlass.api.parse import job_spec, workflow_spec
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.schedules.planning import PlannedWorkflow, PlanRequest
-from windlass.wire.jobs import JobRequest, NewWorkflow
+from windlass.wire.jobs import NewWorkflow
 from windlass.wire.reactions import parse_reactions
 from windlass.workflows.checking import check
 from windlass.workflows.expansion import expand
@@ -58,7 +58,9 @@ class WirePlanner:
         workflow = workflow_spec(_finished(new, order), who)
         if workflow is None:
             raise InvalidInput("workflow", "given", "nothing")
-        return PlannedWorkflow(workflow, _specs(jobs, who))
+        return PlannedWorkflow(
+            workflow, [job_spec(job, who, f"jobs[{n}]") for n, job in enumerate(jobs)]
+        )
 
 
 def _finished(new: NewWorkflow, order: PlanRequest) -> NewWorkflow:
@@ -71,16 +73,9 @@ def _finished(new: NewWorkflow, order: PlanRequest) -> NewWorkflow:
     return msgspec.structs.replace(new, labels={**new.labels, **order.labels}, **changes)
 
 
-def _specs(jobs: list[JobRequest], who: Identity) -> list[JobSpec]:
+def _job(value: Mapping[str, Any], field: str) -> JobSpec:
     try:
-        return [job_spec(job, who, f"jobs[{n}]") for n, job in enumerate(jobs)]
-    except InvalidInput as error:
-        raise in_words_of_wire(error) from None
-
-
-def _job(value: Mapping[str, Any], field: str) -> JobRequest:
-    try:
-        return msgspec.convert(value, JobRequest)
+        return msgspec.convert(value, JobSpec)
     except msgspec.ValidationError as error:
         raise InvalidInput(field, "a job", str(error)) from None
 

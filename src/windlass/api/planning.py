@@ -1,6 +1,6 @@
 """Templates and schedules, with the rights of one caller."""
 
-from windlass.api.parse import in_words_of_wire, namespace_of
+from windlass.api.parse import namespace_of
 from windlass.api.render_schedules import (
     reference,
     show_reaction,
@@ -10,7 +10,6 @@ from windlass.api.render_schedules import (
     wanted_of,
 )
 from windlass.domain.access.roles import Identity
-from windlass.domain.values.errors import InvalidInput
 from windlass.engine.schedules.planning import PlanRequest
 from windlass.engine.schedules.reactions import Reactions
 from windlass.engine.schedules.schedules import Schedules
@@ -44,10 +43,7 @@ class EnginePlanning:
         self, name: str, request: TemplateRequest, namespace: str | None = None
     ) -> TemplatePut:
         place = self._in(namespace)
-        try:
-            done = await self._templates.put(place, name, request.body, self._who.name)
-        except InvalidInput as error:
-            raise in_words_of_wire(error) from None
+        done = await self._templates.put(place, name, request.body, self._who.name)
         return TemplatePut(name=name, namespace=place, version=done.version, applied=done.applied)
 
     async def templates(self, namespace: str | None = None) -> list[Template]:
@@ -69,12 +65,9 @@ class EnginePlanning:
             priority=request.priority,
             key=request.key,
         )
-        try:
-            done = await self._templates.start(
-                reference(name, request.version), order, request.submission_key
-            )
-        except InvalidInput as error:
-            raise in_words_of_wire(error) from None
+        done = await self._templates.start(
+            reference(name, request.version), order, request.submission_key
+        )
         return StartReply(
             workflow=done.workflow,
             template=done.template,
@@ -89,10 +82,7 @@ class EnginePlanning:
         self, name: str, request: ScheduleRequest, namespace: str | None = None
     ) -> SchedulePut:
         wanted = wanted_of(name, self._in(namespace), request)
-        try:
-            row, applied = await self._schedules.put(wanted, self._who.name)
-        except InvalidInput as error:
-            raise in_words_of_wire(error) from None
+        row, applied = await self._schedules.put(wanted, self._who.name)
         return SchedulePut(applied=applied, schedule=show_schedule(row))
 
     async def schedules(self, namespace: str | None = None) -> list[Schedule]:

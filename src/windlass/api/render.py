@@ -8,10 +8,9 @@ import msgspec
 from windlass.domain.config import Config
 from windlass.domain.explain.explanation import Estimate
 from windlass.domain.explain.forecast import Span, suggestions
-from windlass.domain.job.job import ALLOW_FAILURE, NEVER, QUARANTINED, Concurrency, JobSpec
+from windlass.domain.job.job import ALLOW_FAILURE, QUARANTINED, JobSpec, decode_spec
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE, FailureClass
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
-from windlass.domain.matching.rates import Rate
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.matching.workers import shown_status
 from windlass.domain.rows.event_lines import render
@@ -23,23 +22,12 @@ from windlass.domain.rows.views import JobView, WorkerView, newest_attempt
 from windlass.domain.values.times import format_moment
 from windlass.engine.explain.forecast import Outlook
 from windlass.wire.files import ArtifactInfo, LogInfo
-from windlass.wire.jobs import (
-    AttemptInfo,
-    FailureInfo,
-    Job,
-    Limit,
-    Priority,
-    RateLimit,
-    RunStatistics,
-    Transition,
-)
+from windlass.wire.jobs import AttemptInfo, FailureInfo, Job, Priority, RunStatistics, Transition
 from windlass.wire.system import EventInfo
 from windlass.wire.workers import WorkerInfo
 
 FAILED = State.FAILED.code
 WORKER_LOST = FailureClass.WORKER_LOST.code
-
-_spec = msgspec.json.Decoder(JobSpec).decode
 
 
 def show_job(
@@ -51,7 +39,7 @@ def show_job(
 ) -> Job:
     """Renders a job with everything that is known about it."""
     facts, record, lease = view.record.facts, view.record, view.lease
-    spec = _spec(record.spec)
+    spec = decode_spec(record.spec)
     ran = lease is None and bool(facts.worker)
     return Job(
         id=facts.id,
@@ -75,9 +63,9 @@ def show_job(
         attempt=newest_attempt(facts, lease),
         attempts=_attempts(view),
         retry_count=_retries(record),
-        max_retries=config.retry.max_retries if spec.max_retries is None else spec.max_retries,
+        max_retries=config.retry.max_retries if spec.retries is None else spec.retries,
         lost_count=facts.lost,
-        not_before=_moment(view.not_before or spec.not_before),
+        not_before=_moment(view.not_before or spec.not_before_ms),
         timeout=_seconds(facts.timeout_ms),
         timeout_at=_moment(_timeout_at(view)),
         idle_timeout=_seconds(facts.idle_ms),
@@ -116,13 +104,13 @@ def _retries(record: JobRecord) -> int:
 def _wishes(spec: JobSpec, shape: Shape) -> dict[str, Any]:
     """Renders when and where a job wants to run."""
     return {
-        "start_before": _moment(spec.start_before),
-        "finish_before": _moment(spec.finish_before),
-        "capability_grace": _grace(spec.capability_grace_ms),
+        "start_before": spec.start_before,
+        "finish_before": spec.finish_before,
+        "capability_grace": spec.capability_grace,
         "prefers": [clause.text for clause in shape.prefers],
         "apart": shape.apart,
-        "rate": _rate(shape.rate),
-        "concurrency": _limit(spec.concurrency),
+        "rate": spec.rate,
+        "concurrency": spec.concurrency,
         "preemptible": spec.preemptible,
     }
 
@@ -156,14 +144,6 @@ def show_span(now: int, span: Span | None) -> Estimate | None:
         return None
     low, likely, high = (format_moment(now + part) for part in (span.low, span.likely, span.high))
     return Estimate(earliest=low, likely=likely, latest=high)
-
-
-def _rate(rate: Rate | None) -> RateLimit | None:
-    return None if rate is None else RateLimit(rate.key, rate.per_ms / 1000, rate.max)
-
-
-def _limit(limit: Concurrency | None) -> Limit | None:
-    return None if limit is None else Limit(limit.key, limit.max)
 
 
 def show_transitions(events: Sequence[Event], names: Mapping[int, str]) -> list[Transition]:
@@ -302,12 +282,6 @@ def _moment(ms: int | None) -> str | None:
 
 def _seconds(ms: int) -> float | None:
     return ms / 1000 if ms else None
-
-
-def _grace(ms: int | None) -> float | str | None:
-    if ms is None:
-        return None
-    return "never" if ms == NEVER else ms / 1000
 
 
 def _json(body: bytes | None) -> Any:

@@ -18,6 +18,8 @@ from windlass.cli.options.connection import CONNECTION
 from windlass.cli.options.core_flags import CORE
 from windlass.cli.output.exit_codes import EXIT_CODES
 from windlass.cli.root import app
+from windlass.domain.job.job import OPTIONS as JOB_OPTIONS
+from windlass.domain.job.job import JobOption
 from windlass.domain.values.options import Option
 from windlass.workflows.schema import published
 
@@ -71,6 +73,20 @@ COMMANDS_START: Final = """\
 
 | code | meaning |
 |---|---|
+"""
+
+
+JOB_START: Final = """\
+# Job options
+
+Every option of a job, with the name it has in JSON, in Python and in workflow files, and its flag
+on the command line. In Python: `windlass.JobSpec(task="shell", timeout="15m")`,
+`@windlass.task(timeout="15m")`, or `options={"timeout": "15m"}` of a workflow's `submit`.
+
+- **Durations** are `90` (seconds), `500ms`, `90s`, `15m`, `6h`, `2d` or `2m30s`.
+- **Times** are RFC 3339, such as `2030-01-02T03:04:05Z`; flags also take a duration from now.
+- **Lists** and **mappings** are flags that can be repeated.
+
 """
 
 
@@ -153,6 +169,26 @@ def _sentence(text: str | None) -> str:
     return " ".join((text or "").split()).replace("|", "\\|")
 
 
+def job_page() -> str:
+    """docs/reference/job.md."""
+    lines = [
+        "| option | value | default | flag | in files | meaning |",
+        "|---|---|---|---|---|---|",
+    ]
+    lines += [_job_row(option) for option in JOB_OPTIONS.values()]
+    return GENERATED + JOB_START + "\n".join(lines) + "\n"
+
+
+def _job_row(option: JobOption) -> str:
+    default = "required" if option.required else f"`{option.default}`" if option.default else ""
+    flag = f"`{option.flag}`" if option.flag else ""
+    files = "yes" if option.in_files else ""
+    return (
+        f"| `{option.name}` | {option.form.name} | {default} | {flag} | {files} "
+        f"| {_sentence(option.help)} |"
+    )
+
+
 def workflow_schema() -> str:
     """docs/reference/workflow.schema.json."""
     return json.dumps(published(), indent=2) + "\n"
@@ -161,6 +197,7 @@ def workflow_schema() -> str:
 PAGES: Final = {
     "configuration.md": configuration_page,
     "cli.md": commands_page,
+    "job.md": job_page,
     "workflow.schema.json": workflow_schema,
 }
 

@@ -10,8 +10,9 @@ from windlass.client.handles import AsyncJob
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
+from windlass.domain.job.job import JobSpec
 from windlass.wire import workflows as wire
-from windlass.wire.jobs import Job, JobRequest
+from windlass.wire.jobs import Job
 
 T = TypeVar("T")
 
@@ -119,7 +120,7 @@ class WorkflowHandle:
         return self._client.run(self._workflow.cancel(reason))
 
     def add(
-        self, jobs: Sequence[JobRequest], *, key: str | None = None, reopen: bool = False
+        self, jobs: Sequence[JobSpec], *, key: str | None = None, reopen: bool = False
     ) -> list[int]:
         """Add jobs while it runs, or with `reopen` also after its end; their ids.
 

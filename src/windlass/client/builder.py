@@ -10,10 +10,12 @@ from windlass.client.handles import AsyncJob
 from windlass.client.requests import request_for
 from windlass.client.service import Service
 from windlass.client.workflows import AsyncWorkflow
+from windlass.domain.job.job import KEYWORDS, JobSpec, canonical_options
 from windlass.domain.values.errors import Conflict, InvalidInput
-from windlass.wire.jobs import JobRequest, NewWorkflow, SubmitRequest
+from windlass.wire.jobs import NewWorkflow, SubmitRequest
 
-OPTIONS: Final = frozenset(JobRequest.__struct_fields__) - {
+# What `options` may have; the others are parameters of `submit`.
+_OPTIONS: Final = KEYWORDS - {
     "task", "args", "after", "after_any", "allow_failure", "unblock", "workflow", "namespace",
 }  # fmt: skip
 
@@ -63,7 +65,7 @@ class AsyncWorkflowBlock(AsyncWorkflow):
     def __init__(self, service: Service, workflow: NewWorkflow) -> None:
         super().__init__(service, 0)
         self._new = workflow
-        self._requests: list[JobRequest] = []
+        self._requests: list[JobSpec] = []
         self._jobs: dict[str, PlannedJob] = {}
         self._alike: dict[str, int] = {}  # how many jobs got a name like this
         self._open = False
@@ -87,17 +89,14 @@ class AsyncWorkflowBlock(AsyncWorkflow):
         if not self._open:
             raise Conflict("block_ended", "jobs are added to a workflow inside its with block")
         request = request_for(task, args, kwargs)
-        said: dict[str, Any] = dict(options or {})
-        unknown = sorted(said.keys() - OPTIONS)
-        if unknown:
-            raise InvalidInput("options", f"some of {', '.join(sorted(OPTIONS))}", unknown[0])
+        said = canonical_options(options or {}, _OPTIONS)
         name = said.pop("name", None) or request.name or self._free_name(task, request)
         if name in self._jobs:
             raise InvalidInput("name", "unique in its workflow", name)
         changes: dict[str, Any] = {
             "namespace": request.namespace or self._new.namespace,
-            "after": [*request.after, *self._references(after, "after")],
-            "after_any": [*request.after_any, *self._references(after_any, "after_any")],
+            "after": (*request.after, *self._references(after, "after")),
+            "after_any": (*request.after_any, *self._references(after_any, "after_any")),
             "allow_failure": allow_failure or request.allow_failure,
             "unblock": unblock if unblock != "auto" else request.unblock,
         }
@@ -131,7 +130,7 @@ class AsyncWorkflowBlock(AsyncWorkflow):
     def __repr__(self) -> str:
         return f"<workflow {self.id or self._new.name}>"
 
-    def _free_name(self, task: Any, request: JobRequest) -> str:
+    def _free_name(self, task: Any, request: JobSpec) -> str:
         base = getattr(task, "__name__", request.task)
         while True:
             number = self._alike[base] = self._alike.get(base, 0) + 1

@@ -21,13 +21,13 @@ from windlass.client.settings import find_server, trust_for
 from windlass.client.transport import Transport
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
+from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict
 from windlass.wire.bulk import Action, BulkReply, Where
 from windlass.wire.jobs import (
     CancelReply,
     CancelRequest,
     Job,
-    JobRequest,
     NewWorkflow,
     SubmitReply,
     SubmitRequest,
@@ -69,12 +69,12 @@ class AsyncClient:
         return self._service.transport
 
     async def submit(self, task: Any, *args: Any, **kwargs: Any) -> AsyncJob:
-        """Submit a function marked with `@windlass.task`, a task by name, or a `JobRequest`."""
+        """Submit a function marked with `@windlass.task`, a task by name, or a `JobSpec`."""
         (job,) = await self.submit_many([request_for(task, args, kwargs)])
         return job
 
     async def submit_many(
-        self, jobs: Sequence[JobRequest], workflow: str | None = None
+        self, jobs: Sequence[JobSpec], workflow: str | None = None
     ) -> list[AsyncJob]:
         """Submit jobs, all or none of them; optionally as a new workflow."""
         new = None if workflow is None else NewWorkflow(name=workflow)
@@ -82,9 +82,7 @@ class AsyncClient:
         reply = await self._service.submit(request)
         return [AsyncJob(self._service, job) for job in reply.ids]
 
-    async def submit_workflow(
-        self, workflow: NewWorkflow, jobs: Sequence[JobRequest]
-    ) -> SubmitReply:
+    async def submit_workflow(self, workflow: NewWorkflow, jobs: Sequence[JobSpec]) -> SubmitReply:
         """Submit a workflow as a whole, as descriptions are expanded to."""
         return await self._service.submit(SubmitRequest(jobs=list(jobs), workflow=workflow))
 
@@ -214,12 +212,10 @@ class Client:
         self._client = client or AsyncClient(server, token, data)
 
     def submit(self, task: Any, *args: Any, **kwargs: Any) -> JobHandle:
-        """Submit a function marked with `@windlass.task`, a task by name, or a `JobRequest`."""
+        """Submit a function marked with `@windlass.task`, a task by name, or a `JobSpec`."""
         return JobHandle(self, self.run(self._client.submit(task, *args, **kwargs)))
 
-    def submit_many(
-        self, jobs: Sequence[JobRequest], workflow: str | None = None
-    ) -> list[JobHandle]:
+    def submit_many(self, jobs: Sequence[JobSpec], workflow: str | None = None) -> list[JobHandle]:
         """Submit jobs, all or none of them; optionally as a new workflow."""
         made = self.run(self._client.submit_many(jobs, workflow))
         return [JobHandle(self, job) for job in made]

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from windlass.client.transport import Transport
+from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, Unreachable
-from windlass.wire.jobs import JobRequest, SubmitReply, SubmitRequest
+from windlass.wire.jobs import SubmitReply, SubmitRequest
 
 AGENT_S = 60.0  # an agent whose server does not answer tries on for some 15 s
 
@@ -17,7 +18,7 @@ class OwnAgent(NamedTuple):
     socket: str
     token: str
 
-    async def submit(self, jobs: Sequence[JobRequest], key: str | None) -> SubmitReply:
+    async def submit(self, jobs: Sequence[JobSpec], key: str | None) -> SubmitReply:
         """Add jobs to the workflow; with a key that was used in it before, those of then."""
         transport = Transport("http://agent", self.token, socket=self.socket)
         request = SubmitRequest(jobs=list(jobs), key=key)

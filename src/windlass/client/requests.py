@@ -2,19 +2,19 @@
 
 from typing import Any
 
+from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput
 from windlass.tasks import request as request_of
-from windlass.wire.jobs import JobRequest
 
 
-def request_for(task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JobRequest:
+def request_for(task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JobSpec:
     """A function marked with `@windlass.task`, a task by name, or a request as it is."""
-    if isinstance(task, JobRequest):
+    if isinstance(task, JobSpec):
         if args or kwargs:
             raise InvalidInput("args", "inside the request", "more beside it")
         return task
     if isinstance(task, str):
         if args:
             raise InvalidInput("args", "given by name", "arguments by position")
-        return JobRequest(task=task, args=kwargs)
+        return JobSpec(task=task, args=kwargs)
     return request_of(task, *args, **kwargs)

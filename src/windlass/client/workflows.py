@@ -7,8 +7,9 @@ import msgspec
 
 from windlass.client.handles import WAIT_SECONDS
 from windlass.client.service import Service
+from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import WindlassError
-from windlass.wire.jobs import Job, JobRequest, SubmitReply, SubmitRequest
+from windlass.wire.jobs import Job, SubmitReply, SubmitRequest
 from windlass.wire.workflows import Workflow
 
 ENDS = frozenset({"completed", "failed", "canceled"})
@@ -54,7 +55,7 @@ class AsyncWorkflow:
                 return found
 
     async def add(
-        self, jobs: Sequence[JobRequest], *, key: str | None = None, reopen: bool = False
+        self, jobs: Sequence[JobSpec], *, key: str | None = None, reopen: bool = False
     ) -> SubmitReply:
         """Add jobs to the workflow while it runs, or with `reopen` also after its end.
 

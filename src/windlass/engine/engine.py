@@ -12,7 +12,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from windlass.domain.config import Config, validate
-from windlass.domain.job.job import Door, JobSpec, Prepared
+from windlass.domain.job.job import JobSpec
+from windlass.domain.job.validation import ValidatedJob, Validator
 from windlass.engine.after_commit import AfterCommit
 from windlass.engine.claim.rate_timer import RateTimer
 from windlass.engine.claim.wakeups import WaitingSyncs
@@ -82,7 +83,7 @@ class Engine:
         hot = fast_path_of(store) if fast_path else None
         path = None if hot is None else FastPath(hot, config, self.catalog, self._bounds)
         self._after_commit = self._listen(path)
-        self._add_commands(Door(config, tasks), path)
+        self._add_commands(Validator(config, tasks), path)
 
     def _listen(self, path: FastPath | None) -> AfterCommit:
         after_commit = AfterCommit(
@@ -103,7 +104,7 @@ class Engine:
         self._committer.listen(after_commit)
         return after_commit
 
-    def _add_commands(self, validator: Door, path: FastPath | None) -> None:
+    def _add_commands(self, validator: Validator, path: FastPath | None) -> None:
         """Makes the parts. Those with lanes come in the order in which a batch runs them."""
         store, config, run, committer = self.store, self.config, self.run, self._committer
         catalog, waiting_syncs = self.catalog, self.waiting_syncs
@@ -178,7 +179,7 @@ class Engine:
         """
         return await self._syncs.sync(worker, request, woken)
 
-    def validate(self, jobs: Sequence[JobSpec]) -> list[Prepared]:
+    def validate(self, jobs: Sequence[JobSpec]) -> list[ValidatedJob]:
         """Returns the jobs ready to be written, or raises `InvalidInput`."""
         return self._submissions.validate(jobs)
 

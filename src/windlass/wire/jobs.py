@@ -3,68 +3,14 @@
 Durations are seconds or text such as "15m"; times are RFC 3339 in UTC.
 """
 
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from windlass.domain.explain.explanation import Estimate
+from windlass.domain.job.forms import Concurrency, RateLimit
+from windlass.domain.job.job import JobSpec
 from windlass.wire.files import ArtifactInfo, LogInfo
-
-Duration = float | str
-
-
-class Limit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """At most `max` jobs with this key run at once."""
-
-    key: str
-    max: int = 1
-
-
-class RateLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """At most `max` jobs with this key start in any stretch of `per`."""
-
-    key: str
-    per: Duration
-    max: int = 1
-
-
-class JobRequest(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
-):
-    """A job as clients ask for it."""
-
-    task: str
-    args: Any = None
-    name: str | None = None
-    namespace: str | None = None
-    queue: str = "default"
-    priority: int | str | None = None
-    requires: list[str] = []
-    resources: dict[str, int | str] = {}
-    target: str | None = None
-    secrets: list[str] = []
-    after: list[int | str] = []
-    after_any: list[int | str] = []
-    allow_failure: bool = False
-    unblock: Literal["auto", "manual"] = "auto"
-    timeout: Duration | None = None
-    idle_timeout: Duration | None = None
-    duration: Duration | None = None
-    retries: int | None = None
-    retry_on: list[str] = []
-    not_before: str | None = None
-    start_before: str | None = None
-    finish_before: str | None = None
-    capability_grace: Duration | None = None
-    prefers: list[str] = []
-    apart: str | None = None
-    rate: RateLimit | None = None
-    preemptible: bool = False
-    concurrency: Limit | None = None
-    key: str | None = None
-    labels: dict[str, str] = {}
-    parent: int | None = None
-    workflow: int | None = None
 
 
 class NewWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -95,7 +41,7 @@ class SubmitRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     With `reopen`, jobs may be added to workflows that have ended.
     """
 
-    jobs: list[JobRequest]
+    jobs: list[JobSpec]
     workflow: NewWorkflow | None = None
     key: str | None = None
     reopen: bool = False
@@ -188,7 +134,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     prefers: list[str]
     apart: str | None
     rate: RateLimit | None
-    concurrency: Limit | None
+    concurrency: Concurrency | None
     preemptible: bool
     timeout: float | None
     timeout_at: str | None

@@ -5,11 +5,12 @@ from typing import Any, Final
 
 import msgspec
 
+from windlass.domain.job.forms import Duration
+from windlass.domain.job.job import JobSpec
 from windlass.domain.schedules.schedules import ReactionKind
 from windlass.domain.schedules.webhooks import check_url
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms
-from windlass.wire.jobs import Duration, JobRequest
 
 REACTION_LIMIT: Final = 20  # of one occasion
 DELAY_LIMIT: Final = 100
@@ -37,7 +38,7 @@ class Reaction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     is started with `parameters`.
     """
 
-    submit: str | list[JobRequest] | None = None
+    submit: str | list[JobSpec] | None = None
     parameters: dict[str, Any] = {}
     webhook: Webhook | None = None
     retry: RetryDelays | None = None

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from windlass.wire.jobs import JobRequest
+from windlass.domain.job.job import JobSpec
 
 
 class TemplateRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -76,7 +76,7 @@ class ScheduleRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     paused: bool = False
     template: str | None = None
     parameters: dict[str, Any] = {}
-    jobs: list[JobRequest] = []
+    jobs: list[JobSpec] = []
     priority: int | str | None = None
 
 

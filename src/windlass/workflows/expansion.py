@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.wire.jobs import JobRequest, NewWorkflow
+from windlass.domain.job.job import JobSpec
+from windlass.wire.jobs import NewWorkflow
 from windlass.workflows.checking import check
 from windlass.workflows.files import Files, LocalFiles, NoFiles
 from windlass.workflows.format import OF_SUBWORKFLOWS
@@ -32,7 +33,7 @@ class Expansion(msgspec.Struct, frozen=True):
     """What is submitted, and where each job stands in the files."""
 
     workflow: NewWorkflow
-    jobs: list[JobRequest]
+    jobs: list[JobSpec]
     nodes: list[Node]
 
     def place_of(self, job: int, field: str) -> Place:
@@ -42,7 +43,7 @@ class Expansion(msgspec.Struct, frozen=True):
 
 def expand(
     description: Mapping[str, Any], parameters: Mapping[str, Any]
-) -> tuple[NewWorkflow, list[JobRequest]]:
+) -> tuple[NewWorkflow, list[JobSpec]]:
     """The workflow that a description as data means, with these parameters."""
     made = expand_tree(of_plain(description), parameters, NoFiles())
     return made.workflow, made.jobs

@@ -4,13 +4,12 @@ A value that is one `${{ … }}` takes the type of what it stands for, so every 
 given by a parameter.
 """
 
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
 
-from windlass.wire.jobs import Duration, Limit, RateLimit
-
-Scalar = str | int | float | bool  # counts as its text, as it was written
+from windlass.domain.job.forms import Scalar
+from windlass.domain.job.job import OPTIONS, JobOption
 
 
 class ParameterFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -33,44 +32,39 @@ class InputFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     path: str | None = None
 
 
-class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One job, or with `matrix` or `count` many: `run`, or `task` with `args`, or `workflow`."""
 
     run: list[Scalar] | None = None
-    task: str | None = None
-    args: Any = None
     workflow: str | dict[str, Any] | None = None
     parameters: dict[str, Any] = {}
-    after: int | str | list[int | str] = []
-    after_any: int | str | list[int | str] = []
-    allow_failure: bool = False
-    unblock: Literal["auto", "manual"] = "auto"
-    requires: str | list[str] = []
-    resources: dict[str, int | str] = {}
-    target: str | None = None
-    secrets: list[str] = []
-    queue: str = "default"
-    priority: int | str | None = None
-    timeout: Duration | None = None
-    idle_timeout: Duration | None = None
-    duration: Duration | None = None
-    retries: int | None = None
-    retry_on: list[str] = []
-    not_before: str | None = None
-    start_before: str | None = None
-    finish_before: str | None = None
-    capability_grace: Duration | None = None
-    prefers: str | list[str] = []
-    apart: str | None = None
-    rate: RateLimit | None = None
-    preemptible: bool = False
-    concurrency: Limit | None = None
-    labels: dict[str, Scalar] = {}
     env: dict[str, Scalar] = {}
     inputs: list[InputFile] = []
     artifacts: list[str] = []
     matrix: dict[str, list[Scalar | dict[str, Scalar]]] | None = None
     count: int | None = None
+
+
+def _field(option: JobOption) -> tuple[str, Any, Any]:
+    """Returns a job option as a field of files."""
+    kind = option.form.in_file or option.type
+    if option.required:
+        kind = kind | None
+    return option.name, Annotated[kind, msgspec.Meta(description=option.help)], option.default
+
+
+if TYPE_CHECKING:
+    JobFile = _JobFile
+else:
+    # Every job option that files have, and what only files have.
+    JobFile = msgspec.defstruct(
+        "JobFile",
+        [_field(option) for option in OPTIONS.values() if option.in_files],
+        bases=(_JobFile,),
+        namespace={"__doc__": _JobFile.__doc__},
+        frozen=True,
+        kw_only=True,
+    )
 
 
 class WorkflowFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -8,7 +8,8 @@ from typing import Final
 
 import msgspec
 
-from windlass.wire.jobs import Job, JobRequest
+from windlass.domain.job.job import JobSpec
+from windlass.wire.jobs import Job
 
 MOST_ALIKE: Final = 10  # jobs of one entry that are drawn one by one
 
@@ -57,7 +58,7 @@ def entry_of(name: str) -> str:
     return name[: name.rindex("[")] if name.endswith("]") and "[" in name else name
 
 
-def graph_of_requests(name: str, jobs: Sequence[JobRequest]) -> Graph:
+def graph_of_requests(name: str, jobs: Sequence[JobSpec]) -> Graph:
     """The graph of a workflow that is not submitted yet."""
     names = [job.name or "" for job in jobs]
     ties = [(list(map(str, job.after)), list(map(str, job.after_any))) for job in jobs]

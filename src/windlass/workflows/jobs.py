@@ -4,34 +4,27 @@ import re
 from typing import Any, Final
 
 from windlass.domain.config import Config
-from windlass.domain.job.capability import parse_grace
-from windlass.domain.job.job import Concurrency, Door, JobSpec, check_name
-from windlass.domain.matching.rates import Rate
+from windlass.domain.job.forms import LABELS, Form
+from windlass.domain.job.job import OPTIONS, JobSpec, canonical_options, check_name
+from windlass.domain.job.validation import Validator
 from windlass.domain.tasks.ffmpeg import FfmpegTask
 from windlass.domain.tasks.gstreamer import GstreamerTask
 from windlass.domain.tasks.media import MediaTask
 from windlass.domain.tasks.python import PythonTask
 from windlass.domain.tasks.shell import ShellTask
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.quantities import parse_duration_ms
-from windlass.domain.values.times import parse_moment
-from windlass.wire.jobs import JobRequest, Limit, RateLimit
 from windlass.workflows.format import OF_COMMANDS
 from windlass.workflows.nodes import Misdescribed, Node, Place, plain
 
-_SAME: Final = (
-    "task", "args", "allow_failure", "unblock", "resources", "target", "secrets", "queue",
-    "priority", "timeout", "idle_timeout", "duration", "retries", "retry_on", "not_before",
-    "start_before", "finish_before", "capability_grace", "apart", "preemptible",
-)  # fmt: skip
-_WORDS: Final = {"argv": "run", "max_retries": "retries"}
+_REFERENCES: Final = ("after", "after_any")  # `references.py` finds the jobs
+_KEYS: Final = frozenset(n for n, o in OPTIONS.items() if o.in_files and n not in _REFERENCES)
 _STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 
 
-def make_job(name: str, node: Node, field: str, priority: Node | None) -> JobRequest:
-    """The job that an entry describes, without what it waits for."""
+def make_job(name: str, node: Node, field: str, priority: Node | None) -> JobSpec:
+    """Returns the job that an entry describes, without the jobs it waits for."""
     said = {n: part for n, part in node.entries().items() if part.value is not None}
-    fields: dict[str, Any] = {n: plain(said[n]) for n in _SAME if n in said}
+    fields = {n: _value(part, OPTIONS[n].form) for n, part in said.items() if n in _KEYS}
     if "run" in said:
         fields |= _command(said, node, field)
     elif "task" not in said:
@@ -39,30 +32,34 @@ def make_job(name: str, node: Node, field: str, priority: Node | None) -> JobReq
     else:
         _refuse_parts(said, node, field, OF_COMMANDS, "run")
     _refuse_parts(said, node, field, ("parameters",), "workflow")
-    for clauses in ("requires", "prefers"):
-        if clauses in said:
-            fields[clauses] = [plain(clause) for clause in said[clauses].items()]
-    if "labels" in said:
-        fields["labels"] = {n: part.text for n, part in said["labels"].entries().items()}
-    if "concurrency" in said:
-        fields["concurrency"] = Limit(**plain(said["concurrency"]))
-    if "rate" in said:
-        fields["rate"] = RateLimit(**plain(said["rate"]))
     if priority is not None and "priority" not in said:
         fields["priority"] = plain(priority)
-    return JobRequest(name=name, **fields)
+    try:
+        return JobSpec(name=name, **canonical_options(fields))
+    except InvalidInput as error:
+        raise _in_file(error, node, field) from None
 
 
-def check_job(request: JobRequest, node: Node, field: str) -> None:
+def _value(node: Node, form: Form) -> Any:
+    """Returns a value as a program would write it; labels count as the text in the file."""
+    if form is LABELS:
+        return {name: part.text for name, part in node.entries().items()}
+    return plain(node)
+
+
+def check_job(request: JobSpec, node: Node, field: str) -> None:
     """Refuse what the server would refuse, with the line it stands on."""
     try:
-        _DOOR.prepare(_spec(request), "job")
+        _VALIDATOR.validate(request, "job")
     except InvalidInput as error:
-        inner = error.field.removeprefix("job").lstrip(".")
-        where = f"{field}.{_shown(inner)}" if inner else field
-        raise Misdescribed(
-            place_in(node, inner), where, error.expected, error.got, error.hint
-        ) from None
+        raise _in_file(error, node, field) from None
+
+
+def _in_file(error: InvalidInput, node: Node, field: str) -> Misdescribed:
+    """Returns the same error with the line, and the field as the file has it."""
+    inner = error.field.removeprefix("job").lstrip(".")
+    where = f"{field}.{_shown(inner)}" if inner else field
+    return Misdescribed(place_in(node, inner), where, error.expected, error.got, error.hint)
 
 
 def check_job_name(name: str, node: Node, field: str) -> None:
@@ -91,13 +88,13 @@ def place_in(node: Node, field: str) -> Place:
 
 
 def _shown(field: str) -> str:
-    """The field as files have it: `args.argv[1]` is `run[1]`, `timeout_ms` is `timeout`."""
+    """Returns the field as files have it: `args.argv[1]` is `run[1]`."""
     name, rest = field.partition(" ")[0], ""  # a clause comes with what it is about
     if field.startswith("args."):
         first = re.match(r"args\.(\w+)(.*)", field)
         if first and first[1] in ("argv", *OF_COMMANDS):
             name, rest = first[1], first[2]
-    return _WORDS.get(name, name.removesuffix("_ms")) + rest
+    return ("run" if name == "argv" else name) + rest
 
 
 def _command(said: dict[str, Node], node: Node, field: str) -> dict[str, Any]:
@@ -132,49 +129,5 @@ def _refuse_parts(
             raise Misdescribed(node.place_of(name), field, expected, name)
 
 
-def _spec(request: JobRequest) -> JobSpec:
-    limit = request.concurrency
-    return JobSpec(
-        task=request.task,
-        args=request.args,
-        priority=request.priority,
-        queue=request.queue,
-        requires=tuple(request.requires),
-        resources=request.resources or None,
-        target=request.target,
-        secrets=tuple(request.secrets),
-        name=request.name,
-        duration_ms=_duration(request.duration, "duration"),
-        timeout_ms=_duration(request.timeout, "timeout"),
-        idle_timeout_ms=_duration(request.idle_timeout, "idle_timeout"),
-        max_retries=request.retries,
-        retry_on=tuple(request.retry_on),
-        not_before=_moment(request.not_before, "not_before"),
-        prefers=tuple(request.prefers),
-        apart=request.apart,
-        rate=_rate(request.rate),
-        preemptible=request.preemptible,
-        start_before=_moment(request.start_before, "start_before"),
-        finish_before=_moment(request.finish_before, "finish_before"),
-        capability_grace_ms=parse_grace(request.capability_grace, "capability_grace"),
-        concurrency=None if limit is None else Concurrency(limit.key, limit.max),
-        labels=request.labels or None,
-    )
-
-
-def _duration(value: float | str | None, field: str) -> int | None:
-    return None if value is None else parse_duration_ms(value, field)
-
-
-def _rate(asked: RateLimit | None) -> Rate | None:
-    if asked is None:
-        return None
-    return Rate(asked.key, asked.max, parse_duration_ms(asked.per, "rate.per"))
-
-
-def _moment(value: str | None, field: str) -> int | None:
-    return None if value is None else parse_moment(value, field)
-
-
 _KINDS: Final = (FfmpegTask(), GstreamerTask(), MediaTask(), PythonTask(), ShellTask())
-_DOOR: Final = Door(Config(), {kind.name: kind for kind in _KINDS})
+_VALIDATOR: Final = Validator(Config(), {kind.name: kind for kind in _KINDS})

@@ -11,9 +11,9 @@ from typing import Any, Final
 import msgspec
 
 from windlass.domain.job.dependency_graph import put_in_order
-from windlass.domain.job.job import DEPENDENCY_LIMIT
+from windlass.domain.job.job import JobSpec
+from windlass.domain.job.validation import DEPENDENCY_LIMIT
 from windlass.domain.values.suggest import did_you_mean
-from windlass.wire.jobs import JobRequest
 from windlass.workflows.checking import listed
 from windlass.workflows.matrix import Combination, named
 from windlass.workflows.nodes import Node, plain
@@ -31,14 +31,14 @@ class Made:
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.numbers: dict[str, int] = {}
-        self._jobs: list[JobRequest] = []
+        self._jobs: list[JobSpec] = []
         self._waits: list[list[Numbers]] = []  # for both kinds, as the order needs it
         self._names: list[str] = []
         self._after: list[dict[str, list[int | str]]] = []
         self._awaited: set[int] = set()
         self._edges = 0
 
-    def add(self, request: JobRequest, node: Node) -> int:
+    def add(self, request: JobSpec, node: Node) -> int:
         """Take a job in."""
         number = len(self._jobs)
         name = request.name or ""
@@ -52,7 +52,7 @@ class Made:
         self._after.append({})
         return number
 
-    def job(self, number: int) -> JobRequest:
+    def job(self, number: int) -> JobSpec:
         """One of them, without what it waits for."""
         return self._jobs[number]
 
@@ -86,12 +86,12 @@ class Made:
         """Those that no other job waits for."""
         return [number for number in numbers if number not in self._awaited]
 
-    def requests(self, namespace: str | None) -> list[JobRequest]:
+    def requests(self, namespace: str | None) -> list[JobSpec]:
         """The jobs with their dependencies, in the namespace of their workflow."""
-        made: list[JobRequest] = []
+        made: list[JobSpec] = []
         for job, after in zip(self._jobs, self._after, strict=True):
             changes: dict[str, Any] = {
-                field: list(dict.fromkeys(names)) for field, names in after.items()
+                field: tuple(dict.fromkeys(names)) for field, names in after.items()
             }
             if namespace is not None:
                 changes["namespace"] = namespace

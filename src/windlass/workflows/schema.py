@@ -37,12 +37,11 @@ def _relaxed(schema: Any) -> Any:
         if not any(option.get("type") == "string" for option in options):
             inner.append({"$ref": f"{_REF}expression"})
         return {**schema, "anyOf": inner}
-    if schema.get("type") == "array":
-        return {"anyOf": [_relaxed_inside(schema), {"$ref": f"{_REF}expression"}]}
-    if schema.get("type") in ("integer", "number", "boolean") or "enum" in schema:
-        bare = {name: part for name, part in schema.items() if name != "default"}
-        rest = {"default": schema["default"]} if "default" in schema else {}
-        return {"anyOf": [bare, {"$ref": f"{_REF}expression"}], **rest}
+    kind = schema.get("type")
+    if kind in ("array", "integer", "number", "boolean") or "enum" in schema:
+        about = {name: schema[name] for name in ("description", "default") if name in schema}
+        bare = {name: part for name, part in schema.items() if name not in about}
+        return {**about, "anyOf": [_relaxed_inside(bare), {"$ref": f"{_REF}expression"}]}
     return _relaxed_inside(schema)
 
 

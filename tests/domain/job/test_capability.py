@@ -2,9 +2,9 @@
 
 import pytest
 
-from windlass.domain.job.capability import describe, nearest, parse_grace
-from windlass.domain.job.job import NEVER
-from windlass.domain.matching.clauses import parse_clause
+from windlass.domain.job.capability import describe, grace_ms, nearest
+from windlass.domain.job.forms import GRACE
+from windlass.domain.matching.matching import parse_clause
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.values.errors import InvalidInput
 
@@ -29,9 +29,9 @@ def test_the_nearest_is_told() -> None:
 
 
 def test_a_grace_is_a_duration_or_never() -> None:
-    assert parse_grace(None, "f") is None
-    assert parse_grace(0, "f") == 0
-    assert parse_grace("10m", "f") == 600_000
-    assert parse_grace("Never", "f") == NEVER
+    assert (grace_ms(None, None), grace_ms(None, 5)) == (None, 5)
+    assert (GRACE.canonical(0, "f"), grace_ms(0.0, 5)) == (0, 0)
+    assert (GRACE.canonical("10m", "f"), grace_ms(600.0, 5)) == (600, 600_000)
+    assert (GRACE.canonical("Never", "f"), grace_ms("never", 5)) == ("never", None)
     with pytest.raises(InvalidInput, match="or never"):
-        parse_grace("soon", "f")
+        GRACE.canonical("soon", "f")

@@ -4,7 +4,7 @@ import pytest
 
 from tests.engine.support.agent import Agent
 from tests.engine.support.rig import Rig
-from windlass.domain.job.job import Concurrency
+from windlass.domain.job.forms import Concurrency
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.wire.sync import Assignment, Finished, SyncReply
 
@@ -126,7 +126,7 @@ async def test_a_retry_by_hand_takes_it(rig: Rig) -> None:
 
 @pytest.mark.parametrize("failure", ["execution", "resource"])
 async def test_only_configuration_can_be_a_misfit(rig: Rig, failure: str) -> None:
-    job = await rig.submit(max_retries=0)
+    job = await rig.submit(retries=0)
     agent = await rig.agent()
     await agent.finish(await agent.take_one(), "failed", failure=failure, misfit=True)
     assert await rig.state(job) == "failed"

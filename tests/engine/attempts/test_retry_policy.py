@@ -96,7 +96,7 @@ async def test_the_waits_are_5_10_20_seconds_and_then_it_fails(rig: Rig) -> None
 
 
 async def test_no_wait_is_longer_than_five_minutes(rig: Rig) -> None:
-    await rig.submit(max_retries=50)
+    await rig.submit(retries=50)
     agent = await rig.agent()
     await fail(rig, agent, FailureClass.NETWORK, times=12)
     assert len(await agent.take()) == 1
@@ -104,7 +104,7 @@ async def test_no_wait_is_longer_than_five_minutes(rig: Rig) -> None:
 
 @pytest.mark.parametrize("retries", [0, 1, 5])
 async def test_a_jobs_own_number_of_retries_goes_first(rig: Rig, retries: int) -> None:
-    job = await rig.submit(max_retries=retries)
+    job = await rig.submit(retries=retries)
     agent = await rig.agent()
     await fail(rig, agent, FailureClass.NETWORK, times=retries)
     assert await rig.state(job) == ("queued" if retries == 0 else "retrying")
@@ -123,7 +123,7 @@ async def test_lost_and_failed_attempts_count_apart(rig: Rig) -> None:
 
 
 async def test_lost_attempts_have_their_own_limit(rig: Rig) -> None:
-    job = await rig.submit(max_retries=100)
+    job = await rig.submit(retries=100)
     await fail(rig, await rig.agent(), FailureClass.WORKER_LOST, times=4)
     assert await rig.state(job) == "failed"
     assert (await rig.record(job)).reason == "retries after lost workers exhausted (3 of 3)"

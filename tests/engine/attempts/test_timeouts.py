@@ -155,7 +155,7 @@ async def test_activity_does_not_lengthen_a_limit_on_run_time(rig: Rig) -> None:
 
 async def test_timeouts_exhaust_the_retries_like_any_failure(rig: Rig) -> None:
     agent = await rig.agent()
-    job = await rig.submit(max_retries=1)
+    job = await rig.submit(retries=1)
     await agent.finish(await agent.take_one(), "timed_out")
     await rig.advance(MINUTE)
     await agent.finish(await agent.take_one(), "timed_out")

@@ -16,7 +16,8 @@ from tests.engine.support.agent import Agent
 from tests.engine.support.rig import SECOND, Rig
 from tests.engine.support.rigs import Rigs
 from tests.store.conformance.driver import KINDS
-from windlass.domain.job.job import Concurrency, JobSpec
+from tests.support.specs import spec_of
+from windlass.domain.job.forms import Concurrency
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.matching.rates import Rate
 from windlass.engine.engine import Engine
@@ -53,7 +54,7 @@ class Crowd:
 
     async def submit(self) -> None:
         for _ in range(ROUNDS):
-            specs = [JobSpec(**self._fields()) for _ in range(self.chance.randint(1, 3))]
+            specs = [spec_of(**self._fields()) for _ in range(self.chance.randint(1, 3))]
             self.jobs += (await self.engine().submit(specs)).ids
 
     def _fields(self) -> dict[str, Any]:

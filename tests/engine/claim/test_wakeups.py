@@ -6,7 +6,8 @@ import pytest
 
 from tests.engine.support.agent import Agent
 from tests.engine.support.rig import Rig, Turn
-from windlass.domain.job.job import Concurrency, JobSpec
+from windlass.domain.job.forms import Concurrency
+from windlass.domain.job.job import JobSpec
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.wire.sync import Finished, SyncReply
 

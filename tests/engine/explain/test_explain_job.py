@@ -4,7 +4,7 @@ import pytest
 
 from tests.engine.support.rig import MINUTE, SECOND, Rig
 from windlass.domain.explain.explanation import Explanation
-from windlass.domain.job.job import Concurrency
+from windlass.domain.job.forms import Concurrency
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.values.errors import InvalidInput, NotFound

@@ -9,7 +9,7 @@ from tests.engine.support.agent import Agent
 from tests.engine.support.rig import MINUTE, SECOND, Rig
 from tests.engine.support.rigs import Rigs
 from windlass.domain.explain.explanation import Explanation, Step
-from windlass.domain.job.job import Concurrency
+from windlass.domain.job.forms import Concurrency
 from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.matching.rates import Rate
 from windlass.domain.matching.workers import WorkerStatus

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.engine.support.rig import Rig
-from windlass.domain.job.job import Concurrency
+from windlass.domain.job.forms import Concurrency
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.values.errors import NotFound
 

@@ -8,7 +8,7 @@ import pytest
 from tests.engine.support.agent import Agent
 from tests.engine.support.rig import SECOND, Rig
 from tests.engine.support.rigs import Rigs
-from windlass.domain.job.job import Concurrency
+from windlass.domain.job.forms import Concurrency
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.matching.rates import Rate
 from windlass.domain.matching.workers import WorkerStatus

@@ -114,7 +114,7 @@ async def test_a_worker_that_was_given_up_writes_no_more(rig: Rig) -> None:
 async def test_the_end_of_a_failed_attempt_s_log_is_still_taken(rig: Rig) -> None:
     desk = Desk(rig)
     agent = await rig.agent()
-    await rig.submit(retry_on=("execution",), max_retries=2)
+    await rig.submit(retry_on=("execution",), retries=2)
     (first,) = await agent.take()
     await agent.fail(first)
     assert await desk.files.append_log(holder_of(agent, first), 0, b"why it failed") == 13

@@ -46,7 +46,7 @@ async def test_failures_more_than_ten_minutes_apart_do_not_add_up(rig: Rig) -> N
 
 async def test_one_job_that_fails_again_and_again_is_no_evidence(rig: Rig) -> None:
     agent = await rig.agent()
-    await rig.submit(max_retries=10)
+    await rig.submit(retries=10)
     for retry in range(6):
         await agent.fail(await agent.take_one(), FailureClass.RESOURCE)
         await rig.advance(5 * 2**retry * SECOND)

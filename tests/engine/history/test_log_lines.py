@@ -97,7 +97,7 @@ async def test_retries_with_their_backoff(rig: Rig) -> None:
 
 async def test_a_jobs_own_limit_of_retries_is_shown(rig: Rig) -> None:
     agent = await rig.agent()
-    job = await rig.submit(max_retries=7)
+    job = await rig.submit(retries=7)
     await agent.fail(await agent.take_one(), FailureClass.RESOURCE)
     assert await lines_with(rig, "Retry") == [
         f"[Retry] Job {job}: attempt 2 in 5s (retry 1 of 7, reason: resource failure)"

@@ -14,7 +14,7 @@ from tests.engine.support.player import Player
 from tests.engine.support.rig import HOUR, MINUTE, Rig
 from tests.engine.support.rigs import Rigs
 from windlass.domain.config import Config
-from windlass.domain.job.job import Concurrency
+from windlass.domain.job.forms import Concurrency
 from windlass.domain.rows.baseline import BaselineKind
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.files import LogState
@@ -151,7 +151,7 @@ async def everything(rig: Rig) -> None:
         {"name": "a", "allow_failure": True}, {"name": "b", "after": ("a",)},
         {"name": "c", "unblock": "manual"}, workflow="flow",
     )  # fmt: skip
-    await rig.submit(retry_on=("execution",), max_retries=2)
+    await rig.submit(retry_on=("execution",), retries=2)
     for number, job in enumerate(await agent.take(want=20)):
         if number % 3 == 0:
             await agent.fail(job)

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.engine.support.rig import HOUR, MINUTE, SECOND, Rig
-from windlass.domain.job.job import Concurrency
+from windlass.domain.job.forms import Concurrency
 from windlass.wire.sync import Finished
 
 
@@ -92,7 +92,7 @@ async def test_how_a_canceled_process_ended_is_kept(rig: Rig, outcome: str) -> N
 
 
 async def test_a_canceled_job_is_never_tried_again(rig: Rig) -> None:
-    job = await rig.submit(max_retries=5, retry_on=("execution",))
+    job = await rig.submit(retries=5, retry_on=("execution",))
     agent = await rig.agent()
     given = await agent.take_one()
     await cancel(rig, job)

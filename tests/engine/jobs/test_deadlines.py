@@ -71,7 +71,7 @@ async def test_an_assigned_job_is_taken_back_when_it_is_late(rig: Rig) -> None:
 
 
 async def test_a_running_job_past_its_end_times_out_and_has_failed(rig: Rig) -> None:
-    job = await rig.submit(finish_before=rig.now + MINUTE, timeout_ms=HOUR, max_retries=5)
+    job = await rig.submit(finish_before=rig.now + MINUTE, timeout_ms=HOUR, retries=5)
     agent = await rig.agent()
     taken = await agent.take_one()
     await rig.advance(MINUTE)
@@ -99,7 +99,7 @@ async def test_the_agent_is_told_to_stop_soon_after_the_end(rig: Rig) -> None:
 
 
 async def test_a_failure_after_the_end_is_not_retried(rig: Rig) -> None:
-    job = await rig.submit(finish_before=rig.now + MINUTE, timeout_ms=HOUR, max_retries=5)
+    job = await rig.submit(finish_before=rig.now + MINUTE, timeout_ms=HOUR, retries=5)
     agent = await rig.agent()
     taken = await agent.take_one()
     await rig.advance(MINUTE)

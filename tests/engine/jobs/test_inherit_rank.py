@@ -13,7 +13,7 @@ from tests.engine.support.rig import HOUR, MINUTE, Rig
 from tests.engine.support.rigs import Rigs
 from tests.store.conformance.driver import KINDS
 from tests.store.conformance.moves import Dice
-from windlass.domain.job.job import Concurrency
+from windlass.domain.job.forms import Concurrency
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.rank import level, queue_weight, rank
 from windlass.domain.matching.shapes import Shape
@@ -130,7 +130,7 @@ async def test_planned_parked_and_leased_jobs_inherit_too(rig: Rig) -> None:
 
 
 async def test_a_successor_inherits_what_the_old_job_had(rig: Rig) -> None:
-    a = await rig.submit(priority=-9, max_retries=0)
+    a = await rig.submit(priority=-9, retries=0)
     waiting = await rig.submit(after=(a,), priority=30)
     await check(rig)  # on PostgreSQL a claim passes over what is being moved
     agent = await rig.agent()
@@ -144,7 +144,7 @@ async def test_a_successor_inherits_what_the_old_job_had(rig: Rig) -> None:
 
 
 async def test_a_successor_inherits_from_those_that_wait_on(rig: Rig) -> None:
-    a = await rig.submit(priority=90, max_retries=0, allow_failure=True)
+    a = await rig.submit(priority=90, retries=0, allow_failure=True)
     b = await rig.submit(priority=-9)
     waiting = await rig.submit(after=(a, b), priority=95)
     await check(rig)  # on PostgreSQL a claim passes over what is being moved
@@ -215,7 +215,7 @@ class Player:
             "queue": self.dice.one(QUEUES),
             "after": (*named, *known[1:]),
             "after_any": tuple(known[:1]),
-            "max_retries": 0,
+            "retries": 0,
             "allow_failure": self.dice.number(0, 2) == 0,
             "concurrency": Concurrency("k", 2) if self.dice.number(0, 3) == 0 else None,
             "not_before": self.rig.now + MINUTE if self.dice.number(0, 4) == 0 else None,

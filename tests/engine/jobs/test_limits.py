@@ -4,7 +4,7 @@ import pytest
 
 from tests.engine.support.agent import Agent
 from tests.engine.support.rig import HOUR, MINUTE, SECOND, Rig
-from windlass.domain.job.job import Concurrency
+from windlass.domain.job.forms import Concurrency
 
 
 def at_most(most: int, key: str = "db") -> Concurrency:

@@ -4,7 +4,7 @@ import pytest
 
 from tests.engine.support.rig import HOUR, MINUTE, SECOND, Rig
 from windlass.domain.config import Config
-from windlass.domain.job.job import Concurrency
+from windlass.domain.job.forms import Concurrency
 
 
 async def test_first_in_first_out(rig: Rig) -> None:

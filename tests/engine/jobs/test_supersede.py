@@ -274,7 +274,7 @@ async def test_a_retry_is_logged_with_its_actor(rig: Rig) -> None:
 async def test_who_names_a_superseded_job_waits_for_the_one_in_its_place(
     rig: Rig, kind: str
 ) -> None:
-    old = await rig.submit(max_retries=0)
+    old = await rig.submit(retries=0)
     agent = await rig.agent()
     await agent.fail(await agent.take_one())
     middle = (await rig.engine.jobs.retry(old)).job

@@ -6,7 +6,7 @@ import pytest
 
 from tests.engine.support.rig import HOUR, MINUTE, SECOND, Rig
 from windlass.domain.config import Config
-from windlass.domain.job.job import Concurrency
+from windlass.domain.job.forms import Concurrency
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.engine.loops import cleanup, health, scheduling
 from windlass.engine.loops.ticker import Ticker

@@ -7,7 +7,7 @@ import pytest
 from tests.engine.support.cloud import Names, Sky
 from tests.engine.support.rig import HOUR, MINUTE, SECOND, Rig
 from windlass.domain.access.roles import Role
-from windlass.domain.job.job import Concurrency
+from windlass.domain.job.forms import Concurrency
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.times import month_of

@@ -15,7 +15,8 @@ import pytest
 from tests.engine.support.agent import Agent
 from tests.engine.support.rig import MINUTE, SECOND, Rig
 from tests.engine.support.rigs import Rigs
-from windlass.domain.job.job import Concurrency, JobSpec
+from tests.support.specs import spec_of
+from windlass.domain.job.forms import Concurrency
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.values.errors import Conflict, NotFound, WindlassError
 from windlass.engine.engine import Engine
@@ -52,7 +53,7 @@ class Crowd:
     async def submit_many(self) -> None:
         for _ in range(ROUNDS):
             fields = [self._fields() for _ in range(self.chance.randint(1, 3))]
-            submitted = await self.engine().submit([JobSpec(**each) for each in fields])
+            submitted = await self.engine().submit([spec_of(**each) for each in fields])
             self.jobs += submitted.ids
 
     def _fields(self) -> dict[str, Any]:

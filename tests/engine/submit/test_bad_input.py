@@ -8,9 +8,11 @@ import pytest
 
 from tests.engine.support.rig import Rig
 from windlass.domain.config import Config
-from windlass.domain.job.job import Concurrency, JobSpec
+from windlass.domain.job.forms import Concurrency, RateLimit
+from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.aliases import parse_state
 from windlass.domain.values.errors import InvalidInput, WindlassError
+from windlass.domain.values.quantities import DURATION_LIMIT_MS
 from windlass.engine.attempts.activity import Activity
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.wire.sync import Finished, Held, Released, Started, SyncRequest
@@ -66,16 +68,21 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"resources": {"memory": "much"}}, "resources.memory"),
     ({"resources": {"": 1}}, "resources"),
     ({"target": ""}, "jobs[0].target"),
-    ({"timeout_ms": 0}, "jobs[0].timeout_ms"),
-    ({"timeout_ms": -5}, "jobs[0].timeout_ms"),
-    ({"timeout_ms": HUGE}, "jobs[0].timeout_ms"),
-    ({"timeout_ms": 1.5}, "jobs[0].timeout_ms"),
-    ({"idle_timeout_ms": 0}, "jobs[0].idle_timeout_ms"),
-    ({"duration_ms": -1}, "jobs[0].duration_ms"),
-    ({"not_before": -1}, "jobs[0].not_before"),
-    ({"not_before": HUGE}, "jobs[0].not_before"),
-    ({"max_retries": -1}, "jobs[0].max_retries"),
-    ({"max_retries": 1001}, "jobs[0].max_retries"),
+    ({"timeout": 0}, "jobs[0].timeout"),
+    ({"timeout": -5}, "jobs[0].timeout"),
+    ({"timeout": HUGE}, "jobs[0].timeout"),
+    ({"timeout": True}, "jobs[0].timeout"),
+    ({"timeout": "soon"}, "jobs[0].timeout"),
+    ({"idle_timeout": 0}, "jobs[0].idle_timeout"),
+    ({"duration": -1}, "jobs[0].duration"),
+    ({"capability_grace": "always"}, "jobs[0].capability_grace"),
+    ({"not_before": 5}, "jobs[0].not_before"),
+    ({"not_before": "1969-12-31T23:59:59Z"}, "jobs[0].not_before"),
+    ({"not_before": "2100-01-01T00:00:00Z"}, "jobs[0].not_before"),
+    ({"rate": RateLimit("api", 0)}, "jobs[0].rate.per"),
+    ({"rate": RateLimit("api", "fast")}, "jobs[0].rate.per"),
+    ({"retries": -1}, "jobs[0].retries"),
+    ({"retries": 1001}, "jobs[0].retries"),
     ({"retry_on": ("bad luck",)}, "jobs[0].retry_on"),
     ({"retry_on": ("canceled",)}, "jobs[0].retry_on"),
     ({"labels": {"a" * 201: "b"}}, "jobs[0].labels"),
@@ -157,8 +164,8 @@ async def test_the_extremes_that_are_allowed_are_stored(rig: Rig) -> None:
         key="k" * 200,
         labels={"l" * 200: "v" * 200},
         concurrency=Concurrency(key="c" * 200, max=1_000_000),
-        timeout_ms=366 * 86_400_000 * 100,
-        max_retries=1_000,
+        timeout_ms=DURATION_LIMIT_MS,
+        retries=1_000,
     )
     (given,) = await (await rig.agent()).take()
     assert given.job == job

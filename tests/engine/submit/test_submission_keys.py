@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from tests.engine.support.rig import Rig
-from windlass.domain.job.job import Concurrency, JobSpec
+from windlass.domain.job.forms import Concurrency
+from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.engine.submit.submission import WorkflowSpec
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.engine.support.agent import Agent
 from tests.engine.support.rig import Rig
-from windlass.domain.job.job import JobSpec
+from tests.support.specs import spec_of
 from windlass.domain.lifecycle.workflow_state import WorkflowState
 from windlass.domain.rows.records import WorkflowRow
 from windlass.engine.submit.submission import Submitted, WorkflowSpec
@@ -22,7 +22,7 @@ async def state_of(rig: Rig, workflow: int) -> str:
 
 async def submit_flow(rig: Rig, *jobs: Mapping[str, Any], **fields: Any) -> Submitted:
     """Submit jobs as a workflow that has these fields."""
-    specs = [JobSpec(**{"task": "shell", **job}) for job in jobs]
+    specs = [spec_of(**{"task": "shell", **job}) for job in jobs]
     return await rig.engine.submit(specs, WorkflowSpec(**{"name": "w", **fields}))
 
 

@@ -68,7 +68,7 @@ _job = st.fixed_dictionaries(
         "after_any": st.lists(st.integers(0, 30), max_size=2),
         "allow_failure": st.booleans(),
         "unblock": st.just("manual"),
-        "max_retries": st.integers(0, 2),
+        "retries": st.integers(0, 2),
         "retry_on": st.just(("execution",)),
         "timeout_ms": st.sampled_from([SECOND, MINUTE]),
         "not_before": st.sampled_from([-HOUR, 7 * SECOND, HOUR]),

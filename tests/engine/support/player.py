@@ -17,7 +17,9 @@ from tests.engine.support.moves import (
     Sync,
 )
 from tests.engine.support.rig import Rig
-from windlass.domain.job.job import Concurrency, JobSpec
+from tests.support.specs import spec_of
+from windlass.domain.job.forms import Concurrency
+from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.workflow_state import is_failing
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.events import Event
@@ -101,7 +103,7 @@ class Player:
         if chosen.get("concurrency"):
             key, most = chosen["concurrency"]
             chosen["concurrency"] = Concurrency(key=key, max=most)
-        return JobSpec(**chosen)
+        return spec_of(**chosen)
 
     def _job(self, position: int) -> int:
         return self._jobs[position % len(self._jobs)] if self._jobs else 1

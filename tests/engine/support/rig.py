@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from tests.engine.support.agent import Agent
 from tests.store.conformance.driver import START_MS
+from tests.support.specs import spec_of
 from windlass.domain.config import Config
-from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import JobRecord, Worker
@@ -182,12 +182,12 @@ class Rig:
 
     async def submit(self, task: str = "shell", **fields: Any) -> int:
         """Submit one job; its id."""
-        submitted = await self.engine.submit([JobSpec(task=task, **fields)])
+        submitted = await self.engine.submit([spec_of(task=task, **fields)])
         return submitted.ids[0]
 
     async def submit_all(self, *jobs: Mapping[str, Any], workflow: str = "") -> Submitted:
         """Submit jobs in one go, each given by its fields."""
-        specs = [JobSpec(**{"task": "shell", **fields}) for fields in jobs]
+        specs = [spec_of(**{"task": "shell", **fields}) for fields in jobs]
         group = WorkflowSpec(name=workflow) if workflow else None
         return await self.engine.submit(specs, group)
 

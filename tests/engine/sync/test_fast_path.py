@@ -13,7 +13,8 @@ import pytest
 from tests.engine.support.agent import Agent
 from tests.engine.support.rig import SECOND, Rig
 from tests.engine.support.rigs import Rigs
-from windlass.domain.job.job import Concurrency, JobSpec
+from tests.support.specs import spec_of
+from windlass.domain.job.forms import Concurrency
 from windlass.domain.values.errors import WindlassError
 from windlass.engine.fleet.queues import QueueLimits
 from windlass.engine.submit.submission import WorkflowSpec
@@ -85,7 +86,7 @@ class History:
                 ]
             )
         specs = [
-            JobSpec(task=chance.choice(TASKS), priority=chance.choice([0, 0, 3]), args=n, **fields)
+            spec_of(task=chance.choice(TASKS), priority=chance.choice([0, 0, 3]), args=n, **fields)
             for n in range(chance.randint(1, 4))
         ]
         key = chance.choice([None, None, "k1", "k2"])
@@ -124,7 +125,7 @@ class History:
         ]
         tie = chance.choice(ties)
         group = WorkflowSpec(name="w") if chance.random() < 0.2 else None
-        return await self._rig.engine.submit([JobSpec(task="t", **tie)], group)
+        return await self._rig.engine.submit([spec_of(task="t", **tie)], group)
 
     async def _command(self) -> object:
         engine, chance = self._rig.engine, self._chance

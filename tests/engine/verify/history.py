@@ -6,7 +6,8 @@ from typing import NamedTuple
 from tests.engine.support.agent import Agent
 from tests.support.running import run
 from windlass.domain.config import Config
-from windlass.domain.job.job import Concurrency, JobSpec
+from windlass.domain.job.forms import Concurrency
+from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.rows.events import Event
 from windlass.engine.engine import Engine

@@ -1,15 +1,15 @@
 """S13 beyond keys and slots: for each rule a history in which it is broken is found out."""
 
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from tests.engine.support.agent import Agent
 from tests.engine.verify.history import NoChance, StillClock
 from tests.support.running import run
+from tests.support.specs import spec_of
 from windlass.domain.config import Config
-from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.rates import Rate
 from windlass.domain.rows.events import Event, EventKind
@@ -30,7 +30,7 @@ class Story(NamedTuple):
     pairs: dict[str, tuple[int, int]]
 
 
-KINDS = {
+KINDS: dict[str, dict[str, Any]] = {
     "resources": {"resources": {"cpus": 3}},
     "apart": {"apart": "db"},
     "rate": {"rate": Rate("api", 1, 60_000)},
@@ -54,7 +54,7 @@ async def _make() -> Story:
     await engine.queues.set_limits("thin", QueueLimits(max_per_worker=1))
     pairs = {}
     for name, fields in KINDS.items():
-        submitted = await engine.submit([JobSpec(task=name, **fields) for _ in range(2)])  # type: ignore[arg-type]
+        submitted = await engine.submit([spec_of(task=name, **fields) for _ in range(2)])
         pairs[name] = submitted.ids[0], submitted.ids[1]
     given = {job.job for job in await agent.take(20)}
     assert given == {first for first, _ in pairs.values()}

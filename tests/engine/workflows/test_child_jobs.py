@@ -5,6 +5,7 @@ import pytest
 from tests.engine.support.agent import Agent
 from tests.engine.support.flows import finish_all, row_of, state_of, submit_flow
 from tests.engine.support.rig import Rig
+from tests.support.specs import spec_of
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.ports.gateway import Holder
@@ -16,7 +17,7 @@ def holder_of(agent: Agent, job: Assignment) -> Holder:
 
 
 def child(**fields: object) -> JobSpec:
-    return JobSpec(**{"task": "shell", **fields})  # type: ignore[arg-type]
+    return spec_of(**{"task": "shell", **fields})
 
 
 async def test_children_join_the_workflow_and_take_the_priority_of_their_parent(rig: Rig) -> None:
@@ -38,7 +39,7 @@ async def test_children_join_the_workflow_and_take_the_priority_of_their_parent(
 
 
 async def test_a_key_is_answered_to_later_attempts_and_successors_too(rig: Rig) -> None:
-    made = await submit_flow(rig, {"name": "plan", "max_retries": 0})
+    made = await submit_flow(rig, {"name": "plan", "retries": 0})
     agent = await rig.agent()
     plan = await agent.take_one()
     first = await rig.engine.jobs.submit_children(holder_of(agent, plan), [child()], "k")

@@ -111,7 +111,7 @@ class Run:
                 after=tuple(f"n{n}" for n in sorted(node.after)),
                 after_any=tuple(f"n{n}" for n in sorted(node.after_any)),
                 allow_failure=node.allow_failure,
-                unblock="manual" if node.manual else "auto", max_retries=1,
+                unblock="manual" if node.manual else "auto", retries=1,
             )
             for number, node in enumerate(self.story.nodes)
         ]  # fmt: skip

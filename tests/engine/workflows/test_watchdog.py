@@ -7,7 +7,7 @@ import pytest
 
 from tests.engine.support.flows import finish_all, row_of, state_of, submit_flow
 from tests.engine.support.rig import HOUR, MINUTE, Rig
-from windlass.domain.job.job import Concurrency
+from windlass.domain.job.forms import Concurrency
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.events import Event, EventKind
 from windlass.engine.loops.watchdog import WatchdogLoop, WatchdogReport

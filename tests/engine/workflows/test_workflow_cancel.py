@@ -6,7 +6,7 @@ import pytest
 
 from tests.engine.support.flows import row_of, state_of, submit_flow
 from tests.engine.support.rig import SECOND, Rig
-from windlass.domain.job.job import Concurrency
+from windlass.domain.job.forms import Concurrency
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import Conflict, NotFound

@@ -111,7 +111,7 @@ async def test_a_retry_may_be_put_off(rig: Rig) -> None:
 
 
 async def test_many_failed_jobs_are_tried_again_in_steps_that_survive_a_crash(rig: Rig) -> None:
-    jobs = [{"name": f"j{n}", "max_retries": 0} for n in range(250)]
+    jobs = [{"name": f"j{n}", "retries": 0} for n in range(250)]
     made = await submit_flow(rig, *jobs)
     agent = await rig.agent(slots=300)
     await finish_all(agent, frozenset(made.ids))
@@ -192,7 +192,7 @@ async def test_from_scratch_leaves_out_what_jobs_of_the_workflow_had_added(rig: 
 async def test_retrying_the_failure_takes_along_what_it_stopped_under_fail_fast(rig: Rig) -> None:
     made = await submit_flow(
         rig,
-        {"name": "a", "max_retries": 0}, {"name": "b", "after": ("a",)},
+        {"name": "a", "retries": 0}, {"name": "b", "after": ("a",)},
         {"name": "c", "requires": ("never == 1",)}, {"name": "d", "after": ("c",)},
         fail_fast=True,
     )  # fmt: skip
@@ -207,7 +207,7 @@ async def test_retrying_the_failure_takes_along_what_it_stopped_under_fail_fast(
 
 
 async def test_while_another_failure_stands_nothing_more_is_taken_along(rig: Rig) -> None:
-    one = {"max_retries": 0}
+    one = {"retries": 0}
     made = await submit_flow(
         rig, {"name": "a", **one}, {"name": "b", **one},
         {"name": "c", "requires": ("never == 1",)}, fail_fast=True,

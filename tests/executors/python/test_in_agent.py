@@ -71,7 +71,7 @@ def test_a_function_that_takes_too_long_times_out(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         async with agent(rig):
             await rig.ended(await submit(rig, "add", 1))  # a process is ready
-            job = await submit(rig, "sleep_and_clean_up", timeout_ms=1_500, max_retries=0)
+            job = await submit(rig, "sleep_and_clean_up", timeout_ms=1_500, retries=0)
             record = await rig.ended(job)
             assert (state_of(record), FAILURE_BY_CODE[record.failure]) == ("failed", "timeout")
             assert b"cleaned up" in await rig.files.log_end(job)
@@ -115,7 +115,7 @@ def test_a_probed_duration_sets_the_timeout_of_its_attempt(tmp_path: Path) -> No
             job = await rig.submit(
                 task="ffmpeg",
                 args={"inputs": [slow], "output": "b.mkv", "codec": "mpeg4"},
-                max_retries=0,
+                retries=0,
             )
             record = await rig.ended(job)
             assert FAILURE_BY_CODE[record.failure] == "timeout"
@@ -155,7 +155,7 @@ def test_ffmpeg_is_tried_again_when_that_may_help(
                 text.format(port=port) if isinstance(text, str) else text for text in args["inputs"]
             ]
             async with agent(rig):
-                record = await rig.ended(await rig.submit(task="ffmpeg", args=args, max_retries=2))
+                record = await rig.ended(await rig.submit(task="ffmpeg", args=args, retries=2))
         assert state_of(record) == "failed"
         assert FAILURE_BY_CODE[record.failure] == failure
         assert record.facts.attempt == attempts

@@ -95,7 +95,7 @@ def test_a_call_becomes_arguments_that_people_can_write() -> None:
     made = request(named_functions.make, 3, colour="red")
     assert (made.task, made.args) == ("thumbs.make", {"width": 3, "colour": "red"})
     assert request(named_functions.wait, "a", "b").args == ["a", "b"]
-    assert request(named_functions.wait).secrets == ["TOKEN"]
+    assert request(named_functions.wait).secrets == ("TOKEN",)
 
 
 @pytest.mark.parametrize("value", [f"{MODULE}:make", MODULE])

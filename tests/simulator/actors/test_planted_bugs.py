@@ -69,9 +69,7 @@ def break_with_a_long_pause(folder: Path) -> set[str]:
         await server.start()
         assert server.engine is not None
         first.start()
-        spec = JobSpec(
-            task="compile", args={"ms": 90_000}, timeout_ms=200_000, idle_timeout_ms=200_000
-        )
+        spec = JobSpec(task="compile", args={"ms": 90_000}, timeout=200, idle_timeout=200)
         job = (await server.engine.submit([spec])).ids[0]
         await world.clock.sleep_ms(2_000)
         assert registry.launched == 1

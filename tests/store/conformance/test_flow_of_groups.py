@@ -16,7 +16,7 @@ from tests.store.conformance.rows import (
     wait,
 )
 from tests.store.conformance.test_flow import NOW, completion
-from windlass.domain.job.job import DEPENDENCY_LIMIT
+from windlass.domain.job.validation import DEPENDENCY_LIMIT
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.events import Moves
 from windlass.domain.rows.records import (

@@ -131,7 +131,7 @@ def test_jobs_flow_on_while_servers_come_and_go(dsn: str, tmp_path: Path) -> Non
 
 
 async def run_some(client: windlass.AsyncClient) -> None:
-    job = windlass.JobRequest(task="shell", args={"argv": ["true"]})
+    job = windlass.JobSpec(task="shell", args={"argv": ["true"]})
     for submitted in await client.submit_many([job] * 20):
         assert (await submitted.wait(PATIENCE_S)).state == "completed"
 

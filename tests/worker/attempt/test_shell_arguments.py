@@ -8,7 +8,8 @@ import pytest
 from tests.support.running import run
 from windlass.clock import RealChance, RealClock
 from windlass.domain.config import Config
-from windlass.domain.job.job import Door, JobSpec
+from windlass.domain.job.job import JobSpec
+from windlass.domain.job.validation import Validator
 from windlass.domain.tasks.kind import TaskPlan
 from windlass.domain.tasks.shell import ShellArgs, ShellTask, cpu_seconds, memory_bytes
 from windlass.domain.values.errors import InvalidInput
@@ -87,12 +88,12 @@ class LongFilms:
 
 
 def test_what_a_task_says_becomes_part_of_its_jobs() -> None:
-    door = Door(Config(), {"film": LongFilms()})
-    prepared = door.prepare(JobSpec(task="film", args={"a": 1}))
+    validator = Validator(Config(), {"film": LongFilms()})
+    prepared = validator.validate(JobSpec(task="film", args={"a": 1}))
     assert [clause.key for clause in prepared.shape.requires] == ["ffmpeg:available"]
     assert prepared.spec.requires == ()
-    assert prepared.mould.plain
-    assert not door.prepare(JobSpec(task="other", args=None)).shape.requires
+    assert prepared.template.plain
+    assert not validator.validate(JobSpec(task="other", args=None)).shape.requires
 
 
 def test_an_engine_refuses_at_submit(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_a_job_over_its_time_is_stopped_and_times_out(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         async with rig.agent():
             argv = ["sh", "-c", "echo $$; exec sleep 1000"]
-            job = await rig.submit(*argv, timeout_ms=300, max_retries=0)
+            job = await rig.submit(*argv, timeout_ms=300, retries=0)
             (pid,) = await rig.files.log_line(job)
             witness = Witness(int(pid))
             record = await rig.ended(job)
@@ -78,7 +78,7 @@ def test_a_job_that_says_nothing_times_out(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         async with rig.agent():
             script = "echo once; exec sleep 1000"
-            job = await rig.submit("sh", "-c", script, idle_timeout_ms=600, max_retries=0)
+            job = await rig.submit("sh", "-c", script, idle_timeout_ms=600, retries=0)
             record = await rig.ended(job)
             assert FAILURE_BY_CODE[record.failure] == "timeout"
             assert record.message == "No sign of life for 600ms"

@@ -24,7 +24,7 @@ def test_a_job_over_its_limits_is_stopped(
 ) -> None:
     async def scene(rig: Rig) -> None:
         async with rig.agent():
-            job = await rig.submit(sys.executable, "-S", "-c", code, max_retries=0, **limits)
+            job = await rig.submit(sys.executable, "-S", "-c", code, retries=0, **limits)
             record = await rig.ended(job)
             assert state_of(record) == "failed"
             assert FAILURE_BY_CODE[record.failure] == "resource"

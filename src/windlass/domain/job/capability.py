@@ -7,26 +7,19 @@ job is refused for what the fleet has not, never for what is only missing at the
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from windlass.domain.job.job import NEVER
+from windlass.domain.job.forms import NEVER, Duration, milliseconds
 from windlass.domain.matching.matching import Mismatch
 from windlass.domain.matching.shapes import Shape, shape_mismatches
-from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.quantities import parse_duration_ms
 
 REMEMBERED_MS: Final = 7 * 86_400_000
 MISMATCH: Final = "capability_mismatch"
 
 
-def parse_grace(value: float | str | None, field: str) -> int | None:
-    """Returns how long a job nobody can run waits: a duration, or `never`; None: as configured."""
-    if value is None:
-        return None
-    if isinstance(value, str) and value.strip().lower() == "never":
-        return NEVER
-    try:
-        return parse_duration_ms(value, field)
-    except InvalidInput as error:
-        raise InvalidInput(field, f"{error.expected}, or never", value) from None
+def grace_ms(own: Duration | None, configured: int | None) -> int | None:
+    """Returns how long a job that nobody can run waits, in milliseconds; None: for ever."""
+    if own is None:
+        return configured
+    return None if own == NEVER else milliseconds(own)
 
 
 def nearest(shape: Shape, fleet: Iterable[Mapping[str, object]]) -> tuple[Mismatch, ...] | None:

@@ -6,9 +6,8 @@ The policy stays here: workers report the duration, and learn how long they may 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-import msgspec
-
-from windlass.domain.job.job import LONGEST_MS, JobSpec
+from windlass.domain.job.forms import LONGEST_MS
+from windlass.domain.job.job import decode_spec
 from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.timeouts import limits_for
 from windlass.domain.rows.records import Lease
@@ -20,8 +19,6 @@ from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.gateway import Holder
 
 RUNNING: Final = State.RUNNING.code
-
-_spec = msgspec.json.Decoder(JobSpec).decode
 
 
 class Measured(NamedTuple):
@@ -56,7 +53,7 @@ async def _timeout(work: Work, lease: Lease, duration_ms: int) -> int:
     view = await work.tx.views.job(lease.job)
     if view is None:
         return lease.timeout_ms
-    spec = _spec(view.record.spec)
+    spec = decode_spec(view.record.spec)
     limits = limits_for(
         work.config.timeouts,
         task=timed_as(spec.task, spec.args),

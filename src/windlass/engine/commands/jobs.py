@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import msgspec
-
-from windlass.domain.job.job import JobSpec
+from windlass.domain.job.job import DEFAULT_NAMESPACE, JobSpec, decode_spec
 from windlass.domain.rows.statistics import Summary
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.engine.attempts.activity import Activity, note_activity
@@ -152,4 +150,4 @@ class Jobs:
         body = (await self._store.read(lambda tx: tx.jobs.specs([job]))).get(job)
         if body is None:
             raise NotFound("job", job)
-        return msgspec.json.decode(body, type=JobSpec).namespace
+        return decode_spec(body).namespace or DEFAULT_NAMESPACE

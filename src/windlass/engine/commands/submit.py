@@ -6,7 +6,8 @@ from typing import Any
 
 from windlass.domain.config import Config
 from windlass.domain.job.dependency_graph import order_by_dependencies
-from windlass.domain.job.job import Door, JobSpec, Prepared, check_name
+from windlass.domain.job.job import JobSpec, check_name
+from windlass.domain.job.validation import ValidatedJob, Validator
 from windlass.domain.rows.records import JobFacts
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.engine.claim.wakeups import WaitingSyncs
@@ -39,7 +40,7 @@ class SubmitCommand:
         *,
         store: Store,
         config: Config,
-        validator: Door,
+        validator: Validator,
         catalog: Catalog,
         waiting_syncs: WaitingSyncs,
         committer: Committer,
@@ -60,13 +61,13 @@ class SubmitCommand:
         """Tries plain submissions on the fast path first."""
         self._plain.fast = partial(answers_of, path.submit, committed)
 
-    def validate(self, jobs: Sequence[JobSpec]) -> list[Prepared]:
+    def validate(self, jobs: Sequence[JobSpec]) -> list[ValidatedJob]:
         """Returns the jobs ready to be written, or raises `InvalidInput`."""
         try:
-            return self._validator.prepare_all(jobs)
+            return self._validator.validate_all(jobs)
         except InvalidInput:
             # Only an error is worth the cost of naming each job.
-            return [self._validator.prepare(job, f"jobs[{n}]") for n, job in enumerate(jobs)]
+            return [self._validator.validate(job, f"jobs[{n}]") for n, job in enumerate(jobs)]
 
     async def submit(
         self,
@@ -113,17 +114,17 @@ class SubmitCommand:
             await self._run(partial(reject_at_once, jobs=done.ids))
         return done
 
-    def _wake_early(self, jobs: Sequence[Prepared]) -> None:
+    def _wake_early(self, jobs: Sequence[ValidatedJob]) -> None:
         """Lets waiting syncs join the transaction that writes jobs for them.
 
         This saves a commit between submit and start. The syncs are called after the jobs,
         so they come behind them in the same batch, or in a later one.
         """
-        shape = self._catalog.ids.get(jobs[0].mould.digest)
+        shape = self._catalog.ids.get(jobs[0].template.digest)
         if shape in self._catalog.shapes and not self._catalog.paused(shape):
             self._waiting_syncs.wake_early(shape, len(jobs))
 
-    async def _answer_duplicate(self, found: Duplicate, jobs: Sequence[Prepared]) -> Submitted:
+    async def _answer_duplicate(self, found: Duplicate, jobs: Sequence[ValidatedJob]) -> Submitted:
         """Returns the open workflow with this key and the jobs it was submitted with."""
         first = await self._store.read(lambda tx: _first_jobs(tx, found.workflow))
         if len(first) < len(jobs):

@@ -3,16 +3,12 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-import msgspec
-
-from windlass.domain.job.job import JobSpec
+from windlass.domain.job.job import decode_spec
 from windlass.domain.rows.records import JobFacts, Wait
 from windlass.engine.jobs.supersede import newest_of
 from windlass.ports.store import ReadTx
 
 DEPTH: Final = 50  # the most jobs followed in a row
-
-_spec = msgspec.json.Decoder(JobSpec).decode
 
 
 class Blocked(NamedTuple):
@@ -28,7 +24,7 @@ async def what_blocks(tx: ReadTx, job: int) -> Blocked:
     body = (await tx.jobs.specs([job])).get(job)
     if body is None:
         return Blocked((), False)
-    spec = _spec(body)
+    spec = decode_spec(body)
     named = [ref for ref in (*spec.after, *spec.after_any) if isinstance(ref, int)]
     newest = await newest_of(tx, named)
     needs = {fact.id: fact for fact in newest.values() if fact.is_open}

@@ -9,10 +9,8 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
 from windlass.domain.explain.waiting_time import Interval, while_true
-from windlass.domain.job.job import JobSpec
+from windlass.domain.job.job import decode_spec
 from windlass.domain.lifecycle.states import ACTIVE, State
 from windlass.domain.matching.rates import opens_at, read_starts
 from windlass.domain.matching.shapes import Shape
@@ -27,8 +25,6 @@ PAGE: Final = 5_000
 
 ASSIGNED: Final = State.ASSIGNED.code
 ACTIVE_CODES: Final = frozenset(state.code for state in ACTIVE)
-
-_spec = msgspec.json.Decoder(JobSpec).decode
 
 
 class Limits(NamedTuple):
@@ -138,7 +134,7 @@ class _Past:
 
     async def _asked(self, jobs: set[int]) -> dict[int, int]:
         specs = await self._tx.jobs.specs(sorted(jobs))
-        asked = {job: _spec(body).concurrency for job, body in specs.items()}
+        asked = {job: decode_spec(body).concurrency for job, body in specs.items()}
         return {job: one.max for job, one in asked.items() if one is not None}
 
     def _changes(

@@ -2,11 +2,9 @@
 
 from typing import Final
 
-import msgspec
-
 from windlass.domain.config import Config
-from windlass.domain.job.capability import MISMATCH, REMEMBERED_MS
-from windlass.domain.job.job import NEVER, JobSpec
+from windlass.domain.job.capability import MISMATCH, REMEMBERED_MS, grace_ms
+from windlass.domain.job.job import decode_spec
 from windlass.domain.matching.shapes import Shape, can_run
 from windlass.domain.rows.views import JobView
 from windlass.domain.values.quantities import format_duration
@@ -18,14 +16,12 @@ from windlass.ports.store import ReadTx
 
 MANY: Final = 1_000  # with more workers than this we do not search their past
 
-_spec = msgspec.json.Decoder(JobSpec).decode
-
 
 async def deadlines_and_holds(tx: ReadTx, view: JobView, fleet: Fleet) -> list[str]:
     """Returns notes on its deadlines, and on the worker reserved for it."""
-    spec = _spec(view.record.spec)
-    ends = ((spec.start_before, "is canceled unless it starts"),
-            (spec.finish_before, "fails unless it ends"))  # fmt: skip
+    spec = decode_spec(view.record.spec)
+    ends = ((spec.start_before_ms, "is canceled unless it starts"),
+            (spec.finish_before_ms, "fails unless it ends"))  # fmt: skip
     notes = []
     for at, what in ends:
         if at:
@@ -42,12 +38,12 @@ async def deadlines_and_holds(tx: ReadTx, view: JobView, fleet: Fleet) -> list[s
 
 async def rejection(tx: ReadTx, config: Config, view: JobView, shape: Shape, fleet: Fleet) -> str:
     """Describes what happens to a job that none of the current workers can run."""
-    own = _spec(view.record.spec).capability_grace_ms
-    grace = config.capability_grace_ms if own is None else own
+    own = decode_spec(view.record.spec).capability_grace
+    grace = grace_ms(own, config.capability_grace_ms)
     pools = await pools_for(tx, shape)
     if pools is not None:
         return f"{pools}: it is not rejected"
-    if grace is None or grace == NEVER or not (len(fleet) or await read_templates(tx)):
+    if grace is None or not (len(fleet) or await read_templates(tx)):
         return "it is not rejected, however long it waits"
     becomes = f"after {format_duration(grace)} it is rejected, reason {MISMATCH}"
     if len(fleet) > MANY:

@@ -8,8 +8,6 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-import msgspec
-
 from windlass.domain.explain.waiting_time import (
     CAUSES,
     TEXTS,
@@ -22,7 +20,7 @@ from windlass.domain.explain.waiting_time import (
     split,
     while_true,
 )
-from windlass.domain.job.job import JobSpec
+from windlass.domain.job.job import decode_spec
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.matching.shapes import Shape, can_run
@@ -43,7 +41,6 @@ FIRST: Final = -(2**62)
 
 QUEUED: Final = State.QUEUED.code
 
-_spec = msgspec.json.Decoder(JobSpec).decode
 
 Held = dict[Cause, list[Interval]]
 
@@ -71,7 +68,7 @@ class _TimeAccount:
         self._catalog = catalog
         self._view = view
         self._shape = shape
-        self._spec = _spec(view.record.spec)
+        self._spec = decode_spec(view.record.spec)
         self._until = view.record.finished_at or tx.now
         self._moves: list[Event] = []
         self._notes: list[str] = []
@@ -106,8 +103,9 @@ class _TimeAccount:
         if not queued:
             return {}
         held: Held = {"not_before": [], "backoff": []}
-        if self._spec.not_before:
-            held["not_before"] = [(FIRST, self._spec.not_before)]
+        not_before = self._spec.not_before_ms
+        if not_before:
+            held["not_before"] = [(FIRST, not_before)]
         for event in queued:  # handed back with a reason: it backs off while it is queued
             at = _data(event).get("not_before") or 0
             if at > event.at:

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from windlass.domain.job.capability import REMEMBERED_MS, describe, nearest
-from windlass.domain.job.job import NEVER, Prepared
+from windlass.domain.job.capability import REMEMBERED_MS, describe, grace_ms, nearest
+from windlass.domain.job.forms import Duration
+from windlass.domain.job.validation import ValidatedJob
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.matching import merge_metadata, metadata_digest
 from windlass.domain.matching.shapes import Shape
@@ -39,7 +40,7 @@ class Fleet(NamedTuple):
 class _Grace(msgspec.Struct, frozen=True):
     """The field of a stored spec that says how long the job waits for a capable worker."""
 
-    capability_grace_ms: int | None = None
+    capability_grace: Duration | None = None
 
 
 _grace = msgspec.json.Decoder(_Grace).decode
@@ -113,9 +114,9 @@ async def reject_late(work: Work, jobs: Sequence[int], why: Mapping[int, Impossi
     return await _reject(work, late, why) if late else 0
 
 
-def asks_at_once(jobs: Sequence[Prepared]) -> bool:
+def asks_at_once(jobs: Sequence[ValidatedJob]) -> bool:
     """Returns True if one of these jobs asks to be rejected rather than wait."""
-    return any(not job.mould.named and job.spec.capability_grace_ms == 0 for job in jobs)
+    return any(not job.template.only_named and job.spec.capability_grace == 0 for job in jobs)
 
 
 async def reject_at_once(work: Work, jobs: Sequence[int]) -> int:
@@ -139,9 +140,9 @@ async def _reject_at_once(work: Work, jobs: Sequence[int]) -> None:
 def _is_over(work: Work, fact: JobFacts, spec: bytes, why: Impossible | None) -> bool:
     if why is None:
         return False
-    own = _grace(spec).capability_grace_ms
-    grace = work.config.capability_grace_ms if own is None else own
-    if grace is None or grace == NEVER or (not why.anybody and own != 0):
+    own = _grace(spec).capability_grace
+    grace = grace_ms(own, work.config.capability_grace_ms)
+    if grace is None or (not why.anybody and own != 0):
         return False
     return work.now - max(fact.created_at, fact.age_from, why.since) >= grace
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from windlass.domain.job.job import QUARANTINED, JobSpec
+from windlass.domain.job.job import QUARANTINED, decode_spec
 from windlass.domain.lifecycle.deadlines import Late, late_for
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.retries import (
@@ -48,8 +48,6 @@ COMPLETED = State.COMPLETED.code
 FAILED = State.FAILED.code
 CANCELED = State.CANCELED.code
 REJECTED = State.REJECTED.code
-
-_spec_decoder = msgspec.json.Decoder(JobSpec)
 
 
 class Failure(NamedTuple):
@@ -160,12 +158,12 @@ class Closing:
             work.slots.leave(limit, queue)
 
     def _verdict(self, facts: JobFacts, lease: Lease, failure: Failure) -> Retry | GiveUp:
-        spec = _spec_decoder.decode(self._specs[facts.id])
+        spec = decode_spec(self._specs[facts.id])
         policy = self._work.config.retry
-        if late_for(None, spec.finish_before, False, self._work.now):
+        if late_for(None, spec.finish_before_ms, False, self._work.now):
             return GiveUp(Late.FINISH.reason)
-        if spec.max_retries is not None:
-            policy = msgspec.structs.replace(policy, max_retries=spec.max_retries)
+        if spec.retries is not None:
+            policy = msgspec.structs.replace(policy, max_retries=spec.retries)
         lost = WORKER_LOST_CODE
         lost_on = {a.worker for a in self._history.get(facts.id, ()) if a.failure == lost}
         return decide_retry(
@@ -185,7 +183,7 @@ class Closing:
             return {}
         if verdict.counts == "lost":
             return {"retry": facts.lost + 1, "of": self._work.config.retry.max_lost}
-        own = _spec_decoder.decode(self._specs[facts.id]).max_retries
+        own = decode_spec(self._specs[facts.id]).retries
         of = self._work.config.retry.max_retries if own is None else own
         return {"retry": facts.failed + 1, "of": of}
 

@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from windlass.domain.job.forms import moment_ms
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.deadlines import Late, late_for
 from windlass.domain.lifecycle.failures import FailureClass
@@ -33,8 +34,8 @@ SLACK_MS: Final = 2_000
 class Deadlines(msgspec.Struct, frozen=True):
     """The deadline fields of a stored spec."""
 
-    start_before: int | None = None
-    finish_before: int | None = None
+    start_before: str | None = None
+    finish_before: str | None = None
 
 
 _decode = msgspec.json.Decoder(Deadlines).decode
@@ -45,7 +46,7 @@ def cut_timeout(timeout_ms: int, spec: bytes, now: int) -> int:
 
     A little longer than that, so that the server ends it if one is there.
     """
-    finish_before = _decode(spec).finish_before
+    finish_before = moment_ms(_decode(spec).finish_before)
     if finish_before is None:
         return timeout_ms
     left = max(1, finish_before - now + SLACK_MS)
@@ -54,7 +55,7 @@ def cut_timeout(timeout_ms: int, spec: bytes, now: int) -> int:
 
 def deadlines_of(spec: JobSpec, job: int) -> list[tuple[int, int]]:
     """Returns the rows of a job's deadlines."""
-    return [(at, job) for at in (spec.start_before, spec.finish_before) if at is not None]
+    return [(at, job) for at in (spec.start_before_ms, spec.finish_before_ms) if at is not None]
 
 
 def without_passed(spec: JobSpec, now: int) -> JobSpec:
@@ -68,8 +69,9 @@ def without_passed(spec: JobSpec, now: int) -> JobSpec:
     )
 
 
-def _ahead(at: int | None, now: int) -> int | None:
-    return at if at is not None and at > now else None
+def _ahead(at: str | None, now: int) -> str | None:
+    time = moment_ms(at)
+    return at if time is not None and time > now else None
 
 
 async def note_deadlines(work: Work, rows: Sequence[tuple[int, int]]) -> None:
@@ -105,7 +107,8 @@ def _late(fact: JobFacts, spec: bytes, now: int) -> Late | None:
     if not fact.is_open:
         return None
     known = _decode(spec)
-    return late_for(known.start_before, known.finish_before, bool(fact.failed or fact.lost), now)
+    start_before, finish_before = moment_ms(known.start_before), moment_ms(known.finish_before)
+    return late_for(start_before, finish_before, bool(fact.failed or fact.lost), now)
 
 
 async def _end(work: Work, facts: Sequence[JobFacts], late: Mapping[int, Late]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from windlass.domain.job.job import LENDS, JobSpec
+from windlass.domain.job.job import LENDS, decode_spec
 from windlass.domain.job.priority_inheritance import levels_gained
 from windlass.domain.lifecycle.rank import level, rank
 from windlass.domain.rows.records import Cascade, CascadeKind, Due, JobFacts
@@ -23,7 +23,6 @@ CHUNK = 1_000  # dependents in one row
 MOST = 500  # jobs per step
 _OFFSET = 1 << 20  # more than a job may wait for
 
-_spec = msgspec.json.Decoder(JobSpec).decode
 _ids = msgspec.json.Decoder(list[int]).decode
 
 
@@ -72,7 +71,7 @@ async def _waited_for(work: Work, job: int) -> list[int]:
     body = (await work.tx.jobs.specs([job])).get(job)
     if body is None:
         return []
-    spec = _spec(body)
+    spec = decode_spec(body)
     named = {ref for ref in (*spec.after, *spec.after_any) if isinstance(ref, int)}
     found: set[int] = set()
     while named:

@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 
 import msgspec
 
-from windlass.domain.job.job import ALLOW_FAILURE, LENDS, MANUAL, QUARANTINED, JobSpec
+from windlass.domain.job.job import ALLOW_FAILURE, LENDS, MANUAL, QUARANTINED, JobSpec, decode_spec
 from windlass.domain.lifecycle.rank import age_from_ms, level, rank
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State, can_supersede
 from windlass.domain.lifecycle.workflow_state import FORGIVEN, WorkflowState
@@ -25,6 +25,7 @@ from windlass.domain.rows.records import (
     Wait,
 )
 from windlass.domain.values.errors import Conflict, NotFound, WindlassError
+from windlass.domain.values.times import format_moment
 from windlass.engine.jobs.deadlines import deadlines_of, note_deadlines, without_passed
 from windlass.engine.jobs.enqueue import make_ready, plan_for
 from windlass.engine.jobs.inherit_rank import pass_on, refresh
@@ -37,7 +38,6 @@ QUEUED = State.QUEUED.code
 ABORTED = State.ABORTED.code
 COMPLETED = State.COMPLETED.code
 
-_decode = msgspec.json.Decoder(JobSpec).decode
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -64,9 +64,10 @@ async def retry_many(
     """Supersedes many jobs, each after those of them that it depends on."""
     known = await work.tx.jobs.read(sorted(jobs))
     bodies = await work.tx.jobs.specs(sorted(known))
-    specs = {job: _decode(body) for job, body in bodies.items()}
+    specs = {job: decode_spec(body) for job, body in bodies.items()}
     if not_before is not None:
-        specs = {j: msgspec.structs.replace(s, not_before=not_before) for j, s in specs.items()}
+        at = format_moment(not_before)
+        specs = {j: msgspec.structs.replace(s, not_before=at) for j, s in specs.items()}
     named = await _newest(work, [ref for spec in specs.values() for ref in _ids(spec)])
     locked = await work.tx.jobs.lock(sorted({*known, *named.values()}))
     await work.catalog.know(work.tx, (locked[job].shape for job in known))
@@ -211,7 +212,7 @@ async def _replace(
     after_any = sorted({named[ref] for ref in spec.after_any if isinstance(ref, int)})
     unmet = _unmet(locked, after, after_any) + (1 if old.flags & MANUAL else 0)
     weight = work.catalog.weight(work.catalog.queue_of(old.shape))
-    age_from = age_from_ms(work.now, spec.not_before, None)
+    age_from = age_from_ms(work.now, spec.not_before_ms, None)
     place = rank(age_from, level(weight, old.base, old.adjustment), work.catalog.interval_ms)
     body = _encode(msgspec.structs.replace(spec, after=tuple(after), after_any=tuple(after_any)))
     flags = old.flags & ~(QUARANTINED | LENDS) | (LENDS if unmet else 0)
@@ -227,7 +228,8 @@ async def _replace(
     if await work.tx.jobs.dependents([old.id], 0):
         work.cascades.append(Cascade.of_job(old.id, CascadeKind.REVIVE, str(new)))
     if spec.key is not None:
-        await work.tx.jobs.point_key(spec.namespace, spec.key, new)
+        namespace = work.catalog.shapes[old.shape].namespace
+        await work.tx.jobs.point_key(namespace, spec.key, new)
     work.say(
         EventKind.SUPERSEDE, f"Job {old.id} superseded by job {new}", job=old.id, actor=actor,
         data={"by": new},
@@ -246,7 +248,7 @@ async def _put(
     data = {"supersedes": old.id, "base": old.base, "adjustment": old.adjustment}
     work.move(row.id, row.shape, row.workflow, 0, 0, BLOCKED if unmet else QUEUED,
               "Retried by hand", actor=actor, data=data)  # fmt: skip
-    not_before = spec.not_before or 0
+    not_before = spec.not_before_ms or 0
     if unmet:
         manual = 1 if old.flags & MANUAL else 0
         wait = Wait(row.id, unmet, manual, not_before, row.age_from, ticket)
@@ -332,7 +334,7 @@ def _may_wait(facts: JobFacts) -> bool:
 async def _aborted_specs(work: Work, jobs: list[int]) -> dict[int, JobSpec]:
     facts = await work.tx.jobs.read(sorted(jobs))
     aborted = [f.id for f in facts.values() if f.state == ABORTED and not f.superseded_by]
-    return {job: _decode(body) for job, body in (await work.tx.jobs.specs(aborted)).items()}
+    return {job: decode_spec(body) for job, body in (await work.tx.jobs.specs(aborted)).items()}
 
 
 async def _block_again(work: Work, facts: list[JobFacts]) -> None:

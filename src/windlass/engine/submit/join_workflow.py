@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from windlass.domain.job.job import JobSpec, Mould, Prepared
+from windlass.domain.job.job import JobSpec
+from windlass.domain.job.validation import JobTemplate, ValidatedJob
 from windlass.domain.lifecycle.rank import LEVEL_LIMIT, parse_priority
 from windlass.domain.lifecycle.workflow_state import (
     COUNTS,
@@ -30,9 +31,11 @@ class Groups(NamedTuple):
     new: int
 
 
-async def join_workflows(work: Work, submission: Submission, jobs: Sequence[Prepared]) -> Groups:
+async def join_workflows(
+    work: Work, submission: Submission, jobs: Sequence[ValidatedJob]
+) -> Groups:
     """Creates the new workflow, or locks the existing ones that jobs are added to."""
-    tied = (job.spec.workflow for job in jobs if not job.mould.named)
+    tied = (job.spec.workflow for job in jobs if not job.template.only_named)
     named = sorted({workflow for workflow in tied if workflow is not None})
     if submission.workflow is None:
         return await _join(work, named, jobs, submission.reopen)
@@ -42,7 +45,9 @@ async def join_workflows(work: Work, submission: Submission, jobs: Sequence[Prep
     return await _make(work, submission.workflow)
 
 
-async def _join(work: Work, named: Sequence[int], jobs: Sequence[Prepared], reopen: bool) -> Groups:
+async def _join(
+    work: Work, named: Sequence[int], jobs: Sequence[ValidatedJob], reopen: bool
+) -> Groups:
     if not named:
         return Groups({}, {}, 0)
     rows = await work.tx.workflows.lock(named)
@@ -69,16 +74,20 @@ def _check_open(row: WorkflowRow, reopen: bool) -> None:
         raise Conflict("workflow_failing", f"workflow {row.id} was stopped by a failure")
 
 
-def _check_namespaces(jobs: Sequence[Prepared], rows: Mapping[int, WorkflowRow], new: str) -> None:
-    last: Mould | None = None
+def _check_namespaces(
+    jobs: Sequence[ValidatedJob], rows: Mapping[int, WorkflowRow], new: str
+) -> None:
+    last: JobTemplate | None = None
     for index, job in enumerate(jobs):
-        if job.mould is last:  # alike jobs share one
+        if job.template is last:  # alike jobs share one
             continue
-        last, spec = job.mould, job.spec
+        last, spec = job.template, job.spec
         own = new if spec.workflow is None else rows[spec.workflow].namespace
-        if own and spec.namespace != own:
+        if own and job.shape.namespace != own:
             where = f"jobs[{index}].namespace"
-            raise InvalidInput(where, f"the same as that of its workflow, {own}", spec.namespace)
+            raise InvalidInput(
+                where, f"the same as that of its workflow, {own}", job.shape.namespace
+            )
 
 
 async def _make(work: Work, spec: WorkflowSpec) -> Groups:

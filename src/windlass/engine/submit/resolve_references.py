@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from windlass.domain.job.dependency_graph import Named
-from windlass.domain.job.job import Prepared
+from windlass.domain.job.validation import ValidatedJob
 from windlass.domain.rows.records import JobFacts, KeyRow
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.engine.transaction.unit_of_work import Work
@@ -15,7 +15,7 @@ class Draft(msgspec.Struct, gc=False):
     """A submitted job while its id and edges are being resolved."""
 
     index: int
-    job: Prepared
+    job: ValidatedJob
     id: int
     after: Sequence[int]  # ids, ascending
     any_after: Sequence[int]
@@ -29,7 +29,7 @@ class Draft(msgspec.Struct, gc=False):
 
 def _more_than_named(drafts: Sequence[Draft]) -> list[Draft]:
     """Returns jobs with more references than names; only these have keys, limits or parents."""
-    return [draft for draft in drafts if not draft.job.mould.named]
+    return [draft for draft in drafts if not draft.job.template.only_named]
 
 
 async def reserve(work: Work, drafts: Sequence[Draft]) -> None:
@@ -40,8 +40,9 @@ async def reserve(work: Work, drafts: Sequence[Draft]) -> None:
         spec = draft.job.spec
         if spec.key is None:
             continue
-        row = KeyRow(spec.namespace, spec.key, draft.id, draft.job.body_digest or "")
-        first = rows.setdefault((spec.namespace, spec.key), row)
+        namespace = draft.job.shape.namespace
+        row = KeyRow(namespace, spec.key, draft.id, draft.job.body_digest or "")
+        first = rows.setdefault((namespace, spec.key), row)
         _same_body(first, row, draft)
         draft.known = first.job if first is not row else 0
     if not rows:
@@ -51,7 +52,7 @@ async def reserve(work: Work, drafts: Sequence[Draft]) -> None:
         spec = draft.job.spec
         if spec.key is None:
             continue
-        found = standing[spec.namespace, spec.key]
+        found = standing[draft.job.shape.namespace, spec.key]
         _same_body(found, KeyRow("", "", 0, draft.job.body_digest or ""), draft)
         if found.job != draft.id:
             draft.known = found.job
@@ -139,7 +140,7 @@ def _find_ids(
 
 async def _hold_limits(work: Work, fresh: Sequence[Draft]) -> None:
     limits = {
-        (d.job.spec.namespace, d.job.spec.concurrency.key): d.job.spec.concurrency.max
+        (d.job.shape.namespace, d.job.spec.concurrency.key): d.job.spec.concurrency.max
         for d in fresh
         if d.job.spec.concurrency is not None
     }
@@ -150,7 +151,7 @@ async def _hold_limits(work: Work, fresh: Sequence[Draft]) -> None:
     for draft in fresh:
         spec = draft.job.spec
         if spec.concurrency is not None:
-            draft.limit = ids[spec.namespace, spec.concurrency.key]
+            draft.limit = ids[draft.job.shape.namespace, spec.concurrency.key]
 
 
 def _check_references(
@@ -174,7 +175,7 @@ def _check_namespaces(work: Work, fresh: Sequence[Draft], outside: dict[int, Job
     for draft in fresh:
         for job in (*draft.after, *draft.any_after):
             fact = outside.get(job)
-            if fact is not None and shapes[fact.shape].namespace != draft.job.spec.namespace:
+            if fact is not None and shapes[fact.shape].namespace != draft.job.shape.namespace:
                 where = f"jobs[{draft.index}].after"
-                expected = f"jobs of namespace {draft.job.spec.namespace}"
+                expected = f"jobs of namespace {draft.job.shape.namespace}"
                 raise InvalidInput(where, expected, f"job {job} of another namespace")

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from windlass.domain.job.job import Prepared, check_labels, check_name
+from windlass.domain.job.job import check_labels, check_name, encode_spec
+from windlass.domain.job.validation import ValidatedJob
 from windlass.domain.lifecycle.rank import parse_priority
 from windlass.domain.lifecycle.workflow_state import Details
 from windlass.domain.rows.records import KeyRow, Spans
@@ -75,7 +76,7 @@ class Submission(NamedTuple):
     with those it has superseded: references to them mean the new ones.
     """
 
-    jobs: Sequence[Prepared]
+    jobs: Sequence[ValidatedJob]
     workflow: WorkflowSpec | None = None
     key: str | None = None
     reopen: bool = False
@@ -130,16 +131,15 @@ def submission_key(submission: Submission) -> tuple[str, str, str]:
     """Returns namespace and name of its key, and the digest of all that was submitted."""
     digest = hashlib.sha256()
     for job in submission.jobs:
-        body = job.body
+        body = job.body if job.template.plain else encode_spec(job.spec)
         if job.spec.parent is not None:  # a retried orchestrator has another number
-            alike = msgspec.structs.replace(job.spec, parent=None, submitted_by=None)
-            body = msgspec.json.encode(alike)
+            body = encode_spec(msgspec.structs.replace(job.spec, parent=None, submitted_by=None))
         digest.update(b"%d:" % len(body))
         digest.update(body)
     if submission.workflow is not None:
         digest.update(msgspec.json.encode(submission.workflow))
     name = f"{MARK}{submission.key}"
-    return submission.jobs[0].spec.namespace, name, digest.hexdigest()[:32]
+    return submission.jobs[0].shape.namespace, name, digest.hexdigest()[:32]
 
 
 def _spans_of(ids: Iterable[int]) -> Spans:

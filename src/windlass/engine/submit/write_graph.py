@@ -3,10 +3,9 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-import msgspec
-
-from windlass.domain.job.job import ALLOW_FAILURE, LENDS, MANUAL
+from windlass.domain.job.job import ALLOW_FAILURE, LENDS, MANUAL, encode_spec
 from windlass.domain.job.priority_inheritance import lift
+from windlass.domain.job.validation import Relations, with_relations
 from windlass.domain.lifecycle.rank import age_from_ms, level, rank
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.records import (
@@ -31,9 +30,6 @@ QUEUED = State.QUEUED.code
 COMPLETED = State.COMPLETED.code
 
 
-_encode = msgspec.json.Encoder(order="deterministic").encode
-
-
 class _JobRun:
     """Consecutive jobs of one kind, base priority and workflow, and what they share."""
 
@@ -41,25 +37,24 @@ class _JobRun:
         "age_from",
         "base",
         "blocked",
-        "close",
         "drafts",
         "logged_base",
-        "mould",
         "queued",
         "rank",
+        "relations",
         "shape",
+        "template",
         "workflow",
     )  # fmt: skip
 
     def __init__(self, draft: Draft, shape: int, age_from: int, place: int) -> None:
-        self.mould = draft.job.mould
+        self.template = draft.job.template
         self.base = draft.base
         self.workflow = draft.workflow
         self.shape = shape
         self.age_from = age_from
         self.rank = place
-        # How the stored spec ends: the workflow is its last field.
-        self.close = b',"workflow":%d}' % self.workflow if self.workflow else b"}"
+        self.relations = encode_spec(Relations(workflow=self.workflow or None))
         # The event holds the base only if it cannot be read from the spec.
         self.logged_base = draft.base if draft.base or is_relative(draft.job.spec) else None
         self.drafts: list[Draft] = []
@@ -69,7 +64,7 @@ class _JobRun:
     def has(self, draft: Draft) -> bool:
         """Returns True if this job belongs to the run."""
         return (
-            draft.job.mould is self.mould
+            draft.job.template is self.template
             and draft.base == self.base
             and draft.workflow == self.workflow
         )
@@ -100,7 +95,7 @@ class _RowBatch:
         kind: _JobRun | None = None
         for draft in drafts:
             if kind is None or not kind.has(draft):
-                kind = self._kind(draft, shapes[draft.job.mould.digest])
+                kind = self._kind(draft, shapes[draft.job.template.digest])
                 self._kinds.append(kind)
             kind.drafts.append(draft)
             draft.rank = kind.rank
@@ -113,7 +108,7 @@ class _RowBatch:
         spec, work = draft.job.spec, self._work
         workflow = self._groups.get(draft.workflow)
         created = workflow.created_at if workflow else work.now
-        age_from = age_from_ms(created, spec.not_before or None, None)
+        age_from = age_from_ms(created, spec.not_before_ms or None, None)
         total = level(work.catalog.weight(spec.queue), draft.base, 0)
         return _JobRun(draft, shape, age_from, rank(age_from, total, work.catalog.interval_ms))
 
@@ -142,15 +137,15 @@ class _RowBatch:
 
     def _add(self, kind: _JobRun) -> None:
         """Adds the jobs of one run; the loop does not touch what they share."""
-        mould, shape, workflow, now = kind.mould, kind.shape, kind.workflow, self._work.now
-        flags, base, age_from, named = mould.flags, kind.base, kind.age_from, mould.named
-        timeout_ms, idle_ms, rows = mould.timeout_ms, mould.idle_ms, self.rows
+        template, shape, workflow, now = kind.template, kind.shape, kind.workflow, self._work.now
+        flags, base, age_from, named = template.flags, kind.base, kind.age_from, template.only_named
+        timeout_ms, idle_ms, rows = template.timeout_ms, template.idle_ms, self.rows
         tie = self._tie_to_outside if self._outside else self._tie
         for draft in kind.drafts:
             own = flags | LENDS if draft.lends else flags
             row = (
                 draft.id, shape, workflow, own, draft.rank, base, 0, age_from, now, draft.limit,
-                timeout_ms, idle_ms, 0, _resolved_body(draft, kind),
+                timeout_ms, idle_ms, 0, _stored_spec(draft, kind),
             )  # fmt: skip
             rows.append(row)
             unmet = tie(draft)
@@ -166,8 +161,8 @@ class _RowBatch:
         spec, job_id = draft.job.spec, draft.id
         ticket = Ticket(kind.shape, draft.rank, job_id, 0, kind.workflow, draft.limit, None)
         self.deadlines += deadlines_of(spec, job_id)
-        not_before = spec.not_before or 0
-        manual = 1 if kind.mould.flags & MANUAL else 0
+        not_before = spec.not_before_ms or 0
+        manual = 1 if kind.template.flags & MANUAL else 0
         if unmet + manual:
             kind.blocked.append(job_id)
             self.waits.append(
@@ -250,20 +245,12 @@ async def write_graph(
     _doom(work, sheet.doomed, outside)
 
 
-def _resolved_body(draft: Draft, kind: _JobRun) -> bytes:
-    """Returns the spec as stored: references as ids, and its workflow."""
-    body, spec = draft.job.body, draft.job.spec
-    if not spec.after and not spec.after_any:
-        # Most jobs of a wide workflow: adding the last field takes a tenth of encoding them again.
-        return body[:-1] + kind.close if kind.workflow and spec.workflow is None else body
-    return _encode(
-        msgspec.structs.replace(
-            spec,
-            after=tuple(draft.after),
-            after_any=tuple(draft.any_after),
-            workflow=draft.workflow or None,
-        )
-    )
+def _stored_spec(draft: Draft, kind: _JobRun) -> bytes:
+    """Returns the spec to store: references as ids, and the workflow it belongs to."""
+    if not draft.after and not draft.any_after:
+        return with_relations(draft.job.body, kind.relations)
+    relations = Relations(draft.after or (), draft.any_after or (), kind.workflow or None)
+    return with_relations(draft.job.body, encode_spec(relations))
 
 
 def _doom(work: Work, doomed: list[Draft], outside: Mapping[int, JobFacts]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import starmap
 
 from windlass.domain.job.dependency_graph import find_names
-from windlass.domain.job.job import Mould, Prepared
+from windlass.domain.job.validation import JobTemplate, ValidatedJob
 from windlass.domain.lifecycle.rank import level, rank
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.records import JobColumns, JobFacts
@@ -27,13 +27,13 @@ def is_plain(submission: Submission) -> bool:
     """Returns True if none of its jobs has references, so that it can share a transaction."""
     if submission.workflow is not None:
         return False
-    last: Mould | None = None
+    last: JobTemplate | None = None
     for job in submission.jobs:
-        mould = job.mould
-        if mould is not last:  # alike jobs share one
-            if not mould.plain:
+        template = job.template
+        if template is not last:  # alike jobs share one
+            if not template.plain:
                 return False
-            last = mould
+            last = template
     return True
 
 
@@ -70,7 +70,7 @@ async def _submit_all_plain(
     return answers
 
 
-async def _submit_plain(work: Work, jobs: list[Prepared], ids: Sequence[int]) -> None:
+async def _submit_plain(work: Work, jobs: list[ValidatedJob], ids: Sequence[int]) -> None:
     """Writes jobs without references: their rows in one pass, ready at once."""
     shapes = await work.intern(jobs)
     rows, groups = plain_rows(work.catalog, shapes, jobs, ids, work.now)
@@ -84,10 +84,12 @@ async def _submit_plain(work: Work, jobs: list[Prepared], ids: Sequence[int]) ->
 class Group:
     """Jobs of one shape and base priority, which share a rank."""
 
-    __slots__ = ("base", "count", "first", "mould", "rank", "shape")
+    __slots__ = ("base", "count", "first", "rank", "shape", "template")
 
-    def __init__(self, mould: Mould, shape: int, base: int, place: int, first: int) -> None:
-        self.mould = mould  # of the newest
+    def __init__(
+        self, template: JobTemplate, shape: int, base: int, place: int, first: int
+    ) -> None:
+        self.template = template  # of the newest
         self.shape = shape
         self.base = base
         self.rank = place
@@ -98,7 +100,7 @@ class Group:
 def plain_rows(
     catalog: Catalog,
     shapes: Mapping[str, int],
-    jobs: Sequence[Prepared],
+    jobs: Sequence[ValidatedJob],
     ids: Sequence[int],
     now: int,
 ) -> tuple[list[JobColumns], Iterable[Group]]:
@@ -107,15 +109,15 @@ def plain_rows(
     groups: dict[tuple[str, int | None], Group] = {}
     group: Group | None = None
     for job_id, job in zip(ids, jobs, strict=True):
-        mould = job.mould
-        if group is None or mould is not group.mould:
-            group = groups.get((mould.digest, mould.base))
+        template = job.template
+        if group is None or template is not group.template:
+            group = groups.get((template.digest, template.base))
             if group is None:
-                group = _group(catalog, mould, shapes[mould.digest], job_id, now)
-                groups[mould.digest, mould.base] = group
-            group.mould = mould
+                group = _group(catalog, template, shapes[template.digest], job_id, now)
+                groups[template.digest, template.base] = group
+            group.template = template
             shape, place, base = group.shape, group.rank, group.base
-            flags, timeout_ms, idle_ms = mould.flags, mould.timeout_ms, mould.idle_ms
+            flags, timeout_ms, idle_ms = template.flags, template.timeout_ms, template.idle_ms
         group.count += 1
         rows.append(
             (job_id, shape, 0, flags, place, base, 0, now, now, 0, timeout_ms, idle_ms, 0,
@@ -124,10 +126,10 @@ def plain_rows(
     return rows, groups.values()
 
 
-def _group(catalog: Catalog, mould: Mould, shape: int, first: int, now: int) -> Group:
-    base = mould.base or 0
-    priority = level(catalog.weight(mould.shape.queue), base, 0)
-    return Group(mould, shape, base, rank(now, priority, catalog.interval_ms), first)
+def _group(catalog: Catalog, template: JobTemplate, shape: int, first: int, now: int) -> Group:
+    base = template.base or 0
+    priority = level(catalog.weight(template.shape.queue), base, 0)
+    return Group(template, shape, base, rank(now, priority, catalog.interval_ms), first)
 
 
 async def _submit_tied(work: Work, submission: Submission) -> Submitted | WindlassError:
@@ -157,15 +159,15 @@ def _join(fresh: Sequence[Draft], groups: Groups, outside: Mapping[int, JobFacts
     """Sets the workflow and base priority of jobs."""
     new, ground = groups.new, groups.bases.get(groups.new, 0)
     for draft in fresh:
-        mould = draft.job.mould
-        if mould.named and mould.base is None:  # nothing of its own
+        template = draft.job.template
+        if template.only_named and template.base is None:  # nothing of its own
             draft.workflow, draft.base = new, ground
             continue
         spec = draft.job.spec
         draft.workflow = new or spec.workflow or 0
         parent = None if spec.parent is None else outside[spec.parent]
         effective = None if parent is None else parent.base + parent.adjustment
-        draft.base = base_of(spec, mould.base, effective, groups.bases.get(draft.workflow, 0))
+        draft.base = base_of(spec, template.base, effective, groups.bases.get(draft.workflow, 0))
 
 
 async def _answer_again(

@@ -112,10 +112,10 @@ class FastPath:
         jobs = [job for submission in submissions for job in submission.jobs]
         shapes: dict[str, int] = {}
         for job in jobs:
-            shape = self._catalog.ids.get(job.mould.digest)
+            shape = self._catalog.ids.get(job.template.digest)
             if shape is None or shape not in self._catalog.shapes:
                 return None
-            shapes[job.mould.digest] = shape
+            shapes[job.template.digest] = shape
         rows, groups = plain_rows(self._catalog, shapes, jobs, range(len(jobs)), 0)
         depths: dict[str, int] = {}
         for group in groups:

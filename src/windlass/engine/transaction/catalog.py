@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from windlass.domain.config import Config
-from windlass.domain.job.job import Prepared
+from windlass.domain.job.validation import ValidatedJob
 from windlass.domain.lifecycle.rank import AGING_OFF_INTERVAL_MS, queue_weight
 from windlass.domain.matching.matching import merge_metadata, metadata_digest
 from windlass.domain.matching.room import SHARES
@@ -124,12 +124,12 @@ class Catalog:
         self.any_paused = any(row.paused for row in rows)
         self.any_limited = any(row.max_running or row.max_per_worker for row in rows)
 
-    async def intern(self, tx: WriteTx, new: Mapping[str, Prepared]) -> dict[str, int]:
+    async def intern(self, tx: WriteTx, new: Mapping[str, ValidatedJob]) -> dict[str, int]:
         """Inserts these shapes, by digest. They are cached only after the commit."""
         bodies = {digest: _encode(new[digest].shape) for digest in sorted(new)}
         return await tx.catalog.intern_shapes(bodies)
 
-    def learn(self, new: Mapping[str, Prepared], ids: Mapping[str, int]) -> None:
+    def learn(self, new: Mapping[str, ValidatedJob], ids: Mapping[str, int]) -> None:
         """Caches shapes whose transaction has committed."""
         for digest, job in new.items():
             self._learn(ids[digest], digest, job.shape)

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from windlass.domain.config import Config
-from windlass.domain.job.job import Mould, Prepared
+from windlass.domain.job.validation import JobTemplate, ValidatedJob
 from windlass.domain.lifecycle.states import STATE_BY_CODE, TRANSITION_CODES, State
 from windlass.domain.lifecycle.workflow_state import (
     ENDED,
@@ -50,7 +50,7 @@ class Work:
         self.slots = Slots(tx, catalog, self.effects)
         self.events: list[Event | Moves] = []
         self.cascades: list[Cascade] = []
-        self.shapes: dict[str, Prepared] = {}  # new ones, by digest, to be cached
+        self.shapes: dict[str, ValidatedJob] = {}  # new ones, by digest, to be cached
         self.shape_ids: dict[str, int] = {}
         self._queues: dict[int, str] = {}  # of shapes that are not in the catalog yet
         self._queued: dict[int, int] = {}  # shape → change of depth
@@ -58,21 +58,21 @@ class Work:
         self._reopened: set[int] = set()
         self._canceling: dict[int, tuple[str, str | None]] = {}  # why, and by whom
 
-    async def intern(self, jobs: Sequence[Prepared]) -> Mapping[str, int]:
+    async def intern(self, jobs: Sequence[ValidatedJob]) -> Mapping[str, int]:
         """Returns the ids of these jobs' shapes, by digest."""
         known = self.catalog.ids
-        new: dict[str, Prepared] = {}
+        new: dict[str, ValidatedJob] = {}
         ids: dict[str, int] = {}
-        last: Mould | None = None
+        last: JobTemplate | None = None
         for job in jobs:
-            mould = job.mould
-            if mould is not last:  # alike jobs share one
-                last = mould
+            template = job.template
+            if template is not last:  # alike jobs share one
+                last = template
                 # Copy it before waiting: another transaction may fail meanwhile and clear it.
-                if mould.digest in known:
-                    ids[mould.digest] = known[mould.digest]
+                if template.digest in known:
+                    ids[template.digest] = known[template.digest]
                 else:
-                    new[mould.digest] = job
+                    new[template.digest] = job
         if not new:
             return ids
         self.shapes.update(new)

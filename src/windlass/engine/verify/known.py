@@ -4,7 +4,8 @@ from functools import lru_cache
 
 import msgspec
 
-from windlass.domain.job.job import Concurrency
+from windlass.domain.job.forms import Concurrency
+from windlass.domain.job.job import DEFAULT_NAMESPACE
 from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.matching.shapes import Shape, can_run
 from windlass.domain.rows.records import JobRecord
@@ -16,12 +17,12 @@ _shape_decoder = msgspec.json.Decoder(Shape)
 class JobReferences(msgspec.Struct):
     """The fields of a stored spec that refer to other jobs."""
 
-    namespace: str = "default"
+    namespace: str = DEFAULT_NAMESPACE
     after: tuple[int | str, ...] = ()
     after_any: tuple[int | str, ...] = ()
     concurrency: Concurrency | None = None
     key: str | None = None
-    max_retries: int | None = None
+    retries: int | None = None
     priority: int | str | None = None
 
 

@@ -136,7 +136,7 @@ def retry_check(config: Config) -> MoveCheck:
     def check(replay: Replay, job: JobPast, event: Event) -> None:
         if event.to != ASSIGNED:
             return
-        own = replay.known.ties(event.job).max_retries
+        own = replay.known.ties(event.job).retries
         most = policy.max_retries if own is None else own
         for name, count, limit in (
             ("failed", job.failed, most),

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from windlass.domain.job.job import JobSpec, Prepared
+from windlass.domain.job.job import JobSpec
+from windlass.domain.job.validation import ValidatedJob
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.records import JobFacts
 from windlass.domain.values.errors import Conflict, NotFound, WindlassError
@@ -40,7 +41,7 @@ def key_of(parent: JobFacts, key: str) -> str:
 
 
 async def submit_children(
-    work: Work, holder: Holder, jobs: Sequence[Prepared], key: str
+    work: Work, holder: Holder, jobs: Sequence[ValidatedJob], key: str
 ) -> Submitted:
     """Writes the children if the holder still runs the attempt."""
     named = {ref for job in jobs for ref in (*job.spec.after, *job.spec.after_any)}

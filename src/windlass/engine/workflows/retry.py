@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from windlass.domain.job.job import ALLOW_FAILURE, JobSpec
+from windlass.domain.job.job import ALLOW_FAILURE, JobSpec, decode_spec
 from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.workflow_state import (
     ENDED,
@@ -30,7 +30,6 @@ FAILURES = (State.FAILED.code, State.REJECTED.code)
 PAGE = 1_000  # jobs that a step reads
 MOST = 100  # jobs that a step supersedes, with those they depend on
 
-_spec = msgspec.json.Decoder(JobSpec).decode
 _details = msgspec.json.Decoder(Details).decode
 
 
@@ -124,7 +123,7 @@ async def _causes_first(work: Work, jobs: Sequence[int], workflow: int, until: i
     needs: dict[int, list[int]] = {}
     left = list(jobs)
     while left:
-        specs = {job: _spec(body) for job, body in (await work.tx.jobs.specs(left)).items()}
+        specs = {job: decode_spec(body) for job, body in (await work.tx.jobs.specs(left)).items()}
         named = {r for spec in specs.values() for r in spec.after if isinstance(r, int)}
         newest = await newest_of(work.tx, named)
         left = []
@@ -199,7 +198,7 @@ async def _all_jobs(tx: ReadTx, workflow: int) -> tuple[list[JobFacts], dict[int
     while page := await tx.workflows.jobs_of(workflow, facts[-1].id if facts else 0, PAGE):
         facts += page
     newest = [fact.id for fact in facts if not fact.superseded_by]
-    return facts, {job: _spec(body) for job, body in (await tx.jobs.specs(newest)).items()}
+    return facts, {job: decode_spec(body) for job, body in (await tx.jobs.specs(newest)).items()}
 
 
 def _without_children(facts: Sequence[JobFacts], specs: Mapping[int, JobSpec]) -> list[JobFacts]:

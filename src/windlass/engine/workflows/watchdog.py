@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.job.job import ALLOW_FAILURE, MANUAL, JobSpec
+from windlass.domain.job.job import ALLOW_FAILURE, MANUAL, JobSpec, decode_spec
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.lifecycle.watchdog import Contradiction, look_at, may_be_stuck
 from windlass.domain.lifecycle.workflow_state import ENDED, WorkflowState
@@ -28,8 +28,6 @@ PAGE: Final = 1_000
 SHOWN: Final = 100  # jobs, events and workers named in a report
 
 COMPLETED = State.COMPLETED.code
-
-_spec = msgspec.json.Decoder(JobSpec).decode
 
 
 class Stall(NamedTuple):
@@ -69,7 +67,7 @@ async def _stuck_jobs(tx: ReadTx, workflow: int) -> tuple[int, ...]:
 
 async def _without_hope(tx: ReadTx, jobs: Sequence[int]) -> list[int]:
     waits = await tx.places.waits(jobs)
-    specs = {job: _spec(body) for job, body in (await tx.jobs.specs(jobs)).items()}
+    specs = {job: decode_spec(body) for job, body in (await tx.jobs.specs(jobs)).items()}
     newest = await newest_of(tx, {r for s in specs.values() for r in _ids(s)})
     busy = {c.job for c in await tx.workflows.cascades_of([*jobs, *newest])}
     found = []
@@ -113,7 +111,7 @@ async def repair(work: Work, found: Stall) -> bool:
 
 async def _unblock(work: Work, found: Stall) -> bool:
     """Makes these jobs wait for what they really depend on, or continue."""
-    specs = {j: _spec(b) for j, b in (await work.tx.jobs.specs(found.jobs)).items()}
+    specs = {j: decode_spec(b) for j, b in (await work.tx.jobs.specs(found.jobs)).items()}
     newest = await newest_of(work.tx, {r for s in specs.values() for r in _ids(s)})
     named = {ref: fact.id for ref, fact in newest.items()}
     locked = await work.tx.jobs.lock(sorted({*found.jobs, *named.values()}))
@@ -147,7 +145,7 @@ async def _place(
     unmet = len(failed) + sum(1 for need, _ in needs if need.is_open)
     # The operator's approval is lost with the row, so the operator must approve again.
     manual = 1 if fact.flags & MANUAL and not found.withdrawn else 0
-    wait = Wait(fact.id, unmet + manual, manual, spec.not_before or 0, fact.age_from, ticket)
+    wait = Wait(fact.id, unmet + manual, manual, spec.not_before_ms or 0, fact.age_from, ticket)
     if not wait.unmet:
         await release(work, [wait])
         return True

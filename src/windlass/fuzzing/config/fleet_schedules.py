@@ -7,8 +7,8 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
+from windlass.domain.job.job import JobSpec
 from windlass.fuzzing.config.solver_file import ROLES, STANDARD_INPUT, Role, Solver
-from windlass.wire.jobs import JobRequest
 from windlass.wire.schedules import ScheduleRequest
 
 MARGIN_MS: Final = 1_800_000
@@ -49,7 +49,7 @@ def schedules_of(solver: Solver, start: WorkerCommand) -> list[NamedSchedule]:
     ]
 
 
-def job_of(solver: Solver, role: Role, start: WorkerCommand) -> JobRequest:
+def job_of(solver: Solver, role: Role, start: WorkerCommand) -> JobSpec:
     """Returns the job of a role, as it would be submitted."""
     place = solver.role_settings(role)
     argv = [start.program, "fuzz", role, STANDARD_INPUT, "--bucket", start.bucket]
@@ -58,14 +58,14 @@ def job_of(solver: Solver, role: Role, start: WorkerCommand) -> JobRequest:
     args: dict[str, object] = {"argv": argv, "stdin": _description(solver, start.bucket)}
     if place.env:
         args["env"] = dict(place.env)
-    return JobRequest(
+    return JobSpec(
         task="shell",
         name=f"fuzz {solver.name} {role}",
         args=args,
         queue=place.queue,
-        requires=list(place.requires or _requires(solver, role)),
-        resources=dict(place.resources),
-        secrets=list(place.secrets),
+        requires=tuple(place.requires or _requires(solver, role)),
+        resources=dict(place.resources) or None,
+        secrets=tuple(place.secrets),
         timeout=timeout_ms(solver, role) / 1000,
         labels={"fuzz": solver.name, "role": role},
     )

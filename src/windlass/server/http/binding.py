@@ -12,7 +12,9 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from windlass.domain.job.job import KEYWORDS
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.suggest import did_you_mean
 from windlass.server.http.call import Call
 from windlass.server.http.errors import NOTHING, Malformed, NotJson
 from windlass.server.http.router import PLACEHOLDER
@@ -157,7 +159,9 @@ def explain_misfit(text: str, whole: str, values: Mapping[str, Any]) -> Malforme
         inner = f"{field}.{named[2]}" if field else named[2]
         if named["what"].startswith("missing"):
             return Malformed(inner, "given", "nothing", f"{inner} is missing")
-        return Malformed(inner, "a known field", named[2], f"{inner} is not a known field")
+        hint = did_you_mean(named[2], KEYWORDS) if field.startswith("jobs[") else ""
+        said = f"{inner} is not a known field{hint}"
+        return Malformed(inner, "a known field", named[2], said)
     field = field or whole
     expected = _EXPECTED.fullmatch(what)
     if expected is None:

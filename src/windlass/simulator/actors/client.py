@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from windlass.domain.job.job import Concurrency, JobSpec
+from windlass.domain.job.forms import Concurrency, RateLimit, moment_ms
+from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.states import State
-from windlass.domain.matching.rates import Rate
 from windlass.domain.rows.records import JobRecord
 from windlass.domain.values.errors import (
     Conflict,
@@ -14,6 +14,7 @@ from windlass.domain.values.errors import (
     Unreachable,
     WindlassError,
 )
+from windlass.domain.values.times import format_moment
 from windlass.engine.fleet.queues import QueueLimits
 from windlass.engine.submit.submission import Submitted, WorkflowSpec
 from windlass.simulator.actors.server import Server
@@ -198,11 +199,11 @@ class Client:
         if chance.random() < 0.1:
             ties["unblock"] = "manual"
         if chance.random() < 0.1:
-            ties["not_before"] = self._world.clock.now_ms() + self._world.between(0, 15_000)
+            ties["not_before"] = self._in(self._world.between(0, 15_000))
         if chance.random() < 0.1:
-            ties["timeout_ms"] = self._world.between(500, 8_000)
+            ties["timeout"] = self._world.between(500, 8_000) / 1000
         if chance.random() < 0.1:
-            ties["max_retries"] = chance.randint(0, 1)
+            ties["retries"] = chance.randint(0, 1)
         if chance.random() < 0.3:
             ties["priority"] = chance.randint(-5, 5)
         if chance.random() < 0.15:
@@ -212,6 +213,10 @@ class Client:
         args = {"ms": self._duration(), "poison": chance.random() < 0.02}
         return JobSpec(task=chance.choice(TASKS), queue=chance.choice(QUEUES), args=args, **ties)
 
+    def _in(self, ms: int) -> str:
+        """Returns the time that long from now."""
+        return format_moment(self._world.clock.now_ms() + ms)
+
     def _place(self, ties: dict[str, Any]) -> None:
         """Now and then a job is choosy about where and when it runs."""
         chance = self._world.chance
@@ -220,21 +225,22 @@ class Client:
         if chance.random() < 0.08:
             ties["apart"] = chance.choice(("disk", "port"))
         if chance.random() < 0.08:
-            ties["rate"] = Rate("api", chance.randint(1, 3), 4_000)
+            ties["rate"] = RateLimit("api", 4.0, chance.randint(1, 3))
         if chance.random() < 0.15:
             ties["preemptible"] = True
 
     def _limit_time(self, ties: dict[str, Any]) -> None:
         """Now and then a job is of no use later, or nobody will ever be able to run it."""
         chance, between = self._world.chance, self._world.between
-        earliest = ties.get("not_before") or self._world.clock.now_ms()
+        earliest = moment_ms(ties.get("not_before")) or self._world.clock.now_ms()
         if chance.random() < 0.08:
-            ties["start_before"] = earliest = earliest + between(500, 20_000)
+            earliest += between(500, 20_000)
+            ties["start_before"] = format_moment(earliest)
         if chance.random() < 0.08:
-            ties["finish_before"] = earliest + between(500, 30_000)
+            ties["finish_before"] = format_moment(earliest + between(500, 30_000))
         if chance.random() < 0.02:
             ties["requires"] = ("wings == true",)
-            ties["capability_grace_ms"] = chance.choice((0, 3_000))
+            ties["capability_grace"] = chance.choice((0.0, 3.0))
 
     def _duration(self) -> int:
         low, high = self._world.chance.choice(

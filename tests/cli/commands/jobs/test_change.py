@@ -4,8 +4,8 @@ import pytest
 
 from tests.cli.program import Program
 from windlass.cli.commands.jobs.job_array import array_of
+from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput
-from windlass.wire.jobs import JobRequest
 
 
 def test_an_array_numbers_its_jobs(up: Program) -> None:
@@ -19,7 +19,7 @@ def test_an_array_numbers_its_jobs(up: Program) -> None:
 
 
 def test_arrays_are_filled_in_wherever_text_stands() -> None:
-    request = JobRequest(
+    request = JobSpec(
         task="t",
         args={"a": ["{index}", {"b": "x{index}"}], "n": 1},
         name="n{index}",
@@ -32,7 +32,7 @@ def test_arrays_are_filled_in_wherever_text_stands() -> None:
         with pytest.raises(InvalidInput, match="count"):
             array_of(request, count)
     with pytest.raises(InvalidInput, match="different for each job"):
-        array_of(JobRequest(task="t", key="k"), 2)
+        array_of(JobSpec(task="t", key="k"), 2)
 
 
 def test_jobs_are_canceled_retried_and_prioritized_by_filter(up: Program) -> None:

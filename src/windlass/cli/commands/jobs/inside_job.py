@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from windlass.cli.options.connection import Connection
 from windlass.cli.output.text import print_json, say
 from windlass.client.own_agent import OwnAgent, own_agent
+from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput
-from windlass.wire.jobs import JobRequest
 
 
 def agent_of(at: Connection) -> OwnAgent | None:
@@ -17,7 +17,7 @@ def agent_of(at: Connection) -> OwnAgent | None:
     return None if named or os.environ.get("WINDLASS_DATA") else own_agent()
 
 
-def add_children(agent: OwnAgent, jobs: Sequence[JobRequest], key: str | None, json: bool) -> None:
+def add_children(agent: OwnAgent, jobs: Sequence[JobSpec], key: str | None, json: bool) -> None:
     """Adds jobs to the workflow of the job that runs this command, and prints their ids."""
     for job in jobs:
         if job.workflow is not None:

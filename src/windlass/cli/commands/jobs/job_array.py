@@ -4,14 +4,14 @@ from typing import Any, Final
 
 import msgspec
 
+from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput
-from windlass.wire.jobs import JobRequest
 
 MOST: Final = 100_000
 INDEX: Final = "{index}"
 
 
-def array_of(request: JobRequest, count: int) -> list[JobRequest]:
+def array_of(request: JobSpec, count: int) -> list[JobSpec]:
     """Returns `count` jobs, each with its number in place of `{index}`."""
     if not 1 <= count <= MOST:
         raise InvalidInput("count", f"from 1 to {MOST:,}", count)
@@ -20,7 +20,7 @@ def array_of(request: JobRequest, count: int) -> list[JobRequest]:
     return [_numbered(request, index) for index in range(count)]
 
 
-def _numbered(request: JobRequest, index: int) -> JobRequest:
+def _numbered(request: JobSpec, index: int) -> JobSpec:
     number = str(index)
     name, key = request.name, request.key
     if name is not None:

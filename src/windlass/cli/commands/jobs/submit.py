@@ -7,10 +7,11 @@ from windlass.cli.commands.jobs.job_array import array_of
 from windlass.cli.commands.suggestions import STANDARD_QUEUES, warn_of_typos
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Json
-from windlass.cli.options.job import PLAIN, JobOptions
+from windlass.cli.options.job import COMMAND_TASK, PLAIN, JobOptions, named_by_flags
 from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.text import RED, copy_log, print_json, say, warn
 from windlass.client.handles import ENDS
+from windlass.domain.job.job import JobSpec
 from windlass.wire.jobs import Job
 
 
@@ -41,8 +42,8 @@ def submit(
         children = [plain] if count is None else array_of(plain, count)
         add_children(agent, children, request.key, json)
         return
-    _check_names(job, at)
-    with at.client() as client:
+    _check_names(request, at)
+    with named_by_flags(), at.client() as client:
         if count is not None:
             many = client.submit_many(array_of(request, count))
             if json:
@@ -66,8 +67,8 @@ def run(*command: str, job: JobOptions = PLAIN, at: Connection = HERE) -> None:
         The program and its arguments, after `--`.
     """
     request = job.request(command)
-    _check_names(job, at)
-    with at.client() as client:
+    _check_names(request, at)
+    with named_by_flags(), at.client() as client:
         submitted = client.submit(request)
         try:
             copy_log(submitted.logs(follow=True))
@@ -81,11 +82,12 @@ def run(*command: str, job: JobOptions = PLAIN, at: Connection = HERE) -> None:
     raise SystemExit(_exit_code_of(ended))
 
 
-def _check_names(job: JobOptions, at: Connection) -> None:
+def _check_names(job: JobSpec, at: Connection) -> None:
     """Asks the server for known names only if a job has an unusual queue or a task."""
     queue = None if job.queue in STANDARD_QUEUES else job.queue
-    if queue is not None or job.task is not None:
-        warn_of_typos(at, queue, job.task)
+    task = None if job.task == COMMAND_TASK else job.task
+    if queue is not None or task is not None:
+        warn_of_typos(at, queue, task)
 
 
 def _exit_code_of(job: Job) -> int:

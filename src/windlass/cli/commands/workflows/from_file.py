@@ -13,8 +13,9 @@ from windlass.cli.options.workflow_file import File, Params, locate_error, param
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say, warn
 from windlass.cli.output.workflow_view import jobs_of
+from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput
-from windlass.wire.jobs import JobRequest, SubmitReply, SubmitRequest
+from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.workflows.expansion import expand_file
 from windlass.workflows.graph import FORMATS, graph_of_jobs, graph_of_requests
 from windlass.workflows.schema import published
@@ -154,7 +155,7 @@ def print_submitted(number: int, applied: bool, at: Connection, json: bool) -> N
 
 
 def _add_from_outside(
-    jobs: list[JobRequest], to: int | None, key: str | None, reopen: bool, at: Connection
+    jobs: list[JobSpec], to: int | None, key: str | None, reopen: bool, at: Connection
 ) -> SubmitReply:
     if to is None:
         raise InvalidInput("--to", "the id of a workflow, outside a job", "nothing")
@@ -163,7 +164,7 @@ def _add_from_outside(
         return client.run(workflow.add(jobs, key=key, reopen=reopen))
 
 
-def _with_base(job: JobRequest, priority: int | str | None) -> JobRequest:
+def _with_base(job: JobSpec, priority: int | str | None) -> JobSpec:
     if job.priority is not None or priority is None:
         return job
     return msgspec.structs.replace(job, priority=priority)
@@ -179,7 +180,7 @@ def _print_plan(plan: SubmitRequest, json: bool) -> None:
     say(f"{len(plan.jobs)} jobs; nothing was submitted")
 
 
-def _names(references: list[int | str]) -> str:
+def _names(references: tuple[int | str, ...]) -> str:
     shown = ", ".join(map(str, references[:NAMES_SHOWN]))
     more = len(references) - NAMES_SHOWN
     return f"{shown} and {more} more" if more > 0 else shown

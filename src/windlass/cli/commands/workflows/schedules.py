@@ -13,8 +13,8 @@ from windlass.cli.options.names import Namespace, ScheduleName
 from windlass.cli.options.workflow_file import Params, parameters_of
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import BOLD, print_change, print_json, say
+from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput
-from windlass.wire.jobs import JobRequest
 from windlass.wire.schedules import (
     Schedule,
     ScheduleList,
@@ -192,12 +192,12 @@ def delete_schedule(
 schedules.command(delete_schedule, name="remove", show=False)
 
 
-def _jobs(text: str | None) -> list[JobRequest]:
+def _jobs(text: str | None) -> list[JobSpec]:
     if text is None:
         return []
     try:
         content: Any = Path(text[1:]).read_bytes() if text.startswith("@") else text
-        return msgspec.json.decode(content, type=list[JobRequest])
+        return msgspec.json.decode(content, type=list[JobSpec])
     except OSError as error:
         raise InvalidInput("jobs", f"a readable file ({error.strerror})", text[1:]) from None
     except msgspec.MsgspecError as error:

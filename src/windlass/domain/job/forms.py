@@ -1,0 +1,255 @@
+"""How the values of job options are written: in JSON and Python, and as the text of a flag.
+
+Every form has one canonical value, whichever way it was written: durations are seconds, times
+are RFC 3339 in UTC, lists are tuples.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import parse_duration_ms
+from windlass.domain.values.times import format_moment, parse_moment
+
+Duration = float | str  # seconds, or text such as "15m"
+Scalar = str | int | float | bool  # a value in a workflow file that counts as its text
+
+NEVER: Final = "never"
+REPEATABLE: Final = "Repeatable."
+LONGEST_MS: Final = 366 * 86_400_000 * 100  # a century: what is longer is a mistake
+_DATE: Final = re.compile(r"\d{4}-")
+
+
+class Concurrency(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """At most `max` jobs with this key run at the same time, in one namespace."""
+
+    key: str
+    max: int = 1
+
+
+class RateLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """At most `max` jobs with this key start in any stretch of `per`, in one namespace."""
+
+    key: str
+    per: Duration
+    max: int = 1
+
+
+class Form(msgspec.Struct, frozen=True, kw_only=True):
+    """One way to write a value.
+
+    `canonical` turns a value from JSON or Python into its canonical form and `read` the texts
+    of a flag; both name the option in errors. A canonical value is returned as it is. `read`
+    gets the current time for durations from now. `varies` tells whether the same value can be
+    written in several ways.
+    """
+
+    name: str
+    canonical: Callable[[Any, str], Any]
+    read: Callable[[Sequence[str], str, int], Any]
+    varies: bool = False
+    repeats: bool = False  # the flag may be given several times
+    in_file: Any = None  # the type in workflow files, where it differs
+    note: str = ""  # how it is written as a flag
+
+
+def seconds(value: object, field: str) -> float:
+    """Returns a duration in seconds."""
+    return parse_duration_ms(value, field) / 1000
+
+
+def _kept(value: Any, canonical: Any) -> Any:
+    """Returns the value itself if it is canonical already."""
+    return value if type(value) is type(canonical) and value == canonical else canonical
+
+
+def _duration(value: object, field: str) -> Any:
+    length = seconds(value, field)
+    if not length:
+        raise InvalidInput(field, "a duration of at least 1ms", value)
+    return _kept(value, length)
+
+
+def _grace(value: object, field: str) -> Any:
+    if isinstance(value, str) and value.strip().lower() == NEVER:
+        return _kept(value, NEVER)
+    try:
+        return _kept(value, seconds(value, field))
+    except InvalidInput as error:
+        raise InvalidInput(field, f"{error.expected}, or never", value) from None
+
+
+def milliseconds(duration: float | str | None) -> int | None:
+    """Returns a canonical duration in milliseconds."""
+    return None if duration is None else round(float(duration) * 1000)
+
+
+def moment_ms(moment: str | None) -> int | None:
+    """Returns a canonical time in milliseconds since 1970."""
+    return None if moment is None else parse_moment(moment, "time")
+
+
+def _moment(value: Any, field: str) -> str:
+    if not isinstance(value, str):
+        raise InvalidInput(field, "a time such as 2030-01-02T03:04:05Z", value)
+    moment = parse_moment(value, field)
+    if not 0 <= moment <= LONGEST_MS:
+        raise InvalidInput(field, f"a time between 1970 and {format_moment(LONGEST_MS)}", value)
+    return str(_kept(value, format_moment(moment)))
+
+
+def _read_moment(text: str, field: str, now: int) -> str:
+    if _DATE.match(text):
+        return _moment(text, field)
+    try:
+        ahead = parse_duration_ms(text, field)
+    except InvalidInput:
+        expected = "a time such as 2030-01-02T03:04:05Z, or a duration from now such as 15m"
+        raise InvalidInput(field, expected, text) from None
+    return _moment(format_moment(now + ahead), field)
+
+
+def _rate(value: Any, field: str) -> RateLimit:
+    rate: RateLimit = _converted(value, RateLimit, field)
+    per = _kept(rate.per, seconds(rate.per, f"{field}.per"))
+    return rate if per is rate.per else RateLimit(rate.key, per, rate.max)
+
+
+def _read_rate(text: str, field: str) -> RateLimit:
+    key, _, numbers = text.rpartition("=")
+    most, separator, per = numbers.partition("/")
+    if not key or not separator or not _is_number(most):
+        raise InvalidInput(field, "KEY=MAX/TIME, such as api=10/1m", text)
+    return RateLimit(key, seconds(per, field), int(most))
+
+
+def _concurrency(value: Any, field: str) -> Concurrency:
+    limit: Concurrency = _converted(value, Concurrency, field)
+    return limit
+
+
+def _read_concurrency(text: str, field: str) -> Concurrency:
+    key, separator, most = text.rpartition("=")
+    if not separator:
+        return Concurrency(text)
+    if not key or not _is_number(most):
+        raise InvalidInput(field, "KEY or KEY=MAX, such as repo-42=1", text)
+    return Concurrency(key, int(most))
+
+
+def _converted(value: Any, kind: type[Any], field: str) -> Any:
+    """Returns a struct as it is, and a mapping as a struct."""
+    if isinstance(value, kind):
+        return value
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        names = " and ".join(kind.__struct_fields__)
+        raise InvalidInput(field, f"a mapping with {names} ({error})", value) from None
+
+
+def _same(value: Any, _field: str) -> Any:
+    return value
+
+
+def _tuple(value: Any, field: str) -> tuple[Any, ...]:
+    if isinstance(value, str | int):
+        return (value,)
+    if not isinstance(value, Sequence):
+        raise InvalidInput(field, "a list", value)
+    return tuple(value)
+
+
+def _mapping(value: Any, field: str) -> dict[str, Any] | None:
+    if not isinstance(value, Mapping):
+        raise InvalidInput(field, "a mapping", value)
+    return dict(value) or None
+
+
+def _read_pairs(texts: Sequence[str], field: str) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for text in texts:
+        name, separator, value = text.partition("=")
+        if not separator or not name:
+            raise InvalidInput(field, "name=value", text)
+        pairs[name] = value
+    return pairs
+
+
+def _split(texts: Sequence[str]) -> list[str]:
+    return [part for text in texts for part in text.split(",") if part]
+
+
+def _read_number(text: str, field: str) -> int:
+    if not _is_number(text):
+        raise InvalidInput(field, "a whole number", text)
+    return int(text)
+
+
+def _read_id(text: str, field: str) -> int:
+    if not _is_number(text):
+        raise InvalidInput(field, "the id of a job", text)
+    return int(text)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
+TEXT: Final = Form(name="text", canonical=_same, read=lambda texts, _f, _n: texts[0])
+PRIORITY: Final = Form(
+    name="high, medium, low or a number", canonical=_same, read=lambda texts, _f, _n: texts[0]
+)
+JSON: Final = Form(
+    name="JSON", canonical=_same, read=lambda texts, _f, _n: texts[0],
+    note="JSON, or @FILE to read it from a file.",
+)  # fmt: skip
+NUMBER: Final = Form(
+    name="number", canonical=_same, read=lambda texts, f, _n: _read_number(texts[0], f)
+)
+SWITCH: Final = Form(name="true or false", canonical=_same, read=lambda texts, _f, _n: bool(texts))
+TEXTS: Final = Form(
+    name="list", canonical=_tuple, read=lambda texts, _f, _n: tuple(texts), repeats=True,
+    note=REPEATABLE,
+)  # fmt: skip
+CLAUSES: Final = Form(
+    name="list", canonical=_tuple, read=lambda texts, _f, _n: tuple(texts), repeats=True,
+    in_file=str | list[str], note=REPEATABLE,
+)  # fmt: skip
+REFERENCES: Final = Form(
+    name="list of ids and names", canonical=_tuple, repeats=True, note="An id; repeatable.",
+    read=lambda texts, f, _n: tuple(_read_id(text, f) for text in texts),
+    in_file=int | str | list[int | str],
+)  # fmt: skip
+AMOUNTS: Final = Form(
+    name="mapping", canonical=_mapping, read=lambda texts, f, _n: _read_pairs(_split(texts), f),
+    repeats=True, note="NAME=AMOUNT, several comma-separated; repeatable.",
+)  # fmt: skip
+LABELS: Final = Form(
+    name="mapping", canonical=_mapping, read=lambda texts, f, _n: _read_pairs(texts, f),
+    repeats=True, in_file=dict[str, Scalar], note="NAME=VALUE; repeatable.",
+)  # fmt: skip
+DURATION: Final = Form(
+    name="duration", canonical=_duration, read=lambda texts, f, _n: _duration(texts[0], f),
+    varies=True, note="90, 90s, 15m, 6h.",
+)  # fmt: skip
+GRACE: Final = Form(
+    name="duration or never", canonical=_grace, read=lambda texts, f, _n: _grace(texts[0], f),
+    varies=True,
+)  # fmt: skip
+MOMENT: Final = Form(
+    name="time", canonical=_moment, read=lambda texts, f, now: _read_moment(texts[0], f, now),
+    varies=True, note="A time such as 2030-01-02T03:04:05Z, or a duration from now.",
+)  # fmt: skip
+RATE: Final = Form(
+    name="key, max and per", canonical=_rate, read=lambda texts, f, _n: _read_rate(texts[0], f),
+    varies=True, note="KEY=MAX/TIME, such as api=10/1m.",
+)  # fmt: skip
+CONCURRENCY: Final = Form(
+    name="key and max", canonical=_concurrency,
+    read=lambda texts, f, _n: _read_concurrency(texts[0], f), varies=True,
+    note="KEY or KEY=MAX.",
+)  # fmt: skip

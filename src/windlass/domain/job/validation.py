@@ -1,0 +1,408 @@
+"""Validates jobs before any transaction.
+
+`Validator` turns a `JobSpec` into what the engine writes. One bad job of a batch is refused by
+name, and then nothing is written.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from windlass.domain.access.secrets import secret_clauses
+from windlass.domain.config import Config
+from windlass.domain.job.forms import moment_ms
+from windlass.domain.job.job import (
+    ALLOW_FAILURE,
+    DEFAULT_NAMESPACE,
+    MANUAL,
+    OPTIONS,
+    PREEMPTIBLE,
+    JobSpec,
+    check_labels,
+    check_name,
+    encode_spec,
+    is_name,
+    normalise,
+)
+from windlass.domain.lifecycle.failures import FAILURE_BY_NAME, FailureClass
+from windlass.domain.lifecycle.rank import parse_priority
+from windlass.domain.lifecycle.timeouts import RunLimits, limits_for
+from windlass.domain.matching.clauses import Clause, canonical_requires, parse_clause, target
+from windlass.domain.matching.rates import Rate, check_rate
+from windlass.domain.matching.resources import canonical_resources
+from windlass.domain.matching.shapes import Shape, shape_digest
+from windlass.domain.tasks.kind import TaskKind
+from windlass.domain.tasks.media import timed_as
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.json_values import (
+    DEPTH_LIMIT,
+    NOT_JSON,
+    not_json,
+    refuse_deep,
+    refuse_not_finite,
+    refuse_nul,
+)
+
+DEPENDENCY_LIMIT: Final = 100_000
+KNOWN_LIMIT: Final = 10_000
+
+
+class JobTemplate(msgspec.Struct, frozen=True):
+    """What jobs that differ only in arguments and names have in common."""
+
+    shape: Shape
+    digest: str  # of the shape
+    base: int | None
+    flags: int
+    timeout_ms: int
+    idle_ms: int
+    plain: bool  # can be written without looking at any other job, limit or time
+    only_named: bool = False  # its name and dependencies are all that sets it apart
+
+
+NO_RELATIONS: Final = b"{}"
+NO_TEMPLATE: Final = JobTemplate(Shape(namespace="", queue="", task=""), "", None, 0, 0, 0, False)
+
+
+class ValidatedJob(msgspec.Struct, frozen=True, gc=False):
+    """A validated job. Those that differ only in arguments and names share a template.
+
+    `body` is the spec as JSON without `after`, `after_any` and `workflow`, which the engine
+    adds when it knows the ids.
+    """
+
+    spec: JobSpec
+    body: bytes
+    template: JobTemplate
+    body_digest: str | None = None  # of the whole spec; only for jobs with a key
+
+    @property
+    def shape(self) -> Shape:
+        return self.template.shape
+
+
+class Relations(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """The part of a stored spec that refers to other rows by id; a body does not have it."""
+
+    after: Sequence[int] = ()
+    after_any: Sequence[int] = ()
+    workflow: int | None = None
+
+
+def with_relations(body: bytes, relations: bytes) -> bytes:
+    """Returns the spec to store: the fields of a body and of `Relations`, both as JSON."""
+    return body if relations == NO_RELATIONS else body[:-1] + b"," + relations[1:]
+
+
+class _Known(msgspec.Struct, frozen=True):
+    """What the validator remembers about a shape: checked names, and default limits."""
+
+    shape: Shape
+    digest: str
+    timeout_ms: int
+    idle_ms: int
+
+
+class _Last(NamedTuple):
+    """The last job that others can be compared with: the next one is often like it."""
+
+    bare: JobSpec | None = None  # without arguments, name and dependencies
+    alone: JobTemplate = NO_TEMPLATE  # of jobs without name and dependencies
+    named: JobTemplate = NO_TEMPLATE
+
+
+# Fields that shapes and priorities are made of, and those that differ from job to job; a job
+# with any other is rare.
+_SHAPING: Final = frozenset(
+    {"task", "priority", "namespace", "queue", "requires", "resources", "target", "secrets",
+     "prefers", "apart", "rate", "submitted_by"}
+)  # fmt: skip
+_OWN: Final = frozenset({"args", "name", "after", "after_any"})
+_more_of: Final = attrgetter(*sorted(frozenset(OPTIONS) - _SHAPING - _OWN))
+_NO_MORE: Final = _more_of(JobSpec(task=""))
+_BACKSLASH: Final = ord("\\")
+
+
+class Validator:
+    """Validates jobs. It remembers a bounded number of shapes it has seen."""
+
+    def __init__(self, config: Config, tasks: Mapping[str, TaskKind] | None = None) -> None:
+        self._config = config
+        self._tasks = tasks or {}
+        self._known: dict[object, _Known] = {}
+        self._last = _Last()
+        self._short = min(2 * DEPTH_LIMIT, config.payload_limit)  # too short to be too deep
+
+    def validate(self, spec: JobSpec, field: str = "job") -> ValidatedJob:
+        """Validates one job; `field` is how errors name it, such as "jobs[3]"."""
+        return self.validate_all((spec,), field)[0]
+
+    def validate_all(self, specs: Iterable[JobSpec], field: str = "job") -> list[ValidatedJob]:
+        """Validates jobs in turn; an error does not say which of them it is about."""
+        validated: list[ValidatedJob] = []
+        short, tasks, last = self._short, self._tasks, self._last
+        for spec in specs:
+            waits = bool(spec.after or spec.after_any)
+            alone = replace(spec, after=(), after_any=()) if waits else spec
+            try:
+                body = encode_spec(alone)
+            except NOT_JSON as error:
+                raise not_json(error, field) from None
+            if len(body) > short or b"null" in body or _BACKSLASH in body:
+                self._check_body(alone, body, field)
+            planned = self._plan(spec, field) if tasks else spec
+            if planned is spec and replace(alone, args=None, name=None) == last.bare:
+                if waits or spec.name is not None:
+                    _check_names(spec, field)
+                    validated.append(ValidatedJob(spec, body, last.named))
+                else:
+                    validated.append(ValidatedJob(spec, body, last.alone))
+                continue
+            validated.append(self._look_closely(spec, planned, body, field))
+            last = self._last
+        return validated
+
+    def _look_closely(
+        self, spec: JobSpec, planned: JobSpec, body: bytes, field: str
+    ) -> ValidatedJob:
+        """Validates a job that is not like the one before."""
+        if spec.submitted_by is not None:
+            check_name(f"{field}.submitted_by", spec.submitted_by)
+        own = normalise(spec, field)
+        settled = own if planned is spec else normalise(planned, field)
+        known = self._look_up(settled, field)
+        base = None if spec.priority is None else parse_priority(spec.priority, f"{field}.priority")
+        if own is not spec or own.workflow is not None:
+            body = encode_spec(_alone(own))
+        named = own.name is not None or bool(own.after or own.after_any)
+        if named:
+            _check_names(own, field)
+        more = _more_of(settled) != _NO_MORE
+        if more:
+            _check_more(own, field)
+            digest = None if own.key is None else digest_of(own)
+            return ValidatedJob(own, body, self._template(settled, known, base, named), digest)
+        alike = known.shape, known.digest, base, 0, known.timeout_ms, known.idle_ms
+        template = JobTemplate(*alike, not named, True)
+        if settled is spec and not (spec.resources or spec.rate or type(spec.priority) is int):
+            # Numbers are left out: 1 is equal to 1.0 and True, which are refused.
+            bare = replace(spec, args=None, name=None, after=(), after_any=())
+            other = JobTemplate(*alike, named, True)
+            self._last = _Last(bare, *((other, template) if named else (template, other)))
+        return ValidatedJob(own, body, template)
+
+    def _template(self, spec: JobSpec, known: _Known, base: int | None, named: bool) -> JobTemplate:
+        """Returns the template of a job with options that most jobs do not have."""
+        timeout_ms, idle_ms = known.timeout_ms, known.idle_ms
+        if not (spec.timeout is spec.idle_timeout is spec.duration is None):
+            limits = self._limits(spec)
+            timeout_ms, idle_ms = limits.run_ms or 0, limits.idle_ms or 0
+        flags = ALLOW_FAILURE if spec.allow_failure else 0
+        if spec.unblock == "manual":
+            flags |= MANUAL
+        if spec.preemptible:
+            flags |= PREEMPTIBLE
+        plain = not named and _is_plain(spec)
+        return JobTemplate(known.shape, known.digest, base, flags, timeout_ms, idle_ms, plain)
+
+    def _plan(self, spec: JobSpec, field: str) -> JobSpec:
+        """Adds what follows from the arguments; those of unknown tasks are not checked."""
+        kind = self._tasks.get(spec.task) if isinstance(spec.task, str) else None
+        if kind is None:
+            return spec
+        plan = kind.check(spec.args, f"{field}.args")
+        if not plan.requires and plan.duration_ms is None:
+            return spec
+        duration = spec.duration
+        if duration is None and plan.duration_ms is not None:
+            duration = plan.duration_ms / 1000
+        return replace(spec, requires=(*spec.requires, *plan.requires), duration=duration)
+
+    def _limits(self, spec: JobSpec) -> RunLimits:
+        return limits_for(
+            self._config.timeouts,
+            task=spec.task if spec.duration is None else timed_as(spec.task, spec.args),
+            queue=spec.queue,
+            duration_ms=spec.duration_ms,
+            own_run_ms=spec.timeout_ms,
+            own_idle_ms=spec.idle_timeout_ms,
+        )
+
+    def _check_body(self, spec: JobSpec, body: bytes, field: str) -> None:
+        """Checks a body that is long or contains something rare."""
+        if len(body) > self._config.payload_limit:
+            limit = f"at most {self._config.payload_limit} bytes as JSON"
+            raise InvalidInput(field, limit, f"{len(body)} bytes")
+        if body.count(b"[") + body.count(b"{") > DEPTH_LIMIT:
+            refuse_deep(spec.args, f"{field}.args")
+        if b"\\u0000" in body:
+            refuse_nul(spec, field)
+        if b"null" in body:
+            refuse_not_finite(spec.args, f"{field}.args")
+
+    def _look_up(self, spec: JobSpec, field: str) -> _Known:
+        seen: object = (spec.namespace, spec.queue, spec.task)
+        if spec.requires or spec.resources is not None or spec.target is not None or spec.secrets:
+            # Amounts as text: whatever a caller put there, it can be looked up.
+            needs = () if spec.resources is None else repr(sorted(spec.resources.items()))
+            texts = tuple(map(repr, spec.requires)), tuple(map(repr, spec.secrets))
+            seen = (seen, *texts, needs, spec.target)
+        if spec.prefers or spec.apart is not None or spec.rate is not None:
+            rate = None if spec.rate is None else repr(spec.rate)
+            seen = (seen, tuple(map(repr, spec.prefers)), repr(spec.apart), rate)
+        known = self._known.get(seen)
+        if known is None:
+            shape = _build_shape(spec, field)
+            limits = self._limits(JobSpec(task=spec.task, queue=spec.queue))
+            known = _Known(shape, shape_digest(shape), limits.run_ms or 0, limits.idle_ms or 0)
+            if len(self._known) >= KNOWN_LIMIT:
+                self._known.clear()
+            self._known[seen] = known
+        return known
+
+
+def digest_of(spec: JobSpec) -> str:
+    """Returns a digest of the whole spec, by which a repeated one is recognised."""
+    return hashlib.sha256(encode_spec(spec)).hexdigest()[:32]
+
+
+def _alone(spec: JobSpec) -> JobSpec:
+    """Returns the spec without its relations."""
+    if not spec.after and not spec.after_any and spec.workflow is None:
+        return spec
+    return replace(spec, after=(), after_any=(), workflow=None)
+
+
+def _is_plain(spec: JobSpec) -> bool:
+    """Returns whether a job without a name needs no other job, limit or time to be written."""
+    return (
+        spec.unblock == "auto"
+        and spec.not_before is None
+        and spec.start_before is None
+        and spec.finish_before is None
+        and spec.capability_grace is None
+        and spec.concurrency is None
+        and spec.key is None
+        and spec.parent is None
+        and spec.workflow is None
+    )
+
+
+def _build_shape(spec: JobSpec, field: str) -> Shape:
+    namespace = DEFAULT_NAMESPACE if spec.namespace is None else spec.namespace
+    check_name(f"{field}.task", spec.task)
+    check_name(f"{field}.queue", spec.queue)
+    check_name(f"{field}.namespace", namespace)
+    clauses: list[Any] = list(spec.requires)
+    for clause in clauses:
+        if not isinstance(clause, str):
+            raise InvalidInput("requires", "text such as memory>=4GiB", clause)
+    if spec.target is not None:
+        check_name(f"{field}.target", spec.target)
+        clauses.append(target(spec.target))
+    clauses += secret_clauses(spec.secrets, namespace, field)
+    if spec.apart is not None:
+        check_name(f"{field}.apart", spec.apart)
+    return Shape(
+        namespace=namespace,
+        queue=spec.queue,
+        task=spec.task,
+        requires=canonical_requires(clauses),
+        resources=canonical_resources(spec.resources or {}),
+        apart=spec.apart,
+        prefers=_preferences(spec.prefers),
+        rate=_rate(spec, f"{field}.rate"),
+    )
+
+
+def _rate(spec: JobSpec, field: str) -> Rate | None:
+    if spec.rate is None:
+        return None
+    check_name(f"{field}.key", spec.rate.key)
+    rate = Rate(spec.rate.key, spec.rate.max, round(float(spec.rate.per) * 1000))
+    check_rate(rate, field)
+    return rate
+
+
+def _preferences(texts: tuple[Any, ...]) -> tuple[Clause, ...]:
+    for text in texts:
+        if not isinstance(text, str):
+            raise InvalidInput("prefers", "text such as cache:repo==linux", text)
+    return canonical_requires([parse_clause(text, "prefers") for text in texts])
+
+
+_BOUNDED: Final = tuple((o.name, o.bounds) for o in OPTIONS.values() if o.bounds is not None)
+_TIMES: Final = ("not_before", "start_before", "finish_before")
+
+
+def _check_names(spec: JobSpec, field: str) -> None:
+    """Checks the job's name and the jobs it names."""
+    name, after, after_any = spec.name, spec.after, spec.after_any
+    if name is not None and not (type(name) is str and is_name(name)):
+        check_name(f"{field}.name", name)
+    if after and not _are_names(after, name):
+        _check_references(f"{field}.after", after, name)
+    if after_any and not _are_names(after_any, name):
+        _check_references(f"{field}.after_any", after_any, name)
+
+
+def _check_more(spec: JobSpec, field: str) -> None:
+    """Checks the options that most jobs do not have."""
+    if spec.key is not None:
+        check_name(f"{field}.key", spec.key)
+    for name, (low, high) in _BOUNDED:
+        value = getattr(spec, name)
+        if value is not None:
+            _check_number(f"{field}.{name}", value, low, high)
+    if not (spec.not_before is spec.start_before is spec.finish_before is None):
+        _check_times(spec, field)
+    check_labels(spec.labels, field)
+    if spec.concurrency is not None:
+        check_name(f"{field}.concurrency.key", spec.concurrency.key)
+        _check_number(f"{field}.concurrency.max", spec.concurrency.max, 1, 1_000_000)
+    for name in spec.retry_on:
+        if FAILURE_BY_NAME.get(name) in (None, FailureClass.CANCELED):
+            known = ", ".join(c for c in FailureClass if c is not FailureClass.CANCELED)
+            raise InvalidInput(f"{field}.retry_on", f"some of {known}", name)
+
+
+def _check_times(spec: JobSpec, field: str) -> None:
+    """Refuses a job that could only ever miss its own deadline."""
+    given = [(name, at) for name in _TIMES if (at := moment_ms(getattr(spec, name))) is not None]
+    for (earlier, low), (later, high) in pairwise(given):
+        if low >= high:
+            raise InvalidInput(f"{field}.{later}", f"a time after {earlier}", "one before it")
+
+
+def _check_references(field: str, references: tuple[int | str, ...], own: str | None) -> None:
+    if len(references) > DEPENDENCY_LIMIT:
+        raise InvalidInput(field, f"at most {DEPENDENCY_LIMIT} jobs", len(references))
+    if own is not None and own in references:
+        raise InvalidInput(field, "other jobs", f"its own name {own}")
+    # A text that is no name is not the name of a job either, and is refused for that.
+    for reference in references:
+        if reference is None:
+            raise InvalidInput(field, "names and ids of jobs", reference)
+        if type(reference) is not str:
+            _check_number(field, reference, 1, 2**62)
+
+
+def _are_names(references: tuple[Any, ...], own: str | None) -> bool:
+    """Returns whether all are texts other than its own name; joining asks them all at once."""
+    try:
+        "".join(references)
+    except TypeError:
+        return False
+    return len(references) <= DEPENDENCY_LIMIT and own not in references
+
+
+def _check_number(field: str, value: object, low: int, high: int) -> None:
+    if value is None:
+        return
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise InvalidInput(field, f"an integer from {low} to {high}", value)
