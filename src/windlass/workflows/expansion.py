@@ -30,7 +30,7 @@ REACTIONS: Final = ("on_success", "on_failure", "on_end")
 
 
 class Expansion(msgspec.Struct, frozen=True):
-    """What is submitted, and where each job stands in the files."""
+    """The jobs to submit, and where each is described."""
 
     workflow: NewWorkflow
     jobs: list[JobSpec]

@@ -42,4 +42,5 @@ def test_every_engine_has_its_row() -> None:
 def test_every_command_is_there(command: str) -> None:
     app = fuzz
     for word in command.split():
+        assert word in app, f"windlass fuzz has no {command}"
         app = app[word]

@@ -14,8 +14,8 @@ from windlass.ports.executor import Limits
 from windlass.ports.gateway import Holder
 from windlass.worker.attempt.context import AgentContext
 from windlass.worker.attempt.files import Files
-from windlass.worker.attempt.log import AttemptLog
-from windlass.worker.attempt.masking import Mask
+from windlass.worker.attempt.output.log import AttemptLog
+from windlass.worker.attempt.output.masking import Mask
 from windlass.worker.attempt.processes import Processes
 from windlass.worker.attempt.secrets import Secrets
 from windlass.worker.keeper.kept_process import KeptProcess, SpawnFailed

@@ -1,1 +1,4 @@
-"""What the built-in tasks accept, one file per task. Pure: servers check it at submit."""
+"""What the built-in tasks accept, one file per task.
+
+Servers check arguments with it at submit, workers before they start. It runs nothing.
+"""

@@ -24,7 +24,7 @@ class Unfit(Exception):
     """The call cannot be made on this worker: the message says what to change."""
 
 
-class Found(NamedTuple):
+class FoundFunction(NamedTuple):
     """A function that may be called."""
 
     function: Callable[..., Any]
@@ -35,9 +35,9 @@ class Functions:
     """The functions a process has imported so far, by path."""
 
     def __init__(self) -> None:
-        self._found: dict[str, Found] = {}
+        self._found: dict[str, FoundFunction] = {}
 
-    def find(self, path: str) -> Found:
+    def find(self, path: str) -> FoundFunction:
         """Returns the marked function of this path; raises `Unfit`."""
         found = self._found.get(path)
         if found is None:
@@ -45,7 +45,7 @@ class Functions:
         return found
 
 
-def _find(path: str) -> Found:
+def _find(path: str) -> FoundFunction:
     module_name, _, name = path.partition(":")
     target: Any = _import(module_name)
     for part in name.split("."):
@@ -54,7 +54,7 @@ def _find(path: str) -> Found:
             raise Unfit(f"expected {path} to exist on this worker: {module_name} has no {name}")
     if options_of(target) is None or not callable(target):
         raise Unfit(f"expected {path} to be marked with @windlass.task, which it is not")
-    return Found(target, inspect.iscoroutinefunction(target))
+    return FoundFunction(target, inspect.iscoroutinefunction(target))
 
 
 def _import(name: str) -> object:

@@ -94,7 +94,7 @@ def _below(path: Path, root: Path) -> str | None:
 
 
 def _resolved(path: Path) -> Path:
-    """Removes `..` without looking at the disk: the checkout may be gone."""
+    """Removes `..` without looking at the disk: the checkout may not exist any more."""
     parts: list[str] = []
     for part in path.parts:
         if part == ".." and len(parts) > 1:

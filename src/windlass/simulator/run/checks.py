@@ -23,7 +23,7 @@ def find_leftovers(snapshot: Snapshot) -> list[Violation]:
     for invariant, place, rows in places:
         found += [Violation(invariant, f"still in {place}: {row}", row.job) for row in rows]
     for cascade in snapshot.cascades:
-        said = f"an intent was never worked off: {cascade}"
+        said = f"a cascade was never finished: {cascade}"
         found.append(Violation("L3", said, cascade.job or 0))
     for record in snapshot.jobs:
         if not record.facts.state:

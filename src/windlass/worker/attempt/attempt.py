@@ -20,11 +20,11 @@ from windlass.wire.sync import Assignment, Finished, Released
 from windlass.worker.attempt import children
 from windlass.worker.attempt.context import AgentContext
 from windlass.worker.attempt.files import Files
-from windlass.worker.attempt.log import AttemptLog
-from windlass.worker.attempt.masking import Mask
 from windlass.worker.attempt.outcome import UNSTOPPED, finished, result_of
+from windlass.worker.attempt.output.log import AttemptLog
+from windlass.worker.attempt.output.masking import Mask
+from windlass.worker.attempt.output.progress import Progress
 from windlass.worker.attempt.processes import Processes
-from windlass.worker.attempt.progress import Progress
 from windlass.worker.attempt.spec import AttemptSpec
 from windlass.worker.attempt.timers import Timers
 from windlass.worker.core.ports import UNANSWERED, AttemptEnded, Report, StopReason

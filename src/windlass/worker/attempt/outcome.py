@@ -7,7 +7,7 @@ import msgspec
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.ports.executor import Result
 from windlass.wire.sync import Finished
-from windlass.worker.attempt.masking import Mask
+from windlass.worker.attempt.output.masking import Mask
 from windlass.worker.core.ports import Key
 from windlass.worker.keeper.kept_process import SpawnFailed
 

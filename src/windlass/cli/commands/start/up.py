@@ -7,7 +7,7 @@ from pathlib import Path
 
 import uvloop
 
-from windlass.cli.commands.start.hide_dsn import (
+from windlass.cli.commands.start.hide_secrets import (
     CODE,
     HELD,
     KEEPS_NO_TOKEN,

@@ -6,7 +6,13 @@ from pathlib import Path
 import uvloop
 from msgspec.structs import replace
 
-from windlass.cli.commands.start.hide_dsn import CODE, KEEPS_NO_TOKEN, TOKEN, hide_dsn, take_secrets
+from windlass.cli.commands.start.hide_secrets import (
+    CODE,
+    KEEPS_NO_TOKEN,
+    TOKEN,
+    hide_dsn,
+    take_secrets,
+)
 from windlass.cli.options.configuration import OPTIONS
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, given, settings_of

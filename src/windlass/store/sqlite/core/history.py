@@ -5,7 +5,7 @@ only the unusual events; the others happened at times that the job's own rows kn
 events stand in the order of their times. Whether all were found is certain: the
 transitions of a job form a chain from its beginning to where it stands now, and a
 missing one leaves a gap. Only then is the whole log read. Where retention has removed
-the oldest events, a chain may begin later, or be gone.
+the oldest events, a chain may begin later, or have no events.
 """
 
 from bisect import bisect_left

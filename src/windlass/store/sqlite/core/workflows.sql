@@ -28,7 +28,7 @@ UPDATE workflows SET state = ?2, run = ?3, finished_at = ?4 WHERE id = ?1;
 INSERT INTO cascades (id, job, workflow, kind, cursor, reason) VALUES (?, ?, ?, ?, ?, ?);
 
 -- name: oldest_cascade
--- Intents are worked off in the order they were recorded.
+-- Cascades run in the order they were recorded.
 SELECT id, job, workflow, kind, cursor, reason FROM cascades ORDER BY id LIMIT 1;
 
 -- name: advance_cascade

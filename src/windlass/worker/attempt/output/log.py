@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from windlass.ports.gateway import Holder
 from windlass.worker.attempt.context import AgentContext
-from windlass.worker.attempt.log_pump import LogPump
-from windlass.worker.attempt.masking import Mask
+from windlass.worker.attempt.output.log_pump import LogPump
+from windlass.worker.attempt.output.masking import Mask
 
 KNOWN_MS = 2_000  # for the first bytes of a log to be kept
 DRAIN_MS = 2_000  # how long a pipe may stay open when its job has ended
