@@ -25,7 +25,7 @@ PHRASES = re.compile(
 )
 NAMES = frozenset(
     {
-        "Desk", "Door", "UnresolvedJob", "Found", "Mould", "Prepared", "Report", "Surroundings",
+        "Desk", "Door", "Draft", "Found", "Mould", "Prepared", "Report", "Surroundings",
         "_Kind", "_Sheet", "_Shyness", "calm", "concealed", "drafts", "endings", "leaving",
         "reopening", "restoring", "tied", "upkeep", "waited", "working_off",
     }

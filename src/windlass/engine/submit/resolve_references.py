@@ -11,7 +11,7 @@ from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.engine.transaction.unit_of_work import Work
 
 
-class UnresolvedJob(msgspec.Struct, gc=False):
+class Draft(msgspec.Struct, gc=False):
     """A submitted job while its id and edges are being resolved."""
 
     index: int
@@ -27,12 +27,12 @@ class UnresolvedJob(msgspec.Struct, gc=False):
     lends: bool = False  # something that it waits for has its rank from it
 
 
-def _more_than_named(drafts: Sequence[UnresolvedJob]) -> list[UnresolvedJob]:
+def _more_than_named(drafts: Sequence[Draft]) -> list[Draft]:
     """Returns jobs with more references than names; only these have keys, limits or parents."""
     return [draft for draft in drafts if not draft.job.template.only_named]
 
 
-async def reserve(work: Work, drafts: Sequence[UnresolvedJob]) -> None:
+async def reserve(work: Work, drafts: Sequence[Draft]) -> None:
     """Claims the keys of these jobs, and finds those that are already used."""
     rows: dict[tuple[str, str], KeyRow] = {}
     tied = _more_than_named(drafts)
@@ -58,7 +58,7 @@ async def reserve(work: Work, drafts: Sequence[UnresolvedJob]) -> None:
             draft.known = found.job
 
 
-def _same_body(found: KeyRow, row: KeyRow, draft: UnresolvedJob) -> None:
+def _same_body(found: KeyRow, row: KeyRow, draft: Draft) -> None:
     if found.digest != row.digest:
         raise Conflict(
             "key_conflict",
@@ -69,8 +69,8 @@ def _same_body(found: KeyRow, row: KeyRow, draft: UnresolvedJob) -> None:
 
 async def resolve(
     work: Work,
-    drafts: Sequence[UnresolvedJob],
-    fresh: Sequence[UnresolvedJob],
+    drafts: Sequence[Draft],
+    fresh: Sequence[Draft],
     named: Named,
     origins: Mapping[int, int],
 ) -> dict[int, JobFacts]:
@@ -96,7 +96,7 @@ async def resolve(
 
 
 async def _follow_successors(
-    work: Work, fresh: Sequence[UnresolvedJob], outside: dict[int, JobFacts]
+    work: Work, fresh: Sequence[Draft], outside: dict[int, JobFacts]
 ) -> None:
     """Replaces references to superseded jobs by their successors."""
     newest = {job: fact.superseded_by for job, fact in outside.items() if fact.superseded_by}
@@ -121,9 +121,9 @@ def _last(job: int, newest: Mapping[int, int]) -> int:
 
 
 def _find_ids(
-    draft: UnresolvedJob,
+    draft: Draft,
     ids: Mapping[int, int],
-    drafts: Sequence[UnresolvedJob],
+    drafts: Sequence[Draft],
     origins: Mapping[int, int],
 ) -> None:
     """Resolves all ids, including those of jobs that already exist."""
@@ -141,7 +141,7 @@ def _find_ids(
     draft.any_after = sorted(others - after)
 
 
-async def _hold_limits(work: Work, fresh: Sequence[UnresolvedJob]) -> None:
+async def _hold_limits(work: Work, fresh: Sequence[Draft]) -> None:
     limits = {
         (d.job.shape.namespace, d.job.spec.concurrency.key): d.job.spec.concurrency.max
         for d in fresh
@@ -158,7 +158,7 @@ async def _hold_limits(work: Work, fresh: Sequence[UnresolvedJob]) -> None:
 
 
 def _check_references(
-    draft: UnresolvedJob, outside: dict[int, JobFacts], origins: Mapping[int, int]
+    draft: Draft, outside: dict[int, JobFacts], origins: Mapping[int, int]
 ) -> None:
     # An id that was guessed right, its own or a neighbour's, is not an existing job's.
     spec = draft.job.spec
@@ -173,9 +173,7 @@ def _check_references(
         raise InvalidInput(where, "the id of an existing job", parent)
 
 
-def _check_namespaces(
-    work: Work, fresh: Sequence[UnresolvedJob], outside: dict[int, JobFacts]
-) -> None:
+def _check_namespaces(work: Work, fresh: Sequence[Draft], outside: dict[int, JobFacts]) -> None:
     shapes = work.catalog.shapes
     for draft in fresh:
         for job in (*draft.after, *draft.any_after):
