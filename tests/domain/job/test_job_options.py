@@ -127,7 +127,7 @@ CHOICES: dict[str, st.SearchStrategy[tuple[Any, Any]]] = {
 @given(data=st.data())
 def test_an_option_means_the_same_wherever_it_is_given(name: str, data: st.DataObject) -> None:
     option = OPTIONS[name]
-    values = CHOICES.get(name) or FORMS.get(option.form.name, st.nothing())
+    values = CHOICES.get(name, FORMS.get(option.form.name, st.nothing()))
     if option.bounds is not None:
         values = same(st.integers(max(1, option.bounds[0]), min(100, option.bounds[1])))
     value, flag = data.draw(values)

@@ -11,7 +11,7 @@ from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.engine.transaction.unit_of_work import Work
 
 
-class Draft(msgspec.Struct, gc=False):
+class GraphJob(msgspec.Struct, gc=False):
     """A submitted job while its id and edges are being resolved."""
 
     index: int
@@ -27,12 +27,12 @@ class Draft(msgspec.Struct, gc=False):
     lends: bool = False  # something that it waits for has its rank from it
 
 
-def _more_than_named(drafts: Sequence[Draft]) -> list[Draft]:
+def _more_than_named(drafts: Sequence[GraphJob]) -> list[GraphJob]:
     """Returns jobs with more references than names; only these have keys, limits or parents."""
     return [draft for draft in drafts if not draft.job.template.only_named]
 
 
-async def reserve(work: Work, drafts: Sequence[Draft]) -> None:
+async def reserve(work: Work, drafts: Sequence[GraphJob]) -> None:
     """Claims the keys of these jobs, and finds those that are already used."""
     rows: dict[tuple[str, str], KeyRow] = {}
     tied = _more_than_named(drafts)
@@ -58,7 +58,7 @@ async def reserve(work: Work, drafts: Sequence[Draft]) -> None:
             draft.known = found.job
 
 
-def _same_body(found: KeyRow, row: KeyRow, draft: Draft) -> None:
+def _same_body(found: KeyRow, row: KeyRow, draft: GraphJob) -> None:
     if found.digest != row.digest:
         raise Conflict(
             "key_conflict",
@@ -69,8 +69,8 @@ def _same_body(found: KeyRow, row: KeyRow, draft: Draft) -> None:
 
 async def resolve(
     work: Work,
-    drafts: Sequence[Draft],
-    fresh: Sequence[Draft],
+    drafts: Sequence[GraphJob],
+    fresh: Sequence[GraphJob],
     named: Named,
     origins: Mapping[int, int],
 ) -> dict[int, JobFacts]:
@@ -96,7 +96,7 @@ async def resolve(
 
 
 async def _follow_successors(
-    work: Work, fresh: Sequence[Draft], outside: dict[int, JobFacts]
+    work: Work, fresh: Sequence[GraphJob], outside: dict[int, JobFacts]
 ) -> None:
     """Replaces references to superseded jobs by their successors."""
     newest = {job: fact.superseded_by for job, fact in outside.items() if fact.superseded_by}
@@ -121,10 +121,7 @@ def _last(job: int, newest: Mapping[int, int]) -> int:
 
 
 def _find_ids(
-    draft: Draft,
-    ids: Mapping[int, int],
-    drafts: Sequence[Draft],
-    origins: Mapping[int, int],
+    draft: GraphJob, ids: Mapping[int, int], drafts: Sequence[GraphJob], origins: Mapping[int, int]
 ) -> None:
     """Resolves all ids, including those of jobs that already exist."""
 
@@ -141,7 +138,7 @@ def _find_ids(
     draft.any_after = sorted(others - after)
 
 
-async def _hold_limits(work: Work, fresh: Sequence[Draft]) -> None:
+async def _hold_limits(work: Work, fresh: Sequence[GraphJob]) -> None:
     limits = {
         (d.job.shape.namespace, d.job.spec.concurrency.key): d.job.spec.concurrency.max
         for d in fresh
@@ -158,7 +155,7 @@ async def _hold_limits(work: Work, fresh: Sequence[Draft]) -> None:
 
 
 def _check_references(
-    draft: Draft, outside: dict[int, JobFacts], origins: Mapping[int, int]
+    draft: GraphJob, outside: dict[int, JobFacts], origins: Mapping[int, int]
 ) -> None:
     # An id that was guessed right, its own or a neighbour's, is not an existing job's.
     spec = draft.job.spec
@@ -173,7 +170,7 @@ def _check_references(
         raise InvalidInput(where, "the id of an existing job", parent)
 
 
-def _check_namespaces(work: Work, fresh: Sequence[Draft], outside: dict[int, JobFacts]) -> None:
+def _check_namespaces(work: Work, fresh: Sequence[GraphJob], outside: dict[int, JobFacts]) -> None:
     shapes = work.catalog.shapes
     for draft in fresh:
         for job in (*draft.after, *draft.any_after):

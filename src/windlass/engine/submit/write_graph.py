@@ -22,7 +22,7 @@ from windlass.engine.jobs.deadlines import deadlines_of, note_deadlines
 from windlass.engine.jobs.enqueue import make_ready
 from windlass.engine.jobs.inherit_rank import pass_on
 from windlass.engine.submit.join_workflow import is_relative
-from windlass.engine.submit.resolve_references import Draft
+from windlass.engine.submit.resolve_references import GraphJob
 from windlass.engine.transaction.unit_of_work import Work
 
 BLOCKED = State.BLOCKED.code
@@ -47,7 +47,7 @@ class _JobRun:
         "workflow",
     )  # fmt: skip
 
-    def __init__(self, draft: Draft, shape: int, age_from: int, place: int) -> None:
+    def __init__(self, draft: GraphJob, shape: int, age_from: int, place: int) -> None:
         self.template = draft.job.template
         self.base = draft.base
         self.workflow = draft.workflow
@@ -57,11 +57,11 @@ class _JobRun:
         self.relations = encode_spec(Relations(workflow=self.workflow or None))
         # The event holds the base only if it cannot be read from the spec.
         self.logged_base = draft.base if draft.base or is_relative(draft.job.spec) else None
-        self.drafts: list[Draft] = []
+        self.drafts: list[GraphJob] = []
         self.blocked: list[int] = []
         self.queued: list[int] = []
 
-    def has(self, draft: Draft) -> bool:
+    def has(self, draft: GraphJob) -> bool:
         """Returns True if this job belongs to the run."""
         return (
             draft.job.template is self.template
@@ -83,14 +83,14 @@ class _RowBatch:
         self.dues: list[Due] = []
         self.ready: list[Ticket] = []
         self.edges: defaultdict[int, list[int]] = defaultdict(list)
-        self.doomed: list[Draft] = []
+        self.doomed: list[GraphJob] = []
         self.deadlines: list[tuple[int, int]] = []
         self._work = work
         self._outside = outside
         self._groups = groups
         self._kinds: list[_JobRun] = []
 
-    def add_all(self, drafts: Sequence[Draft], shapes: Mapping[str, int]) -> None:
+    def add_all(self, drafts: Sequence[GraphJob], shapes: Mapping[str, int]) -> None:
         """Adds all jobs, in ascending order of ids."""
         kind: _JobRun | None = None
         for draft in drafts:
@@ -104,7 +104,7 @@ class _RowBatch:
         for kind in self._kinds:
             self._add(kind)
 
-    def _kind(self, draft: Draft, shape: int) -> _JobRun:
+    def _kind(self, draft: GraphJob, shape: int) -> _JobRun:
         spec, work = draft.job.spec, self._work
         workflow = self._groups.get(draft.workflow)
         created = workflow.created_at if workflow else work.now
@@ -112,7 +112,7 @@ class _RowBatch:
         total = level(work.catalog.weight(spec.queue), draft.base, 0)
         return _JobRun(draft, shape, age_from, rank(age_from, total, work.catalog.interval_ms))
 
-    def _rank(self, drafts: Sequence[Draft]) -> None:
+    def _rank(self, drafts: Sequence[GraphJob]) -> None:
         """Ranks each job by the best among itself and the jobs that wait for it."""
         if len({kind.rank for kind in self._kinds}) > 1:
             own = {draft.id: draft.rank for draft in drafts}
@@ -124,7 +124,7 @@ class _RowBatch:
         if self._outside:
             self._rank_outside(drafts)
 
-    def _rank_outside(self, drafts: Sequence[Draft]) -> None:
+    def _rank_outside(self, drafts: Sequence[GraphJob]) -> None:
         """Records that existing jobs which one of these waits for may get new ranks."""
         outside = self._outside
         better = []
@@ -156,7 +156,7 @@ class _RowBatch:
             else:
                 self._put(draft, kind, unmet)
 
-    def _put(self, draft: Draft, kind: _JobRun, unmet: int) -> None:
+    def _put(self, draft: GraphJob, kind: _JobRun, unmet: int) -> None:
         """Chooses the place of a job that may have a time, a deadline or a manual condition."""
         spec, job_id = draft.job.spec, draft.id
         ticket = Ticket(kind.shape, draft.rank, job_id, 0, kind.workflow, draft.limit, None)
@@ -188,7 +188,7 @@ class _RowBatch:
             data = None if logged_base is None else {"base": logged_base}
             self._work.move_all(jobs, (0,) * len(jobs), ((0, state),), data=data)
 
-    def _tie(self, draft: Draft) -> int:
+    def _tie(self, draft: GraphJob) -> int:
         """Adds the edges to what the job waits for; returns how many."""
         edges, edge = self.edges, draft.id * 2
         for job in draft.after:
@@ -197,7 +197,7 @@ class _RowBatch:
             edges[job].append(edge + 1)
         return len(draft.after) + len(draft.any_after)
 
-    def _tie_to_outside(self, draft: Draft) -> int:
+    def _tie_to_outside(self, draft: GraphJob) -> int:
         """Does the same if some of those may have ended, or have failed the job already."""
         edges, outside, edge = self.edges, self._outside, draft.id * 2
         unmet, unsatisfied = 0, False
@@ -221,7 +221,7 @@ class _RowBatch:
 
 async def write_graph(
     work: Work,
-    fresh: Sequence[Draft],
+    fresh: Sequence[GraphJob],
     outside: Mapping[int, JobFacts],
     groups: Mapping[int, WorkflowRow],
 ) -> None:
@@ -245,7 +245,7 @@ async def write_graph(
     _doom(work, sheet.doomed, outside)
 
 
-def _stored_spec(draft: Draft, kind: _JobRun) -> bytes:
+def _stored_spec(draft: GraphJob, kind: _JobRun) -> bytes:
     """Returns the spec to store: references as ids, and the workflow it belongs to."""
     if not draft.after and not draft.any_after:
         return with_relations(draft.job.body, kind.relations)
@@ -253,7 +253,7 @@ def _stored_spec(draft: Draft, kind: _JobRun) -> bytes:
     return with_relations(draft.job.body, encode_spec(relations))
 
 
-def _doom(work: Work, doomed: list[Draft], outside: Mapping[int, JobFacts]) -> None:
+def _doom(work: Work, doomed: list[GraphJob], outside: Mapping[int, JobFacts]) -> None:
     """Records a cascade that aborts a job which depends on a failed one."""
     for draft in doomed:
         for job in draft.after:

@@ -14,7 +14,7 @@ from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.records import JobColumns, JobFacts
 from windlass.domain.values.errors import WindlassError
 from windlass.engine.submit.join_workflow import Groups, base_of, join_workflows
-from windlass.engine.submit.resolve_references import Draft, reserve, resolve
+from windlass.engine.submit.resolve_references import GraphJob, reserve, resolve
 from windlass.engine.submit.submission import Submission, Submitted, known_answers
 from windlass.engine.submit.write_graph import write_graph
 from windlass.engine.transaction.catalog import Catalog
@@ -138,7 +138,7 @@ async def _submit_tied(work: Work, submission: Submission) -> Submitted | Windla
     named = find_names([job.spec for job in submission.jobs], ids)
     numbers = range(len(ids))
     columns = zip(numbers, submission.jobs, named.ids, named.after, named.after_any, strict=True)
-    drafts = list(starmap(Draft, columns))
+    drafts = list(starmap(GraphJob, columns))
     if drafts:
         known = await known_answers(work, [submission], {id(submission): ids})
         if id(submission) in known:
@@ -155,7 +155,7 @@ async def _submit_tied(work: Work, submission: Submission) -> Submitted | Windla
     return Submitted(found, tuple(not draft.known for draft in drafts), groups.new)
 
 
-def _join(fresh: Sequence[Draft], groups: Groups, outside: Mapping[int, JobFacts]) -> None:
+def _join(fresh: Sequence[GraphJob], groups: Groups, outside: Mapping[int, JobFacts]) -> None:
     """Sets the workflow and base priority of jobs."""
     new, ground = groups.new, groups.bases.get(groups.new, 0)
     for draft in fresh:
@@ -171,7 +171,7 @@ def _join(fresh: Sequence[Draft], groups: Groups, outside: Mapping[int, JobFacts
 
 
 async def _answer_again(
-    work: Work, known: Submitted | WindlassError, drafts: list[Draft], order: Sequence[int]
+    work: Work, known: Submitted | WindlassError, drafts: list[GraphJob], order: Sequence[int]
 ) -> Submitted | WindlassError:
     """Returns the first answer again: ids follow from the order, keys from their table."""
     if not isinstance(known, Submitted):
