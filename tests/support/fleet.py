@@ -116,6 +116,11 @@ class Fleet:
         else:
             await self.start_worker(f"worker-{len(self.killed) + 100}")
 
+    @property
+    def workers(self) -> set[str]:
+        """The names of the workers that run."""
+        return {name for name in self._running if name.startswith("worker")}
+
     async def stop(self) -> dict[str, int | None]:
         """Tell all to stop, workers first; how they ended."""
         ends: dict[str, int | None] = {}

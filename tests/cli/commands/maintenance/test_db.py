@@ -21,7 +21,7 @@ def test_a_copy_of_a_running_server_is_put_back(tmp_path: Path) -> None:
         assert program("db", "backup", str(copy)).returncode == 2  # there is one
         program.text("submit", "--", "true")
         refused = program(*put_back)
-        assert (refused.returncode, "stop that one" in refused.stderr) == (5, True)
+        assert (refused.returncode, "stop it first" in refused.stderr) == (5, True)
     for name in ("windlass.db-wal", "windlass.db-shm"):
         (tmp_path / "data" / name).unlink(missing_ok=True)
     shutil.copy(copy, tmp_path / "data" / "windlass.db")
