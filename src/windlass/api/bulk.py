@@ -3,7 +3,8 @@
 from windlass.api.parse import job_filter
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.job.job import decode_spec
-from windlass.domain.rows.views import JobFilter, JobView
+from windlass.domain.rows.records import JobRecord
+from windlass.domain.rows.views import JobFilter
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.commands.bulk import Allow, Bulk, BulkPage, states_for
 from windlass.engine.engine import Engine
@@ -60,11 +61,11 @@ def _filter(where: Where, who: Identity) -> JobFilter:
 def _allow(who: Identity, adjustment: int) -> Allow:
     """Returns a check: operators may do everything, submitters may lower their own jobs."""
 
-    def allow(view: JobView) -> str | None:
+    def allow(view: JobRecord) -> str | None:
         if who.may(Role.OPERATOR):
             return None
-        raises = adjustment > view.record.facts.adjustment
-        own = decode_spec(view.record.spec).submitted_by == who.name
+        raises = adjustment > view.facts.adjustment
+        own = decode_spec(view.spec).submitted_by == who.name
         return None if own and not raises else OWN
 
     return allow

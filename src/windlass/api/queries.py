@@ -10,7 +10,8 @@ from windlass.domain.access.roles import Identity, Role
 from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.events import Event, EventKind
-from windlass.domain.rows.views import JobFilter, JobView, WorkerView
+from windlass.domain.rows.records import JobRecord
+from windlass.domain.rows.views import JobFilter, WorkerView
 from windlass.domain.values.errors import NotFound
 from windlass.engine.engine import Engine
 from windlass.engine.explain.forecast import Outlook
@@ -53,7 +54,7 @@ class Queries:
             view = await tx.views.job(job)
             if view is None:
                 return None
-            await self._shapes.know(tx, [view.record.facts.shape])
+            await self._shapes.know(tx, [view.facts.shape])
             events = await tx.log.of_job(job)
             names = dict(view.workers)
             outlook = (await self._engine.explain.outlooks(tx, [view]))[job]
@@ -99,10 +100,10 @@ class Queries:
 
         async def read(tx: ReadTx) -> JobList:
             page = await tx.views.jobs(wanted, cursor, limit)
-            await self._shapes.know(tx, [view.record.facts.shape for view in page.jobs])
+            await self._shapes.know(tx, [view.facts.shape for view in page.jobs])
             following = str(page.next) if page.next else None
             outlooks = await self._engine.explain.outlooks(tx, page.jobs)
-            shown = [self._show(v, (), outlooks[v.record.facts.id]) for v in page.jobs]
+            shown = [self._show(v, (), outlooks[v.facts.id]) for v in page.jobs]
             return JobList(shown, following)
 
         return await self._engine.store.read(read)
@@ -142,8 +143,8 @@ class Queries:
                 return info
         raise NotFound("worker", worker)
 
-    def _show(self, view: JobView, transitions: Sequence[Any], outlook: Outlook) -> Job:
-        shape = self._shapes[view.record.facts.shape]
+    def _show(self, view: JobRecord, transitions: Sequence[Any], outlook: Outlook) -> Job:
+        shape = self._shapes[view.facts.shape]
         return show_job(view, shape, self._engine.config, transitions, outlook)
 
 

@@ -18,7 +18,7 @@ from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.files import ArtifactRow, LogRow, LogState
 from windlass.domain.rows.records import Attempt, JobRecord
 from windlass.domain.rows.statistics import Summary
-from windlass.domain.rows.views import JobView, WorkerView, newest_attempt
+from windlass.domain.rows.views import WorkerView, newest_attempt
 from windlass.domain.values.times import format_moment
 from windlass.engine.explain.forecast import Outlook
 from windlass.wire.files import ArtifactInfo, LogInfo
@@ -31,15 +31,15 @@ WORKER_LOST = FailureClass.WORKER_LOST.code
 
 
 def show_job(
-    view: JobView,
+    view: JobRecord,
     shape: Shape,
     config: Config,
     transitions: Sequence[Transition] = (),
     outlook: Outlook = Outlook(),  # noqa: B008 - frozen
 ) -> Job:
     """Renders a job with everything that is known about it."""
-    facts, record, lease = view.record.facts, view.record, view.lease
-    spec = decode_spec(record.spec)
+    facts, lease = view.facts, view.lease
+    spec = decode_spec(view.spec)
     ran = lease is None and bool(facts.worker)
     return Job(
         id=facts.id,
@@ -62,7 +62,7 @@ def show_job(
         unblock=spec.unblock,
         attempt=newest_attempt(facts, lease),
         attempts=_attempts(view),
-        retry_count=_retries(record),
+        retry_count=_retries(view),
         max_retries=config.retry.max_retries if spec.retries is None else spec.retries,
         lost_count=facts.lost,
         not_before=_moment(view.not_before or spec.not_before_ms),
@@ -73,9 +73,9 @@ def show_job(
         transitions=list(transitions),
         dynamic=_json(view.dynamic.body) if view.dynamic else None,
         quarantined=bool(facts.flags & QUARANTINED),
-        result=_json(record.result),
-        exit_code=record.exit_code,
-        failure=_failure(record.failure, record.message),
+        result=_json(view.result),
+        exit_code=view.exit_code,
+        failure=_failure(view.failure, view.message),
         progress=_json(view.progress.value) if view.progress else None,
         log=_log(view.log),
         artifacts=[show_artifact(row) for row in view.artifacts],
@@ -85,20 +85,20 @@ def show_job(
         key=spec.key,
         submitted_by=spec.submitted_by,
         created_at=format_moment(facts.created_at),
-        assigned_at=_moment(lease.assigned_at if lease else (record.assigned_at if ran else 0)),
-        started_at=_moment(lease.started_at if lease else (record.started_at if ran else 0)),
-        finished_at=_moment(record.finished_at),
-        reason=record.reason,
+        assigned_at=_moment(lease.assigned_at if lease else (view.assigned_at if ran else 0)),
+        started_at=_moment(lease.started_at if lease else (view.started_at if ran else 0)),
+        finished_at=_moment(view.finished_at),
+        reason=view.reason,
         worker=view.worker,
         **_wishes(spec, shape),
         **_expectations(shape, outlook),
     )
 
 
-def _retries(record: JobRecord) -> int:
+def _retries(view: JobRecord) -> int:
     """Counts the retries after failures; the final failure was not retried."""
-    final = record.facts.state == FAILED and record.failure != WORKER_LOST
-    return record.facts.failed - final
+    final = view.facts.state == FAILED and view.failure != WORKER_LOST
+    return view.facts.failed - final
 
 
 def _wishes(spec: JobSpec, shape: Shape) -> dict[str, Any]:
@@ -205,10 +205,10 @@ def show_worker(view: WorkerView, metadata: Mapping[str, Any]) -> WorkerInfo:
     )
 
 
-def _attempts(view: JobView) -> list[AttemptInfo]:
+def _attempts(view: JobRecord) -> list[AttemptInfo]:
     names = dict(view.workers)
     shown = [_attempt(attempt, names) for attempt in view.attempts]
-    record, facts, lease = view.record, view.record.facts, view.lease
+    facts, lease = view.facts, view.lease
     if lease is not None:
         shown.append(
             AttemptInfo(
@@ -228,11 +228,11 @@ def _attempts(view: JobView) -> list[AttemptInfo]:
                 number=facts.attempt,
                 worker=view.worker,
                 state=str(STATE_BY_CODE[facts.state]),
-                failure=_failure(record.failure, record.message),
-                assigned_at=_moment(record.assigned_at),
-                started_at=_moment(record.started_at),
-                finished_at=_moment(record.finished_at),
-                exit_code=record.exit_code,
+                failure=_failure(view.failure, view.message),
+                assigned_at=_moment(view.assigned_at),
+                started_at=_moment(view.started_at),
+                finished_at=_moment(view.finished_at),
+                exit_code=view.exit_code,
             )
         )
     return shown
@@ -251,7 +251,7 @@ def _attempt(attempt: Attempt, names: Mapping[int, str]) -> AttemptInfo:
     )
 
 
-def _timeout_at(view: JobView) -> int:
+def _timeout_at(view: JobRecord) -> int:
     lease = view.lease
     if lease is None or not lease.started_at:
         return 0
@@ -261,7 +261,7 @@ def _timeout_at(view: JobView) -> int:
     return min(ends, default=0)
 
 
-def _activity(view: JobView) -> int:
+def _activity(view: JobRecord) -> int:
     return 0 if view.lease is None else view.lease.activity_at or view.lease.started_at
 
 

@@ -11,7 +11,7 @@ from windlass.domain.lifecycle.states import ACTIVE, TERMINAL, State
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.files import Dynamic, LogRow, Progress
 from windlass.domain.rows.records import JobRecord, Lease
-from windlass.domain.rows.views import JobFilter, JobView, newest_attempt
+from windlass.domain.rows.views import JobFilter, newest_attempt
 
 BLOCKED: Final = State.BLOCKED.code
 QUEUED: Final = State.QUEUED.code
@@ -110,7 +110,7 @@ def make_view(
     logs: Sequence[LogRow],
     progress: Progress | None,
     dynamic: Dynamic | None,
-) -> JobView:
+) -> JobRecord:
     facts = record.facts
     newest = newest_attempt(facts, lease)
     state, not_before = facts.state, 0
@@ -118,13 +118,12 @@ def make_view(
         state = lease.state
     elif not state:
         state, not_before = (place.state, place.not_before) if place else (QUEUED, 0)
-    return JobView(
-        record,
-        state,
-        not_before,
-        lease,
-        names.get(lease.worker if lease else facts.worker),
-        next((row for row in logs if row.attempt == newest), None),
-        progress if progress is not None and progress.attempt == newest else None,
-        dynamic if dynamic is not None and dynamic.attempt == newest else None,
+    return record._replace(
+        state=state,
+        not_before=not_before,
+        lease=lease,
+        worker=names.get(lease.worker if lease else facts.worker),
+        log=next((row for row in logs if row.attempt == newest), None),
+        progress=progress if progress is not None and progress.attempt == newest else None,
+        dynamic=dynamic if dynamic is not None and dynamic.attempt == newest else None,
     )

@@ -14,14 +14,7 @@ from typing import Final
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
 from windlass.domain.rows.records import Attempt, JobRecord, Lease, RateRow, ShapeRow, Worker
-from windlass.domain.rows.views import (
-    FleetRow,
-    JobFilter,
-    JobPage,
-    JobView,
-    WorkerView,
-    accepted_attempt,
-)
+from windlass.domain.rows.views import FleetRow, JobFilter, JobPage, WorkerView, accepted_attempt
 from windlass.store.job_filters import (
     ACTIVE_CODES,
     BAD_CODES,
@@ -51,13 +44,13 @@ _DEPTH: Final = "depth:"
 class Views(ABC):
     """`ViewsRead`; each store adds how it reads. Answers by id leave out unknown ids."""
 
-    async def job(self, job: int) -> JobView | None:
+    async def job(self, job: int) -> JobRecord | None:
         views = await self._views([job])
         if not views:
             return None
         view = views[0]
         attempts = await self._attempts(job)
-        accepted = accepted_attempt(view.record.facts)
+        accepted = accepted_attempt(view.facts)
         artifacts = [row for row in await self._artifacts(job) if row.attempt == accepted]
         names = await self._worker_names(sorted({row.worker for row in attempts}))
         return view._replace(
@@ -73,7 +66,7 @@ class Views(ABC):
             ids = await self._keyed(wanted)
             ids = sorted((job for job in ids if job < below), reverse=True)
             return JobPage(await self._matching(wanted, shapes, await self._light(ids)), 0)
-        found: list[JobView] = []
+        found: list[JobRecord] = []
         sources = await self._sources(wanted)
         scanned = 0
         while scanned < SCAN:
@@ -83,7 +76,7 @@ class Views(ABC):
             found += await self._matching(wanted, shapes, rows)
             if len(found) >= limit:
                 found = found[:limit]
-                return JobPage(found, found[-1].record.facts.id)
+                return JobPage(found, found[-1].facts.id)
             scanned += len(rows)
             below = rows[-1].job
         return JobPage(found, below)
@@ -172,7 +165,7 @@ class Views(ABC):
 
     async def _matching(
         self, wanted: JobFilter, shapes: frozenset[int] | None, rows: Sequence[Candidate]
-    ) -> list[JobView]:
+    ) -> list[JobRecord]:
         states = states_of(wanted)
         ids = [row.job for row in rows if may_match(row, states, shapes)]
         if wanted.name is not None or wanted.labels or wanted.submitted_by is not None:
@@ -183,7 +176,7 @@ class Views(ABC):
 
     # Bringing rows together
 
-    async def _views(self, ids: Sequence[int]) -> list[JobView]:
+    async def _views(self, ids: Sequence[int]) -> list[JobRecord]:
         """Returns these jobs in this order."""
         if not ids:
             return []

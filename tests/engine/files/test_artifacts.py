@@ -139,7 +139,7 @@ async def test_a_lookup_is_resolved_when_the_job_is_assigned(rig: Rig) -> None:
     assert view is not None
     assert view.dynamic is not None
     assert msgspec.json.decode(view.dynamic.body) == {"env/bookworm": told}
-    assert msgspec.json.decode(view.record.spec)["args"]["inputs"] == [{"artifact": LOOKUP}]
+    assert msgspec.json.decode(view.spec)["args"]["inputs"] == [{"artifact": LOOKUP}]
     await agent.finish(job)
 
 

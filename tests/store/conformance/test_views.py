@@ -28,12 +28,13 @@ from tests.store.conformance.rows import (
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.files import Dynamic, Progress
-from windlass.domain.rows.records import KeyRow
-from windlass.domain.rows.views import JobFilter, JobPage, JobView, WorkerView
+from windlass.domain.rows.records import JobRecord, KeyRow
+from windlass.domain.rows.views import JobFilter, JobPage, WorkerView
 from windlass.ports.store import WriteTx
 
 BLOCKED = State.BLOCKED.code
 CANCELED = State.CANCELED.code
+ROW = JobRecord._fields.index("state")  # the first field that is not of the row
 SHAPES = [
     Shape(namespace=namespace, queue=queue, task=task, requires=(), resources=())
     for namespace, queue, task in [
@@ -74,11 +75,11 @@ async def fill(tx: WriteTx) -> None:
     await tx.jobs.end([job_end(job, state=state, worker=1) for job, state in ends.items()])
 
 
-def ids(views: Sequence[JobView]) -> list[int]:
-    return [view.record.facts.id for view in views]
+def ids(views: Sequence[JobRecord]) -> list[int]:
+    return [view.facts.id for view in views]
 
 
-def shown_alone(store: Driver, job: int) -> JobView | None:
+def shown_alone(store: Driver, job: int) -> JobRecord | None:
     return store.read(lambda tx: tx.views.job(job))
 
 
@@ -94,10 +95,10 @@ def listed(store: Driver, limit: int = 100, **wanted: Any) -> list[int]:
 def test_a_job_is_shown_in_the_state_its_place_means(store: Driver) -> None:
     store.transact(fill)
     page = store.read(lambda tx: tx.views.jobs(JobFilter(), 0, 100))
-    assert {view.record.facts.id: view.state for view in page.jobs} == EVERY_STATE
+    assert {view.facts.id: view.state for view in page.jobs} == EVERY_STATE
     assert ids(page.jobs) == sorted(EVERY_STATE, reverse=True)
     assert page.next == 0
-    shown = {view.record.facts.id: view for view in page.jobs}
+    shown = {view.facts.id: view for view in page.jobs}
     assert [shown[job].not_before for job in (1, 2, 3, 4)] == [0, 77, 88, 99]
     assert [shown[job].worker for job in (1, 6, 8)] == [None, "busy", "idle"]
 
@@ -106,9 +107,10 @@ def test_each_job_is_shown_alone_as_in_a_list(store: Driver) -> None:
     store.transact(fill)
     page = store.read(lambda tx: tx.views.jobs(JobFilter(), 0, 100))
     for view in page.jobs:
-        job = view.record.facts.id
+        job = view.facts.id
         assert shown_alone(store, job) == view
-        assert view.record == next(r for r in store.snapshot().jobs if r.facts.id == job)
+        row = next(r for r in store.snapshot().jobs if r.facts.id == job)
+        assert view[:ROW] == row[:ROW]
     assert store.read(lambda tx: tx.views.job(99)) is None
 
 

@@ -9,6 +9,8 @@ from enum import IntEnum
 from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
+from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
+
 # The values of `Wait.manual`.
 BY_OPERATOR: Final = 1  # one of the unmet conditions is an operator's approval
 KEPT_WHILE_RUNNING: Final = 2  # the job runs; one of its dependencies was superseded meanwhile
@@ -107,21 +109,6 @@ class JobFacts(NamedTuple):
         return self.state == 0
 
 
-class JobRecord(NamedTuple):
-    """A whole row of `jobs`, for showing, verifying and comparing."""
-
-    facts: JobFacts
-    assigned_at: int
-    started_at: int
-    finished_at: int
-    failure: int
-    exit_code: int | None
-    message: str | None
-    reason: str | None
-    result: bytes | None
-    spec: bytes
-
-
 class JobTry(NamedTuple):
     """An attempt ended and the job stays open: its counters change."""
 
@@ -193,6 +180,40 @@ class Lease(NamedTuple):
     def last_activity_at(self) -> int:
         """Returns when the attempt last showed activity, or when it started."""
         return self.activity_at or self.started_at
+
+
+class JobRecord(NamedTuple):
+    """A whole row of `jobs`; if it is read to be shown, with what other tables hold about it.
+
+    The first part is the row. The second has its defaults if only the row was read: `state` is
+    that of an open job as well (it follows from its place), `not_before` is when a planned or
+    backing-off job may start (0: at once), and `worker` is the name of the worker that holds it or
+    held it last; None if that worker is gone. `log`, `progress` and `dynamic` are those of the
+    newest attempt, `artifacts` those of the accepted one. Lists leave `attempts` and `artifacts`
+    empty.
+    """
+
+    facts: JobFacts
+    assigned_at: int
+    started_at: int
+    finished_at: int
+    failure: int
+    exit_code: int | None
+    message: str | None
+    reason: str | None
+    result: bytes | None
+    spec: bytes
+
+    state: int = 0
+    not_before: int = 0
+    lease: Lease | None = None
+    worker: str | None = None
+    log: LogRow | None = None
+    progress: Progress | None = None
+    dynamic: Dynamic | None = None
+    attempts: tuple[Attempt, ...] = ()
+    artifacts: tuple[ArtifactRow, ...] = ()
+    workers: tuple[tuple[int, str], ...] = ()  # names of the workers that ran the attempts
 
 
 class Worker(NamedTuple):

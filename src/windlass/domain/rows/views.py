@@ -2,31 +2,7 @@
 
 from typing import NamedTuple, TypeAlias
 
-from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
-from windlass.domain.rows.records import Attempt, JobFacts, JobRecord, Lease, Worker
-
-
-class JobView(NamedTuple):
-    """The current state of one job.
-
-    `state` is never 0: while the job is open it follows from its place. `not_before` is when a
-    planned or backing-off job may start (0: at once). `worker` is the name of the worker that
-    holds it or held it last; None if that worker is gone. `log`, `progress` and `dynamic` are
-    those of the newest attempt, `artifacts` those of the accepted one. Lists leave `attempts` and
-    `artifacts` empty.
-    """
-
-    record: JobRecord
-    state: int
-    not_before: int
-    lease: Lease | None
-    worker: str | None
-    log: LogRow | None
-    progress: Progress | None
-    dynamic: Dynamic | None
-    attempts: tuple[Attempt, ...] = ()
-    artifacts: tuple[ArtifactRow, ...] = ()
-    workers: tuple[tuple[int, str], ...] = ()  # names of the workers that ran the attempts
+from windlass.domain.rows.records import JobFacts, JobRecord, Lease, Worker
 
 
 class JobFilter(NamedTuple):
@@ -54,7 +30,7 @@ class JobPage(NamedTuple):
     reads a bounded number of rows.
     """
 
-    jobs: list[JobView]
+    jobs: list[JobRecord]
     next: int
 
 

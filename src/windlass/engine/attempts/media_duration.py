@@ -53,7 +53,7 @@ async def _timeout(work: Work, lease: Lease, duration_ms: int) -> int:
     view = await work.tx.views.job(lease.job)
     if view is None:
         return lease.timeout_ms
-    spec = decode_spec(view.record.spec)
+    spec = decode_spec(view.spec)
     limits = limits_for(
         work.config.timeouts,
         task=timed_as(spec.task, spec.args),

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from windlass.domain.lifecycle.states import State
-from windlass.domain.rows.views import JobFilter, JobView
+from windlass.domain.rows.records import JobRecord
+from windlass.domain.rows.views import JobFilter
 from windlass.domain.values.errors import WindlassError
 from windlass.engine.commands.jobs import Jobs
 from windlass.ports.store import Store
@@ -45,7 +46,7 @@ class BulkPage(NamedTuple):
     next: int | None  # None at the end
 
 
-Allow = Callable[[JobView], str | None]  # why the caller may not change a job
+Allow = Callable[[JobRecord], str | None]  # why the caller may not change a job
 
 
 class Bulk:
@@ -95,7 +96,7 @@ class Bulk:
                 refused.append(RefusedJob(_id(view), str(error)))
         return BulkPage(len(jobs), applied, len(refused), refused[:REPORTED], following)
 
-    async def _page(self, wanted: JobFilter, cursor: int) -> tuple[Sequence[JobView], int | None]:
+    async def _page(self, wanted: JobFilter, cursor: int) -> tuple[Sequence[JobRecord], int | None]:
         page = await self._store.read(lambda tx: tx.views.jobs(wanted, cursor, PART))
         return page.jobs, page.next or None
 
@@ -110,5 +111,5 @@ def states_for(action: str, wanted: JobFilter) -> JobFilter:
     return _default(wanted, RETRIED if action == "retry" else OPEN)
 
 
-def _id(view: JobView) -> int:
-    return view.record.facts.id
+def _id(view: JobRecord) -> int:
+    return view.facts.id

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from windlass.domain.config import Config
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
-from windlass.domain.rows.views import JobView
+from windlass.domain.rows.records import JobRecord
 from windlass.engine.explain.forecast import ActiveWorkers, Outlook, outlooks
 from windlass.engine.explain.job import Explainer, Sees
 from windlass.engine.explain.time_spent import time_spent
@@ -49,6 +49,6 @@ class Explain:
         check_id("job", job)
         return await self._store.read(lambda tx: time_spent(tx, self._catalog, job, sees))
 
-    async def outlooks(self, tx: ReadTx, views: Sequence[JobView]) -> dict[int, Outlook]:
+    async def outlooks(self, tx: ReadTx, views: Sequence[JobRecord]) -> dict[int, Outlook]:
         """Returns what is expected of these jobs, within a read of the caller."""
         return await outlooks(tx, self._catalog, self._active, views)

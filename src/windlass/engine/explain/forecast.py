@@ -6,9 +6,8 @@ from typing import Final, NamedTuple
 from windlass.domain.explain.forecast import Forecast, Line, forecast, mixture, remaining
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.workers import may_claim
-from windlass.domain.rows.records import JobFacts
+from windlass.domain.rows.records import JobFacts, JobRecord
 from windlass.domain.rows.statistics import Summary
-from windlass.domain.rows.views import JobView
 from windlass.engine.history.statistics import summaries
 from windlass.engine.jobs.inherit_rank import inherited_levels
 from windlass.engine.transaction.catalog import Catalog, Profile
@@ -78,31 +77,31 @@ class Forecaster:
         self._known: dict[int, Summary] = {}
         self._lines: dict[tuple[int, int], Line] = {}
 
-    async def forecasts(self, views: Sequence[JobView]) -> dict[int, Forecast]:
+    async def forecasts(self, views: Sequence[JobRecord]) -> dict[int, Forecast]:
         """Forecasts the jobs that run or wait for a worker; of many, only the first few."""
         wanted = [view for view in views if _has_future(view)][:MOST]
         if not wanted:
             return {}
         await self._read(wanted)
-        return {view.record.facts.id: await self._of(view) for view in wanted}
+        return {view.facts.id: await self._of(view) for view in wanted}
 
     async def summaries(self, shapes: Iterable[int]) -> dict[int, Summary]:
         """Returns what jobs of these shapes took."""
         return await summaries(self._tx, sorted(set(shapes)))
 
-    async def _read(self, views: Sequence[JobView]) -> None:
+    async def _read(self, views: Sequence[JobRecord]) -> None:
         if any(view.lease is None for view in views):
             self._workers = await self._active.workers(self._tx, self._catalog)
             self._heads = await self._tx.places.heads()
             await self._catalog.know(self._tx, (head.shape for head in self._heads))
-        await self._learn(view.record.facts.shape for view in views)
+        await self._learn(view.facts.shape for view in views)
 
     async def _learn(self, shapes: Iterable[int]) -> None:
         new = set(shapes) - self._known.keys()
         self._known |= await self.summaries(new) if new else {}
 
-    async def _of(self, view: JobView) -> Forecast:
-        facts, now = view.record.facts, self._tx.now
+    async def _of(self, view: JobRecord) -> Forecast:
+        facts, now = view.facts, self._tx.now
         own = self._known.get(facts.shape)
         if view.lease is not None:
             return remaining(own, now - (view.lease.started_at or now))
@@ -137,10 +136,10 @@ class Forecaster:
 
 
 async def outlooks(
-    tx: ReadTx, catalog: Catalog, active: ActiveWorkers, views: Sequence[JobView]
+    tx: ReadTx, catalog: Catalog, active: ActiveWorkers, views: Sequence[JobRecord]
 ) -> dict[int, Outlook]:
     """Returns the outlooks of these jobs."""
-    facts = [view.record.facts for view in views]
+    facts = [view.facts for view in views]
     await catalog.know(tx, [fact.shape for fact in facts])
     expected = await Forecaster(tx, catalog, active).forecasts(views)
     known = await summaries(tx, sorted({fact.shape for fact in facts}))
@@ -183,6 +182,6 @@ async def line_before(
     return counted
 
 
-def _has_future(view: JobView) -> bool:
+def _has_future(view: JobRecord) -> bool:
     """Returns True if a forecast makes sense: not for blocked or ended jobs."""
-    return view.record.facts.is_open and view.state != BLOCKED
+    return view.facts.is_open and view.state != BLOCKED

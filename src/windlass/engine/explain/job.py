@@ -15,8 +15,7 @@ from windlass.domain.explain.reasons import Group, entries, list_names
 from windlass.domain.explain.smallest_change import change_of, nearest, steps_for
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.shapes import Shape
-from windlass.domain.rows.records import JobFacts, QueueRow
-from windlass.domain.rows.views import JobView
+from windlass.domain.rows.records import JobFacts, JobRecord, QueueRow
 from windlass.domain.values.errors import NotFound
 from windlass.domain.values.quantities import format_duration
 from windlass.domain.values.times import format_moment
@@ -56,11 +55,11 @@ class Explainer:
         view = await self._tx.views.job(job)
         if view is None:
             raise NotFound("job", job)
-        shape = await self._shape_of(view.record.facts)
+        shape = await self._shape_of(view.facts)
         if not self._sees(shape.namespace):
             raise NotFound("job", job)
         state = str(STATE_BY_CODE[view.state])
-        if not view.record.facts.is_open or view.lease is not None:
+        if not view.facts.is_open or view.lease is not None:
             return Explanation(job=job, state=state, summary=_no_wait(view, state))
         reasons = await self._reasons(view, shape)
         ahead = 0 if reasons.expected is None else reasons.expected.line.ahead
@@ -78,7 +77,9 @@ class Explainer:
             notes=await self._notes(view, shape, reasons.groups),
         )
 
-    async def _notes(self, view: JobView, shape: Shape, groups: Sequence[Group]) -> tuple[str, ...]:
+    async def _notes(
+        self, view: JobRecord, shape: Shape, groups: Sequence[Group]
+    ) -> tuple[str, ...]:
         fleet = await self._read_fleet()
         notes = await deadlines_and_holds(self._tx, view, fleet)
         if view.state == QUEUED and not any(group.capable for group in groups):
@@ -104,7 +105,7 @@ class Explainer:
         await self._catalog.know(self._tx, [facts.shape])
         return self._catalog.shapes[facts.shape]
 
-    async def _reasons(self, view: JobView, shape: Shape) -> Reasons:
+    async def _reasons(self, view: JobRecord, shape: Shape) -> Reasons:
         """Returns everything that keeps an open job from starting."""
         queue = await self._queue(shape.queue)
         parts = [
@@ -119,10 +120,10 @@ class Explainer:
 
     # Dependencies, and why they wait
 
-    async def _blocked(self, view: JobView) -> Reasons:
+    async def _blocked(self, view: JobRecord) -> Reasons:
         if view.state != BLOCKED:
             return Reasons()
-        job = view.record.facts.id
+        job = view.facts.id
         found = await what_blocks(self._tx, job)
         parts = [await self._need(fact) for fact in found.needs[:NEEDS]]
         if len(found.needs) > NEEDS:
@@ -141,7 +142,7 @@ class Explainer:
             return Reasons()
         because = [f"job {a} waits for job {b}" for a, b in pairwise(way)]
         reasons = Reasons()
-        if root.record.facts.is_open and root.lease is None:
+        if root.facts.is_open and root.lease is None:
             reasons = await self._root_reasons(root)
             if not reasons.steps and not reasons.waiting:
                 because.append(f"job {way[-1]} is {STATE_BY_CODE[root.state]}")
@@ -153,18 +154,18 @@ class Explainer:
         )
         return Reasons((waiting,), reasons.steps)
 
-    async def _root_reasons(self, root: JobView) -> Reasons:
+    async def _root_reasons(self, root: JobRecord) -> Reasons:
         """Explains a job that no other job blocks, or that is too far away to follow."""
-        shape = await self._shape_of(root.record.facts)
+        shape = await self._shape_of(root.facts)
         if root.state == BLOCKED:
-            job = root.record.facts.id
+            job = root.facts.id
             found = await what_blocks(self._tx, job)
             return operator_asked(job) if found.manual and not found.needs else Reasons()
         return await self._reasons(root, shape)
 
     # Time, queues, limits
 
-    def _not_yet(self, view: JobView) -> Reasons:
+    def _not_yet(self, view: JobRecord) -> Reasons:
         left = view.not_before - self._tx.now
         if left <= 0:
             return Reasons()
@@ -187,10 +188,10 @@ class Explainer:
             self._fleet = await Fleet.read(self._tx, self._catalog)
         return self._fleet
 
-    async def _placed(self, view: JobView, shape: Shape, per_worker: int, free: bool) -> Reasons:
+    async def _placed(self, view: JobRecord, shape: Shape, per_worker: int, free: bool) -> Reasons:
         """Explains who could run the job and, if nothing else holds it back, what is before it."""
         fleet = await self._read_fleet()
-        facts = view.record.facts
+        facts = view.facts
         groups = tuple(await fleet.groups(shape, facts, per_worker))
         able = [group for group in groups if group.capable]
         taking = [group for group in able if not group.away]
@@ -210,9 +211,9 @@ class Explainer:
         steps = steps_for(shape, nearest(taking))
         return Reasons(tuple(waits), tuple(steps), (), groups, expected)
 
-    async def _line(self, view: JobView, fleet: Fleet, taking: Sequence[Group]) -> Expected:
+    async def _line(self, view: JobRecord, fleet: Fleet, taking: Sequence[Group]) -> Expected:
         """Returns the jobs ahead of it at the workers that could take it."""
-        facts = view.record.facts
+        facts = view.facts
         workers = [worker for group in taking for worker in group.ids]
         heads = await self._tx.places.heads()
         await self._catalog.know(self._tx, (head.shape for head in heads))
@@ -255,18 +256,18 @@ def _ahead_text(ahead: int) -> str:
     return f"{ahead:,} job{'s' * (ahead != 1)} ahead of it"
 
 
-def _doing(view: JobView) -> str:
+def _doing(view: JobRecord) -> str:
     state = str(STATE_BY_CODE[view.state])
     return f"{state} on worker {view.worker}" if view.worker else state
 
 
-def _no_wait(view: JobView, state: str) -> str:
+def _no_wait(view: JobRecord, state: str) -> str:
     """Describes a job that has ended or that a worker holds."""
     if view.lease is not None:
         started = view.lease.started_at or view.lease.assigned_at
         return f"{_doing(view)} since {format_moment(started)}"
-    finished = format_moment(view.record.finished_at)
-    reason = f": {view.record.reason}" if view.record.reason else ""
+    finished = format_moment(view.finished_at)
+    reason = f": {view.reason}" if view.reason else ""
     return f"{state} at {finished}{reason}"
 
 

@@ -6,8 +6,7 @@ from windlass.domain.explain.explanation import LimitEntry, Step, Waiting
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.rates import opens_at, read_starts, room_in
 from windlass.domain.matching.shapes import Shape
-from windlass.domain.rows.records import QueueRow
-from windlass.domain.rows.views import JobView
+from windlass.domain.rows.records import JobRecord, QueueRow
 from windlass.domain.values.quantities import format_duration
 from windlass.domain.values.times import format_moment
 from windlass.engine.explain.reasons import Reasons, free_slot, together
@@ -17,7 +16,7 @@ HOLDERS: Final = 5  # jobs named as holding a limit
 QUEUED: Final = State.QUEUED.code
 
 
-async def limited(tx: ReadTx, view: JobView, shape: Shape, queue: QueueRow | None) -> Reasons:
+async def limited(tx: ReadTx, view: JobRecord, shape: Shape, queue: QueueRow | None) -> Reasons:
     """Returns all limits of this job, and as reasons those that hold it back."""
     return together(
         [await _by_key(tx, view), await _by_queue(tx, queue), await _by_rate(tx, shape)]
@@ -29,9 +28,9 @@ async def limits_of_shape(tx: ReadTx, shape: Shape, queue: QueueRow | None) -> l
     return [*(await _by_queue(tx, queue)).limits, *(await _by_rate(tx, shape)).limits]
 
 
-async def _by_key(tx: ReadTx, view: JobView) -> Reasons:
+async def _by_key(tx: ReadTx, view: JobRecord) -> Reasons:
     """Explains the limit of its concurrency key."""
-    facts = view.record.facts
+    facts = view.facts
     row = (await tx.limits.read([facts.limit])).get(facts.limit) if facts.limit else None
     if row is None:
         return Reasons()
@@ -46,9 +45,9 @@ async def _by_key(tx: ReadTx, view: JobView) -> Reasons:
     return Reasons((waiting,), tuple(map(free_slot, holders[:1])), (entry,))
 
 
-async def _is_parked(tx: ReadTx, view: JobView) -> bool:
+async def _is_parked(tx: ReadTx, view: JobRecord) -> bool:
     """Returns True if earlier jobs of the same key take all slots."""
-    facts = view.record.facts
+    facts = view.facts
     if view.state != QUEUED or view.not_before:
         return False
     found = await tx.places.ready([Probe(facts.shape, facts.rank, facts.id, 1)])

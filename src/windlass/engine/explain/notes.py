@@ -6,7 +6,7 @@ from windlass.domain.config import Config
 from windlass.domain.job.capability import MISMATCH, REMEMBERED_MS, grace_ms
 from windlass.domain.job.job import decode_spec
 from windlass.domain.matching.shapes import Shape, can_run
-from windlass.domain.rows.views import JobView
+from windlass.domain.rows.records import JobRecord
 from windlass.domain.values.quantities import format_duration
 from windlass.domain.values.times import format_moment
 from windlass.engine.explain.fleet import Fleet
@@ -17,9 +17,9 @@ from windlass.ports.store import ReadTx
 MANY: Final = 1_000  # with more workers than this we do not search their past
 
 
-async def deadlines_and_holds(tx: ReadTx, view: JobView, fleet: Fleet) -> list[str]:
+async def deadlines_and_holds(tx: ReadTx, view: JobRecord, fleet: Fleet) -> list[str]:
     """Returns notes on its deadlines, and on the worker reserved for it."""
-    spec = decode_spec(view.record.spec)
+    spec = decode_spec(view.spec)
     ends = ((spec.start_before_ms, "is canceled unless it starts"),
             (spec.finish_before_ms, "fails unless it ends"))  # fmt: skip
     notes = []
@@ -28,7 +28,7 @@ async def deadlines_and_holds(tx: ReadTx, view: JobView, fleet: Fleet) -> list[s
             left = format_duration(max(0, at - tx.now) // 1_000 * 1_000)
             notes.append(f"it {what} before {format_moment(at)}, {left} from now")
     for kept in await tx.placement.reservations():
-        if kept.job == view.record.facts.id:
+        if kept.job == view.facts.id:
             name = fleet.name_of(kept.worker)
             notes.append(
                 f"worker {name} has been reserved for it since {format_moment(kept.since)}"
@@ -36,9 +36,9 @@ async def deadlines_and_holds(tx: ReadTx, view: JobView, fleet: Fleet) -> list[s
     return notes
 
 
-async def rejection(tx: ReadTx, config: Config, view: JobView, shape: Shape, fleet: Fleet) -> str:
+async def rejection(tx: ReadTx, config: Config, view: JobRecord, shape: Shape, fleet: Fleet) -> str:
     """Describes what happens to a job that none of the current workers can run."""
-    own = decode_spec(view.record.spec).capability_grace
+    own = decode_spec(view.spec).capability_grace
     grace = grace_ms(own, config.capability_grace_ms)
     pools = await pools_for(tx, shape)
     if pools is not None:

@@ -27,7 +27,7 @@ from windlass.domain.matching.shapes import Shape, can_run
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.baseline import BaselineKind
 from windlass.domain.rows.events import Event, EventKind
-from windlass.domain.rows.views import JobView
+from windlass.domain.rows.records import JobRecord
 from windlass.domain.values.errors import NotFound
 from windlass.domain.values.times import format_moment
 from windlass.engine.explain.limits_past import Limits, full_times
@@ -52,7 +52,7 @@ async def time_spent(
     view = await tx.views.job(job)
     if view is None:
         raise NotFound("job", job)
-    facts = view.record.facts
+    facts = view.facts
     await catalog.know(tx, [facts.shape])
     shape = catalog.shapes[facts.shape]
     if not sees(shape.namespace):
@@ -63,18 +63,18 @@ async def time_spent(
 class _TimeAccount:
     """Reads the events of one job, and notes what it could not read."""
 
-    def __init__(self, tx: ReadTx, catalog: Catalog, view: JobView, shape: Shape) -> None:
+    def __init__(self, tx: ReadTx, catalog: Catalog, view: JobRecord, shape: Shape) -> None:
         self._tx = tx
         self._catalog = catalog
         self._view = view
         self._shape = shape
-        self._spec = decode_spec(view.record.spec)
-        self._until = view.record.finished_at or tx.now
+        self._spec = decode_spec(view.spec)
+        self._until = view.finished_at or tx.now
         self._moves: list[Event] = []
         self._notes: list[str] = []
 
     async def add_up(self) -> TimeSpent:
-        facts = self._view.record.facts
+        facts = self._view.facts
         self._moves = [e for e in await self._tx.log.of_job(facts.id) if e.kind == EventKind.JOB]
         if not self._moves or self._moves[0].frm:
             self._notes.append("the first events of the job have been removed from the log")
@@ -182,7 +182,7 @@ class _TimeAccount:
     async def _add_limits(self, held: Held, first: Event, fleet: Sequence[Event]) -> None:
         """Adds the times when the limits of its key, queue and rate were used up."""
         own = self._spec.concurrency
-        facts = self._view.record.facts
+        facts = self._view.facts
         limits = Limits(
             job=facts.id,
             active=self._view.lease is not None,

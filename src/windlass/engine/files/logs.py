@@ -94,7 +94,7 @@ class LogFiles:
             view = await tx.views.job(job)
             if view is None:
                 raise NotFound("job", job)
-            newest = newest_attempt(view.record.facts, view.lease)
+            newest = newest_attempt(view.facts, view.lease)
             number = newest if attempt is None else attempt
             row = await tx.files.log(job, number)
             return row or LogRow(job, number, int(LogState.NONE), 0, 0, 0)

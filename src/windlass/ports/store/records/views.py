@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from windlass.domain.rows.events import Event
-from windlass.domain.rows.records import RateRow
-from windlass.domain.rows.views import FleetRow, JobFilter, JobPage, JobView, WorkerView
+from windlass.domain.rows.records import JobRecord, RateRow
+from windlass.domain.rows.views import FleetRow, JobFilter, JobPage, WorkerView
 
 
 class ViewsRead(Protocol):
     """Jobs and workers as people see them."""
 
-    async def job(self, job: int) -> JobView | None: ...
+    async def job(self, job: int) -> JobRecord | None: ...
 
     async def jobs(self, wanted: JobFilter, cursor: int, limit: int) -> JobPage:
         """Returns jobs with an id below `cursor` (0: all), newest first.

@@ -114,7 +114,7 @@ class MemoryJobs:
     def _change(self, job: int, change: Callable[[JobFacts], JobFacts]) -> None:
         record = self._jobs.get(job)
         if record is not None:
-            self._jobs.put(job, record._replace(facts=change(record.facts)))
+            self._jobs.put(job, JobRecord(change(record.facts), *record[1:]))
 
     def _append_edges(self, job: int, edges: tuple[int, ...]) -> None:
         """Fills the last chunk of the job's list before beginning another."""
@@ -178,7 +178,7 @@ def ended_record(record: JobRecord, end: JobEnd) -> JobRecord:
         worker=end.worker,
         incarnation=end.incarnation,
     )
-    return record._replace(
+    return JobRecord(
         facts=facts,
         assigned_at=end.assigned_at,
         started_at=end.started_at,
@@ -188,4 +188,5 @@ def ended_record(record: JobRecord, end: JobEnd) -> JobRecord:
         message=end.message,
         reason=end.reason,
         result=end.result,
+        spec=record.spec,
     )
