@@ -9,6 +9,7 @@ from tests.store.conformance.rows import (
     TIMED_OUT,
     cascade,
     event,
+    grant,
     new_job,
     worker,
     workflow,
@@ -19,12 +20,12 @@ from windlass.domain.rows.records import QueueRow, RateRow, Reservation
 from windlass.ports.store import Snapshot
 
 
-def grant(dice: Dice, held: Snapshot) -> Move:
+def grant_jobs(dice: Dice, held: Snapshot) -> Move:
     leased = [row.job for row in held.leases]
     submitted = [row.facts.id for row in held.jobs]
     free = {p.job: p for p in held.ready if p.job in submitted and p.job not in leased}
     grants = [
-        (place, dice.one(WORKERS), dice.number(1, 3), dice.number(1, 9))
+        grant(place, dice.one(WORKERS), dice.number(1, 3), dice.number(1, 9))
         for place in dice.some(list(free.values()))
     ]
     return Move("leases", "grant", (grants, dice.one([ASSIGNED, RUNNING]), dice.one(TIMES), 3))
@@ -254,7 +255,7 @@ MOVES: list[Maker] = [
 # These use up numbers, of which a failed transaction may leave gaps in some stores, or
 # rely on what was held when the transaction began.
 LONE_MOVES: list[Maker] = [
-    grant,
+    grant_jobs,
     enrol,
     add_cascades,
     intern_limits,
@@ -266,4 +267,4 @@ LONE_MOVES: list[Maker] = [
 ]
 
 # These give the others something to work on.
-OPENING: list[Maker] = [enrol, grant, insert_workflows, add_cascades, intern_limits, enter] * 2
+OPENING: list[Maker] = [enrol, grant_jobs, insert_workflows, add_cascades, intern_limits, enter] * 2

@@ -9,6 +9,7 @@ from typing import Any
 from windlass.domain.access.tokens import Code, Token
 from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.workflow_state import COUNTS
+from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.files import ArtifactRow, LogRow, LogState, NameRow
 from windlass.domain.rows.records import (
@@ -16,7 +17,6 @@ from windlass.domain.rows.records import (
     Cascade,
     CascadeKind,
     Due,
-    Grant,
     JobEnd,
     JobFacts,
     NewJob,
@@ -146,8 +146,15 @@ def attempt(job: int, number: int, **changes: Any) -> Attempt:
     return row._replace(**changes)
 
 
-def grant(place: Ticket, worker: int = 1, incarnation: int = 1, number: int = 1) -> Grant:
-    return (place, worker, incarnation, number)
+def grant(
+    place: Ticket, worker: int = 1, incarnation: int = 1, number: int = 1
+) -> tuple[Ticket, Demand]:
+    """Gives a job to a worker as this attempt."""
+    return place._replace(attempt=number - 1), Demand(worker, incarnation, 1, _runs_all)
+
+
+def _runs_all(shape: int) -> bool:
+    return True
 
 
 def worker(name: str, **changes: Any) -> Worker:

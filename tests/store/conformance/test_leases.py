@@ -1,5 +1,6 @@
 """`LeasesWrite`: the attempts in force, from the grant to the end."""
 
+import msgspec
 import pytest
 
 from tests.store.conformance.driver import Driver
@@ -13,18 +14,19 @@ from tests.store.conformance.rows import (
     ticket,
     worker,
 )
-from windlass.domain.rows.records import Granted, Lease, Ticket
+from windlass.domain.rows.records import Lease, Ticket
 from windlass.ports.store import Stopped, WriteTx
+from windlass.wire.sync import Assignment
 
 NOW = 50_000
 
 
 def lease_jobs(
     store: Driver, *jobs: int, worker: int = 1, incarnation: int = 1, state: int = RUNNING
-) -> list[Granted]:
+) -> list[Assignment]:
     """Submit these jobs and give them all to one worker; they may run for 8,000 ms."""
 
-    async def work(tx: WriteTx) -> list[Granted]:
+    async def work(tx: WriteTx) -> list[Assignment]:
         await tx.jobs.insert([new_job(job) for job in jobs])
         await tx.places.add_ready([ticket(job) for job in jobs])
         grants = [grant(ticket(job), worker, incarnation) for job in jobs]
@@ -44,7 +46,7 @@ def test_a_granted_job_leaves_ready_for_a_lease(store: Driver) -> None:
     store.transact(lambda tx: tx.places.add_ready([place, ticket(2)]))
     grants = [grant(place, worker=6, incarnation=7, number=4)]
     told = store.transact(lambda tx: tx.leases.grant(grants, RUNNING, NOW, 100))
-    assert told == [(1, 4, 1, 6, 8_000, 6_000, row.spec)]
+    assert told == [Assignment(1, 4, 1, "running", 8_000, 6_000, msgspec.Raw(row.spec))]
     assert store.snapshot().ready == (ticket(2),)
     assert store.snapshot().leases == (
         Lease(
@@ -96,14 +98,14 @@ def test_the_smaller_timeout_sets_the_first_deadline(
 
 def test_leases_are_numbered_in_the_order_of_the_grants(store: Driver) -> None:
     told = lease_jobs(store, 3, 1, 2)
-    assert [(row[0], row[2]) for row in told] == [(3, 1), (1, 2), (2, 3)]
-    assert [row[2] for row in lease_jobs(store, 9)] == [4]
+    assert [(row.job, row.lease) for row in told] == [(3, 1), (1, 2), (2, 3)]
+    assert [row.lease for row in lease_jobs(store, 9)] == [4]
 
 
 def test_a_number_is_not_given_again_after_its_lease_ended(store: Driver) -> None:
     lease_jobs(store, 1, 2)
     store.transact(lambda tx: tx.leases.drop([1, 2]))
-    assert [row[2] for row in lease_jobs(store, 3)] == [3]
+    assert [row.lease for row in lease_jobs(store, 3)] == [3]
 
 
 def test_grants_of_one_call_may_go_to_several_workers(store: Driver) -> None:
@@ -113,7 +115,21 @@ def test_grants_of_one_call_may_go_to_several_workers(store: Driver) -> None:
     store.transact(lambda tx: tx.places.add_ready([ticket(1), ticket(2)]))
     grants = [grant(ticket(2), 8, 3, 5), grant(ticket(1), 9, 2, 6)]
     told = store.transact(lambda tx: tx.leases.grant(grants, RUNNING, NOW, 0))
-    assert told == [(2, 5, 1, 8, 20, 0, specs[2]), (1, 6, 2, 9, 10, 0, specs[1])]
+    assert told == [
+        Assignment(2, 5, 1, "running", 20, 0, msgspec.Raw(specs[2])),
+        Assignment(1, 6, 2, "running", 10, 0, msgspec.Raw(specs[1])),
+    ]
+    held = {lease.job: (lease.worker, lease.incarnation) for lease in store.snapshot().leases}
+    assert held == {2: (8, 3), 1: (9, 2)}
+
+
+def test_attempts_begin_at_the_least_number(store: Driver) -> None:
+    store.transact(lambda tx: tx.jobs.insert([new_job(1), new_job(2)]))
+    store.transact(lambda tx: tx.places.add_ready([ticket(1), ticket(2)]))
+    grants = [grant(ticket(1), number=3), grant(ticket(2), number=9)]
+    told = store.transact(lambda tx: tx.leases.grant(grants, RUNNING, NOW, 0, 7))
+    assert [row.attempt for row in told] == [7, 9]
+    assert {lease.job: lease.attempt for lease in store.snapshot().leases} == {1: 7, 2: 9}
 
 
 def test_locked_leases_are_told_ascending_and_absent_ones_left_out(store: Driver) -> None:

@@ -10,16 +10,17 @@ from typing import TypeVar, cast
 import pytest
 
 import windlass.store.postgres
-from tests.store.conformance.rows import new_job
+from tests.store.conformance.rows import grant, new_job
 from tests.store.postgres.conftest import OpenStore
 from tests.support.running import run
 from windlass.domain.rows.events import Moves
-from windlass.domain.rows.records import Granted, QueueRow
+from windlass.domain.rows.records import QueueRow
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.store import Probe, ReadTx, WriteTx
 from windlass.store.postgres.session import QUERIES
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.postgres.transactions import PostgresTx
+from windlass.wire.sync import Assignment
 
 T = TypeVar("T")
 
@@ -30,11 +31,11 @@ async def submit(tx: WriteTx) -> None:
     await tx.flow.log(Moves(tx.now, 0, 0, ((0, 2),), ids, [0] * 300))
 
 
-async def claim(tx: WriteTx) -> list[Granted]:
+async def claim(tx: WriteTx) -> list[Assignment]:
     tickets = await tx.places.peek([Probe(1, 0, 0, 300)])
-    grants = [(row, 1, 1, 1) for row in tickets]
+    grants = [grant(row) for row in tickets]
     granted = await tx.leases.grant(grants, 4, tx.now, 1_000)
-    jobs = [row[0] for row in granted]
+    jobs = [row.job for row in granted]
     await tx.flow.log(Moves(tx.now, 1, 1, ((2, 3), (3, 4)), jobs, [1] * len(jobs)))
     return granted
 
@@ -54,7 +55,7 @@ def test_each_command_takes_six_round_trips(open_store: OpenStore) -> None:
             assert (trips, len(granted)) == (6, 300)  # BEGIN, now, peek, grant, log, COMMIT
 
             async def finish(tx: WriteTx) -> list[int]:
-                done = [(row[0], 1, 1, 1, 0, b"{}") for row in granted]
+                done = [(row.job, 1, 1, 1, 0, b"{}") for row in granted]
                 ids = await tx.flow.complete(tx.now, done)
                 await tx.flow.log(Moves(tx.now, 1, 1, ((4, 8),), ids, [1] * len(ids)))
                 return ids

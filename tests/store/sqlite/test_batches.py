@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.store.conformance.rows import grant
 from tests.store.sqlite.driving import START_MS, close, open_store, read, transact
 from windlass.domain.rows.records import Lease, NewJob, Ticket
 from windlass.ports.store import WriteTx
@@ -47,9 +48,9 @@ def granted(path: Path, workers: list[int], state: int, limit: int) -> list[Leas
         await tx.jobs.insert([new_job(ticket) for ticket in tickets])
         await tx.places.add_ready(tickets)
         pairs = zip(tickets, workers, strict=True)
-        grants = [(ticket, worker, 2, 3) for ticket, worker in pairs]
+        grants = [grant(ticket, worker, 2, 3) for ticket, worker in pairs]
         told = await tx.leases.grant(grants, state, tx.now, 1_000)
-        assert [(row[0], row[2]) for row in told] == [(job, job) for job in range(1, 6)]
+        assert [(row.job, row.lease) for row in told] == [(job, job) for job in range(1, 6)]
         assert await tx.places.heads() == []
         return [row._replace(worker=9) for row in (await tx.leases.lock(range(1, 6))).values()]
 
@@ -71,7 +72,7 @@ def test_what_lies_between_granted_jobs_stays_ready(tmp_path: Path) -> None:
         tickets = [Ticket(1, 7, job, 0, 0, 0, None) for job in range(1, 6)]
         await tx.jobs.insert([new_job(ticket) for ticket in tickets])
         await tx.places.add_ready(tickets)
-        grants = [(ticket, 1, 1, 1) for ticket in (tickets[3], tickets[0])]
+        grants = [grant(ticket) for ticket in (tickets[3], tickets[0])]
         await tx.leases.grant(grants, 4, tx.now, 0)
         with pytest.raises(LookupError, match="expected 1 ready jobs, got 0"):
             await tx.leases.grant(grants[:1], 4, tx.now, 0)

@@ -6,6 +6,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from tests.store.conformance.rows import grant
 from tests.store.sqlite.driving import START_MS, close, open_store, transact
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.records import Attempt, JobEnd, NewJob, Ticket
@@ -51,7 +52,7 @@ async def lose_one_attempt(tx: WriteTx) -> None:
 
 
 async def start(tx: WriteTx) -> None:
-    await tx.leases.grant([(Ticket(1, 1, JOB, 1, 0, 0, None), 5, 1, 2)], 4, START_MS + 30, 0)
+    await tx.leases.grant([grant(Ticket(1, 1, JOB, 1, 0, 0, None), 5, 1, 2)], 4, START_MS + 30, 0)
     both = [move(30, QUEUED, ASSIGNED), move(30, ASSIGNED, RUNNING)]
     await tx.log.append([*noise(30), *both, *noise(30), *noise(31)])
 

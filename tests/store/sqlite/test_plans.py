@@ -6,6 +6,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from tests.store.conformance.rows import grant
 from tests.store.sqlite.driving import Steps, close, fill, open_store, transact
 from windlass.ports.store import Probe, WriteTx
 from windlass.store.sqlite.connection import open_reader, open_writer
@@ -165,7 +166,7 @@ def claim_steps(path: Path, jobs: int) -> int:
 async def _claim_ten(tx: WriteTx) -> None:
     tickets = await tx.places.peek([Probe(3, 0, 0, 10)])
     await tx.leases.drop([ticket.job for ticket in tickets])
-    grants = [(ticket, 7, 1, 1) for ticket in tickets]
+    grants = [grant(ticket, 7) for ticket in tickets]
     assert len(await tx.leases.grant(grants, 4, tx.now, 1_000)) == 10
 
 

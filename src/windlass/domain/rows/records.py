@@ -409,16 +409,6 @@ JobColumns: TypeAlias = tuple[
     int, int, int, int, int, int, int, int, int, int, int, int, int, bytes
 ]  # fmt: skip
 
-# A ready job about to be leased: ticket, worker, incarnation, attempt.
-Grant: TypeAlias = tuple[Ticket, int, int, int]
-
-# A new lease with what the worker needs to run the job: job, attempt, lease, worker, timeout_ms,
-# idle_ms, spec.
-Granted: TypeAlias = tuple[int, int, int, int, int, int, bytes]
-job_of_granted: Final[Callable[[Granted], int]] = itemgetter(0)
-lease_of_granted: Final[Callable[[Granted], int]] = itemgetter(2)
-worker_of_granted: Final[Callable[[Granted], int]] = itemgetter(3)
-
 # A worker's report that an attempt completed: job, attempt, worker, incarnation, exit code,
 # result.
 Completion: TypeAlias = tuple[int, int, int, int, int | None, bytes | None]

@@ -2,19 +2,21 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.claim_planning import Demand
-from windlass.domain.rows.records import Grant, Granted, worker_of_granted
 from windlass.engine.claim.search import Given, Search
 from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Profile
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.wire.sync import Assignment
 
 QUEUED = State.QUEUED.code
 ASSIGNED = State.ASSIGNED.code
 RUNNING = State.RUNNING.code
+
+Claimed: TypeAlias = dict[int, list[Assignment]]  # by worker
 
 REFRESH_MS = 1_000  # the heads of a shared store are read again at most this often
 
@@ -29,7 +31,7 @@ class Claimant(NamedTuple):
     prefetch: bool
 
 
-async def claim(work: Work, bounds: Bounds, seekers: Sequence[Claimant]) -> list[Granted]:
+async def claim(work: Work, bounds: Bounds, seekers: Sequence[Claimant]) -> Claimed:
     """Leases the best ready jobs to these workers, as many as they want."""
     groups: dict[tuple[str, bool], list[Claimant]] = {}
     for seeker in seekers:
@@ -37,24 +39,25 @@ async def claim(work: Work, bounds: Bounds, seekers: Sequence[Claimant]) -> list
     work.effects.count("assignment_attempts", sum(seeker.want for seeker in seekers))
     if len(groups) > 1 and work.catalog.any_choosy:
         return await _claim_by_preference(work, bounds, list(groups.values()))
-    granted: list[Granted] = []
+    claimed: Claimed = {}
     for alike in groups.values():
-        granted += await _claim_alike(work, bounds, alike)
-    return granted
+        await _claim_alike(work, bounds, alike, claimed)
+    return claimed
 
 
 async def _claim_by_preference(
     work: Work, bounds: Bounds, groups: Sequence[list[Claimant]]
-) -> list[Granted]:
+) -> Claimed:
     """Does the same if jobs prefer some workers: those come first, but nothing waits."""
-    granted: list[Granted] = []
+    claimed: Claimed = {}
     for n, alike in enumerate(groups):
         others = [group[0].profile for group in groups[n + 1 :]]
-        granted += await _claim_alike(work, bounds, alike, _leaves_to(alike[0].profile, others))
+        leave = _leaves_to(alike[0].profile, others)
+        await _claim_alike(work, bounds, alike, claimed, leave)
     for alike in groups:
-        if rest := _unserved(alike, granted):
-            granted += await _claim_alike(work, bounds, rest)
-    return granted
+        if rest := _unserved(alike, claimed):
+            await _claim_alike(work, bounds, rest, claimed)
+    return claimed
 
 
 def _leaves_to(mine: Profile, others: Sequence[Profile]) -> Callable[[int], bool]:
@@ -65,16 +68,21 @@ def _leaves_to(mine: Profile, others: Sequence[Profile]) -> Callable[[int], bool
     return leave
 
 
-def _unserved(alike: Sequence[Claimant], granted: Sequence[Granted]) -> list[Claimant]:
+def _unserved(alike: Sequence[Claimant], claimed: Claimed) -> list[Claimant]:
     """Returns these workers with the number of jobs they still want."""
-    got = Counter(map(worker_of_granted, granted))
-    rest = [seeker._replace(want=seeker.want - got[seeker.worker]) for seeker in alike]
+    got = {worker: len(jobs) for worker, jobs in claimed.items()}
+    rest = [seeker._replace(want=seeker.want - got.get(seeker.worker, 0)) for seeker in alike]
     return [seeker for seeker in rest if seeker.want > 0]
 
 
 async def _claim_alike(
-    work: Work, bounds: Bounds, alike: list[Claimant], leave: Callable[[int], bool] | None = None
-) -> list[Granted]:
+    work: Work,
+    bounds: Bounds,
+    alike: list[Claimant],
+    claimed: Claimed,
+    leave: Callable[[int], bool] | None = None,
+) -> None:
+    """Adds to `claimed` what workers with the same profile get."""
     want = sum(seeker.want for seeker in alike)
     profile = alike[0].profile
     age = bounds.age_ms(work.now)
@@ -82,19 +90,17 @@ async def _claim_alike(
         await _refresh(work, bounds)
     demands = [Demand(s.worker, s.incarnation, s.want, s.profile.runs) for s in alike]
     search = Search(work, bounds, profile, demands, leave)
-    granted = await _search(work, search, alike[0].prefetch)
+    await _search(work, search, alike[0].prefetch, claimed)
     short = len(search.given) < want
     if short and bounds.shared and (bounds.age_ms(work.now) or 0) >= REFRESH_MS:
         await _refresh(work, bounds)
         again = Search(work, bounds, profile, _rest(demands, search.given), leave)
-        granted += await _search(work, again, alike[0].prefetch)
-    return granted
+        await _search(work, again, alike[0].prefetch, claimed)
 
 
-async def _search(work: Work, search: Search, prefetch: bool) -> list[Granted]:
-    granted = await _grant(work, await search.run(), prefetch)
+async def _search(work: Work, search: Search, prefetch: bool, claimed: Claimed) -> None:
+    await _grant(work, await search.run(), prefetch, claimed)
     await search.settle()
-    return granted
 
 
 def _rest(demands: list[Demand], given: Given) -> list[Demand]:
@@ -112,24 +118,17 @@ async def _refresh(work: Work, bounds: Bounds) -> None:
     bounds.replace(heads, work.now)
 
 
-async def _grant(work: Work, given: Given, prefetch: bool) -> list[Granted]:
+async def _grant(work: Work, given: Given, prefetch: bool, claimed: Claimed) -> None:
     if not given:
-        return []
+        return
     config = work.config
-    epoch = work.catalog.epoch * config.epoch_attempts
-    grants = [
-        (ticket, demand.worker, demand.incarnation, ticket.attempt + 1) for ticket, demand in given
-    ]
-    if epoch:  # only after a backup was restored
-        grants = [(ticket, w, i, max(attempt, epoch + 1)) for ticket, w, i, attempt in grants]
     if prefetch:
-        granted = await work.tx.leases.grant(
-            grants, ASSIGNED, work.now, config.timeouts.assigned_ms
-        )
+        state, slack = ASSIGNED, config.timeouts.assigned_ms
     else:
-        slack = config.term_grace_ms + config.heartbeat_interval_ms
-        granted = await work.tx.leases.grant(grants, RUNNING, work.now, slack)
-    _record(work, grants, prefetch)
+        state, slack = RUNNING, config.term_grace_ms + config.heartbeat_interval_ms
+    epoch = work.catalog.epoch * config.epoch_attempts  # above 0 after a backup was restored
+    granted = await work.tx.leases.grant(given, state, work.now, slack, epoch + 1 if epoch else 0)
+    _record(work, given, granted, prefetch, claimed)
     limited = Counter([ticket.limit for ticket, _ in given if ticket.limit])
     if limited:
         await work.tx.limits.bump(limited)
@@ -137,21 +136,25 @@ async def _grant(work: Work, given: Given, prefetch: bool) -> list[Granted]:
     if config.fair_share:
         for shape, jobs in Counter(ticket.shape for ticket, _ in given).items():
             work.catalog.shares.take(work.catalog.namespace_of(shape), jobs)
-    return granted
 
 
-def _record(work: Work, grants: Sequence[Grant], prefetch: bool) -> None:
-    """Records both transitions of a claim; no state is skipped."""
+def _record(
+    work: Work, given: Given, granted: Sequence[Assignment], prefetch: bool, claimed: Claimed
+) -> None:
+    """Adds what was granted to `claimed` and records both transitions; no state is skipped."""
     steps = ((QUEUED, ASSIGNED),) if prefetch else ((QUEUED, ASSIGNED), (ASSIGNED, RUNNING))
     holders: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
     counts: dict[tuple[int, int], int] = {}
     last = 0
-    for ticket, worker, incarnation, attempt in grants:
+    for (ticket, demand), assignment in zip(given, granted, strict=True):
+        worker = demand.worker
         if worker != last:
             last = worker
-            jobs, attempts = holders.setdefault((worker, incarnation), ([], []))
+            jobs, attempts = holders.setdefault((worker, demand.incarnation), ([], []))
+            mine = claimed.setdefault(worker, [])
+        mine.append(assignment)
         jobs.append(ticket.job)
-        attempts.append(attempt)
+        attempts.append(assignment.attempt)
         kind = ticket.shape, ticket.workflow
         counts[kind] = counts.get(kind, 0) + 1
     for (worker, incarnation), (jobs, attempts) in holders.items():

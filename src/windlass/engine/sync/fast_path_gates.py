@@ -14,10 +14,11 @@ from msgspec import structs
 
 from windlass.domain.matching.room import Room
 from windlass.domain.matching.shapes import Shape
-from windlass.domain.rows.records import Granted, Worker, job_of_granted, lease_of_granted
+from windlass.domain.rows.records import Worker
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.effects import WorkerLoad
 from windlass.ports.store.fast_path import Limited
+from windlass.wire.sync import Assignment
 
 PLAIN = 0  # stands for the shape of a job without gates
 
@@ -115,7 +116,7 @@ class FastGates:
 
     def note(
         self, worker: int, received: int, done: Iterable[int],
-        granted: Iterable[Granted], shapes: Iterable[int],
+        granted: Iterable[Assignment], shapes: Iterable[int],
     ) -> None:  # fmt: skip
         """Updates a load after a fast sync: these jobs ended, those were assigned."""
         load = self._loads.get(worker)
@@ -128,9 +129,9 @@ class FastGates:
         if not known:
             del self._loads[worker]
             return
-        for grant, shape in zip(granted, shapes, strict=True):
-            load.given[job_of_granted(grant)] = shape
-            load.last_lease = max(load.last_lease, lease_of_granted(grant))
+        for assignment, shape in zip(granted, shapes, strict=True):
+            load.given[assignment.job] = shape
+            load.last_lease = max(load.last_lease, assignment.lease)
 
 
 def _name_rest(load: WorkerLoad, known: Mapping[int, int]) -> None:

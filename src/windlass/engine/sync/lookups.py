@@ -13,10 +13,11 @@ import msgspec
 
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.rows.files import Dynamic, NameRow
-from windlass.domain.rows.records import Granted, Lease
+from windlass.domain.rows.records import Lease
 from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.sync.upstream_files import UPSTREAM, find_upstream
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.wire.sync import Assignment
 
 _MARK: Final = b'"$lookup"'
 _BYTE: Final = ord("$")
@@ -26,19 +27,22 @@ _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-async def resolve(work: Work, granted: Sequence[Granted]) -> Sequence[Granted]:
-    """Returns the grants with their names resolved; leaves out those that must be rejected."""
+def has_names(spec: bytes) -> bool:
+    """Returns whether a spec may have names to resolve."""
     # For most specs, searching for one byte is enough, at a tenth of the time of the full mark.
-    if not [spec for *_, spec in granted if _BYTE in spec and _MARK in spec]:
-        return granted
-    resolved: list[Granted] = []
+    return _BYTE in spec and _MARK in spec
+
+
+async def resolve(work: Work, granted: Sequence[Assignment]) -> list[Assignment]:
+    """Returns these with their names resolved; leaves out those that must be rejected."""
+    resolved: list[Assignment] = []
     rows: list[Dynamic] = []
-    for grant in granted:
-        job, attempt, *_, body = grant
+    for assignment in granted:
+        job, attempt, body = assignment.job, assignment.attempt, bytes(assignment.spec)
         spec = _decode(body) if _MARK in body else {}
         wanted = sorted(set(names_in(spec.get("args"))))
         if not wanted:
-            resolved.append(grant)
+            resolved.append(assignment)
             continue
         values = await _find(work, spec, wanted)
         missing = [name for name in wanted if name not in values]
@@ -46,7 +50,8 @@ async def resolve(work: Work, granted: Sequence[Granted]) -> Sequence[Granted]:
             _give_up(work, job, attempt, missing)
             continue
         rows.append(Dynamic(job, attempt, _encode(values)))
-        resolved.append((*grant[:6], _encode(filled_in(spec, values))))
+        filled = msgspec.Raw(_encode(filled_in(spec, values)))
+        resolved.append(msgspec.structs.replace(assignment, spec=filled))
     await work.tx.files.put_dynamic(rows)
     return resolved
 

@@ -16,11 +16,8 @@ from windlass.domain.matching.workers import WorkerStatus, may_claim, note_troub
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import (
     Completion,
-    Granted,
     Lease,
     Worker,
-    lease_of_granted,
-    worker_of_granted,
 )
 from windlass.domain.values.errors import Conflict, NotFound, WindlassError
 from windlass.engine.attempts.reports import (
@@ -35,7 +32,7 @@ from windlass.engine.fleet.capability import note_past
 from windlass.engine.fleet.epochs import first_incarnation, refuse_old_store
 from windlass.engine.jobs.deadlines import FINISH_BEFORE, cut_timeout
 from windlass.engine.jobs.enqueue import promote_due
-from windlass.engine.sync.lookups import resolve, resolve_again
+from windlass.engine.sync.lookups import has_names, resolve, resolve_again
 from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.wire.sync import Assignment, Refusal, Stop, SyncReply, SyncRequest
@@ -292,33 +289,32 @@ async def _claim(work: Work, bounds: Bounds, turns: list[_WorkerSync]) -> None:
     await promote_due(work, DUE_PER_CLAIM)
     await work.slots.settle()
     _see_arrivals(work, bounds)
-    granted: dict[int, list[Granted]] = {}
-    for grant in await resolve(work, await claim(work, bounds, seekers)):
-        granted.setdefault(worker_of_granted(grant), []).append(grant)
+    claimed = await claim(work, bounds, seekers)
     for turn in turns:
-        mine = granted.get(turn.worker.id)
+        mine = claimed.get(turn.worker.id)
         if mine:
-            turn.claims = assignments(mine, turn.request.prefetch, work.now)
-            turn.worker = turn.worker._replace(
-                seq=turn.request.seq, last_lease=lease_of_granted(mine[-1])
-            )
+            specs = [bytes(assignment.spec) for assignment in mine]
+            mine = cut_timeouts(mine, specs, work.now)
+            if any(map(has_names, specs)):
+                mine = await resolve(work, mine)
+        if mine:
+            turn.claims = mine
+            turn.worker = turn.worker._replace(seq=turn.request.seq, last_lease=mine[-1].lease)
         load = work.effects.loads.get(turn.worker.id)
         if load is not None:
             load.incarnation, load.last_lease = turn.worker.incarnation, turn.worker.last_lease
 
 
-def assignments(granted: Sequence[Granted], prefetch: bool, now: int) -> list[Assignment]:
-    """Returns what a worker is told about its new leases."""
-    state = "assigned" if prefetch else "running"
-    raw = msgspec.Raw
+def cut_timeouts(granted: list[Assignment], specs: Sequence[bytes], now: int) -> list[Assignment]:
+    """Returns these with shorter timeouts for jobs that must end by some time."""
+    if not [spec for spec in specs if FINISH_BEFORE in spec]:
+        return granted
     return [
-        Assignment(
-            job, attempt, lease, state,
-            timeout_ms if FINISH_BEFORE not in spec else cut_timeout(timeout_ms, spec, now),
-            idle_ms, raw(spec),
-        )
-        for job, attempt, lease, _, timeout_ms, idle_ms, spec in granted
-    ]  # fmt: skip
+        msgspec.structs.replace(it, timeout_ms=cut_timeout(it.timeout_ms, spec, now))
+        if FINISH_BEFORE in spec
+        else it
+        for it, spec in zip(granted, specs, strict=True)
+    ]
 
 
 def _see_arrivals(work: Work, bounds: Bounds) -> None:

@@ -7,8 +7,9 @@ and the engine runs its normal path: the rules stay there, and a test proves bot
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from windlass.domain.rows.records import Completion, Granted, JobColumns
+from windlass.domain.rows.records import Completion, JobColumns
 from windlass.ports.store import Store
+from windlass.wire.sync import Assignment
 
 Place = tuple[int, int]  # rank, job
 
@@ -113,7 +114,7 @@ class PlainSynced(NamedTuple):
     now: int
     asked: int
     looked: bool
-    granted: list[Granted]
+    granted: list[Assignment]
     cursors: list[Place | None]
     left: list[tuple[int, int, int]]
     shapes: Sequence[int] = ()  # of what was granted, where something had gates

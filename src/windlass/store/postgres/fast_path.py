@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import asyncpg
+import msgspec
 
-from windlass.domain.rows.records import Completion, Granted
+from windlass.domain.lifecycle.states import STATE_BY_CODE
+from windlass.domain.rows.records import Completion
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.store.fast_path import (
     Arrival,
@@ -27,6 +29,7 @@ from windlass.store.postgres.failures import RETRY, describe
 from windlass.store.postgres.news import Herald
 from windlass.store.postgres.outcome import jobs_of_call
 from windlass.store.postgres.transactions import Transactions
+from windlass.wire.sync import Assignment
 
 MOST_TOLD = 32  # arrivals that a submit tells of by itself
 NO_NEWS = (None, None, "{}", "{}", "{}", "{}")
@@ -89,7 +92,7 @@ class PostgresFastPath:
             return None
         if row is None or row[0] is None:
             return None
-        return _synced(self._transactions.tell_time(row[0]), asked.worker, row)
+        return _synced(self._transactions.tell_time(row[0]), asked.claim.state, row)
 
     def _number(self, link: Link) -> int:
         """Returns a number this connection's part of the counters has not had before."""
@@ -168,16 +171,17 @@ def _done_args(done: Sequence[Completion]) -> Sequence[object]:
     return (integers(jobs), *spread("iio", [attempts, codes, results]))
 
 
-def _synced(now: int, worker: int, row: Sequence[Any]) -> PlainSynced:
+def _synced(now: int, state: int, row: Sequence[Any]) -> PlainSynced:
     """Returns what `sync_plain` answered; its arrays are NULL where there is nothing."""
     _, asked, looked, jobs, attempts, leases, timeouts, idles, specs, *rest = row
     cursor_ranks, cursor_jobs, *left = rest[:5]
     shapes, freed = rest[5:] or (None, None)
-    granted: list[Granted] = []
+    granted: list[Assignment] = []
     if jobs:
         columns = zip(jobs, attempts, leases, timeouts, idles, specs, strict=True)
+        name, raw = str(STATE_BY_CODE[state]), msgspec.Raw
         granted = [
-            (job, attempt, lease, worker, timeout_ms or 0, idle_ms or 0, spec)
+            Assignment(job, attempt, lease, name, timeout_ms or 0, idle_ms or 0, raw(spec))
             for job, attempt, lease, timeout_ms, idle_ms, spec in columns
         ]
     cursors = [

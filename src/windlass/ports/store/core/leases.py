@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from windlass.domain.rows.records import (
-    Grant,
-    Granted,
-    Lease,
-)
+from windlass.domain.matching.claim_planning import Demand
+from windlass.domain.rows.records import Lease, Ticket
+from windlass.wire.sync import Assignment
 
 
 class Stopped(NamedTuple):
@@ -53,9 +51,16 @@ class LeasesWrite(LeasesRead, Protocol):
     """Reads and writes rows of `leases`: the attempts in force."""
 
     async def grant(
-        self, grants: Sequence[Grant], state: int, now: int, slack_ms: int
-    ) -> list[Granted]:
-        """Turns ready jobs, locked by `peek`, into leases in `state`.
+        self,
+        given: Sequence[tuple[Ticket, Demand]],
+        state: int,
+        now: int,
+        slack_ms: int,
+        least_attempt: int = 0,
+    ) -> list[Assignment]:
+        """Turns ready jobs, locked by `peek`, into leases in `state`; answers in this order.
+
+        Each becomes the job's next attempt, or `least_attempt` if that is higher.
 
         `started_at` is `now` when the state is running, else 0. `deadline_at` is, when
         running, now + the smaller of the job's two timeouts that are not 0 + `slack_ms`

@@ -2,11 +2,15 @@
 
 from collections.abc import Sequence
 
-from windlass.domain.lifecycle.states import State
-from windlass.domain.rows.records import Grant, Granted, JobFacts, Lease
+import msgspec
+
+from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.matching.claim_planning import Demand
+from windlass.domain.rows.records import JobFacts, Lease, Ticket
 from windlass.ports.store import Stopped
 from windlass.store.memory.core.places import pick_ready
 from windlass.store.memory.tables import Tables
+from windlass.wire.sync import Assignment
 
 ASSIGNED = State.ASSIGNED.code
 RUNNING = State.RUNNING.code
@@ -20,10 +24,50 @@ class MemoryLeases:
         self._leases = tables.leases
 
     async def grant(
-        self, grants: Sequence[Grant], state: int, now: int, slack_ms: int
-    ) -> list[Granted]:
-        """Returns leases are numbered, and answered, in the order of `grants`."""
-        return [self._grant(grant, state, now, slack_ms) for grant in grants]
+        self,
+        given: Sequence[tuple[Ticket, Demand]],
+        state: int,
+        now: int,
+        slack_ms: int,
+        least_attempt: int = 0,
+    ) -> list[Assignment]:
+        told: list[Assignment] = []
+        name = str(STATE_BY_CODE[state])
+        for ticket, demand in given:
+            pick_ready(self._tables, ticket)
+            job = self._tables.jobs[ticket.job]
+            (number,) = self._tables.number("lease")
+            attempt = max(ticket.attempt + 1, least_attempt)
+            deadline_at = first_deadline(job.facts, state, now, slack_ms)
+            lease = Lease(
+                job=ticket.job,
+                attempt=attempt,
+                lease=number,
+                worker=demand.worker,
+                incarnation=demand.incarnation,
+                state=state,
+                assigned_at=now,
+                started_at=now if state == RUNNING else 0,
+                activity_at=0,  # until the first `touch`
+                deadline_at=deadline_at,
+                timeout_ms=job.facts.timeout_ms,
+                idle_ms=job.facts.idle_ms,
+                limit=ticket.limit,
+                reason=None,
+            )
+            self._leases.insert(ticket.job, lease)
+            told.append(
+                Assignment(
+                    lease.job,
+                    attempt,
+                    number,
+                    name,
+                    lease.timeout_ms,
+                    lease.idle_ms,
+                    msgspec.Raw(job.spec),
+                )
+            )
+        return told
 
     async def read(self, jobs: Sequence[int]) -> dict[int, Lease]:
         return {job: self._leases[job] for job in sorted(jobs) if job in self._leases}
@@ -95,42 +139,9 @@ class MemoryLeases:
         for job in jobs:
             self._leases.pop(job)
 
-    def _grant(self, grant: Grant, state: int, now: int, slack_ms: int) -> Granted:
-        ticket = grant[0]
-        pick_ready(self._tables, ticket)
-        job = self._tables.jobs[ticket.job]
-        (number,) = self._tables.number("lease")
-        lease = new_lease(grant, number, job.facts, state, now, slack_ms)
-        self._leases.insert(lease.job, lease)
-        return (lease.job, lease.attempt, lease.lease, lease.worker, lease.timeout_ms,
-                lease.idle_ms, job.spec)  # fmt: skip
-
     def _is_orphan(self, lease: Lease) -> bool:
         worker = self._tables.workers.get(lease.worker)
         return worker is None or worker.incarnation > lease.incarnation
-
-
-def new_lease(
-    grant: Grant, number: int, job: JobFacts, state: int, now: int, slack_ms: int
-) -> Lease:
-    """The row that gives a job to a worker; `activity_at` stays 0 until the first `touch`."""
-    ticket, worker, incarnation, attempt = grant
-    return Lease(
-        job=job.id,
-        attempt=attempt,
-        lease=number,
-        worker=worker,
-        incarnation=incarnation,
-        state=state,
-        assigned_at=now,
-        started_at=now if state == RUNNING else 0,
-        activity_at=0,
-        deadline_at=first_deadline(job, state, now, slack_ms),
-        timeout_ms=job.timeout_ms,
-        idle_ms=job.idle_ms,
-        limit=ticket.limit,
-        reason=None,
-    )
 
 
 def first_deadline(job: JobFacts, state: int, now: int, slack_ms: int) -> int:

@@ -2,10 +2,15 @@
 
 from collections.abc import Sequence
 
-from windlass.domain.rows.records import Grant, Granted, Lease
+import msgspec
+
+from windlass.domain.lifecycle.states import STATE_BY_CODE
+from windlass.domain.matching.claim_planning import Demand
+from windlass.domain.rows.records import Lease, Ticket
 from windlass.ports.store import Stopped
 from windlass.store.postgres.columns import ascending, integers, spread
 from windlass.store.postgres.session import Rows, Session
+from windlass.wire.sync import Assignment
 
 
 class PostgresLeases:
@@ -17,19 +22,31 @@ class PostgresLeases:
         self._session = session
 
     async def grant(
-        self, grants: Sequence[Grant], state: int, now: int, slack_ms: int
-    ) -> list[Granted]:
-        """Returns leases are numbered, and answered, in the order of `grants`."""
-        if not grants:
+        self,
+        given: Sequence[tuple[Ticket, Demand]],
+        state: int,
+        now: int,
+        slack_ms: int,
+        least_attempt: int = 0,
+    ) -> list[Assignment]:
+        if not given:
             return []
-        tickets, workers, incarnations, attempts = zip(*grants, strict=True)
-        shapes, ranks, jobs, _, _, limits, _ = zip(*tickets, strict=True)
+        tickets, demands = zip(*given, strict=True)
+        shapes, ranks, jobs, past, _, limits, _ = zip(*tickets, strict=True)
+        workers, incarnations, _, _ = zip(*demands, strict=True)
+        attempts = [attempt + 1 for attempt in past]
+        if least_attempt:
+            attempts = [max(attempt, least_attempt) for attempt in attempts]
         args = spread("iiiiii", [attempts, workers, incarnations, shapes, ranks, limits])
         arrays, scalars = args[:6], args[6:]
         rows = await self._session.fetch(
             "grant", integers(jobs), *arrays, state, now, *scalars, slack_ms
         )
-        return list(map(tuple, rows))
+        name, raw = str(STATE_BY_CODE[state]), msgspec.Raw
+        return [
+            Assignment(job, attempt, lease, name, timeout_ms, idle_ms, raw(spec))
+            for job, attempt, lease, timeout_ms, idle_ms, spec in rows
+        ]
 
     async def lock(self, jobs: Sequence[int]) -> dict[int, Lease]:
         return await self._leases("lock_leases", jobs)

@@ -29,7 +29,7 @@ WITH numbered AS MATERIALIZED (
            timeout_ms, idle_ms, limit_id
     FROM given
 )
-SELECT job, attempt, lease, worker, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), spec
+SELECT job, attempt, lease, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), spec
 FROM given ORDER BY lease
 
 -- name: lock_leases

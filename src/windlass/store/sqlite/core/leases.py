@@ -3,15 +3,18 @@
 from collections.abc import Sequence
 
 import apsw
+import msgspec
 
-from windlass.domain.lifecycle.states import State
-from windlass.domain.rows.records import Grant, Granted, Lease
+from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.matching.claim_planning import Demand
+from windlass.domain.rows.records import Lease, Ticket
 from windlass.ports.store import Stopped
 from windlass.store.sqlite.bulk import BulkInsert
 from windlass.store.sqlite.core.places import SqlitePlaces
 from windlass.store.sqlite.rows import Row, as_lease, as_stopped, integers
 from windlass.store.sqlite.sequences import Sequences
 from windlass.store.sqlite.statements import QUERIES
+from windlass.wire.sync import Assignment
 
 RUNNING = State.RUNNING.code
 
@@ -34,32 +37,43 @@ class SqliteLeases:
         self._sequences = sequences
 
     async def grant(
-        self, grants: Sequence[Grant], state: int, now: int, slack_ms: int
-    ) -> list[Granted]:
-        """Returns leases are numbered, and answered, in the order of `grants`."""
-        if not grants:
+        self,
+        given: Sequence[tuple[Ticket, Demand]],
+        state: int,
+        now: int,
+        slack_ms: int,
+        least_attempt: int = 0,
+    ) -> list[Assignment]:
+        if not given:
             return []
-        tickets = [grant[0] for grant in grants]
+        tickets = [ticket for ticket, _ in given]
         self._places.remove_ready(tickets)
         ids = integers([ticket[2] for ticket in tickets])
         jobs: list[Row] = self._execute(_JOBS, (ids,)).fetchall()
-        if len(jobs) != len(grants):
-            raise LookupError(f"expected {len(grants)} known jobs, got {len(jobs)}")
-        first = self._sequences.take("lease", len(grants)).start
-        whose = {grant[1:] for grant in grants}
+        if len(jobs) != len(given):
+            raise LookupError(f"expected {len(given)} known jobs, got {len(jobs)}")
+        leases = self._sequences.take("lease", len(given))
+        first = leases.start
+        attempts = [ticket[3] + 1 for ticket in tickets]
+        if least_attempt:
+            attempts = [max(attempt, least_attempt) for attempt in attempts]
+        whose = {demand[:2] for _, demand in given}
         limits = {ticket[5] for ticket in tickets}
-        if len(whose) == len(limits) == 1:
-            worker, incarnation, attempt = whose.pop()
+        attempt = attempts[0]
+        if len(whose) == len(limits) == 1 and attempts.count(attempt) == len(attempts):
+            worker, incarnation = whose.pop()
             started_at = now if state == RUNNING else 0
             times = (state, now, started_at, now + slack_ms)
             whom = (attempt, worker, incarnation, limits.pop())
             self._execute(_LEASE_TO, (first - 1, *whom, *times, ids))
         else:
-            _INSERT.run(self._connection, _lease_rows(grants, jobs, first, state, now, slack_ms))
+            rows = _lease_rows(given, attempts, jobs, first, state, now, slack_ms)
+            _INSERT.run(self._connection, rows)
+        name, raw = str(STATE_BY_CODE[state]), msgspec.Raw
         return [
-            (job, grant[3], lease, grant[1], timeout_ms, idle_ms, spec)
-            for lease, grant, (job, timeout_ms, idle_ms, spec) in zip(
-                range(first, first + len(grants)), grants, jobs, strict=True
+            Assignment(job, attempt, lease, name, timeout_ms, idle_ms, raw(spec))
+            for lease, attempt, (job, timeout_ms, idle_ms, spec) in zip(
+                leases, attempts, jobs, strict=True
             )
         ]
 
@@ -119,7 +133,8 @@ class SqliteLeases:
 
 
 def _lease_rows(
-    grants: Sequence[Grant],
+    given: Sequence[tuple[Ticket, Demand]],
+    attempts: Sequence[int],
     jobs: Sequence[Row],
     first: int,
     state: int,
@@ -131,8 +146,9 @@ def _lease_rows(
     started_at = now if running else 0
     overdue_at = now + slack_ms
     rows = []
-    for lease, (grant, job) in enumerate(zip(grants, jobs, strict=True), first):
-        ticket, worker, incarnation, attempt = grant
+    each = zip(given, attempts, jobs, strict=True)
+    for lease, ((ticket, demand), attempt, job) in enumerate(each, first):
+        worker, incarnation = demand[:2]
         number, timeout_ms, idle_ms, _ = job
         deadline_at = overdue_at
         if running:
