@@ -208,7 +208,7 @@ async def _report_all(work: Work, leases: Iterable[Lease]) -> None:
         )
         outcome = outcomes.get(lease.state, "completed")
         reports.append(AttemptReport(holder, Finished(lease.job, lease.attempt, outcome)))
-    await apply_reports(work, {}, reports, {})
+    await apply_reports(work, {}, reports)
 
 
 def result_of(performance: Performance, snapshot: Snapshot) -> Result:

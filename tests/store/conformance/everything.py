@@ -12,6 +12,7 @@ from tests.store.conformance.rows import (
     attempt,
     cascade,
     code,
+    completion,
     due,
     event,
     facts_at,
@@ -171,7 +172,7 @@ CHANGE: list[Step] = [
 ASK: list[Step] = [
     lambda tx: tx.deadlines.passed(10**15, 10),
     lambda tx: tx.files.streaming(0, 10),
-    lambda tx: tx.flow.complete_tied(500, [(1, 1, 1, 1, 0, None)]),
+    lambda tx: tx.flow.complete_tied(500, [completion(1, 1, 1, 1, 0)]),
     lambda tx: tx.jobs.hold([1, 2]),
     lambda tx: tx.leases.read([1, 2, 3]),
     lambda tx: tx.limits.lock_free([1]),

@@ -8,6 +8,7 @@ from tests.store.conformance.rows import (
     RUNNING,
     TIMED_OUT,
     cascade,
+    completion,
     event,
     grant,
     new_job,
@@ -195,7 +196,7 @@ def complete(dice: Dice, held: Snapshot) -> Move:
     ended = [row.facts.id for row in held.jobs if row.facts.state]
     leases = [row for row in held.leases if row.job not in ended]
     done = [
-        (
+        completion(
             row.job,
             row.attempt,
             row.worker,

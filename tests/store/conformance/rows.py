@@ -27,6 +27,7 @@ from windlass.domain.rows.records import (
     WorkflowRow,
 )
 from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
+from windlass.wire.sync import Finished
 
 QUEUED = State.QUEUED.code
 ASSIGNED = State.ASSIGNED.code
@@ -151,6 +152,20 @@ def grant(
 ) -> tuple[Ticket, Demand]:
     """Gives a job to a worker as this attempt."""
     return place._replace(attempt=number - 1), Demand(worker, incarnation, 1, _runs_all)
+
+
+def completion(
+    job: int,
+    attempt: int = 5,
+    worker: int = 3,
+    incarnation: int = 4,
+    exit_code: int | None = None,
+    result: bytes | None = None,
+) -> tuple[Worker, Finished]:
+    """Lets a worker report that an attempt completed."""
+    item = Finished(job, attempt, exit_code=exit_code, result=result)
+    holder = WORKER._replace(id=worker, incarnation=incarnation)
+    return holder, item
 
 
 def _runs_all(shape: int) -> bool:
@@ -283,3 +298,6 @@ def reaction(workflow: int, **changes: Any) -> ReactionRow:
         created_at=832, finished_at=0, outcome=5, result=833, message="later",
     )  # fmt: skip
     return row._replace(**changes)
+
+
+WORKER = worker("reporter")

@@ -11,13 +11,14 @@ from tests.store.conformance.rows import (
     QUEUED,
     RUNNING,
     attempt,
+    completion,
     facts,
     grant,
     new_job,
     wait,
 )
 from windlass.domain.rows.events import Event, EventKind, Moves
-from windlass.domain.rows.records import Completion, JobRecord, JobTry, NewJob, Ticket
+from windlass.domain.rows.records import JobRecord, JobTry, NewJob, Ticket
 from windlass.ports.store import WriteTx
 
 NOW = 70_000
@@ -29,17 +30,6 @@ def plain_job(job: int, **changes: Any) -> NewJob:
 
 def place_of(row: NewJob) -> Ticket:
     return Ticket(row.shape, row.rank, row.id, 0, row.workflow, row.limit, None)
-
-
-def completion(
-    job: int,
-    attempt: int = 5,
-    worker: int = 3,
-    incarnation: int = 4,
-    exit_code: int | None = None,
-    result: bytes | None = None,
-) -> Completion:
-    return (job, attempt, worker, incarnation, exit_code, result)
 
 
 def lease(store: Driver, rows: Sequence[NewJob], state: int = RUNNING) -> None:

@@ -8,6 +8,7 @@ from tests.store.conformance.rows import (
     COMPLETED,
     QUEUED,
     RUNNING,
+    completion,
     due,
     event,
     grant,
@@ -15,20 +16,21 @@ from tests.store.conformance.rows import (
     ticket,
     wait,
 )
-from tests.store.conformance.test_flow import NOW, completion
+from tests.store.conformance.test_flow import NOW
 from windlass.domain.job.validation import DEPENDENCY_LIMIT
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.events import Moves
 from windlass.domain.rows.records import (
     KEPT_WHILE_RUNNING,
     Completed,
-    Completion,
     NewJob,
     Ticket,
     Wait,
     Waited,
+    Worker,
 )
 from windlass.ports.store import WriteTx
+from windlass.wire.sync import Finished
 
 BLOCKED = State.BLOCKED.code
 CANCELED = State.CANCELED.code
@@ -178,7 +180,7 @@ def test_tied_jobs_complete_and_tell_what_counts_them(store: Driver) -> None:
     assert (first.facts.worker, first.facts.incarnation, first.facts.attempt) == (3, 4, 5)
 
 
-async def _complete(tx: WriteTx, done: list[Completion]) -> list[Completed]:
+async def _complete(tx: WriteTx, done: list[tuple[Worker, Finished]]) -> list[Completed]:
     return await tx.flow.complete_tied(NOW, done)
 
 

@@ -3,7 +3,7 @@
 from functools import partial
 
 from tests.store.conformance.driver import Driver
-from tests.store.conformance.rows import RUNNING, grant, new_job, ticket
+from tests.store.conformance.rows import RUNNING, completion, grant, new_job, ticket
 from windlass.domain.rows.records import QueueRow, RateRow, Reservation
 from windlass.ports.store import WriteTx
 from windlass.ports.store.fleet.placement import Load, Preemptible
@@ -54,7 +54,7 @@ def test_leases_are_bound_to_the_limit_of_their_queue_once(store: Driver) -> Non
 def test_a_bound_lease_is_not_completed_in_passing(store: Driver) -> None:
     lease(store)
     store.transact(lambda tx: tx.placement.bind([1], 7))
-    done = [(job, 1, 1, 1, 0, None) for job in (1, 2)]
+    done = [completion(job, 1, 1, 1, 0) for job in (1, 2)]
     told = store.transact(lambda tx: tx.flow.complete_tied(200, done))
     assert told == []
     assert len(store.snapshot().leases) == 5

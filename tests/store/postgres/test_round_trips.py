@@ -10,7 +10,7 @@ from typing import TypeVar, cast
 import pytest
 
 import windlass.store.postgres
-from tests.store.conformance.rows import grant, new_job
+from tests.store.conformance.rows import completion, grant, new_job
 from tests.store.postgres.conftest import OpenStore
 from tests.support.running import run
 from windlass.domain.rows.events import Moves
@@ -55,7 +55,7 @@ def test_each_command_takes_six_round_trips(open_store: OpenStore) -> None:
             assert (trips, len(granted)) == (6, 300)  # BEGIN, now, peek, grant, log, COMMIT
 
             async def finish(tx: WriteTx) -> list[int]:
-                done = [(row.job, 1, 1, 1, 0, b"{}") for row in granted]
+                done = [completion(row.job, 1, 1, 1, 0, b"{}") for row in granted]
                 ids = await tx.flow.complete(tx.now, done)
                 await tx.flow.log(Moves(tx.now, 1, 1, ((4, 8),), ids, [1] * len(ids)))
                 return ids

@@ -4,9 +4,7 @@ They are tuples because stores bind them to statements by the hundred. Times are
 every integer column 0 means "none", so that the three stores compare equal.
 """
 
-from collections.abc import Callable
 from enum import IntEnum
-from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
@@ -401,15 +399,8 @@ class Dependents(NamedTuple):
     edges: tuple[int, ...]
 
 
-# Values that are made for every job and only passed on are plain tuples. A record costs three
-# times as much, which matters for hundreds of jobs at once.
-
-# The fields of `NewJob`.
+# The fields of `NewJob` as a plain tuple. A record costs three times as much, which matters for
+# hundreds of jobs at once.
 JobColumns: TypeAlias = tuple[
     int, int, int, int, int, int, int, int, int, int, int, int, int, bytes
 ]  # fmt: skip
-
-# A worker's report that an attempt completed: job, attempt, worker, incarnation, exit code,
-# result.
-Completion: TypeAlias = tuple[int, int, int, int, int | None, bytes | None]
-job_of_completion: Final[Callable[[Completion], int]] = itemgetter(0)

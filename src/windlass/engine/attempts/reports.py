@@ -6,9 +6,9 @@ nothing; otherwise the lease was lost and the worker must kill the process.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -21,11 +21,9 @@ from windlass.domain.lifecycle.failures import (
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.records import (
     Attempt,
-    Completion,
     JobFacts,
     Lease,
     Worker,
-    job_of_completion,
 )
 from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.jobs.dependents import hold_dependents, satisfy_dependents
@@ -60,6 +58,10 @@ class AttemptReport(NamedTuple):
     item: Item
 
 
+Done: TypeAlias = dict[int, tuple[Worker, Finished]]
+"""Plain completions by job, as `FlowWrite.complete` takes them."""
+
+
 class ReportOutcome(NamedTuple):
     """Refused reports by worker, and infrastructure failures as (worker, job)."""
 
@@ -68,23 +70,24 @@ class ReportOutcome(NamedTuple):
 
 
 def split_reports(
-    worker: Worker, request: SyncRequest, limit: int, done: dict[int, Completion]
+    worker: Worker, request: SyncRequest, limit: int, done: Done
 ) -> list[AttemptReport]:
     """Adds the plain completions of a sync to `done` and returns its other reports."""
     others: list[AttemptReport] = []
-    who, incarnation = worker.id, worker.incarnation
     for item in _items_of(request):
         if type(item) is Finished and item.outcome == "completed" and item.job not in done:
-            result, exit_code = item.result, item.exit_code
-            if exit_code is not None:
-                exit_code = exit_code_of(item)
-            if result is not None:
-                result, problem = _storable(result, limit)
+            exit_code = item.exit_code
+            fits = exit_code is None or -LARGEST_CODE <= exit_code <= LARGEST_CODE
+            if item.result is not None or not fits:
+                result, problem = _storable(item.result, limit)
                 if problem is not None:
                     others.append(AttemptReport(worker, item))
                     continue
-            job = item.job
-            done[job] = (job, item.attempt, who, incarnation, exit_code, result)
+                code = exit_code_of(item)
+                stored = Finished(item.job, item.attempt, exit_code=code, result=result)
+                done[item.job] = worker, stored
+            else:
+                done[item.job] = worker, item
         else:
             others.append(AttemptReport(worker, item))
     return others
@@ -105,9 +108,8 @@ def _items_of(request: SyncRequest) -> Iterable[Item]:
 
 async def apply_reports(
     work: Work,
-    done: dict[int, Completion],
+    done: Done,
     reports: list[AttemptReport],
-    workers: Mapping[int, Worker],
 ) -> ReportOutcome:
     """Applies reports that hold their lease, and refuses the others unless they repeat."""
     if done:
@@ -117,19 +119,19 @@ async def apply_reports(
         left = await _complete_plain(work, done)
         if left and not reports and await _complete_tied(work, left):
             left = ()
-        reports = [*(_as_report(item, workers) for item in left), *reports]
+        reports = [*(_as_report(*report) for report in left), *reports]
     if not reports:
         return ReportOutcome({}, [])
     return await _apply_others(work, reports)
 
 
-def _as_report(item: Completion, workers: Mapping[int, Worker]) -> AttemptReport:
-    job, attempt, worker, _, exit_code, result = item
-    value = None if result is None else msgspec.Raw(result)
-    return AttemptReport(workers[worker], Finished(job, attempt, exit_code=exit_code, result=value))
+def _as_report(worker: Worker, item: Finished) -> AttemptReport:
+    if item.result is not None:
+        item = msgspec.structs.replace(item, result=msgspec.Raw(item.result))
+    return AttemptReport(worker, item)
 
 
-async def _complete_plain(work: Work, done: dict[int, Completion]) -> Sequence[Completion]:
+async def _complete_plain(work: Work, done: Done) -> Sequence[tuple[Worker, Finished]]:
     """Completes jobs without dependents and returns the others."""
     ended = await work.tx.flow.complete(work.now, list(done.values()))
     if not ended:
@@ -141,29 +143,29 @@ async def _complete_plain(work: Work, done: dict[int, Completion]) -> Sequence[C
     return [item for job, item in done.items() if job not in gone]
 
 
-def _record_completed(work: Work, ended: Sequence[int], done: Mapping[int, Completion]) -> None:
+def _record_completed(work: Work, ended: Sequence[int], done: Done) -> None:
     """Records the transitions of completed jobs, those of one worker together."""
     holders: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
-    last = 0
+    last: Worker | None = None
     for job in ended:
-        _, attempt, worker, incarnation, _, _ = done[job]
-        if worker != last:
+        worker, item = done[job]
+        if worker is not last:
             last = worker
-            jobs, attempts = holders.setdefault((worker, incarnation), ([], []))
+            jobs, attempts = holders.setdefault((worker.id, worker.incarnation), ([], []))
         jobs.append(job)
-        attempts.append(attempt)
-    for (worker, incarnation), (jobs, attempts) in holders.items():
-        work.move_all(jobs, attempts, ((RUNNING, COMPLETED),), worker, incarnation)
+        attempts.append(item.attempt)
+    for (who, incarnation), (jobs, attempts) in holders.items():
+        work.move_all(jobs, attempts, ((RUNNING, COMPLETED),), who, incarnation)
     work.effects.ended += ended
 
 
-async def _complete_tied(work: Work, done: Sequence[Completion]) -> bool:
+async def _complete_tied(work: Work, done: Sequence[tuple[Worker, Finished]]) -> bool:
     """Completes all of these and releases their dependents; returns False if it cannot."""
     ended = await work.tx.flow.complete_tied(work.now, done)
     if not ended:
         return False
     jobs = [row.job for row in ended]
-    _record_completed(work, jobs, {job_of_completion(item): item for item in done})
+    _record_completed(work, jobs, {report[1].job: report for report in done})
     for (shape, workflow), alike in Counter([(row.shape, row.workflow) for row in ended]).items():
         work.count_moves(shape, workflow, RUNNING, COMPLETED, alike)
     edges = await work.tx.jobs.dependents(jobs, 0)

@@ -11,8 +11,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 from windlass.domain.config import Config
 from windlass.domain.lifecycle.states import State
-from windlass.domain.rows.records import Completion, Worker, job_of_completion
-from windlass.engine.attempts.reports import split_reports
+from windlass.domain.rows.records import Worker
+from windlass.engine.attempts.reports import Done, split_reports
 from windlass.engine.claim.claims import REFRESH_MS
 from windlass.engine.claim.search import first_width, most_of_each
 from windlass.engine.submit.submission import Submission, Submitted, submission_key
@@ -35,7 +35,7 @@ from windlass.ports.store.fast_path import (
     PlainSync,
     PlainSynced,
 )
-from windlass.wire.sync import SyncReply, SyncRequest
+from windlass.wire.sync import Finished, SyncReply, SyncRequest
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -147,13 +147,13 @@ class FastPath:
         known = self._catalog.last_seen_as(calls[0].worker)
         if known is None or not _is_plain(known[0], calls[0].request):
             return None
-        done: dict[int, Completion] = {}
+        done: Done = {}
         if split_reports(known[0], calls[0].request, self._config.result_limit, done):
             return None
         plan = self._plan(*known, calls[0].request, done)
         if plan is None or not self._backoff.tries():
             return None
-        asked = self._asked(known[0], calls[0], list(done.values()), plan)
+        asked = self._asked(known[0], calls[0], [item for _, item in done.values()], plan)
         answer = await self._commands.sync(asked, self._rules)
         self._backoff.learn(answer is not None)
         if answer is None:
@@ -184,7 +184,7 @@ class FastPath:
     def _note(self, asked: PlainSync, answer: PlainSynced, effects: Effects) -> None:
         """Remembers what the worker holds now, and notes freed slots of queues."""
         shapes = answer.shapes or [PLAIN] * len(answer.granted)
-        done = [job_of_completion(item) for item in asked.done]
+        done = [item.job for item in asked.done]
         self._gates.note(asked.worker, asked.received, done, answer.granted, shapes)
         queues = {row.limit: name for name, row in self._catalog.queues.items()}
         for limit in answer.freed:
@@ -241,7 +241,7 @@ class FastPath:
         return None if room is None else self._gates.open(room, gated, request.want)
 
     def _asked(
-        self, worker: Worker, call: SyncCall, done: list[Completion], plan: _Plan
+        self, worker: Worker, call: SyncCall, done: list[Finished], plan: _Plan
     ) -> PlainSync:
         request = call.request
         return PlainSync(
@@ -265,7 +265,7 @@ class FastPath:
     ) -> Effects:
         """Returns the effects that the normal search and the reports would have."""
         effects = Effects()
-        effects.ended += sorted(map(job_of_completion, asked.done))
+        effects.ended += sorted([item.job for item in asked.done])
         if not answer.asked:
             return effects
         effects.count("assignment_attempts", answer.asked)

@@ -15,13 +15,13 @@ from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.workers import WorkerStatus, may_claim, note_trouble
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import (
-    Completion,
     Lease,
     Worker,
 )
 from windlass.domain.values.errors import Conflict, NotFound, WindlassError
 from windlass.engine.attempts.reports import (
     AttemptReport,
+    Done,
     Item,
     NotHeld,
     apply_reports,
@@ -161,7 +161,7 @@ def _note_metadata(work: Work, worker: Worker, dynamic: str) -> Worker:
 
 
 async def _apply_reports(work: Work, turns: list[_WorkerSync]) -> None:
-    done: dict[int, Completion] = {}
+    done: Done = {}
     reports: list[AttemptReport] = []
     limit = work.config.result_limit
     for turn in turns:
@@ -169,8 +169,7 @@ async def _apply_reports(work: Work, turns: list[_WorkerSync]) -> None:
     reports += await _audit(work, turns)
     if not reports and not done:
         return
-    workers = {turn.worker.id: turn.worker for turn in turns}
-    verdicts = await apply_reports(work, done, reports, workers)
+    verdicts = await apply_reports(work, done, reports)
     for turn in turns:
         turn.worker = turn.worker._replace(seq=turn.request.seq)
         turn.lost += verdicts.lost.get(turn.worker.id, ())

@@ -7,9 +7,9 @@ and the engine runs its normal path: the rules stay there, and a test proves bot
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from windlass.domain.rows.records import Completion, JobColumns
+from windlass.domain.rows.records import JobColumns
 from windlass.ports.store import Store
-from windlass.wire.sync import Assignment
+from windlass.wire.sync import Assignment, Finished
 
 Place = tuple[int, int]  # rank, job
 
@@ -99,7 +99,7 @@ class PlainSync(NamedTuple):
     again: bool
     received: int
     described: bytes
-    done: Sequence[Completion]
+    done: Sequence[Finished]  # as `FlowWrite.complete` takes them
     claim: PlainClaim
     limited: Sequence[Limited] | None = None  # None: nothing of it has gates
 

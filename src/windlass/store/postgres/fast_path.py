@@ -6,13 +6,13 @@ the normal path, which allows for that.
 """
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import asyncpg
 import msgspec
 
 from windlass.domain.lifecycle.states import STATE_BY_CODE
-from windlass.domain.rows.records import Completion
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.store.fast_path import (
     Arrival,
@@ -29,10 +29,11 @@ from windlass.store.postgres.failures import RETRY, describe
 from windlass.store.postgres.news import Herald
 from windlass.store.postgres.outcome import jobs_of_call
 from windlass.store.postgres.transactions import Transactions
-from windlass.wire.sync import Assignment
+from windlass.wire.sync import Assignment, Finished
 
 MOST_TOLD = 32  # arrivals that a submit tells of by itself
 NO_NEWS = (None, None, "{}", "{}", "{}", "{}")
+_job = attrgetter("job")
 CALLS = 4_096  # of one connection until their numbers begin anew
 
 
@@ -163,12 +164,17 @@ def _limit_args(limited: Sequence[Limited]) -> Sequence[object]:
     return integers([it.shape for it in limited]), integers([it.limit for it in limited])
 
 
-def _done_args(done: Sequence[Completion]) -> Sequence[object]:
+def _done_args(done: Sequence[Finished]) -> Sequence[object]:
     """Returns them ascending by job, in the one order in which all lock."""
     if not done:
         return ("{}", "{}", "{}", (), 0, None, None)
-    jobs, attempts, _, _, codes, results = zip(*sorted(done, key=_job), strict=True)
-    return (integers(jobs), *spread("iio", [attempts, codes, results]))
+    ordered = sorted(done, key=_job)
+    columns: list[Sequence[object]] = [
+        [item.attempt for item in ordered],
+        [item.exit_code for item in ordered],
+        [item.result for item in ordered],
+    ]
+    return (integers([item.job for item in ordered]), *spread("iio", columns))
 
 
 def _synced(now: int, state: int, row: Sequence[Any]) -> PlainSynced:
@@ -193,7 +199,3 @@ def _synced(now: int, state: int, row: Sequence[Any]) -> PlainSynced:
 
 def _rows(columns: Sequence[Any]) -> list[Any]:
     return list(zip(*columns, strict=True)) if columns[0] else []
-
-
-def _job(item: Completion) -> int:
-    return item[0]

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from windlass.domain.rows.events import Moves
-from windlass.domain.rows.records import Completed, Completion, Freed, JobColumns, Waited
+from windlass.domain.rows.records import Completed, Freed, JobColumns, Waited, Worker
+from windlass.wire.sync import Finished
 
 
 class FlowWrite(Protocol):
@@ -30,17 +31,19 @@ class FlowWrite(Protocol):
         """
         ...
 
-    async def complete(self, now: int, done: Sequence[Completion]) -> list[int]:
+    async def complete(self, now: int, done: Sequence[tuple[Worker, Finished]]) -> list[int]:
         """Completes those of these attempts whose jobs have no dependents, limits or workflow.
 
         That is: the lease is running and the worker's, and the job has no workflow,
         limit, dependents or kept wait. Their rows in `jobs` are locked, ascending, leases removed
         and ends written; their ids are answered, ascending. The others are left as they
-        are, locked.
+        are, locked. `result` is what to store: the value as JSON, in bytes, or None.
         """
         ...
 
-    async def complete_tied(self, now: int, done: Sequence[Completion]) -> list[Completed]:
+    async def complete_tied(
+        self, now: int, done: Sequence[tuple[Worker, Finished]]
+    ) -> list[Completed]:
         """Completes all of these attempts, also of jobs with a workflow or dependents; ascending.
 
         If only one of them has a limit or keeps a wait, or its lease is not the worker's or

@@ -2,31 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 
-from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.events import Moves, expand
 from windlass.domain.rows.records import (
     Completed,
-    Completion,
     Freed,
     JobColumns,
-    JobEnd,
-    JobFacts,
-    Lease,
     NewJob,
     Ticket,
     Wait,
     Waited,
+    Worker,
 )
-from windlass.store.complete_jobs import complete_tied
+from windlass.store.complete_jobs import complete_tied, is_free_of_limits
 from windlass.store.end_waiting import end_waiting
 from windlass.store.free_jobs import free
 from windlass.store.memory.core.jobs import MemoryJobs
 from windlass.store.memory.core.leases import MemoryLeases
 from windlass.store.memory.core.log import MemoryLog
 from windlass.store.memory.core.places import MemoryPlaces
-
-RUNNING = State.RUNNING.code
-COMPLETED = State.COMPLETED.code
+from windlass.wire.sync import Finished
 
 
 class MemoryFlow:
@@ -60,24 +54,28 @@ class MemoryFlow:
     async def free(self, met: Mapping[int, int], now: int, young_from: int) -> Freed:
         return await free(self._places, met, now, young_from)
 
-    async def complete(self, now: int, done: Sequence[Completion]) -> list[int]:
-        jobs = sorted(item[0] for item in done)
+    async def complete(self, now: int, done: Sequence[tuple[Worker, Finished]]) -> list[int]:
+        jobs = sorted(item.job for _, item in done)
         facts = await self._jobs.lock(jobs)
         leases = await self._leases.lock(jobs)
         tied = {*await self._jobs.dependents(jobs, 0), *await self._places.waiting(jobs)}
-        ends = [
-            _end(facts[item[0]], leases[item[0]], item, now)
-            for item in sorted(done)
-            if item[0] in leases
-            and item[0] not in tied
-            and _is_plain(facts[item[0]], leases[item[0]], item)
-        ]
-        ended = [end.job for end in ends]
+        plain = {
+            item.job: item
+            for worker, item in done
+            if item.job in leases
+            and item.job not in tied
+            and not facts[item.job].workflow
+            and is_free_of_limits(leases[item.job], worker, item)
+        }
+        ended = sorted(plain)
         await self._leases.drop(ended)
-        await self._jobs.end(ends)
+        for job in ended:
+            self._jobs.complete(leases[job], plain[job], now)
         return ended
 
-    async def complete_tied(self, now: int, done: Sequence[Completion]) -> list[Completed]:
+    async def complete_tied(
+        self, now: int, done: Sequence[tuple[Worker, Finished]]
+    ) -> list[Completed]:
         return await complete_tied(self._jobs, self._places, self._leases, now, done)
 
     async def end_waiting(
@@ -87,18 +85,3 @@ class MemoryFlow:
 
     async def log(self, moves: Moves) -> None:
         await self._log.append(list(expand(moves)))
-
-
-def _is_plain(facts: JobFacts, lease: Lease, item: Completion) -> bool:
-    held = lease.attempt, lease.worker, lease.incarnation, lease.state
-    mine = *item[1:4], RUNNING
-    return held == mine and not facts.workflow and not lease.limit and not lease.queue_limit
-
-
-def _end(facts: JobFacts, lease: Lease, item: Completion, now: int) -> JobEnd:
-    *_, exit_code, result = item
-    return JobEnd(
-        facts.id, COMPLETED, facts.flags, lease.attempt, facts.failed, facts.lost, lease.worker,
-        lease.incarnation, lease.assigned_at, lease.started_at, now, 0, exit_code, None, None,
-        result,
-    )  # fmt: skip

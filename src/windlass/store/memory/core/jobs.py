@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.records import (
     Attempt,
     Dependents,
@@ -12,9 +13,13 @@ from windlass.domain.rows.records import (
     JobRecord,
     JobTry,
     KeyRow,
+    Lease,
     NewJob,
 )
 from windlass.store.memory.tables import Tables
+from windlass.wire.sync import Finished
+
+COMPLETED = State.COMPLETED.code
 
 CHUNK = 1_000
 
@@ -59,6 +64,29 @@ class MemoryJobs:
             record = self._jobs.get(row.job)
             if record is not None:
                 self._jobs.put(row.job, ended_record(record, row))
+
+    def complete(self, lease: Lease, item: Finished, now: int) -> None:
+        """Writes the end of a job whose attempt completed."""
+        record = self._jobs[lease.job]
+        facts = record.facts._replace(
+            state=COMPLETED,
+            attempt=lease.attempt,
+            worker=lease.worker,
+            incarnation=lease.incarnation,
+        )
+        ended = JobRecord(
+            facts=facts,
+            assigned_at=lease.assigned_at,
+            started_at=lease.started_at,
+            finished_at=now,
+            failure=0,
+            exit_code=item.exit_code,
+            message=None,
+            reason=None,
+            result=item.result,
+            spec=record.spec,
+        )
+        self._jobs.put(lease.job, ended)
 
     async def record_attempts(self, rows: Sequence[Attempt]) -> None:
         for row in rows:

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 from windlass.domain.rows.events import Moves
-from windlass.domain.rows.records import Completed, Completion, Freed, JobColumns, Waited
+from windlass.domain.rows.records import Completed, Freed, JobColumns, Waited, Worker
 from windlass.store.free_jobs import free
 from windlass.store.postgres.columns import integers, spread
 from windlass.store.postgres.core.places import TICKET, PostgresPlaces
 from windlass.store.postgres.session import Session
+from windlass.wire.sync import Finished
 
 
 class PostgresFlow:
@@ -36,31 +37,33 @@ class PostgresFlow:
     async def free(self, met: Mapping[int, int], now: int, young_from: int) -> Freed:
         return await free(PostgresPlaces(self._session), met, now, young_from)
 
-    async def complete(self, now: int, done: Sequence[Completion]) -> list[int]:
+    async def complete(self, now: int, done: Sequence[tuple[Worker, Finished]]) -> list[int]:
         """Two statements: what the first had to wait for, only the second one sees."""
         if not done:
             return []
         ordered = sorted(done, key=_job)
-        ids = integers([item[0] for item in ordered])
+        ids = integers([item.job for _, item in ordered])
         tied = {row[0] for row in await self._session.fetch("lock_untied_jobs", ids)}
         if tied:
-            ordered = [item for item in ordered if item[0] not in tied]
-            ids = integers([item[0] for item in ordered])
+            ordered = [report for report in ordered if report[1].job not in tied]
+            ids = integers([item.job for _, item in ordered])
         if not ordered:
             return []
-        _, *columns = zip(*ordered, strict=True)
-        rows = await self._session.fetch("complete", ids, *spread("iiiio", columns), now)
+        rows = await self._session.fetch("complete", ids, *_columns(ordered), now)
         return [row[0] for row in rows]
 
-    async def complete_tied(self, now: int, done: Sequence[Completion]) -> list[Completed]:
+    async def complete_tied(
+        self, now: int, done: Sequence[tuple[Worker, Finished]]
+    ) -> list[Completed]:
         """Two statements, for the same reason."""
         if not done:
             return []
-        ids, *columns = zip(*sorted(done, key=_job), strict=True)
-        await self._session.fetch("hold_jobs", integers(ids))
-        *spreads, exit_code, result = spread("iiiio", columns)
+        ordered = sorted(done, key=_job)
+        ids = integers([item.job for _, item in ordered])
+        await self._session.fetch("hold_jobs", ids)
+        *spreads, exit_code, result = _columns(ordered)
         rows = await self._session.fetch(
-            "complete_tied", integers(ids), *spreads, len(ids), exit_code, result, now
+            "complete_tied", ids, *spreads, len(ordered), exit_code, result, now
         )
         return sorted(map(Completed._make, rows))
 
@@ -99,5 +102,17 @@ class PostgresFlow:
         )
 
 
-def _job(item: Completion) -> int:
-    return item[0]
+def _job(report: tuple[Worker, Finished]) -> int:
+    return report[1].job
+
+
+def _columns(ordered: Sequence[tuple[Worker, Finished]]) -> Sequence[object]:
+    workers, items = zip(*ordered, strict=True)
+    columns = [
+        [item.attempt for item in items],
+        [worker.id for worker in workers],
+        [worker.incarnation for worker in workers],
+        [item.exit_code for item in items],
+        [item.result for item in items],
+    ]
+    return spread("iiiio", columns)

@@ -6,11 +6,12 @@ import apsw
 
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.events import EventKind, Moves, expand
-from windlass.domain.rows.records import Completed, Completion, Freed, JobColumns, Waited
+from windlass.domain.rows.records import Completed, Freed, JobColumns, Waited, Worker
 from windlass.store.sqlite.bulk import BulkInsert
 from windlass.store.sqlite.core.places import SqlitePlaces
 from windlass.store.sqlite.rows import COUNT_BITS, Row, as_ticket, as_waited, counted, integers
 from windlass.store.sqlite.statements import QUERIES
+from windlass.wire.sync import Finished
 
 RUNNING = State.RUNNING.code
 COMPLETED = State.COMPLETED.code
@@ -84,10 +85,10 @@ class SqliteFlow:
         self._places.lower(met)
         return Freed(ready, [])
 
-    async def complete(self, now: int, done: Sequence[Completion]) -> list[int]:
+    async def complete(self, now: int, done: Sequence[tuple[Worker, Finished]]) -> list[int]:
         if not done:
             return []
-        reports = {item[0]: item for item in done}
+        reports = {report[1].job: report for report in done}
         ends: list[Row] = []
         for (
             job,
@@ -100,11 +101,15 @@ class SqliteFlow:
             failed,
             lost,
         ) in self._plain(sorted(reports)):
-            _, its_attempt, its_worker, its_incarnation, exit_code, result = reports[job]
-            if attempt == its_attempt and worker == its_worker and incarnation == its_incarnation:
+            reporter, item = reports[job]
+            if (
+                attempt == item.attempt
+                and worker == reporter.id
+                and incarnation == reporter.incarnation
+            ):
                 ends.append(
                     (job, COMPLETED, flags, attempt, failed, lost, worker, incarnation, assigned_at,
-                     started_at, now, 0, exit_code, None, None, result)
+                     started_at, now, 0, item.exit_code, None, None, item.result)
                 )  # fmt: skip
         ended = [end[0] for end in ends]
         if ended:
@@ -120,8 +125,10 @@ class SqliteFlow:
             found = self._execute(_PLAIN_LEASES, (wanted,)).fetchall()
         return found
 
-    async def complete_tied(self, now: int, done: Sequence[Completion]) -> list[Completed]:
-        reports = {item[0]: item for item in done}
+    async def complete_tied(
+        self, now: int, done: Sequence[tuple[Worker, Finished]]
+    ) -> list[Completed]:
+        reports = {report[1].job: report for report in done}
         jobs = sorted(reports)
         found: list[Row] = self._execute(_TIED_LEASES, (integers(jobs),)).fetchall()
         if len(found) < len(jobs):
@@ -132,12 +139,13 @@ class SqliteFlow:
             job, attempt, worker, incarnation, assigned_at, started_at, flags, failed, lost, shape,
             workflow,
         ) in found:  # fmt: skip
-            _, its_attempt, its_worker, its_incarnation, exit_code, result = reports[job]
-            if attempt != its_attempt or worker != its_worker or incarnation != its_incarnation:
+            reporter, item = reports[job]
+            held = attempt, worker, incarnation
+            if held != (item.attempt, reporter.id, reporter.incarnation):
                 return []
             ends.append(
                 (job, COMPLETED, flags, attempt, failed, lost, worker, incarnation, assigned_at,
-                 started_at, now, 0, exit_code, None, None, result)
+                 started_at, now, 0, item.exit_code, None, None, item.result)
             )  # fmt: skip
             ended.append(Completed(job, shape, workflow))
         self._execute(_DROP, (integers(jobs),))
