@@ -76,18 +76,19 @@ def split_reports(
     others: list[AttemptReport] = []
     for item in _items_of(request):
         if type(item) is Finished and item.outcome == "completed" and item.job not in done:
-            exit_code = item.exit_code
-            fits = exit_code is None or -LARGEST_CODE <= exit_code <= LARGEST_CODE
-            if item.result is not None or not fits:
-                result, problem = _storable(item.result, limit)
-                if problem is not None:
-                    others.append(AttemptReport(worker, item))
-                    continue
-                code = exit_code_of(item)
-                stored = Finished(item.job, item.attempt, exit_code=code, result=result)
-                done[item.job] = worker, stored
-            else:
+            code = item.exit_code
+            if item.result is None and (code is None or -LARGEST_CODE <= code <= LARGEST_CODE):
                 done[item.job] = worker, item
+                continue
+            result, problem = _storable(item.result, limit)
+            if problem is not None:
+                others.append(AttemptReport(worker, item))
+                continue
+            # By position, since this is done for each job that has a result.
+            stored = Finished(
+                item.job, item.attempt, "completed", exit_code_of(item), None, None, result
+            )
+            done[item.job] = worker, stored
         else:
             others.append(AttemptReport(worker, item))
     return others
