@@ -84,10 +84,10 @@ def split_reports(
             if problem is not None:
                 others.append(AttemptReport(worker, item))
                 continue
+            if code is not None:
+                code = exit_code_of(item)
             # By position, since this is done for each job that has a result.
-            stored = Finished(
-                item.job, item.attempt, "completed", exit_code_of(item), None, None, result
-            )
+            stored = Finished(item.job, item.attempt, "completed", code, None, None, result)
             done[item.job] = worker, stored
         else:
             others.append(AttemptReport(worker, item))
