@@ -3,6 +3,7 @@
 import pytest
 
 from tests.engine.support.rig import MINUTE, SECOND, Rig
+from windlass.domain.job.forms import Concurrency
 from windlass.domain.values.errors import Conflict, NotFound
 from windlass.wire.sync import Finished, Released, Started
 
@@ -216,6 +217,23 @@ async def test_the_result_and_exit_code_are_kept(rig: Rig) -> None:
     record = await rig.record(job)
     assert (record.result, record.exit_code) == (b'{"frames":3}', 0)
     assert record.finished_at == rig.now
+
+
+@pytest.mark.parametrize("result", [None, {"frames": 3}])
+async def test_an_exit_code_that_stores_cannot_keep_is_cut(rig: Rig, result: object) -> None:
+    job = await rig.submit()
+    agent = await rig.agent()
+    await agent.finish(await agent.take_one(), exit_code=2**70, result=result)
+    assert await rig.state(job) == "completed"
+    assert (await rig.record(job)).exit_code == 2**31 - 1
+
+
+async def test_the_result_of_a_job_under_a_limit_is_kept(rig: Rig) -> None:
+    job = await rig.submit(concurrency=Concurrency("one", 1))
+    agent = await rig.agent()
+    await agent.finish(await agent.take_one(), exit_code=0, result={"frames": 3})
+    record = await rig.record(job)
+    assert (record.result, record.exit_code) == (b'{"frames":3}', 0)
 
 
 async def test_an_unknown_worker_is_not_found(rig: Rig) -> None:

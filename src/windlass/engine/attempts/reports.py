@@ -77,14 +77,15 @@ def split_reports(
     for item in _items_of(request):
         if type(item) is Finished and item.outcome == "completed" and item.job not in done:
             code = item.exit_code
-            if item.result is None and (code is None or -LARGEST_CODE <= code <= LARGEST_CODE):
+            fits = code is None or -LARGEST_CODE <= code <= LARGEST_CODE
+            if item.result is None and fits:
                 done[item.job] = worker, item
                 continue
             result, problem = _storable(item.result, limit)
             if problem is not None:
                 others.append(AttemptReport(worker, item))
                 continue
-            if code is not None:
+            if not fits:
                 code = exit_code_of(item)
             # By position, since this is done for each job that has a result.
             stored = Finished(item.job, item.attempt, "completed", code, None, None, result)
