@@ -22,7 +22,7 @@ class MemoryLeases:
     async def grant(
         self, grants: Sequence[Grant], state: int, now: int, slack_ms: int
     ) -> list[Granted]:
-        """Returns leases are numbered, and answered, in the order of `grants`."""
+        """Writes leases; numbers and returns them in the order of `grants`."""
         return [self._grant(grant, state, now, slack_ms) for grant in grants]
 
     async def read(self, jobs: Sequence[int]) -> dict[int, Lease]:

@@ -19,7 +19,7 @@ class PostgresLeases:
     async def grant(
         self, grants: Sequence[Grant], state: int, now: int, slack_ms: int
     ) -> list[Granted]:
-        """Returns leases are numbered, and answered, in the order of `grants`."""
+        """Writes leases; numbers and returns them in the order of `grants`."""
         if not grants:
             return []
         tickets, workers, incarnations, attempts = zip(*grants, strict=True)

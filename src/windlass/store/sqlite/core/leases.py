@@ -36,7 +36,7 @@ class SqliteLeases:
     async def grant(
         self, grants: Sequence[Grant], state: int, now: int, slack_ms: int
     ) -> list[Granted]:
-        """Returns leases are numbered, and answered, in the order of `grants`."""
+        """Writes leases; numbers and returns them in the order of `grants`."""
         if not grants:
             return []
         tickets = [grant[0] for grant in grants]
