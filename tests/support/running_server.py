@@ -124,6 +124,7 @@ def error_of(reply: httpx.Response) -> dict[str, Any]:
     error: dict[str, Any] = body["error"]
     assert {"code", "message"} <= set(error), error
     assert set(error) <= {
-        "code", "message", "field", "expected", "got", "retry_after_ms", "outcome_unknown"
+        "code", "message", "field", "expected", "got", "hint", "unknown", "retry_after_ms",
+        "outcome_unknown",
     }  # fmt: skip
     return error

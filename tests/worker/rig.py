@@ -74,7 +74,8 @@ class Rig:
 
     async def submit(self, *argv: str, **more: Any) -> int:
         """Submit a shell job; keywords are fields of the job, the rest its arguments."""
-        fields = {k: more.pop(k) for k in list(more) if k in JobSpec.__struct_fields__}
+        known = JobSpec.__struct_fields__
+        fields = {k: more.pop(k) for k in list(more) if k.removesuffix("_ms") in known}
         args = fields.pop("args", {"argv": list(argv), **more})
         task = fields.pop("task", "shell")
         submitted = await self.engine.submit([spec_of(task=task, args=args, **fields)])

@@ -26,7 +26,7 @@ SOURCES: Final = str(Path(windlass.__file__).parents[1])
 
 VICTIM: Final = """
 import os, sys
-from windlass.worker import processes
+from windlass.worker.keeper import processes
 processes.become_private()
 child = os.fork()
 if child == 0:

@@ -1,5 +1,5 @@
 """The stores (memory, SQLite, PostgreSQL) behind the one port `windlass.ports.store`.
 
-Only `wiring.py` and commands for databases import them. They read and write; the engine decides.
+Only `wiring` and commands for databases import them. They read and write; the engine decides.
 What the three share (named SQL, codes, job lists) is in the modules here.
 """

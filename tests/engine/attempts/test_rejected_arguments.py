@@ -98,7 +98,7 @@ async def test_a_limit_has_its_slot_back(rig: Rig) -> None:
 
 
 async def test_a_job_that_asked_for_it_is_tried_again(rig: Rig) -> None:
-    job = await rig.submit(retry_on=("configuration",), max_retries=1)
+    job = await rig.submit(retry_on=("configuration",), retries=1)
     agent = await rig.agent()
     await misfit(agent, await agent.take_one())
     assert await rig.state(job) == "retrying"

@@ -156,5 +156,5 @@ async def test_metadata_that_an_agent_reports_later_counts_from_then(rig: Rig) -
 
 
 async def test_jobs_that_are_not_there_are_refused(memory_rig: Rig) -> None:
-    with pytest.raises(NotFound, match="got job 5"):
+    with pytest.raises(NotFound, match="job 5 does not exist"):
         await memory_rig.engine.explain.time_spent(5)

@@ -173,7 +173,7 @@ async def test_rejecting_twice_is_once(rig: Rig) -> None:
 
 async def test_a_job_that_waits_for_nobody_cannot_be_rejected(rig: Rig) -> None:
     job = await rig.submit()
-    with pytest.raises(Conflict, match="does not") as refused:
+    with pytest.raises(Conflict, match="is not waiting for an operator") as refused:
         await rig.engine.jobs.unblock(job, accept=False)
     assert refused.value.code == "not_waiting"
 

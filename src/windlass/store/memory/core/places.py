@@ -93,7 +93,7 @@ class MemoryPlaces:
         return await self.ready(probes)
 
     async def ready(self, probes: Sequence[Probe]) -> list[Ticket]:
-        """Returns each probe is answered by itself: two that overlap find the same job twice."""
+        """Answers each probe by itself: two that overlap find the same job twice."""
         found: list[Ticket] = []
         for probe in probes:
             low = (probe.shape, probe.rank, probe.job)

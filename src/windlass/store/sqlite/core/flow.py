@@ -69,7 +69,7 @@ class SqliteFlow:
             self._execute(_WAITS_FROM_JOBS, (integers(waiting),))
 
     async def free(self, met: Mapping[int, int], now: int, young_from: int) -> Freed:
-        """Returns what is freed is not lowered first: it is looked for by what it will be."""
+        """Frees jobs without lowering their counts first: it selects them by the new count."""
         if not met:
             return Freed([], [])
         found: list[Row] = self._execute(_FREE, (counted(met), now, young_from)).fetchall()

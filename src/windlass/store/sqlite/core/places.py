@@ -110,7 +110,7 @@ class SqlitePlaces:
         return int(rows[0][0])
 
     async def peek(self, probes: Sequence[Probe]) -> list[Ticket]:
-        """Returns each probe is answered by itself: two that overlap find the same job twice."""
+        """Answers each probe by itself: two that overlap find the same job twice."""
         execute = self._execute
         found: list[Ticket] = []
         for probe in probes:

@@ -35,7 +35,7 @@ class SqliteRetention:
         self._execute = connection.execute
 
     async def try_lock(self) -> bool:
-        """Returns one transaction runs at a time."""
+        """Always gets the turn: SQLite runs one transaction at a time."""
         return True
 
     async def ended(self, after: int, created_before: int, count: int) -> tuple[list[Ended], int]:
