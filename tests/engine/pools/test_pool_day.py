@@ -1,10 +1,14 @@
 """A simulated day: jobs are done, the budget holds, nothing leaks, nobody is killed at work."""
 
+import pytest
+
 from tests.engine.support.pool_day import DAY_STEPS, STEP_MS, Day
 from tests.engine.support.rig import HOUR, MINUTE, Rig
 from windlass.domain.config import Config
 from windlass.domain.lifecycle.states import State
 from windlass.domain.values.times import month_of
+
+pytestmark = pytest.mark.slow
 
 # Steps of half a minute are no outage, and the pace of the loop.
 CONFIG = Config(heard_gap_ms=60_000, pools_interval_ms=STEP_MS)

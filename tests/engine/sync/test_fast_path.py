@@ -171,7 +171,8 @@ def count_hot(patch: pytest.MonkeyPatch) -> Counter[str]:
     return found
 
 
-def test_the_hot_way_and_the_ordinary_way_do_the_same(
+@pytest.mark.slow  # on PostgreSQL
+def test_the_fast_path_and_the_normal_path_do_the_same(
     rigs: Rigs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = count_hot(monkeypatch)
@@ -188,6 +189,7 @@ def test_the_hot_way_and_the_ordinary_way_do_the_same(
     assert min(found[kind] for kind in kinds) >= 10, found
 
 
+@pytest.mark.slow  # on PostgreSQL
 def test_the_same_holds_for_jobs_with_gates(rigs: Rigs, monkeypatch: pytest.MonkeyPatch) -> None:
     found = count_hot(monkeypatch)
     monkeypatch.setattr(hot, "MOST_SKIPPED", 0)

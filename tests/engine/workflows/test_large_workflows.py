@@ -2,12 +2,16 @@
 
 from typing import Any
 
+import pytest
+
 from tests.engine.support.flows import row_of, state_of, submit_flow
 from tests.engine.support.rig import Rig
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.states import State
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.wire.sync import Finished
+
+pytestmark = pytest.mark.slow
 
 WIDE = {"memory": 20_000, "sqlite": 100_000, "postgres": 3_000}
 DEEP = {"memory": 10_000, "sqlite": 10_000, "postgres": 300}
