@@ -9,6 +9,8 @@ import pytest
 from windlass.simulator import simulate
 from windlass.simulator.run.scenario import draw
 
+pytestmark = pytest.mark.slow
+
 
 def first_seed(store: str, engines: int) -> int:
     return next(s for s in range(1, 1_000) if (draw(s).store, draw(s).engines) == (store, engines))

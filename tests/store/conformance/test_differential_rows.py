@@ -39,6 +39,7 @@ REFUSED = "the transaction was refused"
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "memory"])
 @settings(max_examples=20, phases=set(Phase) - {Phase.shrink})
 @given(seed=st.integers(0, 2**32))
+@pytest.mark.slow
 def test_a_store_does_what_memory_does(stores: Stores, kind: str, seed: int) -> None:
     with stores.open("memory") as reference, stores.open(kind) as other:
         dice = Dice(seed)
