@@ -103,7 +103,7 @@ $(DEMO_STAMP): pyproject.toml requirements-dev.lock
 	printf '%s' "$(CURDIR)" > $(DEMO_STAMP)
 
 .PHONY: demo-fuzz
-demo-fuzz: $(STAMP) ## find a bug in a small C++ solver, name the commit that brought it, see it closed
+demo-fuzz: $(STAMP) ## find a bug in a small C++ solver, name the commit that introduced it, and close it when fixed
 	$(PY) -m examples.fuzz_demo $(ARGS)
 
 .PHONY: demo-typefuzz
