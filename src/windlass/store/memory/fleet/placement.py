@@ -59,8 +59,9 @@ class MemoryPlacement:
 
     async def hold(self, rows: Sequence[tuple[int, str]]) -> None:
         for job, indices in rows:
-            lease = self._tables.leases[job]
-            self._tables.leases.put(job, lease._replace(indices=indices))
+            lease = self._tables.leases.get(job)
+            if lease is not None:
+                self._tables.leases.put(job, lease._replace(indices=indices))
 
     async def lock_rates(self, keys: Sequence[RateKey], wait: bool) -> dict[RateKey, RateRow]:
         del wait  # transactions run one after another
