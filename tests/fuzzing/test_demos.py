@@ -13,7 +13,7 @@ from tests.support.debian import missing_reason
 def test_demo_fuzz_finds_the_bug_names_the_commit_and_sees_it_closed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    fuzz_demo.run("3s", run_here)
+    fuzz_demo.run("1s", run_here)
     said = capsys.readouterr().out
     assert "Fold constants before the search" in said
     assert "done: found, bisected, reported, fixed, closed" in said
