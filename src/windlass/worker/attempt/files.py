@@ -6,6 +6,7 @@ from pathlib import Path
 from windlass.ports.gateway import Holder
 from windlass.worker.attempt import artifacts
 from windlass.worker.attempt.context import AgentContext
+from windlass.worker.attempt.find_files import find_files
 
 
 class Files:
@@ -47,7 +48,7 @@ class Files:
         """Uploads the files that match; calls `missing` with patterns that match none."""
         context = self._context
         for pattern in patterns:
-            found = artifacts.matching(self.folder(), pattern)
+            found = await find_files(self.folder(), pattern, context.clock)
             if not found:
                 missing(pattern)
             for name, path in found:
