@@ -183,6 +183,14 @@ class Config(Struct, frozen=True, kw_only=True):
     pool_idle_time_ms: Annotated[
         int, doc("ms", "An idle connection is closed after this.", least=1)
     ] = 60_000
+    store_wait_ms: Annotated[
+        int,
+        doc(
+            "ms",
+            "A server or worker that starts waits this long for PostgreSQL to accept connections. "
+            "0: not at all.",
+        ),
+    ] = 60_000
     notify_interval_ms: Annotated[
         int, doc("ms", "A server notifies the others at most this often. 0: at every commit.")
     ] = 5

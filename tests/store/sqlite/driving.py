@@ -28,8 +28,10 @@ class StandingClock:
         self.ms += duration_ms
 
 
-def open_store(path: Path, ms: int = START_MS, exclusive: bool = True) -> SqliteStore:
-    return SqliteStore.open(path, StandingClock(ms), exclusive=exclusive)
+def open_store(
+    path: Path, ms: int = START_MS, exclusive: bool = True, restored: bool = False
+) -> SqliteStore:
+    return SqliteStore.open(path, StandingClock(ms), exclusive=exclusive, restored=restored)
 
 
 def transact(store: SqliteStore, work: Callable[[WriteTx], Awaitable[T]]) -> T:

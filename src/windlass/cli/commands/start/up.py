@@ -86,7 +86,7 @@ async def _up(
     stop = stop_on_signals()
     bound = bind(listen)
     address = address_of(listen, bound)
-    async with running_services(options._replace(address=address)) as services:
+    async with running_services(options._replace(address=address, stopped=stop.is_set)) as services:
         await ensure_admin_token(services, directory / "admin-token")
         serving = Serving(create_app(services), listen, bound)
         serving.start()
