@@ -9,7 +9,7 @@ import asyncio
 import os
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
@@ -39,7 +39,7 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`store` is a file, or an address such as postgresql://…; `blobs` an address.
 
     `workers` is how many jobs run at once (0: none run here), `drain_ms` how long
-    running jobs get when the node is closed.
+    running jobs get when the node is closed. `offers` is metadata of what jobs share.
     """
 
     store: str
@@ -47,6 +47,7 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
     workers: int
     drain_ms: int = 10_000
     config: Config = Config()
+    offers: dict[str, Any] = {}
 
 
 class Node:
@@ -205,6 +206,7 @@ class Node:
             state=state,
             slots=self._options.workers,
             drain_limit_ms=self._options.drain_ms,
+            metadata=self._options.offers,
         )
         return asyncio.get_running_loop().create_task(self._keep_agent(backend, options))
 

@@ -76,8 +76,8 @@ class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
     epoch: int = 0  # the newest the agent has seen
 
 
-class Assignment(msgspec.Struct, frozen=True, gc=False):
-    """A job given to this incarnation, under a lease."""
+class Assignment(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A job given to this incarnation, under a lease; `indices` are those it holds, by resource."""
 
     job: int
     attempt: int
@@ -86,6 +86,7 @@ class Assignment(msgspec.Struct, frozen=True, gc=False):
     timeout_ms: int
     idle_timeout_ms: int
     spec: msgspec.Raw
+    indices: dict[str, tuple[str, ...]] | None = None
 
 
 class Stop(msgspec.Struct, frozen=True, gc=False):

@@ -41,6 +41,13 @@ class LeaveRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     incarnation: int
 
 
+class IndexedResource(msgspec.Struct, frozen=True):
+    """Which indices of a resource are held, each by a job, and which are free."""
+
+    held: dict[str, int]
+    free: list[str]
+
+
 class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A worker as it is shown."""
 
@@ -56,6 +63,7 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
     static: dict[str, Any]
     dynamic: dict[str, Any]
     metadata: dict[str, Any]
+    indices: dict[str, IndexedResource] = {}  # by resource
 
 
 class WorkerList(msgspec.Struct, frozen=True):

@@ -102,6 +102,24 @@ def test_a_sync_gives_jobs_and_takes_results() -> None:
     run(scenario())
 
 
+def test_a_worker_and_its_job_show_which_indices_are_held() -> None:
+    async def scenario() -> None:
+        async with running_server("memory:") as server:
+            worker = await server.worker()
+            told = {"system:gpus": 2, "indices:gpus": ["0", "1"]}
+            await worker.sync(metadata=told)
+            number = await server.submit(job(resources={"gpus": 1}))
+            (given,) = (await worker.sync(want=1)).jobs
+            assert given.indices == {"gpus": ("0",)}
+            assert (await server.show(number))["indices"] == {"gpus": ["0"]}
+            (shown,) = (await server.admin.get("/api/v1/workers")).json()["workers"]
+            assert shown["indices"] == {"gpus": {"held": {"0": number}, "free": ["1"]}}
+            await worker.sync(received=given.lease, finished=(Finished(number, 1),))
+            assert (await server.show(number))["indices"] == {}
+
+    run(scenario())
+
+
 def test_a_worker_syncs_only_for_itself() -> None:
     async def scenario() -> None:
         async with running_server() as server:

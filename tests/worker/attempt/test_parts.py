@@ -14,6 +14,7 @@ from windlass.ports.executor import Limits
 from windlass.ports.gateway import Holder
 from windlass.worker.attempt.context import AgentContext
 from windlass.worker.attempt.files import Files
+from windlass.worker.attempt.index_use import IndexUse
 from windlass.worker.attempt.output.log import AttemptLog
 from windlass.worker.attempt.output.masking import Mask
 from windlass.worker.attempt.processes import Processes
@@ -72,7 +73,7 @@ class NoSocket:
 def context(folder: Path, gateway: Any, removed: list[Path]) -> AgentContext:
     return AgentContext(
         gateway, FakeKeeper(), Scratch(folder, removed.append), RealClock(), 1, 1, 0, 1_000,
-        lambda: False, Secrets(), NoSocket(),
+        lambda: False, Secrets(), NoSocket(), IndexUse(),
     )  # fmt: skip
 
 

@@ -173,6 +173,7 @@ class Lease(NamedTuple):
     limit: int
     reason: str | None  # why it was told to stop
     queue_limit: int = 0  # the queue limit that it counts against
+    indices: str | None = None  # JSON {resource: [index, …]}: what it holds of indexed resources
 
     @property
     def last_activity_at(self) -> int:

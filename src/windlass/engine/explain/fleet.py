@@ -14,6 +14,7 @@ from windlass.domain.explain.reasons import (
     status_obstacles,
 )
 from windlass.domain.matching.claim_planning import excludes
+from windlass.domain.matching.indices import held_by
 from windlass.domain.matching.room import Room
 from windlass.domain.matching.shapes import Shape, is_gated
 from windlass.domain.matching.workers import WorkerStatus
@@ -33,6 +34,7 @@ class Rooms:
         self._catalog = catalog
         self._held: dict[int, list[tuple[Shape, int]]] = {}
         self._kept: dict[int, Reservation] = {}
+        self._indices: dict[int, list[str]] = {}  # what leases hold of indexed resources
 
     async def read(self, workers: Sequence[int]) -> None:
         """Reads it for these workers."""
@@ -40,6 +42,8 @@ class Rooms:
         kept = await self._tx.placement.reservations()
         await self._catalog.know(self._tx, [*(x.shape for x in loads), *(x.shape for x in kept)])
         self._kept = {row.worker: row for row in kept}
+        for row in await self._tx.placement.indices(workers):
+            self._indices.setdefault(row.worker, []).append(row.indices)
         for worker, shape, leases in loads:
             self._held.setdefault(worker, []).append((self._catalog.shapes[shape], leases))
 
@@ -62,7 +66,7 @@ class Rooms:
         yield from room_obstacles(missing)
 
     def _room(self, worker: int, metadata: dict[str, Any], reserved: Shape | None) -> Room:
-        room = Room(metadata, reserved)
+        room = Room(metadata, reserved, held_by(self._indices.get(worker, ())))
         for shape, leases in self._held.get(worker, ()):
             room.take(shape, leases)
         return room

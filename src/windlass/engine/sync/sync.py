@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.matching.indices import read_indices
 from windlass.domain.matching.workers import WorkerStatus, may_claim, note_trouble
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import (
@@ -253,6 +254,7 @@ def _assignment_again(lease: Lease, spec: bytes) -> Assignment:
         lease.timeout_ms,
         lease.idle_ms,
         msgspec.Raw(spec),
+        read_indices(lease.indices) or None,
     )
 
 

@@ -11,6 +11,7 @@ from windlass.engine.verify.counts import check_counts
 from windlass.engine.verify.findings import Findings, Violation
 from windlass.engine.verify.known import SnapshotIndex
 from windlass.engine.verify.order import check_order
+from windlass.engine.verify.placement import check_indices
 from windlass.engine.verify.places import check_places
 from windlass.engine.verify.pools import check_pools
 from windlass.engine.verify.replay import Replay
@@ -85,4 +86,5 @@ def _conclude(replay: Replay) -> list[Violation]:
     check_schedules(known, past, found)
     check_order(known, found)
     check_pools(known, past, found)
+    check_indices(known, found)
     return found.violations

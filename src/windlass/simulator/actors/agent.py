@@ -18,6 +18,7 @@ from windlass.simulator.world.network import Network
 from windlass.simulator.world.world import World
 from windlass.wire.workers import EnrolReply, EnrolRequest
 from windlass.worker.attempt.context import AgentContext
+from windlass.worker.attempt.index_use import IndexUse
 from windlass.worker.attempt.secrets import Secrets
 from windlass.worker.attempt.starter import AttemptStarter
 from windlass.worker.core.agent_core import AgentCore
@@ -41,6 +42,7 @@ class SimulatedMachine:
         self._agent = agent
         self._world = world
         self._registry = registry
+        self._index_use = IndexUse()
         self.keeper = self._start_keeper()
 
     def _start_keeper(self) -> SimulatedKeeper:
@@ -66,7 +68,7 @@ class SimulatedMachine:
         context = AgentContext(
             NoFiles(), self.keeper, Scratch(SCRATCH, _remove), world.clock, reply.worker,
             reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline.has_passed,
-            Secrets(), NoSocket(),
+            Secrets(), NoSocket(), self._index_use,
         )  # fmt: skip
         executors = {
             task: SimulatedExecutor(task, world, agent.traits, self._die_soon) for task in TASKS

@@ -35,7 +35,7 @@ from windlass.domain.rows.records import (
 )
 from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.ports.store import Head, Stopped
-from windlass.ports.store.fleet.placement import Load, Preemptible
+from windlass.ports.store.fleet.placement import HeldIndices, Load, Preemptible
 
 R = TypeVar("R", bound=tuple[object, ...])
 Row = tuple[Any, ...]
@@ -59,6 +59,7 @@ as_dynamic = maker(Dynamic)
 as_event = maker(Event)
 as_facts = maker(JobFacts)
 as_head = maker(Head)
+as_held_indices = maker(HeldIndices)
 as_lease = maker(Lease)
 as_limit = maker(LimitRow)
 as_load = maker(Load)

@@ -168,7 +168,9 @@ CREATE TABLE leases (
     limit_id INTEGER NOT NULL,
     reason TEXT,
     -- The limit of its queue that a lease counts under, 0 if there is none.
-    queue_limit INTEGER NOT NULL DEFAULT 0
+    queue_limit INTEGER NOT NULL DEFAULT 0,
+    -- JSON {resource: [index, …]}: what it holds of its worker's indexed resources.
+    indices TEXT
 ) STRICT;
 
 CREATE TABLE workers (

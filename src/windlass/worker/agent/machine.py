@@ -17,6 +17,7 @@ from windlass.worker.agent.environment import job_environment
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.agent.state import Memory, StateDirectory
 from windlass.worker.attempt.context import AgentContext
+from windlass.worker.attempt.index_use import IndexUse
 from windlass.worker.attempt.job_socket import JobSocket
 from windlass.worker.attempt.starter import AttemptStarter
 from windlass.worker.core.deadline import Deadline
@@ -72,6 +73,7 @@ class LocalMachine:
         self._keeper = KeeperClient(self._state.record, base, self._keeper_died, cgroup)
         self._scratch = Scratch(self._state.scratch, self._keeper.remove)
         self._socket = JobSocket(self._state.path)
+        self.index_use = IndexUse(options.pins)
         self._deadline: tuple[float, float] | None = None
         self._recovering: asyncio.Task[None] | None = None
         self._attached = False
@@ -131,7 +133,7 @@ class LocalMachine:
         context = AgentContext(
             self._gateway, self._keeper, self._scratch, self._clock, reply.worker,
             reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline.has_passed,
-            self._options.secrets, self._socket,
+            self._options.secrets, self._socket, self.index_use,
         )  # fmt: skip
         self._attach()
         return AttemptStarter(context, self._executors)

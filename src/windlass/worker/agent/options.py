@@ -15,7 +15,8 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     runs. `cgroup` is a folder of cgroup v2 for jobs, `auto` or `off`. `passes` names environment
     variables that jobs see as well; `code` is the single-use code of a first enrolment;
     `drain_limit_ms` is how long a drain waits for jobs. Without `keeps_token` the worker's token
-    is never written to `state`: it enrols with a new code each time it is started.
+    is never written to `state`: it enrols with a new code each time it is started. With `pins`,
+    jobs run only on the processors whose indices they hold.
     """
 
     name: str
@@ -29,3 +30,4 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     code: str | None = None
     drain_limit_ms: int = 60_000
     keeps_token: bool = True
+    pins: bool = False

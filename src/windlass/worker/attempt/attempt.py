@@ -13,7 +13,7 @@ import msgspec
 import structlog
 
 from windlass.domain.values.errors import WindlassError
-from windlass.ports.executor import Executor, Limits, Result
+from windlass.ports.executor import Executor, Granted, Limits, Result
 from windlass.ports.gateway import Holder
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.sync import Assignment, Finished, Released
@@ -65,6 +65,7 @@ class Attempt:
         "_timers",
         "_why",
         "attempt",
+        "granted",
         "job",
         "key",
         "secrets",
@@ -97,6 +98,10 @@ class Attempt:
         self._env = {"WINDLASS_JOB": str(job), "WINDLASS_ATTEMPT": str(attempt)}
         if spec.workflow is not None:
             self._env["WINDLASS_WORKFLOW"] = str(spec.workflow)
+        self.granted: Granted | None = None
+        if assignment.indices is not None:
+            self.granted = context.index_use.grant(assignment.indices)
+            self._env.update(self.granted.variables)
         self.secrets: Mapping[str, str] = {}
         self._mask: Mask | None = None
         if spec.secrets:
@@ -116,7 +121,7 @@ class Attempt:
         """Runs it."""
         self._timers.start()
         begin: Begin | None = getattr(self._executor, "begin", None)
-        if begin is None:
+        if begin is None or self.granted is not None:
             self._task = asyncio.get_running_loop().create_task(self._run())
         else:
             begin(self, self._settle)
@@ -175,6 +180,8 @@ class Attempt:
         """Starts a process in its own group, through the keeper."""
         if self._why is not None:
             raise Fenced("the attempt is being stopped")
+        if self.granted is not None and self.granted.cpus:
+            limits = msgspec.structs.replace(limits or Limits(), cpus=self.granted.cpus)
         self._env.update(self._context.socket.admit(self.key, self.submit))
         if self._processes is None:
             self._processes = Processes(self._context.keeper, self.job, self.log, self._attach)
@@ -301,7 +308,18 @@ class Attempt:
         self._context.socket.dismiss(self.key)
         if self._files is not None:
             self._files.give_back(processes is not None and processes.left_files)
+        if self.granted is not None:
+            self._free_indices()
         self._done(self, report)
+
+    def _free_indices(self) -> None:
+        """Frees its indices once its last process is gone; most often that is now."""
+        processes, free = self._processes, self._context.index_use.free
+        if processes is None or processes.over:
+            free(self.key)
+        else:
+            waiting = asyncio.get_running_loop().create_task(processes.wait_over())
+            waiting.add_done_callback(lambda _: free(self.key))
 
     async def _log_known(self) -> None:
         if self._log is not None:
@@ -315,6 +333,8 @@ class Attempt:
     async def _execute(self) -> Result:
         """Runs the executor; turns what it raises into a result."""
         try:
+            if self._assignment.indices is not None:
+                await self._take_indices(self._assignment.indices)
             result = await self._executor.run(self)
         except Fenced as error:
             if self._why is None:
@@ -327,6 +347,19 @@ class Attempt:
         self._exited = self._why is None
         await self._log_known()
         return result
+
+    async def _take_indices(self, indices: Mapping[str, tuple[str, ...]]) -> None:
+        """Waits for processes of ended attempts that still use them; raises if it is stopped."""
+        loop = asyncio.get_running_loop()
+        taking = loop.create_task(self._context.index_use.take(self.key, indices))
+        stopping = loop.create_task(self.stopping.wait())
+        try:
+            await asyncio.wait((taking, stopping), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            taking.cancel()
+            stopping.cancel()
+        if self._why is not None:
+            raise Fenced("the attempt is being stopped")
 
     def _conclude(self, result: Result) -> Report | None:
         """Returns what the server is told."""

@@ -129,9 +129,12 @@ class KeeperClient:
         process = self._kept[number] = KeptProcess(self, number)
         fds = [fd for fd in (stdin, stdout) if fd is not None]
         bits = (stdin is not None) | (stdout is not None) << 1
-        memory, cpu = (0, 0) if limits is None else (limits.memory_bytes, limits.cpu_seconds)
+        allowed = Limits() if limits is None else limits
+        memory, cpu, cpus = allowed.memory_bytes, allowed.cpu_seconds, allowed.cpus
         self._fds += fds
-        self.send(("spawn", number, list(argv), env, whole, cwd, make, bits, memory, cpu, tag))
+        self.send(
+            ("spawn", number, list(argv), env, whole, cwd, make, bits, memory, cpu, tag, cpus)
+        )
         if len(self._fds) >= FDS_PER_FRAME:
             self._flush()
         return process

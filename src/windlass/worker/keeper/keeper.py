@@ -199,6 +199,7 @@ class Keeper:
     def _spawn(
         self, number: int, argv: list[str], env: dict[str, str] | None, whole: bool,
         cwd: str | None, make: bool, fds: int, memory: int, cpu: int, tag: bytes,
+        cpus: tuple[int, ...],
     ) -> None:  # fmt: skip
         given = [self._fds.popleft() for _ in range((fds & 1) + (fds >> 1))]
         opened: tuple[int, ...] = ()
@@ -211,7 +212,8 @@ class Keeper:
             full = self._base if env is None else env if whole else {**self._base, **env}
             stdin = given[0] if fds & 1 else self._null
             stdout = given[-1] if fds & 2 else write
-            with nullcontext() if self._boxes is None else self._boxes.inside() as box:
+            boxed = nullcontext() if self._boxes is None else self._boxes.inside()
+            with processes.pinned(cpus), boxed as box:
                 pid = processes.launch(argv, full, (stdin, stdout, write), memory, cpu)
             if box is not None and memory:
                 box.limit_memory(memory)
