@@ -36,6 +36,28 @@ async def test_jobs_get_the_first_free_indices_and_give_them_back(rig: Rig) -> N
     )
 
 
+async def test_each_claim_gives_the_next_index(rig: Rig) -> None:
+    """Also where a server remembers what the worker holds, and claims in one round trip."""
+    agent = await rig.agent(metadata=GPUS)
+    given = []
+    for n in range(3):
+        await rig.submit(resources={"gpus": 1}, args=n)
+        given += await agent.take(1)
+    assert indices(tuple(given)) == [{"gpus": (n,)} for n in ("0", "1", "2")]
+
+
+async def test_an_index_in_two_leases_is_found(memory_rig: Rig) -> None:
+    rig = memory_rig
+    agent = await rig.agent(metadata=GPUS)
+    for n in range(2):
+        await rig.submit(resources={"gpus": 1}, args=n)
+    _, second = await agent.take(2)
+    assert await verify(rig.store) == []
+    await rig.store.transact(lambda tx: tx.placement.hold([(second.job, '{"gpus":["0"]}')]))
+    assert [(v.invariant, v.job) for v in await verify(rig.store)] == [("S13", second.job)]
+    await rig.store.transact(lambda tx: tx.placement.hold([(second.job, '{"gpus":["1"]}')]))
+
+
 async def test_one_job_can_have_several_indices_of_several_resources(rig: Rig) -> None:
     both = {**GPUS, "resource:ports": 2, "indices:ports": ["8000", "8001"], "system:cpus": 4}
     await rig.submit(resources={"gpus": 2, "ports": 1, "cpus": 1})
