@@ -32,7 +32,10 @@ async def begin_epoch(work: Work, actor: str | None) -> Restored:
     await work.tx.catalog.set_meta(EPOCH, epoch)
     await work.tx.catalog.set_meta(HOLD, hold_until)
     work.effects.catalog = True
-    work.say(EventKind.LOOP, f"Epoch {epoch} began: a backup was restored", actor=actor)
+    work.say(
+        EventKind.LOOP, f"Epoch {epoch} began: a backup was restored", actor=actor,
+        data={"epoch": epoch, "hold_until": hold_until},
+    )  # fmt: skip
     return Restored(epoch, hold_until)
 
 
