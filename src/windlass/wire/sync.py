@@ -106,7 +106,12 @@ class Refusal(msgspec.Struct, frozen=True, gc=False):
 
 
 class SyncReply(msgspec.Struct, frozen=True, kw_only=True):
-    """What the agent must do. `applied` is False if the request changed nothing."""
+    """What the agent must do.
+
+    `applied` is False if the request reported something and changed nothing: all of it was recorded
+    before, or refused. `stale` means that the request was not looked at, because a newer one had
+    come before it.
+    """
 
     jobs: tuple[Assignment, ...] = ()
     cancel: tuple[Stop, ...] = ()
@@ -114,3 +119,4 @@ class SyncReply(msgspec.Struct, frozen=True, kw_only=True):
     drain: bool = False
     epoch: int = 0
     applied: bool = True
+    stale: bool = False

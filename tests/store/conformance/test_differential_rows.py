@@ -29,7 +29,7 @@ ALONE = [maker for part in PARTS for maker in part.LONE_MOVES]
 OPENING = [maker for part in PARTS for maker in part.OPENING]
 
 # The port leaves the order of these open, or is read once by the engine as a set.
-UNORDERED = {"heads", "peek", "stopped", "parked"}
+UNORDERED = {"heads", "peek", "marked", "parked"}
 
 TRANSACTIONS = 100
 

@@ -96,7 +96,7 @@ def test_what_may_scan_does(database: apsw.Connection, name: str) -> None:
             "SEARCH events USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
         ),
         ("leases_of_workers", "SEARCH l USING INDEX leases_worker (worker=?)"),
-        ("stopped", "SEARCH l USING INDEX leases_stopped (worker=?)"),
+        ("marked", "SEARCH l USING INDEX leases_marked (worker=?)"),
         ("leases", "SEARCH l USING INTEGER PRIMARY KEY (rowid=?)"),
         ("drop_leases", "SEARCH leases USING INTEGER PRIMARY KEY (rowid=?)"),
         ("take_due", "SEARCH due USING INDEX due_job (job=?)"),

@@ -69,7 +69,7 @@ class Bulk:
 
     async def retry(self, wanted: JobFilter, cursor: int, actor: str) -> BulkPage:
         """Retries the jobs of the next page; those that another failed job aborted are refused."""
-        jobs, following = await self._page(_default(wanted, RETRIED), cursor)
+        jobs, following = await self._page(states_for("retry", wanted), cursor)
         applied, refused = 0, []
         for view in jobs:
             try:
@@ -107,8 +107,10 @@ def _default(wanted: JobFilter, states: tuple[int, ...]) -> JobFilter:
 
 
 def states_for(action: str, wanted: JobFilter) -> JobFilter:
-    """Returns the filter of what a command would change, to count it first."""
-    return _default(wanted, RETRIED if action == "retry" else OPEN)
+    """Returns the filter of what a command would change."""
+    if action == "retry":
+        return _default(wanted, RETRIED)._replace(current=True)
+    return _default(wanted, OPEN)
 
 
 def _id(view: JobRecord) -> int:

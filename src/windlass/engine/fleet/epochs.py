@@ -48,7 +48,10 @@ async def begin_epoch(work: Work, actor: str | None, own_settings: bool = True) 
     if meta.get(BACKUP):
         await work.tx.catalog.set_meta(BACKUP, 0)
     work.effects.catalog = True
-    work.say(EventKind.LOOP, f"Epoch {epoch} began: a backup was restored", actor=actor)
+    work.say(
+        EventKind.LOOP, f"Epoch {epoch} began: a backup was restored", actor=actor,
+        data={"epoch": epoch, "hold_until": hold_until},
+    )  # fmt: skip
     return Restored(epoch, hold_until)
 
 

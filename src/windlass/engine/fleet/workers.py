@@ -1,5 +1,6 @@
 """Workers: enrolment and incarnations, draining, enabling, removal, and loss."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -7,7 +8,12 @@ import msgspec
 
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.states import State
-from windlass.domain.matching.workers import CLAIMING, WorkerStatus
+from windlass.domain.matching.workers import (
+    LEASED,
+    WorkerStatus,
+    offline,
+    status_after_enrolment,
+)
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Lease, Worker
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
@@ -24,8 +30,9 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 ANYONE = -1
+# What the log says of workers that enrol and get no jobs.
+_STANDING = {WorkerStatus.PENDING_APPROVAL: "pending", WorkerStatus.DRAINING: "draining"}
 MOST_PENDING = 200  # the most workers that may wait for approval
-KEPT = (WorkerStatus.DISABLED, WorkerStatus.DRAINING, WorkerStatus.PENDING_APPROVAL)
 
 
 class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,11 +101,12 @@ async def enrol(work: Work, enrolment: Enrolment) -> Enrolled:
             )
         await _end_incarnation(work, worker, enrolment)
         await note_past(work, worker, worker._replace(dynamic=dynamic))
-        kept = worker.status in KEPT
+        status = status_after_enrolment(worker)
         worker = worker._replace(
             incarnation=max(worker.incarnation + 1, first_incarnation(work)),
             seq=0,
-            status=worker.status if kept else int(WorkerStatus.ONLINE),
+            status=int(status),
+            reason=None if status is WorkerStatus.ONLINE else worker.reason,
             last_seen=work.now,
             last_lease=0,
             slots=enrolment.slots,
@@ -106,7 +114,8 @@ async def enrol(work: Work, enrolment: Enrolment) -> Enrolled:
         )
         await work.tx.workers.update([worker])
     work.effects.catalog = True
-    waits = {"pending": True} if worker.status == WorkerStatus.PENDING_APPROVAL else {}
+    standing = _STANDING.get(WorkerStatus(worker.status))
+    waits = {} if standing is None else {standing: True}
     work.say(
         EventKind.WORKER, f"Worker {worker.name} enrolled", worker=worker.id,
         incarnation=worker.incarnation,
@@ -148,15 +157,15 @@ async def _end_incarnation(work: Work, worker: Worker, enrolment: Enrolment) -> 
 async def leave(work: Work, worker_id: int, incarnation: int) -> bool:
     """Marks a worker offline whose process says that it ends, without blame.
 
-    A status set by an operator stays. If it still holds jobs, only its silence decides.
+    A status set by an operator stays: one that was drained is drained when it comes back. If it
+    still holds jobs, only its silence decides.
     """
     worker = (await work.tx.workers.lock([worker_id])).get(worker_id)
-    if worker is None or worker.incarnation != incarnation or worker.status not in CLAIMING:
+    if worker is None or worker.incarnation != incarnation or worker.status not in LEASED:
         return False
     if await work.tx.leases.of_workers([worker_id]):
         return False
-    offline = int(WorkerStatus.OFFLINE)
-    await work.tx.workers.update([worker._replace(status=offline, reason="stopped")])
+    await work.tx.workers.update([offline(worker, "stopped")])
     work.say(
         EventKind.WORKER, "has stopped", worker=worker_id,
         incarnation=incarnation, data={"name": worker.name, "status": "offline"},
@@ -179,6 +188,7 @@ async def end_leases(
     closing = Closing(work)
     await closing.learn(jobs)
     ended = 0
+    company = await _company(work, leases, restarted)
     for lease in sorted(leases):
         now_leased = present.get(lease.job)
         if now_leased is None or now_leased.lease != lease.lease:
@@ -187,10 +197,24 @@ async def end_leases(
         if restarted and now_leased.state == ASSIGNED:
             closing.hand_back(facts[lease.job], now_leased, None)
         else:
-            lost = Failure(FailureClass.WORKER_LOST, reasons[lease.worker])
+            shared = company[lease.worker, lease.incarnation] > 1
+            lost = Failure(FailureClass.WORKER_LOST, reasons[lease.worker], shared=shared)
             closing.fail(facts[lease.job], now_leased, lost)
     await closing.write()
     return ended
+
+
+async def _company(
+    work: Work, leases: Sequence[Lease], restarted: bool
+) -> Counter[tuple[int, int]]:
+    """Returns how many jobs each lost incarnation held that may have killed it."""
+    workers = sorted({lease.worker for lease in leases})
+    held = await work.tx.leases.of_workers(workers)
+    return Counter(
+        (lease.worker, lease.incarnation)
+        for lease in held
+        if not (restarted and lease.state == ASSIGNED)
+    )
 
 
 async def set_status(

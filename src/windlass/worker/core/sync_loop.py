@@ -102,7 +102,7 @@ class SyncLoop:
         if reply is None:
             return
         self._backoff.reset()
-        if not reply.applied:
+        if reply.stale:
             return
         if reply.epoch < self.epoch:
             await self._refuse_epoch(reply.epoch)

@@ -91,7 +91,7 @@ FROM ready ORDER BY shape, rank, job
 -- For comparing and verifying.
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
        deadline_at, coalesce(timeout_ms, 0), coalesce(idle_ms, 0), coalesce(limit_id, 0), reason,
-       coalesce(queue_limit, 0), indices
+       coalesce(queue_limit, 0), coalesce(suspicion, 0), indices
 FROM leases ORDER BY job
 
 -- name: all_attempts
