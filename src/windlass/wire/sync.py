@@ -105,7 +105,10 @@ class Refusal(msgspec.Struct, frozen=True, gc=False):
 
 
 class SyncReply(msgspec.Struct, frozen=True, kw_only=True):
-    """What the agent must do. `applied` is False if the request changed nothing."""
+    """What the agent must do. `applied` is False if the request changed nothing.
+
+    A `pending` worker gets no jobs before an operator has approved it.
+    """
 
     jobs: tuple[Assignment, ...] = ()
     cancel: tuple[Stop, ...] = ()
@@ -113,3 +116,4 @@ class SyncReply(msgspec.Struct, frozen=True, kw_only=True):
     drain: bool = False
     epoch: int = 0
     applied: bool = True
+    pending: bool = False

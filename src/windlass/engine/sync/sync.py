@@ -353,4 +353,5 @@ def _reply(work: Work, turn: _WorkerSync) -> SyncReply:
         lost=tuple(turn.lost),
         drain=turn.worker.status == WorkerStatus.DRAINING,
         epoch=work.catalog.epoch,
+        pending=turn.worker.status == WorkerStatus.PENDING_APPROVAL,
     )

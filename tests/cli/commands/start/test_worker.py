@@ -71,6 +71,21 @@ def test_a_worker_with_resources_tells_them_and_takes_secrets_from_files(
             process.communicate(timeout=60)
 
 
+def test_a_worker_obeys_its_own_drain_limit(program: Program, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    os.mkfifo(started)
+    words = ("--name", "hasty", "--resources", "haste=1", "--drain-limit", "100ms")
+    with program.running("worker", *words) as process:
+        script = f"echo go > {started}; exec sleep 1000"
+        job = program.text("submit", "--resources", "haste=1", "--", "sh", "-c", script)
+        assert started.read_text() == "go\n"
+        process.terminate()
+        process.communicate(timeout=15)  # far below the server's 60 s
+        assert process.returncode == 0
+    assert program.json("show", job)["state"] == "queued"
+    program.text("cancel", job)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -78,6 +93,8 @@ def test_a_worker_with_resources_tells_them_and_takes_secrets_from_files(
         (("--import", "no_such_module"), "no_such_module"),
         (("--resources", "cpus"), "name=amount"),
         (("--slots", "0"), "at least 1"),
+        (("--drain-limit", "soon"), "drain_limit"),
+        (("--term-grace", "1s"), "given to the server"),
         (("--cgroup", "/no/such/folder"), "cgroup"),
     ],
 )
