@@ -110,7 +110,7 @@ class SyncReply(msgspec.Struct, frozen=True, kw_only=True):
 
     `applied` is False if the request reported something and changed nothing: all of it was recorded
     before, or refused. `stale` means that the request was not looked at, because a newer one had
-    come before it.
+    come before it. A `pending` worker gets no jobs before an operator has approved it.
     """
 
     jobs: tuple[Assignment, ...] = ()
@@ -120,3 +120,4 @@ class SyncReply(msgspec.Struct, frozen=True, kw_only=True):
     epoch: int = 0
     applied: bool = True
     stale: bool = False
+    pending: bool = False

@@ -373,4 +373,5 @@ def _reply(work: Work, turn: _WorkerSync) -> SyncReply:
         drain=turn.worker.status == WorkerStatus.DRAINING,
         epoch=work.catalog.epoch,
         applied=bool(turn.claims) or not turn.repeats,
+        pending=turn.worker.status == WorkerStatus.PENDING_APPROVAL,
     )

@@ -27,7 +27,7 @@ from windlass.worker.attempt.output.progress import Progress
 from windlass.worker.attempt.processes import Processes
 from windlass.worker.attempt.spec import AttemptSpec
 from windlass.worker.attempt.timers import Timers
-from windlass.worker.core.ports import UNANSWERED, AttemptEnded, Report, StopReason
+from windlass.worker.core.ports import AttemptEnded, Report, StopReason
 from windlass.worker.keeper.kept_process import Fenced, KeptProcess
 
 Begin = Callable[["Attempt", Callable[[Result], None]], None]
@@ -364,9 +364,10 @@ class Attempt:
     def _conclude(self, result: Result) -> Report | None:
         """Returns what the server is told."""
         fenced = self._processes is not None and self._processes.fenced
-        if fenced or (result.outcome != "completed" and self._context.fenced()):
+        deadline = self._context.deadline
+        if fenced or (result.outcome != "completed" and deadline.has_passed()):
             self._exited = False
-            self.stop("released", UNANSWERED)
+            self.stop("released", deadline.reason)
         if self._why is None or self._exited:
             return finished(self.key, result, self._mask)
         if self._why == "lost":
