@@ -13,7 +13,7 @@ from windlass.domain.lifecycle.failures import FAILURE_BY_CODE, FailureClass
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.matching.workers import shown_status
-from windlass.domain.rows.event_lines import render
+from windlass.domain.rows.event_lines import Names, render
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.files import ArtifactRow, LogRow, LogState
 from windlass.domain.rows.records import Attempt, JobRecord
@@ -164,7 +164,7 @@ def show_transitions(events: Sequence[Event], names: Mapping[int, str]) -> list[
     ]
 
 
-def show_event(event: Event) -> EventInfo:
+def show_event(event: Event, names: Names = {}) -> EventInfo:  # noqa: B006 - never changed
     """Renders one event, with the line that a person reads."""
     return EventInfo(
         seq=event.seq,
@@ -177,7 +177,7 @@ def show_event(event: Event) -> EventInfo:
         to=None if not event.to else str(STATE_BY_CODE[event.to]),
         reason=event.reason,
         actor=event.actor,
-        line="\n".join(render(event, {})),
+        line="\n".join(render(event, names)),
     )
 
 

@@ -18,6 +18,7 @@ from windlass.worker.attempt.output.log import AttemptLog
 from windlass.worker.attempt.output.masking import Mask
 from windlass.worker.attempt.processes import Processes
 from windlass.worker.attempt.secrets import Secrets
+from windlass.worker.core.deadline import Deadline, Rules
 from windlass.worker.keeper.kept_process import KeptProcess, SpawnFailed
 from windlass.worker.keeper.scratch import Scratch
 
@@ -72,7 +73,7 @@ class NoSocket:
 def context(folder: Path, gateway: Any, removed: list[Path]) -> AgentContext:
     return AgentContext(
         gateway, FakeKeeper(), Scratch(folder, removed.append), RealClock(), 1, 1, 0, 1_000,
-        lambda: False, Secrets(), NoSocket(),
+        Deadline(Rules(1_000, 1_000, 0), lambda: 0.0), Secrets(), NoSocket(),
     )  # fmt: skip
 
 

@@ -103,6 +103,7 @@ async def enrol(work: Work, enrolment: Enrolment) -> Enrolled:
             last_lease=0,
             slots=enrolment.slots,
             dynamic=dynamic,
+            reason=worker.reason if kept else None,
         )
         await work.tx.workers.update([worker])
     work.effects.catalog = True

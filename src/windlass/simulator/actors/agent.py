@@ -65,7 +65,7 @@ class SimulatedMachine:
         self.keeper.grace_ms = reply.term_grace_ms
         context = AgentContext(
             NoFiles(), self.keeper, Scratch(SCRATCH, _remove), world.clock, reply.worker,
-            reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline.has_passed,
+            reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline,
             Secrets(), NoSocket(),
         )  # fmt: skip
         executors = {

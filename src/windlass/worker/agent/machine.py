@@ -130,7 +130,7 @@ class LocalMachine:
         self._keeper.grace_ms = reply.term_grace_ms
         context = AgentContext(
             self._gateway, self._keeper, self._scratch, self._clock, reply.worker,
-            reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline.has_passed,
+            reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline,
             self._options.secrets, self._socket,
         )  # fmt: skip
         self._attach()

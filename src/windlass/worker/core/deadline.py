@@ -6,6 +6,7 @@ from typing import NamedTuple
 from windlass.domain.config import LEASE_MARGIN_MS
 
 EARLY_S = 0.1
+UNANSWERED = "no server answered"
 
 
 class Rules(NamedTuple):
@@ -31,6 +32,7 @@ class Deadline:
         self._step_s = rules.heartbeat_ms / 10_000
         self._told = 0.0
         self.soft = self.hard = 0.0
+        self.unanswered = UNANSWERED  # why syncs are not answered at present
 
     def extend(self, sent_at: float) -> bool:
         """Counts from a sync that was answered; whether the keeper must be told."""

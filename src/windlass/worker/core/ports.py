@@ -14,8 +14,6 @@ Key = tuple[int, int]  # job, attempt
 StopReason = Literal["canceled", "timed_out", "released", "lost"]
 Report = Finished | Released
 
-UNANSWERED = "no server answered"
-
 
 class Ports(NamedTuple):
     """The server and time. `uptime` counts seconds, also while the machine sleeps."""

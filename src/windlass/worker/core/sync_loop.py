@@ -11,11 +11,17 @@ from typing import Any
 
 import structlog
 
-from windlass.domain.values.errors import Conflict, NotFound, Overloaded, WindlassError
+from windlass.domain.values.errors import (
+    Conflict,
+    NotFound,
+    Overloaded,
+    StoreUnavailable,
+    WindlassError,
+)
 from windlass.wire.sync import Finished, Released, SyncReply, SyncRequest
 from windlass.worker.core.backoff import Backoff
-from windlass.worker.core.deadline import Deadline, Rules
-from windlass.worker.core.ports import UNANSWERED, Ports, Starter
+from windlass.worker.core.deadline import UNANSWERED, Deadline, Rules
+from windlass.worker.core.ports import Ports, Starter
 from windlass.worker.core.slots import Slots
 
 FIRST_PAUSE_MS = 100
@@ -102,6 +108,7 @@ class SyncLoop:
         if reply is None:
             return
         self._backoff.reset()
+        self._deadline.unanswered = UNANSWERED
         if not reply.applied:
             return
         if reply.epoch < self.epoch:
@@ -150,6 +157,7 @@ class SyncLoop:
                 return await self._gateway.sync(self._worker, request)
         loop = asyncio.get_running_loop()
         task = loop.create_task(self._gateway.sync(self._worker, request))
+        task.add_done_callback(_read_exception)
         if not request.wait_ms:
             return await asyncio.wait_for(task, limit)
         news = loop.create_task(self._news.wait())
@@ -170,8 +178,6 @@ class SyncLoop:
 
     def _drop(self, task: "asyncio.Task[SyncReply]") -> None:
         self._older.pop(task, None)
-        if not task.cancelled():
-            task.exception()
 
     def _forget_older(self) -> None:
         for task in list(self._older):
@@ -196,7 +202,7 @@ class SyncLoop:
         left = self._deadline.left_s
         if left <= 0:
             self._fence = None
-            self.slots.stop_all("released", UNANSWERED)
+            self.slots.stop_all("released", self._deadline.unanswered)
         else:
             loop = asyncio.get_running_loop()
             self._fence = loop.call_later(left, self._look_at_deadline)
@@ -207,6 +213,7 @@ class SyncLoop:
         gone = getattr(error, "code", "") in ("incarnation_ended", "unauthorized")
         if isinstance(error, NotFound) or gone:
             raise IncarnationEnded(str(error)) from error
+        self._deadline.unanswered = _unanswered_because(error)
         if not self._backoff.failures:
             log.warning("server_unreachable", error=str(error) or type(error).__name__)
         wait = self._backoff.next_ms()
@@ -230,3 +237,16 @@ class SyncLoop:
             "it was restored from an old backup; raise its epoch",
         )
         await self._rest(LONGEST_PAUSE_MS)
+
+
+def _unanswered_because(error: Exception) -> str:
+    """Returns why no sync was answered: a server that answers with an error is not silent."""
+    if isinstance(error, StoreUnavailable | Overloaded):
+        return f"the server could not answer: {error.message}"
+    return UNANSWERED
+
+
+def _read_exception(task: "asyncio.Task[SyncReply]") -> None:
+    """Reads an error that may come when nobody waits for the answer any more."""
+    if not task.cancelled():
+        task.exception()
