@@ -8,7 +8,7 @@ from windlass.tasks import request as request_of
 
 
 def request_for(task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JobSpec:
-    """A function marked with `@windlass.task`, a task by name, or a request as it is."""
+    """Returns the `JobSpec` for a marked function, a task by name, or a `JobSpec` as it is."""
     if isinstance(task, JobSpec):
         if args or kwargs:
             raise InvalidInput("args", "inside the request", "more beside it")

@@ -32,10 +32,10 @@ class _JobOptions:
         if task is not None and command:
             raise InvalidInput("command", "either --task or a command after --", "both")
         now = RealClock().now_ms()
-        said = {n: _read(FLAGS[n], v, now) for n, v in given.items() if v not in (None, False)}
+        fields = {n: _read(FLAGS[n], v, now) for n, v in given.items() if v not in (None, False)}
         if task is None:
-            said |= {"task": COMMAND_TASK, "args": {"argv": list(command)}}
-        return JobSpec(**said)
+            fields |= {"task": COMMAND_TASK, "args": {"argv": list(command)}}
+        return JobSpec(**fields)
 
 
 def _parameter(option: JobOption) -> tuple[str, Any, Any]:
