@@ -73,7 +73,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
                 reactions=backend.reactions,
                 pools=pools,
                 stop_pools=partial(sizing.stop, options.config.drain_limit_ms),
-                readiness=Readiness(engine, works.blobs),
+                readiness=Readiness(engine, backend.blobs),
                 stopping=asyncio.Event(),
             )
         finally:
