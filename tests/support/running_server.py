@@ -48,8 +48,11 @@ class FakeWorker:
 class RunningServer:
     """`services` behind `address`, and ways to speak to it in different roles."""
 
-    def __init__(self, services: Services, address: str, stack: AsyncExitStack) -> None:
+    def __init__(
+        self, services: Services, serving: Serving, address: str, stack: AsyncExitStack
+    ) -> None:
         self.services = services
+        self.serving = serving
         self.address = address
         self._stack = stack
         self._made = 0
@@ -85,6 +88,10 @@ class RunningServer:
         assert reply.status_code == 201, reply.text
         return int(reply.json()["ids"][0])
 
+    async def waits(self) -> bool:
+        """Whether a worker's sync waits for a job."""
+        return len(self.services.engine.waiting_syncs) > 0
+
     async def show(self, number: int) -> dict[str, Any]:
         """A job as an admin sees it."""
         reply = await self.admin.get(f"/api/v1/jobs/{number}")
@@ -100,21 +107,20 @@ def job(**fields: Any) -> dict[str, Any]:
 
 @asynccontextmanager
 async def running_server(
-    store: str = "memory:", config: Config | None = None
+    store: str = "memory:", config: Config | None = None, blobs: str = "memory:"
 ) -> AsyncIterator[RunningServer]:
     """A server over `store`; everything is closed in the end."""
     listen = Listen()
     bound = bind(listen)
-    options = ServerOptions(store, "memory:", config or Config())
+    options = ServerOptions(store, blobs, config or Config())
     async with running_services(options) as services:
-        serving = Serving(create_app(services), listen, bound)
+        serving = Serving(create_app(services), listen, bound, services.stop_waiting)
         serving.start()
         async with AsyncExitStack() as stack:
-            server = RunningServer(services, address_of(listen, bound), stack)
+            server = RunningServer(services, serving, address_of(listen, bound), stack)
             await server.admin.aclose()
             server.admin = await server.role(Role.ADMIN)
             yield server
-        services.engine.waiting_syncs.wake_all()
         await serving.stop()
 
 

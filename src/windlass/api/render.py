@@ -15,7 +15,7 @@ from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.indices import offered, read_indices
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.matching.workers import shown_status
-from windlass.domain.rows.event_lines import actor_of, reason_of, render
+from windlass.domain.rows.event_lines import Names, actor_of, reason_of, render
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.files import ArtifactRow, LogRow, LogState
 from windlass.domain.rows.records import Attempt, JobRecord
@@ -181,7 +181,7 @@ def _transition(
     )
 
 
-def show_event(event: Event) -> EventInfo:
+def show_event(event: Event, names: Names = {}) -> EventInfo:  # noqa: B006 - never changed
     """Renders one event, with the line that a person reads."""
     return EventInfo(
         seq=event.seq,
@@ -194,7 +194,7 @@ def show_event(event: Event) -> EventInfo:
         to=None if not event.to else str(STATE_BY_CODE[event.to]),
         reason=event.reason,
         actor=event.actor,
-        line="\n".join(render(event, {})),
+        line="\n".join(render(event, names)),
     )
 
 

@@ -39,12 +39,13 @@ class Released(msgspec.Struct, frozen=True, gc=False):
     """The worker gives this attempt back through no fault of the job.
 
     A reason on an attempt that never started is a refusal: the job backs off and avoids
-    this worker for a while.
+    this worker for a while. With `back_off` the next attempt waits, because it would fail too.
     """
 
     job: int
     attempt: int
     reason: str | None = None
+    back_off: bool = False
 
 
 class Held(msgspec.Struct, frozen=True, gc=False):

@@ -9,6 +9,7 @@ from windlass.api.planner import WirePlanner
 from windlass.client.webhooks import HttpCourier
 from windlass.clock import RealChance, RealClock
 from windlass.domain.config import Config
+from windlass.domain.rows.event_levels import Level
 from windlass.domain.schedules.webhooks import parse_networks
 from windlass.engine.engine import Engine
 from windlass.engine.files.files import Files
@@ -44,6 +45,7 @@ class ServerOptions(NamedTuple):
     address: str = ""  # where workers of pools find it; empty: it has no pools to run
     data: Path = Path()  # where workers of local pools keep things
     stopped: Callable[[], bool] = lambda: False  # whether to end although it waits for the store
+    log_level: Level = Level.OFF  # of the events that go to its log
 
 
 class Backend(NamedTuple):

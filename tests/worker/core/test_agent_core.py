@@ -1,10 +1,13 @@
 """Incarnations of an agent in virtual time: deadlines, rivals, old servers, drains."""
 
 import asyncio
+import gc
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
+from tests.support.running import run
 from tests.support.virtual import run_virtual
 from tests.worker.core.scripted import (
     GRACE_MS,
@@ -17,7 +20,7 @@ from tests.worker.core.scripted import (
 )
 from windlass.client.transport import ServerError
 from windlass.domain.config import LEASE_MARGIN_MS
-from windlass.domain.values.errors import Conflict, Unreachable
+from windlass.domain.values.errors import Conflict, StoreUnavailable, Unreachable
 from windlass.ports.loop_time import pass_time
 from windlass.wire.sync import Finished, SyncReply, SyncRequest
 from windlass.worker.core.agent_core import RIVALRY
@@ -27,6 +30,10 @@ SOFT_S = (LEASE_MS - HEARTBEAT_MS // 3 - LEASE_MARGIN_MS - GRACE_MS) / 1000
 
 def unreachable(request: SyncRequest) -> SyncReply:
     raise Unreachable("cut off")
+
+
+def full(request: SyncRequest) -> SyncReply:
+    raise StoreUnavailable("the disk of w.db is full; free some space", outcome_unknown=False)
 
 
 def test_the_deadline_is_put_off_by_answers_and_by_nothing_else() -> None:
@@ -64,6 +71,22 @@ def test_what_runs_inside_the_agent_is_stopped_before_the_lease_is_over() -> Non
     run_virtual(main())
 
 
+def test_a_server_that_answers_with_an_error_is_not_called_silent() -> None:
+    async def main() -> None:
+        gateway, machine = ScriptedGateway(), ScriptedMachine()
+        gateway.answer = lambda request: SyncReply(jobs=(assignment(1),))
+        running = asyncio.ensure_future(make_core(gateway, machine).run())
+        await pass_time(1)
+        gateway.answer = full
+        (attempt,) = machine.starter.attempts
+        await pass_time(SOFT_S)
+        reason = "the server could not answer: the disk of w.db is full; free some space"
+        assert attempt.stops == [("released", reason)]
+        running.cancel()
+
+    run_virtual(main())
+
+
 def test_an_older_epoch_gets_no_work_done() -> None:
     async def main() -> None:
         gateway, machine = ScriptedGateway(), ScriptedMachine()
@@ -81,7 +104,7 @@ def test_an_older_epoch_gets_no_work_done() -> None:
     run_virtual(main())
 
 
-def full(request: SyncRequest) -> SyncReply:
+def disk_full(request: SyncRequest) -> SyncReply:
     raise ServerError(507, "disk_full", "the store's disk is full")
 
 
@@ -91,10 +114,12 @@ def test_a_server_that_refuses_is_not_called_silent() -> None:
         gateway.answer = lambda request: SyncReply(jobs=(assignment(1),))
         running = asyncio.ensure_future(make_core(gateway, machine).run())
         await pass_time(1)
-        gateway.answer = full
+        gateway.answer = disk_full
         await pass_time(SOFT_S + 1)
         (attempt,) = machine.starter.attempts
-        assert attempt.stops == [("released", "the server answered: the store's disk is full")]
+        assert attempt.stops == [
+            ("released", "the server could not answer: the store's disk is full")
+        ]
         running.cancel()
 
     run_virtual(main())
@@ -291,3 +316,32 @@ def test_a_drain_past_its_limit_stops_the_jobs() -> None:
         await running
 
     run_virtual(main())
+
+
+def test_a_sync_that_fails_when_nobody_waits_for_it_is_not_reported_as_forgotten() -> None:
+    """In a real loop: the one of virtual time looks at every error."""
+    reported: list[dict[str, Any]] = []
+    waiting, broken = asyncio.Event(), asyncio.Event()
+
+    class Broken(ScriptedGateway):
+        async def sync(self, worker: int, request: SyncRequest) -> SyncReply:
+            if not request.wait_ms:
+                return SyncReply()
+            waiting.set()
+            await broken.wait()
+            raise Unreachable("the connection is broken")
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: reported.append(context))
+        running = asyncio.ensure_future(make_core(Broken(), ScriptedMachine()).run())
+        await waiting.wait()
+        running.cancel()
+        await asyncio.wait({running})
+        broken.set()
+        await pass_time(0)
+        await pass_time(0)
+        gc.collect()
+
+    run(main())
+    assert reported == []

@@ -4,7 +4,7 @@ import os
 import ssl
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from windlass.cli.output.exit_codes import USAGE, exit_code
+from windlass.cli.output.exit_codes import REFUSED, USAGE, exit_code
 from windlass.cli.output.text import RED, warn
 from windlass.domain.values.errors import Unreachable, WindlassError, causes_of
 from windlass.domain.values.suggest import did_you_mean
@@ -20,6 +20,12 @@ def fail(error: WindlassError) -> NoReturn:
     shown = explain_untrusted(error) or explain_unauthorized(error) or error
     warn(f"windlass: {shown}", RED)
     raise SystemExit(exit_code(shown))
+
+
+def fail_on_file(error: OSError) -> NoReturn:
+    """Prints which file could not be used, and why, and exits."""
+    warn(f"windlass: cannot use {os.fsdecode(error.filename)}: {error.strerror}", RED)
+    raise SystemExit(REFUSED)
 
 
 def fail_usage(error: "CycloptsError") -> NoReturn:

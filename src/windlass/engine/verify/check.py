@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 from windlass.domain.config import Config
 from windlass.domain.rows.events import Event
-from windlass.domain.values.errors import Conflict
 from windlass.engine.verify.baseline import load, seed_ended, settle_seeded
 from windlass.engine.verify.compare import compare
 from windlass.engine.verify.counts import check_counts
@@ -20,25 +19,21 @@ from windlass.engine.verify.schedules import check_schedules
 from windlass.ports.store import ReadTx, Snapshot, Store
 
 CHUNK = 5_000  # events read at once
-TRIES = 10  # tries to read log and state of the same moment while others write
 
 
 async def verify(store: Store, config: Config | None = None) -> list[Violation]:
     """Returns every violation, an empty list if there is none.
 
-    It reads the whole log; memory grows with the jobs, not with the events. If others write to
-    the store, it reads again until log and state belong to the same moment.
+    It reads the whole log; memory grows with the jobs, not with the events. Log and state come
+    from one snapshot, so others may write meanwhile.
     """
-    for _ in range(TRIES):
-        before = (0, 0) if store.inline else await store.read(_count_events)
-        snapshot = await store.snapshot()
+
+    async def replay(tx: ReadTx, snapshot: Snapshot) -> Replay:
         replay = _replay_over(snapshot, config or Config())
-        await store.read(lambda tx, replay=replay: _replay_log(tx, replay))  # type: ignore[misc]
-        if store.inline or (replay.past.events, replay.past.seq) == before:
-            return _conclude(replay)
-    raise Conflict(
-        "busy", f"the log grew in each of {TRIES} tries: try again when fewer jobs run", 1_000
-    )
+        await _replay_log(tx, replay)
+        return replay
+
+    return _conclude(await store.read_beside(replay))
 
 
 def judge(
@@ -64,15 +59,6 @@ async def _replay_log(tx: ReadTx, replay: Replay) -> None:
         for event in chunk:
             replay.apply(event)
         after = chunk[-1].seq
-
-
-async def _count_events(tx: ReadTx) -> tuple[int, int]:
-    """Returns how many events there are, and the number of the newest."""
-    count = after = 0
-    while chunk := await tx.log.read(after, CHUNK):
-        count += len(chunk)
-        after = chunk[-1].seq
-    return count, after
 
 
 def _conclude(replay: Replay) -> list[Violation]:

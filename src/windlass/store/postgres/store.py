@@ -111,6 +111,11 @@ class PostgresStore:
             await self.check_schema()
         return await self._transactions.read_rows(lambda session, _: take_snapshot(session))
 
+    async def read_beside(self, work: Callable[[ReadTx, Snapshot], Awaitable[T]]) -> T:
+        if not self._checked:
+            await self.check_schema()
+        return await self._transactions.read_beside(work, take_snapshot)
+
     async def read_settled(self, after: int, count: int) -> list[Event]:
         """Events behind `after` that nothing can come before any more. One caller at a time."""
         return await self._settled.read(after, count)

@@ -35,6 +35,7 @@ from windlass.store.postgres.records.views import PostgresViews
 from windlass.store.postgres.session import Rows, Session
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 TRIES = 10
 SMALL_STEP_MS = 60_000
@@ -91,6 +92,18 @@ class Transactions:
     async def read(self, work: Callable[[PostgresTx], Awaitable[T]]) -> T:
         """Runs `work` on one snapshot."""
         return await self.read_rows(lambda session, now: work(self._roles(session, now)))
+
+    async def read_beside(
+        self,
+        work: Callable[[PostgresTx, T], Awaitable[U]],
+        rows: Callable[[Session], Awaitable[T]],
+    ) -> U:
+        """Runs `work` on one snapshot, with the rows that were read from it before."""
+
+        async def both(session: Session, now: int) -> U:
+            return await work(self._roles(session, now), await rows(session))
+
+        return await self.read_rows(both)
 
     async def read_rows(self, work: Callable[[Session, int], Awaitable[T]]) -> T:
         """Returns the same, for what needs statements instead of roles."""

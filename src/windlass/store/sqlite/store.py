@@ -207,6 +207,10 @@ class SqliteStore:
     async def snapshot(self) -> Snapshot:
         return self._on_reader(lambda: take_snapshot(self.reader))
 
+    async def read_beside(self, work: Callable[[ReadTx, Snapshot], Awaitable[T]]) -> T:
+        tx = self._read_tx._replace(now=self._tell_time())
+        return self._on_reader(lambda: drive(work(tx, take_snapshot(self._reader))))
+
     async def announce(self, news: News) -> None:
         if self._channel is not None:
             self._channel.tell(news)

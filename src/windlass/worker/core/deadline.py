@@ -33,7 +33,7 @@ class Deadline:
         self._step_s = rules.heartbeat_ms / 10_000
         self._told = 0.0
         self.soft = self.hard = 0.0
-        self.reason = UNANSWERED
+        self.unanswered = UNANSWERED  # why syncs are not answered at present
 
     def extend(self, sent_at: float) -> bool:
         """Counts from a sync that was answered; whether the keeper must be told."""

@@ -11,13 +11,7 @@ from typing import Any
 
 import structlog
 
-from windlass.domain.values.errors import (
-    Conflict,
-    NotFound,
-    Overloaded,
-    Unreachable,
-    WindlassError,
-)
+from windlass.domain.values.errors import Conflict, NotFound, Overloaded, Unreachable, WindlassError
 from windlass.wire.sync import Finished, Released, SyncReply, SyncRequest
 from windlass.worker.core.backoff import Backoff
 from windlass.worker.core.deadline import UNANSWERED, Deadline, Rules
@@ -117,6 +111,7 @@ class SyncLoop:
             return
         self._backoff.reset()
         self._answered_at = self._uptime()
+        self._deadline.unanswered = UNANSWERED
         if reply.stale:
             return
         if reply.epoch < self.epoch:
@@ -170,6 +165,7 @@ class SyncLoop:
                 return await self._gateway.sync(self._worker, request)
         loop = asyncio.get_running_loop()
         task = loop.create_task(self._gateway.sync(self._worker, request))
+        task.add_done_callback(_read_exception)
         if not request.wait_ms:
             return await asyncio.wait_for(task, limit)
         news = loop.create_task(self._news.wait())
@@ -190,8 +186,6 @@ class SyncLoop:
 
     def _drop(self, task: "asyncio.Task[SyncReply]") -> None:
         self._older.pop(task, None)
-        if not task.cancelled():
-            task.exception()
 
     def _forget_older(self) -> None:
         for task in list(self._older):
@@ -219,7 +213,7 @@ class SyncLoop:
         left = self._deadline.left_s
         if left <= 0:
             self._fence = None
-            self.slots.stop_all("released", self._deadline.reason)
+            self.slots.stop_all("released", self._deadline.unanswered)
         else:
             loop = asyncio.get_running_loop()
             self._fence = loop.call_later(left, self._look_at_deadline)
@@ -231,7 +225,7 @@ class SyncLoop:
         if isinstance(error, NotFound) or gone:
             raise IncarnationEnded(str(error)) from error
         answered = isinstance(error, WindlassError) and not isinstance(error, Unreachable)
-        self._deadline.reason = f"the server answered: {error}" if answered else UNANSWERED
+        self._deadline.unanswered = _unanswered_because(error) if answered else UNANSWERED
         if not self._backoff.failures:
             trouble = "server_refused" if answered else "server_unreachable"
             log.warning(trouble, error=str(error) or type(error).__name__)
@@ -259,3 +253,14 @@ class SyncLoop:
             "it was restored from an old backup; raise its epoch",
         )
         await self._rest(LONGEST_PAUSE_MS)
+
+
+def _unanswered_because(error: Exception) -> str:
+    """Returns why no sync was answered by a server that is not silent."""
+    return f"the server could not answer: {error}"
+
+
+def _read_exception(task: "asyncio.Task[SyncReply]") -> None:
+    """Reads an error that may come when nobody waits for the answer any more."""
+    if not task.cancelled():
+        task.exception()

@@ -176,3 +176,13 @@ def _processes(data: Path) -> list[int]:
             if mark in variables:
                 found.append(int(entry.name))
     return found
+
+
+def test_a_file_that_cannot_be_written_is_named_without_a_traceback(tmp_path: Path) -> None:
+    """As on a read-only file system; a directory in its place is refused to anyone."""
+    program = Program(tmp_path / "data")
+    (program.data / "admin-token").mkdir(parents=True)
+    done = program("server", *_place(tmp_path), "--listen", "127.0.0.1:0")
+    assert done.returncode == 5
+    assert f"cannot use {program.data}/admin-token: Is a directory" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -8,8 +8,10 @@ from pathlib import Path
 import uvloop
 
 from windlass.cli.commands.start.local_server import announced, prepare_data, stop_on_signals
+from windlass.cli.commands.start.log import use_log
 from windlass.cli.commands.start.own_workers import OwnWorkers, sole_owner
 from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, settings_of
+from windlass.cli.options.log import DEFAULT_LOG, LogOptions
 from windlass.cli.options.worker import IMPORT_VARIABLE, Imports
 from windlass.cli.output.text import BOLD_GREEN, say
 from windlass.client.settings import DEFAULT_PORT, data_directory
@@ -32,6 +34,7 @@ def up(
     slots: int | None = None,
     store: str | None = None,
     modules: Imports = None,
+    log: LogOptions = DEFAULT_LOG,
     config: ConfigFile = None,
     core: CoreFlags = NO_FLAGS,
 ) -> None:
@@ -52,6 +55,7 @@ def up(
     modules
         A module with tasks for the workers to run. Repeatable.
     """
+    level = use_log(log)
     become_private()
     settings = settings_of(core, config)
     directory = data_directory(data)
@@ -62,6 +66,7 @@ def up(
         settings.config,
         tuple(modules or ()),
         data=directory,
+        log_level=level,
     )
     if modules:
         os.environ[IMPORT_VARIABLE] = " ".join(modules)  # The workers inherit it.
@@ -79,7 +84,7 @@ async def _up(
     address = address_of(listen, bound)
     async with running_services(options._replace(address=address, stopped=stop.is_set)) as services:
         await ensure_admin_token(services, directory / "admin-token")
-        serving = Serving(create_app(services), listen, bound)
+        serving = Serving(create_app(services), listen, bound, services.stop_waiting)
         serving.start()
         own = OwnWorkers(directory, address, services.access, slots)
         with announced(directory, address):
@@ -95,7 +100,6 @@ async def _up(
         # The server is going away, so workers of its local pools would serve nobody.
         await services.stop_pools()
         await end_workers(directory / POOLS, RealClock(), options.config.drain_limit_ms + SLACK_MS)
-        services.engine.waiting_syncs.wake_all()
         await serving.stop()
 
 

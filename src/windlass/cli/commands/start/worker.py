@@ -14,9 +14,11 @@ from windlass.cli.commands.start.hide_secrets import (
     hide_dsn,
     take_secrets,
 )
+from windlass.cli.commands.start.log import use_log
 from windlass.cli.options.configuration import DEFAULT, OPTIONS, load_settings
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, given, settings_of
+from windlass.cli.options.log import DEFAULT_LOG, LogOptions
 from windlass.cli.options.worker import NOTHING, Code, Offers
 from windlass.cli.output.errors import explain_untrusted
 from windlass.client.settings import data_directory
@@ -41,6 +43,7 @@ def worker(
     state: Path | None = None,
     code: Code = None,
     offers: Offers = NOTHING,
+    log: LogOptions = DEFAULT_LOG,
     config: ConfigFile = None,
     core: CoreFlags = NO_FLAGS,
 ) -> None:
@@ -61,6 +64,7 @@ def worker(
     code
         A single-use enrolment code from `windlass workers code`. Default: WINDLASS_CODE.
     """
+    use_log(log)
     named = name or os.uname().nodename
     check_name("name", named)
     place = state or data_directory(at.data) / "workers" / named
