@@ -98,3 +98,16 @@ def test_a_body_of_megabytes_is_sent() -> None:
             return len(reply.ids)
 
     assert run(send()) == 4
+
+
+def test_https_to_a_port_that_speaks_http_is_said_in_these_words() -> None:
+    async def ask() -> None:
+        async with running_server() as server:
+            transport = Transport(server.address.replace("http:", "https:"))
+            try:
+                with pytest.raises(Unreachable, match="does not speak https there; try http://"):
+                    await transport.call("GET", "/healthz", Health)
+            finally:
+                await transport.close()
+
+    run(ask())

@@ -99,9 +99,9 @@ class WorkflowHandle:
         """The workflow's number."""
         return self._workflow.id
 
-    def info(self) -> wire.Workflow:
-        """The workflow as it stands."""
-        return self._client.run(self._workflow.show())
+    def info(self, wait: float = 0) -> wire.Workflow:
+        """The workflow as it stands; with `wait`, once it has ended or after so many seconds."""
+        return self._client.run(self._workflow.show(wait))
 
     def jobs(self) -> list[Job]:
         """All its jobs, newest first, also those that were superseded."""

@@ -38,8 +38,10 @@ class AsyncWorkflow:
         self._service = service
         self.id = workflow
 
-    async def show(self) -> Workflow:
-        """The workflow as it stands."""
+    async def show(self, wait: float = 0) -> Workflow:
+        """The workflow as it stands; with `wait`, once it has ended or after so many seconds."""
+        if wait:
+            return await self._service.wait_workflow(self.id, wait)
         return await self._service.workflow(self.id)
 
     async def jobs(self) -> list[Job]:
