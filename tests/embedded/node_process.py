@@ -33,7 +33,7 @@ def main() -> None:
             say(client.job(int(rest[0])).wait(timeout=60).state)
         elif word == "leads":
             service: Any = client.asynchronous._service
-            say(service._node.works.engine.store.leads)
+            say(service._node.backend.engine.store.leads)
         elif word == "close":
             client.close()
             say("closed")

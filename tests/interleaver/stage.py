@@ -133,7 +133,7 @@ CONFIG = Config()
 
 
 class HotStep(NamedTuple):
-    """A command in one round trip, and the ordinary way to which it may have to resort.
+    """A command in one round trip, and the normal path it may fall back to.
 
     `old`: the actor remembers where jobs are, and cannot be sure of it any more.
     """

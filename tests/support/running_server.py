@@ -15,8 +15,8 @@ from windlass.server.serve import Listen, Serving, address_of, bind
 from windlass.server.services import Services
 from windlass.wire.sync import SyncReply, SyncRequest
 from windlass.wire.workers import EnrolReply, EnrolRequest
+from windlass.wiring.backend import ServerOptions
 from windlass.wiring.server import running_services
-from windlass.wiring.works import ServerOptions
 
 JSON = {"Content-Type": "application/json"}
 RAW = {"Content-Type": "application/octet-stream"}

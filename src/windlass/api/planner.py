@@ -80,15 +80,15 @@ def _job(value: Mapping[str, Any], field: str) -> JobSpec:
 
 def _placeholder(name: str, parameter: object) -> Any:
     """Returns a value that fits a declaration; text values are recognisable in errors."""
-    said = parameter if isinstance(parameter, Mapping) else {}
-    choices = said.get("choices")
+    declared = parameter if isinstance(parameter, Mapping) else {}
+    choices = declared.get("choices")
     if choices:
         return choices[0]
-    return _PLACEHOLDERS.get(str(said.get("type")), f"{PLACEHOLDER}{name}")
+    return _PLACEHOLDERS.get(str(declared.get("type")), f"{PLACEHOLDER}{name}")
 
 
 def _is_about(error: InvalidInput, values: Mapping[str, Any]) -> bool:
-    """Whether a placeholder may be what is wrong."""
+    """Returns whether a placeholder may be what is wrong."""
     if PLACEHOLDER in str(error.got):
         return any(isinstance(value, str) for value in values.values())
     return any(error.got == value and not isinstance(value, str) for value in values.values())

@@ -84,11 +84,11 @@ class Rights:
 
     async def check_children(self, parent: int, jobs: Sequence[JobSpec], who: Identity) -> None:
         """Does the same for children of a running job; they may always have its priority."""
-        said = [(n, job) for n, job in enumerate(jobs) if job.priority is not None]
-        if not said or self._policy.bounds(who.role) == UNBOUNDED:
+        own = [(n, job) for n, job in enumerate(jobs) if job.priority is not None]
+        if not own or self._policy.bounds(who.role) == UNBOUNDED:
             return
         ground = (await self._effective([parent])).get(parent, 0)
-        for number, job in said:
+        for number, job in own:
             base = base_of(job, parse_priority(job.priority), ground, ground)
             if base > ground:
                 check_priority(base, who, self._policy, f"jobs[{number}].priority")

@@ -133,13 +133,13 @@ def _section(path: str, command: App) -> Iterator[str]:
     run = command.default_command
     if run is None:
         return
-    said, _, _ = (inspect.getdoc(run) or "").partition("\n\nParameters\n")
+    text, _, _ = (inspect.getdoc(run) or "").partition("\n\nParameters\n")
     collection = command.assemble_argument_collection(
         default_parameter=app.default_parameter, parse_docstring=True
     )
     arguments = [argument for argument in collection if argument.show]
     own = [a for a in arguments if not _is_in(a, CORE)]
-    yield f"\n## {path}\n\n{said}\n\n"
+    yield f"\n## {path}\n\n{text}\n\n"
     connects = any(_is_in(a, CONNECTION) for a in own)
     rows = [_row(a) for a in own if not (_is_in(a, CONNECTION) or _is_in(a, LOCATION))]
     if rows:

@@ -56,7 +56,7 @@ class Planning(Protocol):
     async def pause_schedule(
         self, name: str, paused: bool = True, namespace: str | None = None
     ) -> bool:
-        """Pause it, or with `paused=False` go on; whether that was new."""
+        """Pauses a schedule, or resumes it with `paused=False`; returns whether that was new."""
         ...
 
     async def run_schedule(self, name: str, namespace: str | None = None) -> ScheduleRun: ...
@@ -64,7 +64,7 @@ class Planning(Protocol):
     async def remove_schedule(self, name: str, namespace: str | None = None) -> bool: ...
 
     async def reactions(self, workflow: int) -> list[ReactionInfo]:
-        """What followed, or is to follow, the ends of a workflow."""
+        """Returns the reactions to a workflow's end, done and planned."""
         ...
 
 
@@ -95,7 +95,7 @@ class HttpPlanning:
     async def start_template(
         self, name: str, request: StartRequest, namespace: str | None = None
     ) -> StartReply:
-        """A start always has a key, so that it can be sent again if no answer came."""
+        """Sends a start with a key, so that it can be repeated if no answer came."""
         path = f"/api/v1/templates/{name}/start"
         if request.submission_key is None:
             request = msgspec.structs.replace(request, submission_key=self._fresh_key())
@@ -141,7 +141,7 @@ class HttpPlanning:
 
 
 def split_reference(template: str) -> tuple[str, int]:
-    """The name and version of a template, 0 for the newest."""
+    """Splits a template reference into name and version; version 0 is the newest."""
     name, at, version = template.partition("@")
     if at and not (version.isascii() and version.isdigit()):
         raise InvalidInput("template", "name or name@version, such as nightly@3", template)

@@ -47,7 +47,7 @@ class Service(Protocol):
     """Raises the errors of `windlass.domain.values.errors`."""
 
     async def open(self) -> None:
-        """Make ready; the first call does so as well."""
+        """Opens the connections; the first call does so too."""
         ...
 
     async def submit(self, request: SubmitRequest) -> SubmitReply: ...
@@ -55,11 +55,11 @@ class Service(Protocol):
     async def job(self, job: int) -> Job: ...
 
     async def wait(self, job: int, seconds: float) -> Job:
-        """The job once it has ended, or as it is when the time is up."""
+        """Returns the job once it has ended, or as it is when the time is up."""
         ...
 
     async def jobs(self, query: Mapping[str, Any]) -> JobList:
-        """A page of jobs; `query` has the filters, `after` and `limit`."""
+        """Returns a page of jobs; `query` has the filters, `after` and `limit`."""
         ...
 
     async def cancel(self, request: CancelRequest) -> CancelReply: ...
@@ -69,25 +69,25 @@ class Service(Protocol):
     async def retry(self, job: int) -> RetryReply: ...
 
     async def bulk(self, request: BulkRequest) -> BulkReply:
-        """Change or count a part of the jobs that a filter finds."""
+        """Changes or counts some of the jobs that a filter finds."""
         ...
 
     async def explain(self, job: int) -> Explanation:
-        """Why a job waits."""
+        """Returns why a job waits."""
         ...
 
     async def explain_worker(self, worker: str) -> WorkerExplanation:
-        """Why the worker of this name or id is idle; raises `NotFound`."""
+        """Returns why the worker of this name or id is idle; raises `NotFound`."""
         ...
 
     async def time_spent(self, job: int) -> TimeSpent:
-        """Where a job's time went."""
+        """Returns where a job's time went."""
         ...
 
     async def workflow(self, workflow: int) -> Workflow: ...
 
     async def wait_workflow(self, workflow: int, seconds: float) -> Workflow:
-        """The workflow once it has ended, or as it is when the time is up."""
+        """Returns the workflow once it has ended, or as it is when the time is up."""
         ...
 
     async def cancel_workflow(self, workflow: int, reason: str) -> CanceledWorkflow: ...
@@ -102,14 +102,14 @@ class Service(Protocol):
     def log(self, job: int, follow: bool) -> AsyncIterator[bytes]: ...
 
     def artifact(self, job: int, name: str) -> AsyncIterator[bytes]:
-        """The bytes of an artifact; raises `NotFound`."""
+        """Yields the bytes of an artifact; raises `NotFound`."""
         ...
 
     async def close(self) -> None: ...
 
 
 def find_worker(worker: str, known: Iterable[tuple[int, str]]) -> int:
-    """The id of the worker with this name, else of the one with this number; or `NotFound`."""
+    """Returns the id of the worker with this name, else with this number; raises `NotFound`."""
     by_name = {name: number for number, name in known}
     if worker in by_name:
         return by_name[worker]
@@ -119,7 +119,7 @@ def find_worker(worker: str, known: Iterable[tuple[int, str]]) -> int:
 
 
 def fresh_key() -> str:
-    """A key that nobody else makes."""
+    """Returns a new unique key."""
     return os.urandom(16).hex()
 
 
@@ -165,7 +165,7 @@ class HttpService:
         """Connections are made as they are needed."""
 
     async def submit(self, request: SubmitRequest) -> SubmitReply:
-        """A submission always has a key, so that it can be sent again if no answer came."""
+        """Sends a submission with a key, so that it can be repeated if no answer came."""
         if request.jobs and request.key is None:
             request = msgspec.structs.replace(request, key=fresh_key())
         return await self._repeat("POST", "/api/v1/jobs", SubmitReply, request)

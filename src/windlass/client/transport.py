@@ -244,8 +244,8 @@ def _why(error: Exception) -> str:
         if met.errno is not None and not isinstance(met, socket.gaierror):
             return os.strerror(met.errno)
         return str(met.strerror or met)
-    said = error.strerror if isinstance(error, OSError) else None
-    return said or str(error) or type(error).__name__
+    why = error.strerror if isinstance(error, OSError) else None
+    return why or str(error) or type(error).__name__
 
 
 def _why_no_tls(error: ssl.SSLError) -> str:

@@ -66,8 +66,8 @@ class HttpCourier:
             return await self._post(delivery)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             refused = _is_refusal(error)
-            said = REFUSED if refused else str(error) or type(error).__name__
-            return Delivered(False, 0, said, final=refused)
+            message = REFUSED if refused else str(error) or type(error).__name__
+            return Delivered(False, 0, message, final=refused)
 
     async def close(self) -> None:
         if self._opened is not None:
@@ -88,10 +88,10 @@ class HttpCourier:
         ) as response:  # fmt: skip
             await response.content.read(READ_LIMIT)
             ok = 200 <= response.status < 300
-            said = None
+            message = None
             if 300 <= response.status < 400:
-                said = f"answered {response.status}: redirects are not followed"
-            return Delivered(ok, response.status, said)
+                message = f"answered {response.status}: redirects are not followed"
+            return Delivered(ok, response.status, message)
 
     @property
     def _session(self) -> aiohttp.ClientSession:

@@ -137,7 +137,7 @@ class Access:
         return revoked
 
     def forget(self) -> None:
-        """Look everything up again: a worker's status has changed."""
+        """Empties the cache, because a worker's status has changed."""
         self._seen.clear()
 
     async def tokens(self) -> list[Token]:

@@ -21,7 +21,7 @@ from windlass.providers import make_provider
 from windlass.server.feed import Feed
 from windlass.server.metrics import Meters
 from windlass.server.services import Services
-from windlass.wiring.works import ServerOptions, running_works
+from windlass.wiring.backend import ServerOptions, running_backend
 
 POOLS: Final = "pools"  # below the data directory: what workers of local pools keep
 
@@ -30,9 +30,9 @@ POOLS: Final = "pools"  # below the data directory: what workers of local pools 
 async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
     """Runs an engine with everything that a server's routes call."""
     clock = RealClock()
-    async with running_works(options) as works:
-        engine = works.engine
-        works.loops.start()
+    async with running_backend(options) as backend:
+        engine = backend.engine
+        backend.loops.start()
         meters = Meters()
         feed = Feed(engine.store, meters)
         tickers: list[Ticker[Any]] = [Ticker(feed, clock)]
@@ -52,14 +52,14 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
                 queries=queries,
                 jobs=Jobs(engine, queries),
                 workflows=Workflows(engine),
-                files=works.files,
+                files=backend.files,
                 access=Access(engine, RealSecrets()),
                 feed=feed,
                 meters=meters,
                 clock=clock,
-                templates=works.templates,
-                schedules=works.schedules,
-                reactions=works.reactions,
+                templates=backend.templates,
+                schedules=backend.schedules,
+                reactions=backend.reactions,
                 pools=pools,
                 stop_pools=partial(sizing.stop, options.config.drain_limit_ms),
             )

@@ -38,20 +38,20 @@ class Expansion(msgspec.Struct, frozen=True):
     tree: Node
 
     def place_of(self, job: int, field: str) -> Place:
-        """Where a field of a job stands, as the server names it: `retries`, `args.argv[1]`."""
+        """Returns the position of a field by the server's name: `retries`, `args.argv[1]`."""
         return place_in(self.nodes[job], field)
 
 
 def expand(
     description: Mapping[str, Any], parameters: Mapping[str, Any]
 ) -> tuple[NewWorkflow, list[JobSpec]]:
-    """The workflow that a description as data means, with these parameters."""
+    """Expands a description given as data, with these parameters."""
     made = expand_tree(of_plain(description), parameters, NoFiles())
     return made.workflow, made.jobs
 
 
 def expand_file(path: Path, parameters: Mapping[str, Any]) -> Expansion:
-    """The workflow that a file describes, with these parameters."""
+    """Expands the workflow in a file, with these parameters."""
     files = LocalFiles()
     name, tree = files.open(path)
     return expand_tree(tree, parameters, files, name)
@@ -60,7 +60,7 @@ def expand_file(path: Path, parameters: Mapping[str, Any]) -> Expansion:
 def expand_tree(
     tree: Node, parameters: Mapping[str, Any], files: Files, file: str = ""
 ) -> Expansion:
-    """The workflow that a document describes; `file` tells it apart from others."""
+    """Expands a parsed document; `file` names it in errors and references."""
     made = Made()
     given = {name: of_plain(value) for name, value in parameters.items()}
     level = _Level(tree, given, "", files, (file,), made)
@@ -96,24 +96,24 @@ class _Level:
         self._forgiving = forgiving  # its jobs may fail
 
     def workflow(self) -> NewWorkflow:
-        """The workflow itself."""
+        """Returns the workflow itself."""
         tree = self._tree.entries()
-        said = {
+        given = {
             name: substitute(tree[name], self._scope, name)
             for name in ("name", "namespace", "priority", "key", "fail_fast", "labels", *REACTIONS)
             if name in tree and tree[name].value is not None
         }
-        for name, node in said.items():
+        for name, node in given.items():
             check(node, STRICT[ROOT]["properties"][name], STRICT, name)
-        plainly = {name: plain(node) for name, node in said.items()}
-        if "labels" in said:
-            plainly["labels"] = {n: node.text for n, node in said["labels"].entries().items()}
+        plainly = {name: plain(node) for name, node in given.items()}
+        if "labels" in given:
+            plainly["labels"] = {n: node.text for n, node in given["labels"].entries().items()}
         new = NewWorkflow(**plainly, parameters=values(self._bound))
-        check_workflow(new, mapping(said, self._tree.place, self._tree.keys))
+        check_workflow(new, mapping(given, self._tree.place, self._tree.keys))
         return new
 
     def expand(self) -> None:
-        """Make the jobs of all entries, once it is known how many they are, then tie them."""
+        """Counts the jobs of all entries, creates them, and links them."""
         entries: dict[str, Entry] = {}
         chosen: dict[str, list[Combination]] = {}
         jobs = self._tree.entries()["jobs"]
@@ -150,7 +150,7 @@ class _Level:
             entry.add(instance)
 
     def _own(self, node: Node, part: str, field: str) -> Node | None:
-        """The matrix or count of an entry, which parameters may be part of."""
+        """Returns the matrix or count of an entry, which may contain parameters."""
         found = node.get(part)
         if found is None or found.value is None:
             return None
@@ -159,7 +159,7 @@ class _Level:
         return settled
 
     def _settle(self, node: Node, scope: Scope, field: str) -> Node:
-        """An entry for one of its jobs. What it holds of another workflow has names of its own."""
+        """Substitutes the values of one job in an entry, except inside a nested workflow."""
         parts = {n: c for n, c in node.entries().items() if n not in ("matrix", "count")}
         inner = parts.get("workflow")
         kept = inner if inner is not None and isinstance(inner.value, dict) else None
@@ -189,7 +189,7 @@ class _Level:
         return Instance(combination, node, [number], [number])
 
     def _inside(self, entry: Entry, combination: Combination, node: Node, alike: int) -> Instance:
-        """The jobs of another workflow."""
+        """Returns the jobs of a nested workflow."""
         for name in node.entries():
             if name not in OF_SUBWORKFLOWS:
                 expected = f"with {', '.join(sorted(OF_SUBWORKFLOWS))} alone beside workflow"

@@ -25,19 +25,19 @@ class Scope:
         self._used: set[str] = set()
 
     def with_values(self, more: Mapping[str, Node]) -> "Scope":
-        """A scope with more names."""
+        """Returns a scope with more names."""
         return Scope({**self._values, **more})
 
     def knows(self, name: str) -> bool:
-        """Whether a name stands for something."""
+        """Returns whether a name is defined."""
         return name in self._values
 
     def uses_more_than(self, other: "Scope") -> bool:
-        """Whether something was asked for that the other one does not have."""
+        """Returns whether a name was looked up that the other scope lacks."""
         return not all(map(other.knows, self._used))
 
     def find(self, name: str, place: Place, field: str) -> Node:
-        """What a name stands for."""
+        """Returns the value of a name."""
         found = self._values.get(name)
         if found is None:
             expected = f"without names other than {listed(self._values)}"
@@ -48,7 +48,7 @@ class Scope:
 
 
 def substitute(node: Node, scope: Scope, field: str) -> Node:
-    """The node with everything replaced; one without marks is the same node."""
+    """Returns the node with every expression replaced; the same node if there is none."""
     if not node.live:
         return node
     value = node.value
@@ -68,7 +68,7 @@ def substitute(node: Node, scope: Scope, field: str) -> Node:
 
 
 def substitute_text(text: str, scope: Scope, place: Place, field: str) -> str:
-    """A text with everything replaced by text."""
+    """Returns a text with every expression replaced."""
 
     def replace(match: re.Match[str]) -> str:
         if match[0].startswith("$$"):

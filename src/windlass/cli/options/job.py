@@ -59,26 +59,26 @@ class _JobOptions:
         if task is not None and command:
             raise InvalidInput("command", "either --task or a command after --", "both")
         now = RealClock().now_ms()
-        said = {
+        fields = {
             name: _read(FLAGS[name], value, now)
             for name, value in given.items()
             if value is not None and value is not False  # 0 is a value
         }
         beside = {name: getattr(self, name) for name in COMMAND_FLAGS if getattr(self, name)}
         if task is None:
-            said |= {"task": COMMAND_TASK} | _of_command(command, beside, said)
+            fields |= {"task": COMMAND_TASK} | _of_command(command, beside, fields)
         elif beside:
             flag = COMMAND_FLAGS[next(iter(beside))].flag
             raise InvalidInput(flag, "given with a command after -- only", "a --task")
-        return JobSpec(**said)
+        return JobSpec(**fields)
 
 
 def _of_command(
-    command: tuple[str, ...], beside: dict[str, list[str]], said: dict[str, Any]
+    command: tuple[str, ...], beside: dict[str, list[str]], fields: dict[str, Any]
 ) -> dict[str, Any]:
     """Returns the arguments of a command, and the jobs that its inputs wait for."""
     args: dict[str, Any] = {"argv": list(command)}
-    if "args" in said:
+    if "args" in fields:
         raise InvalidInput("--args", "given with --task", "a command after --")
     if "env" in beside:
         args["env"] = dict(_variable(text) for text in beside["env"])
@@ -87,9 +87,9 @@ def _of_command(
     if "inputs" not in beside:
         return {"args": args}
     args["inputs"] = [_input(text) for text in beside["inputs"]]
-    waits = {*said.get("after", ()), *said.get("after_any", ())}
+    waits = {*fields.get("after", ()), *fields.get("after_any", ())}
     makers = dict.fromkeys(one["job"] for one in args["inputs"] if one["job"] not in waits)
-    return {"args": args, "after": (*said.get("after", ()), *makers)}
+    return {"args": args, "after": (*fields.get("after", ()), *makers)}
 
 
 def _input(text: str) -> dict[str, Any]:

@@ -60,18 +60,18 @@ class Offers:
         if self.slots is not None and self.slots < 1:
             raise InvalidInput("slots", "at least 1", self.slots)
         amounts = _amounts(self.resources)
-        told: dict[str, object] = {}
+        metadata: dict[str, object] = {}
         slots = self.slots or 1
         if amounts:  # The server counts usage; a job that asks for no CPUs uses one.
             amounts = {CPUS: len(os.sched_getaffinity(0)), **amounts}
-            told = {resource_key(name): amount for name, amount in amounts.items()}
-            told[SHARES] = True
+            metadata = {resource_key(name): amount for name, amount in amounts.items()}
+            metadata[SHARES] = True
             slots = self.slots or max(1, amounts[CPUS])
         return WorkerOptions(
             name=name,
             state=state,
             slots=slots,
-            metadata=told,
+            metadata=metadata,
             code=code,
             imports=tuple(self.modules or ()),
             secrets=load_secrets(environ, self.secret or (), self.secrets),

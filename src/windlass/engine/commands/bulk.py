@@ -105,15 +105,15 @@ async def _each(
     refused: Mapping[int, str],
 ) -> BulkPage:
     """Changes jobs one by one, without those that are refused."""
-    applied, said = 0, dict(refused)
+    applied, reasons = 0, dict(refused)
     for job in map(_id, jobs):
-        if job in said:
+        if job in reasons:
             continue
         try:
             applied += await change(job)
         except WindlassError as error:
-            said[job] = str(error)
-    return _answer(jobs, applied, said, following)
+            reasons[job] = str(error)
+    return _answer(jobs, applied, reasons, following)
 
 
 def _answer(

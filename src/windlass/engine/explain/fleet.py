@@ -123,7 +123,7 @@ class Fleet:
     async def _read_rooms(self) -> Rooms:
         if self._rooms is None:
             self._rooms = Rooms(self._tx, self._catalog)
-            await self._rooms.read([worker for worker, *_ in self._rows])
+            await self._rooms.read([worker for worker, _, _, _, _, _, _, _ in self._rows])
         return self._rooms
 
     def name_of(self, worker: int) -> str:
@@ -148,7 +148,9 @@ class Fleet:
     def slots(self, workers: Sequence[int]) -> tuple[int, int]:
         """Returns how many slots these workers have, and how many of them are free."""
         wanted = set(workers)
-        mine = [(slots, held) for worker, _, _, slots, held, *_ in self._rows if worker in wanted]
+        mine = [
+            (slots, held) for worker, _, _, slots, held, _, _, _ in self._rows if worker in wanted
+        ]
         return sum(slots for slots, _ in mine), sum(max(0, slots - held) for slots, held in mine)
 
     def profiles(self, workers: Sequence[int]) -> list[Profile]:
@@ -156,7 +158,7 @@ class Fleet:
         wanted = set(workers)
         found = [
             self._catalog.profile_by(static, dynamic)
-            for worker, *_, static, dynamic in self._rows
+            for worker, _, _, _, _, _, static, dynamic in self._rows
             if worker in wanted
         ]
         return list({profile.digest: profile for profile in found}.values())

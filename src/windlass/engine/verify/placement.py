@@ -43,8 +43,8 @@ def check_placement(replay: Replay, job: JobPast, event: Event) -> None:
     row = replay.known.jobs.get(event.job)
     shape = None if row is None else replay.known.shapes.get(row.facts.shape)
     if event.to == ASSIGNED and shape is not None:
-        for said in _excesses(replay, shape, event):
-            replay.found.add("S13", said, event.job, event.seq)
+        for message in _excesses(replay, shape, event):
+            replay.found.add("S13", message, event.job, event.seq)
     count_holdings(replay, job, event)
 
 
@@ -69,11 +69,11 @@ def _excesses(replay: Replay, shape: Shape, event: Event) -> list[str]:
 
 def _lacking(replay: Replay, shape: Shape, worker: int, per_worker: int) -> str | None:
     """Returns what the worker lacks both by the log and by its current metadata."""
-    row, told = replay.known.workers.get(worker), replay.past.worker(worker)
+    row, logged = replay.known.workers.get(worker), replay.past.worker(worker)
     if row is None:
         return None
     lacking = None
-    for dynamic, static in ((told.dynamic, told.static), (row.dynamic, row.static)):
+    for dynamic, static in ((logged.dynamic, logged.static), (row.dynamic, row.static)):
         merged = merge_metadata(
             msgspec.json.decode(row.dynamic if dynamic is None else dynamic),
             msgspec.json.decode(row.static if static is None else static),

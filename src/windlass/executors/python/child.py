@@ -52,7 +52,7 @@ _EMPTY: Final = array.array("i", [0]).tobytes()
 
 
 def main() -> None:
-    """Connect, take what the executor hands over, and serve until it hangs up."""
+    """Connects to the executor and serves its calls until it hangs up."""
     path, token, mode, *modules = sys.argv[1:]
     _yield_to_the_agent()
     for module in modules:
@@ -78,7 +78,7 @@ def main() -> None:
 
 
 def _yield_to_the_agent() -> None:
-    """Waking this process never takes the processor from the agent that does it.
+    """Lowers this process's claim to the processor, so that waking it does not delay the agent.
 
     Otherwise, with few processors, the agent loses its own for every single call that it
     sends. The share of this process, and of the programs that it starts, stays the same.
@@ -90,7 +90,7 @@ def _yield_to_the_agent() -> None:
 
 
 def _write_lines_out() -> None:
-    """Output leaves line by line, whatever it is written to."""
+    """Flushes output after each line, whatever it is written to."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure: Any = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -201,7 +201,7 @@ class Server:
                 os.environ["WINDLASS_WORKFLOW"] = str(call.workflow)
 
     def _forget_secrets(self) -> None:
-        """The next job of this process sees nothing of this one's."""
+        """Removes this job's secrets before the next job of this process."""
         for name, value in self._shadowed.items():
             os.environ.pop(name, None)
             if value is not None:
@@ -248,7 +248,7 @@ class Server:
         return bool(self._page[STOPPED] == seq)
 
     def ask(self, seq: int, body: bytes) -> Answer:
-        """Threads of a function ask one after the other; nothing else comes on this way."""
+        """Threads of a function ask one at a time, and nothing else uses this channel."""
         with self._asking:
             self._asked += 1
             self._send(Ask(seq, self._asked, body))

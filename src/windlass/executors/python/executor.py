@@ -85,7 +85,7 @@ class PythonExecutor:
         )
 
     def begin(self, context: JobContext, done: Callable[[Result], None]) -> None:
-        """The same as `run`, without a task for each job."""
+        """Starts a job as `run` does, without a task for each job."""
         try:
             self._admit(context).done = done
         except InvalidInput as error:
@@ -107,7 +107,7 @@ class PythonExecutor:
             raise
 
     def expect(self) -> None:
-        """A job may come at once: wake the process that would run it, as the last one was.
+        """Wakes the process that would run the next job, because one may come at once.
 
         Waking takes as long as committing what gives the job to this worker, and can be
         done at the same time.
@@ -151,7 +151,7 @@ class PythonExecutor:
         return job
 
     def _redirect(self, job: Job) -> None:
-        """A function turned out to be async."""
+        """Moves a call whose function turned out to be async to the loop."""
         self._async.add(job.call.function)
         self._was_async = True
         if job.stopped:
@@ -160,7 +160,7 @@ class PythonExecutor:
             self._loop.add(job)
 
     def _tick(self) -> None:
-        """What has lived this long is watched; what waited this long gets another process."""
+        """Watches long calls, and gives calls that have waited long another process."""
         self._ticks += 1
         loop = asyncio.get_running_loop()
         if self._ticks % YOUNG_TICKS == 0:

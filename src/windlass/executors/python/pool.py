@@ -84,7 +84,7 @@ class Pool:
             self.warm()
 
     def expect(self) -> None:
-        """A call may follow at once: it wakes a process that is awake faster."""
+        """Wakes a process for a call that may follow at once."""
         if self._children and not self._sent:
             try:
                 self._launcher.calls.send(EXPECT)
@@ -218,7 +218,7 @@ class Pool:
         return encode(Spilled(call.seq, str(path)))
 
     def _take_back(self, job: Job) -> bool:
-        """Whether the call had not begun; then it never will."""
+        """Takes a call back and returns whether it had not begun."""
         if job in self._waiting:
             self._waiting.remove(job)
             return True
@@ -258,7 +258,7 @@ class Pool:
         self._children.append(child)
 
     def _give_up(self, why: str) -> None:
-        """No process can be started: nothing will run these."""
+        """Fails these calls, because no process can be started."""
         for job in (*self._recall(), *self._sent.values(), *self._waiting):
             job.settle(lost(why))
         self._sent.clear()

@@ -160,8 +160,8 @@ def explain_misfit(text: str, whole: str, values: Mapping[str, Any]) -> Malforme
         if named["what"].startswith("missing"):
             return Malformed(inner, "given", "nothing", f"{inner} is missing")
         hint = did_you_mean(named[2], KEYWORDS) if field.startswith("jobs[") else ""
-        said = f"{inner} is not a known field{hint}"
-        return Malformed(inner, "a known field", named[2], said)
+        message = f"{inner} is not a known field{hint}"
+        return Malformed(inner, "a known field", named[2], message)
     field = field or whole
     expected = _EXPECTED.fullmatch(what)
     if expected is None:
@@ -181,7 +181,7 @@ def _struct_of(name: str, parameters: tuple[Parameter, ...]) -> type[msgspec.Str
 
 
 def _is_list(hint: Any) -> bool:
-    """Whether a query parameter may be repeated."""
+    """Returns whether a query parameter may be repeated."""
     if get_origin(hint) is list:
         return True
     return any(_is_list(part) for part in get_args(hint))

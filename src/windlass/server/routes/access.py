@@ -32,7 +32,7 @@ async def list_tokens(call: Call) -> TokenList:
 
 @routes.post("/tokens", needs=ADMIN, status=201)
 async def create_token(call: Call, data: Body[TokenRequest]) -> TokenCreated:
-    """Creates a token; its secret is shown this once."""
+    """Creates a token; its secret is shown only now."""
     if not _within(call.who, data.namespaces):
         raise Forbidden("a token cannot grant namespaces that it does not have")
     role = parse_role(data.role)
@@ -72,7 +72,7 @@ def _ttl(expires: float | str) -> int:
 
 
 def _within(who: Identity, namespaces: tuple[str, ...]) -> bool:
-    """Whether the caller has all of these; none means all that exist."""
+    """Returns whether the caller has all of these; none means all that exist."""
     return not who.namespaces or (bool(namespaces) and set(namespaces) <= set(who.namespaces))
 
 

@@ -158,5 +158,5 @@ class Agent:
 
 
 def _remove(path: Path) -> None:
-    """There is nothing on the disk."""
+    """Does nothing: there is no disk."""
     del path

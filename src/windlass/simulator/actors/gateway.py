@@ -79,4 +79,4 @@ class NoSocket:
         return {}
 
     def dismiss(self, key: tuple[int, int]) -> None:
-        """Nobody was admitted."""
+        """Does nothing: no attempt has a socket here."""

@@ -44,7 +44,7 @@ class FaultyStore:
         return self._inner.inline
 
     def die(self) -> None:
-        """The engine in front was killed: whatever it still tries has no effect."""
+        """Cuts off the killed engine: nothing it still tries has an effect."""
         self._dead = True
 
     async def transact(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:

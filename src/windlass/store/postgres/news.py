@@ -62,7 +62,7 @@ def payloads(server: str, news: News) -> list[str]:
 def by_shape(
     arrivals: Iterable[tuple[int, int, int, int]],
 ) -> tuple[tuple[int, int, int, int], ...]:
-    """For each shape its best job and how many came."""
+    """Returns the best job of each shape and how many came."""
     best: dict[int, tuple[int, int, int, int]] = {}
     for arrival in arrivals:
         shape, rank, job, count = arrival
@@ -115,14 +115,14 @@ class Herald:
             self._timer = self._loop.call_at(self._next_at, self._begin)
 
     def may_tell(self) -> bool:
-        """Whether a transaction may tell by itself: only after a quiet time, and then one."""
+        """Returns whether a transaction may notify by itself: only the first after a quiet time."""
         if self._timer or self._sending or self._next_at > self._loop.time():
             return False
         self._next_at = self._loop.time() + self._interval_s
         return True
 
     def around(self) -> tuple[str, str]:
-        """What stands before and behind the arrivals in a message that holds nothing else."""
+        """Returns the text before and after the arrivals in a message that holds nothing else."""
         before, behind = _encode(self._server, News()).split("[]", 1)
         return f"{before}[", f"]{behind}"
 

@@ -175,7 +175,7 @@ class Transactions:
                     _raise(error)
 
     async def _work(self, session: Session, working: Awaitable[T]) -> T:
-        """Await what is to be done; leave nothing behind if it fails."""
+        """Awaits the work, and rolls back if it fails."""
         try:
             return await working
         except BaseException as error:
@@ -210,7 +210,7 @@ class Transactions:
             raise RuntimeError("a statement had failed, yet the transaction went on to COMMIT")
 
     async def _resolve(self, session: Session, process: int, error: BaseException) -> None:
-        """Return if the transaction was committed after all, else raise."""
+        """Returns if the transaction was committed after all, else raises."""
         committed = None
         if session.transaction_id:
             committed = await was_committed(self._dsn, session.transaction_id, process)
@@ -228,7 +228,7 @@ class Transactions:
         self._pool.release(session.link)
 
     def tell_time(self, now: int) -> int:
-        """A clock that is set back a little stands still; a large step is taken as it comes."""
+        """Returns the time: stands still after a small step back, follows a large step."""
         if self._latest - SMALL_STEP_MS > now or self._latest < now:
             self._latest = now
         return self._latest

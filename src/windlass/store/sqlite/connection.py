@@ -72,7 +72,7 @@ def _connect(path: Path, flags: int) -> apsw.Connection:
 
 
 def _make_private(path: Path) -> None:
-    """Before SQLite opens the file, since it gives WAL and index the same mode."""
+    """Sets the mode before SQLite opens the file, since WAL and index get the same mode."""
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     except FileExistsError:

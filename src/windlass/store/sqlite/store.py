@@ -230,7 +230,7 @@ class SqliteStore:
                 raise as_unavailable(error, self.path) or error from error
 
     def _catch_up(self) -> None:
-        """Another process has written: it has given numbers, and its time counts too."""
+        """Follows another process that has written: its numbers and its time count too."""
         execute = self._writer.execute
         self._version = execute(_VERSION).get
         saved: list[Row] = execute(QUERIES["sequences"]).fetchall()

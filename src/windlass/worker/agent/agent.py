@@ -68,7 +68,7 @@ class Agent:
         self.core.stop()
 
     def obey_signals(self) -> None:
-        """SIGTERM drains; SIGINT drains, and a second one stops at once."""
+        """Drains on SIGTERM and SIGINT, and stops at once on a second SIGINT."""
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, self.drain)
         loop.add_signal_handler(signal.SIGINT, self._interrupt)

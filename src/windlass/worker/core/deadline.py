@@ -42,7 +42,7 @@ class Deadline:
         return True
 
     def has_passed(self) -> bool:
-        """Whether the keeper may have ended what ran."""
+        """Returns whether the keeper may have ended what ran."""
         return self.left_s <= 0
 
     @property

@@ -124,7 +124,7 @@ class SyncLoop:
         if audit:
             self._audited_at = now
         # What a server knows of a worker counts from the next sync on: no wait with it.
-        said = bool(started or reports or self.metadata or self._seq == 1)
+        has_news = bool(started or reports or self.metadata or self._seq == 1)
         wait = int(self._rules.heartbeat_ms * (0.6 + 0.2 * self._chance.fraction()))
         return SyncRequest(
             incarnation=self._incarnation,
@@ -135,7 +135,7 @@ class SyncLoop:
             released=tuple(r for r in reports.values() if isinstance(r, Released)),
             # A server that drains this worker gives nothing, and may change its mind.
             want=0 if self._ending else slots.free,
-            wait_ms=0 if said or (self._ending and not slots.busy) else wait,
+            wait_ms=0 if has_news or (self._ending and not slots.busy) else wait,
             prefetch=slots.careful,
             held=slots.held() if audit else None,
             metadata=self.metadata,

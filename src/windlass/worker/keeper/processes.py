@@ -47,7 +47,7 @@ def look_at(pid: int) -> Seen | None:
 
 
 def all_processes() -> Iterator[Seen]:
-    """Every process there is."""
+    """Returns every process."""
     for name in os.listdir("/proc"):
         if name.isdigit() and (seen := look_at(int(name))) is not None:
             yield seen
@@ -79,7 +79,7 @@ def tree_of(pid: int) -> Iterator[int]:
 
 
 def resident_bytes(pid: int) -> int:
-    """Memory in use by a process and all that descend from it."""
+    """Returns the memory in use by a process and its descendants."""
     total = 0
     for member in (pid, *children_of(pid)):
         if member != pid:
@@ -114,14 +114,14 @@ def signal_group(pid: int, number: int) -> None:
 
 
 def become_subreaper() -> None:
-    """Be the parent of orphans below, so that what leaves its group is still found."""
+    """Makes this process the parent of orphans below it, so that they are still found."""
     import ctypes
 
     ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
 
 
 def become_private() -> None:
-    """Close this process's memory, environment and descriptors to others of the same user.
+    """Hides this process's memory, environment and descriptors from others of the same user.
 
     They can neither read its files below /proc nor trace it. The programs that it starts are
     not affected. A user with CAP_SYS_PTRACE, such as root, is not kept out.
@@ -186,11 +186,11 @@ def _fork(
         finally:
             os._exit(127)
     os.close(tell)
-    said = os.read(listen, 4_096).decode()
+    failure = os.read(listen, 4_096).decode()
     os.close(listen)
-    if said:
+    if failure:
         os.waitpid(pid, 0)
-        number, _, text = said.partition(" ")
+        number, _, text = failure.partition(" ")
         raise _named(OSError(int(number), text), argv[0])
     return pid
 

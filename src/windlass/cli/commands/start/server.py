@@ -21,8 +21,8 @@ from windlass.client.settings import DEFAULT_PORT, data_directory
 from windlass.domain.values.errors import InvalidInput
 from windlass.server.app import create_app
 from windlass.server.serve import Listen, Serving, address_of, bind, is_loopback, parse_listen
+from windlass.wiring.backend import ServerOptions
 from windlass.wiring.server import ensure_admin_token, running_services
-from windlass.wiring.works import ServerOptions
 from windlass.worker.keeper.processes import become_private
 
 

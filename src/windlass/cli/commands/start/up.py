@@ -26,8 +26,8 @@ from windlass.engine.access import Access
 from windlass.providers.local import end_workers
 from windlass.server.app import create_app
 from windlass.server.serve import Listen, Serving, address_of, bind
+from windlass.wiring.backend import ServerOptions
 from windlass.wiring.server import POOLS, ensure_admin_token, running_services
-from windlass.wiring.works import ServerOptions
 from windlass.worker.keeper.processes import become_private
 
 RESTART_MS = 1_000

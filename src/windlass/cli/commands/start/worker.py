@@ -24,7 +24,7 @@ from windlass.domain.job.job import check_name
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.wire.system import Health
 from windlass.wiring.agents import direct_agent, http_agent
-from windlass.wiring.works import ServerOptions, running_beside
+from windlass.wiring.backend import ServerOptions, running_without_server
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.keeper.processes import become_private
 
@@ -110,7 +110,7 @@ async def _work_beside(
     settings = settings_of(core, config)
     place = ServerOptions(store, blobs, settings.config, options.imports)
     patient = replace(options, drain_limit_ms=settings.config.drain_limit_ms)
-    async with running_beside(place) as works:
-        agent = direct_agent(works.engine, works.files, patient)
+    async with running_without_server(place) as backend:
+        agent = direct_agent(backend.engine, backend.files, patient)
         agent.obey_signals()
         await agent.run()

@@ -20,7 +20,7 @@ class CatalogWrite(CatalogRead, Protocol):
     """What engines cache: shapes, queues, settings."""
 
     async def intern_shapes(self, shapes: Mapping[str, bytes]) -> dict[str, int]:
-        """Digest → body, answered as digest → id."""
+        """Maps digest → body to digest → id, adding shapes that are new."""
         ...
 
     async def put_queue(self, row: QueueRow) -> None: ...

@@ -38,7 +38,7 @@ class PlacementRead(Protocol):
         ...
 
     async def preemptible(self) -> list[Preemptible]:
-        """Running leases of jobs with the flag `PREEMPTIBLE`, youngest first: a walk over all."""
+        """Returns running leases of jobs with the flag `PREEMPTIBLE`, youngest first; scans all."""
         ...
 
     async def reservations(self) -> list[Reservation]:
@@ -58,7 +58,7 @@ class PlacementWrite(PlacementRead, Protocol):
         ...
 
     async def bind(self, jobs: Sequence[int], limit: int) -> None:
-        """These leases count under the limit of their queue."""
+        """Counts these leases under the limit of their queue."""
         ...
 
     async def lock_rates(self, keys: Sequence[RateKey], wait: bool) -> dict[RateKey, RateRow]:
@@ -74,7 +74,7 @@ class PlacementWrite(PlacementRead, Protocol):
         ...
 
     async def release(self, workers: Sequence[int]) -> None:
-        """These workers are kept for nobody any more."""
+        """Removes the reservations of these workers."""
         ...
 
     async def set_namespace_weight(self, namespace: str, weight: int) -> None: ...

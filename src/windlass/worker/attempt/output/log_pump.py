@@ -61,7 +61,7 @@ class LogPump:
         self._task = asyncio.get_running_loop().create_task(self._send())
 
     def feed(self, data: bytes) -> None:
-        """Output that came in a message."""
+        """Takes output that came in a message."""
         self._active()
         if self._masker is not None:
             data = self._masker.feed(data)
@@ -86,7 +86,7 @@ class LogPump:
             del self._tail[:over]
 
     def full(self, resume: Callable[[], None]) -> bool:
-        """Whether enough waits to be sent; then `resume` is called once when there is room."""
+        """Returns whether more output should wait; then `resume` is called once there is room."""
         if len(self._head) < HIGH or self._lost or self._closed:
             return False
         self._held_up.append(resume)
@@ -158,7 +158,7 @@ class LogPump:
             self._detach(fd)
 
     async def finish(self) -> None:
-        """No more output comes: send the rest and end the log."""
+        """Sends the rest of the output and ends the log."""
         self._cut_off()
         if self._masker is not None:
             self._add(self._masker.flush())
@@ -176,7 +176,7 @@ class LogPump:
         await self._task
 
     def abandon(self) -> None:
-        """Nobody wants this log any more."""
+        """Drops a log that nobody wants any more."""
         self._lost = True
         self._known.set()
         self._head.clear()

@@ -44,7 +44,7 @@ class ServerOptions(NamedTuple):
     data: Path = Path()  # where workers of local pools keep things
 
 
-class Works(NamedTuple):
+class Backend(NamedTuple):
     """An engine and the services around it."""
 
     engine: Engine
@@ -66,7 +66,7 @@ class Works(NamedTuple):
         await self.engine.store.close()
 
 
-def make_works(store: Store, blobs: str, config: Config, imports: Sequence[str] = ()) -> Works:
+def make_backend(store: Store, blobs: str, config: Config, imports: Sequence[str] = ()) -> Backend:
     """Builds an engine over an open store, and starts neither it nor its loops."""
     opened = open_blobs(blobs)
     engine = Engine(store, config, RealChance(), tasks=load_kinds(imports))
@@ -94,38 +94,38 @@ def make_works(store: Store, blobs: str, config: Config, imports: Sequence[str] 
     group = LoopGroup(loops, RealClock(), config.drain_limit_ms)
     templates = Templates(engine, planner)
     files = Files(engine, opened)
-    return Works(engine, files, opened, group, templates, schedules, reactions, courier)
+    return Backend(engine, files, opened, group, templates, schedules, reactions, courier)
 
 
 @asynccontextmanager
-async def running_works(options: ServerOptions) -> AsyncIterator[Works]:
+async def running_backend(options: ServerOptions) -> AsyncIterator[Backend]:
     """Runs an engine without its loops."""
     store = await open_store(options.store, options.config, options.blobs)
-    works = make_works(store, options.blobs, options.config, options.imports)
+    backend = make_backend(store, options.blobs, options.config, options.imports)
     try:
-        await works.engine.start()
-        yield works
+        await backend.engine.start()
+        yield backend
     finally:
-        await works.close()
+        await backend.close()
 
 
 @asynccontextmanager
-async def running_beside(options: ServerOptions) -> AsyncIterator[Works]:
+async def running_without_server(options: ServerOptions) -> AsyncIterator[Backend]:
     """Runs an engine whose loops run only while no server is alive."""
-    async with running_works(options) as works, standing_by(works):
-        yield works
+    async with running_backend(options) as backend, standing_by(backend):
+        yield backend
 
 
 @asynccontextmanager
-async def standing_by(works: Works) -> AsyncIterator[None]:
+async def standing_by(backend: Backend) -> AsyncIterator[None]:
     """Runs the loops while no server is alive; a store that is not shared has no server."""
-    if not works.engine.store.shared or works.engine.store.inline:
-        works.loops.start()
+    if not backend.engine.store.shared or backend.engine.store.inline:
+        backend.loops.start()
         yield
         return
-    standby = Ticker(Standby(works.engine, works.loops), RealClock())
+    standby = Ticker(Standby(backend.engine, backend.loops), RealClock())
     standby.start()
     try:
         yield
     finally:
-        await standby.stop(works.engine.config.drain_limit_ms)
+        await standby.stop(backend.engine.config.drain_limit_ms)
