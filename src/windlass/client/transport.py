@@ -283,9 +283,10 @@ def error_of(response: Answer) -> WindlassError:
         body = msgspec.json.decode(response.content)["error"]
         code, message = str(body["code"]), str(body["message"])
     except (msgspec.MsgspecError, KeyError, TypeError):
-        return ServerError(
-            response.status, "http", response.content[:200].decode("utf-8", "replace")
-        )
+        text = response.content[:200].decode("utf-8", "replace")
+        if response.status >= 500:  # from a proxy, or from a server that is being stopped
+            return StoreUnavailable(f"no server behind it answers ({response.status})", True)
+        return ServerError(response.status, "http", text)
     after = body.get("retry_after_ms")
     if code == "invalid_input":
         field, expected = body.get("field", "request"), body.get("expected", message)
