@@ -75,6 +75,8 @@ class Rights:
             self.check_priority(new.priority, who, "workflow.priority")
         relative: list[tuple[int, JobSpec]] = []
         for number, job in enumerate(jobs):
+            if job.priority is None and job.parent is None:
+                continue
             if job.parent is not None or is_relative(job):
                 relative.append((number, job))
             elif job.priority is not None:

@@ -85,6 +85,11 @@ class Connection:
             again = Reconnect(parse_duration_ms(reconnect, "--reconnect") / 1000)
         return Client(client=AsyncClient(service=HttpService(self.transport(), again)))
 
+    @property
+    def scope(self) -> dict[str, Any]:
+        """Returns what the query of every call has."""
+        return {}
+
     def call(
         self,
         method: str,
@@ -97,6 +102,7 @@ class Connection:
     ) -> T:
         """Makes one request and returns the decoded answer."""
         transport = self.transport()
+        query = {**self.scope, **query}
 
         async def send() -> T:
             try:

@@ -1,13 +1,11 @@
 """The options that name a thing in a namespace, and the calls about it."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
 
 from windlass.cli.options.connection import Connection
-
-T = TypeVar("T")
 
 TemplateName = Annotated[str, Parameter(help="The template's name.")]
 ScheduleName = Annotated[str, Parameter(help="The schedule's name.")]
@@ -22,19 +20,10 @@ class Place(Connection):
         None
     )
 
-    def call(
-        self,
-        method: str,
-        path: str,
-        answer: type[T],
-        body: Any = None,
-        *,
-        timeout: float | None = None,
-        **query: Any,
-    ) -> T:
-        """Makes one request about the namespace and returns the decoded answer."""
-        query = {"namespace": self.namespace, **query}
-        return super().call(method, path, answer, body, timeout=timeout, **query)
+    @property
+    def scope(self) -> dict[str, Any]:
+        """Returns the query of every call: the namespace."""
+        return {"namespace": self.namespace}
 
 
 DEFAULT_PLACE: Final = Place()
