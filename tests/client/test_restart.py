@@ -189,3 +189,26 @@ def test_a_client_that_no_server_ever_answered_fails_at_once() -> None:
 def test_an_impossible_time_limit_is_refused() -> None:
     with pytest.raises(InvalidInput, match="reconnect"):
         Reconnect(-1)
+
+
+def test_a_download_that_breaks_off_goes_on_where_it_was() -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\nConnection: close\r\n\r\n"
+    answers = [head + b"01234", head + b"0123456789"]
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answers.pop(0))
+        await writer.drain()
+        writer.close()
+
+    async def scenario() -> None:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        service = HttpService(Transport(f"http://127.0.0.1:{port}"))
+        async with server:
+            whole = b"".join([chunk async for chunk in service.artifact(1, "a")])
+        await service.close()
+        assert whole == b"0123456789"
+        assert answers == []
+
+    run(scenario())
