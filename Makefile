@@ -124,7 +124,7 @@ bench-fleet: $(STAMP) ## measure servers, workers and clients beside their peers
 
 .PHONY: simulate
 simulate: $(STAMP) ## run the simulator over many seeds (the long form of what the tests do)
-	$(PY) -m windlass.simulator --seeds 5000 $(ARGS)
+	$(PY) -m windlass simulate --seeds 5000 $(ARGS)
 
 .PHONY: interleave
 interleave: $(STAMP) ## step every pair of commands through PostgreSQL, many schedules each

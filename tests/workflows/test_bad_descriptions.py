@@ -84,6 +84,22 @@ CASES = [
         "    after: a\n    inputs: [{artifact: x, job: a}]\n", 7, ("one job",)),
     Bad("an input of nobody", HEAD + f"  a:\n    {RUN}\n    inputs: [{{artifact: x}}]\n", 5,
         ("jobs.a.inputs[0].job", "the id of a job")),
+    # The workflow itself
+    Bad("a bad delay of a reaction", "name: w\non_failure:\n- retry:\n    delays:\n    - 5m\n"
+        "    - 1y\njobs: {}\n", 6, ("on_failure[0].retry.delays[1]", "a duration", "got 1y")),
+    Bad("an unknown reaction", "name: w\non_end:\n- retry: {delays: [1s]}\n- mail: me\njobs: {}\n",
+        4, ("on_end[1].mail", "submit, parameters, webhook, retry")),
+    Bad("two reactions in one", "name: w\non_end:\n- retry: {delays: [1s]}\n  submit: t\n"
+        "jobs: {}\n", 3, ("on_end[0]", "exactly one of submit, webhook and retry")),
+    Bad("a webhook without secret", "name: w\non_success:\n- webhook:\n    url: http://host/x\n"
+        "jobs: {}\n", 4, ("on_success[0].webhook.secret",)),
+    Bad("a bad job of a reaction", "name: w\non_success:\n- submit:\n  - task: shell\n"
+        "    args: {argv: ['true']}\n  - task: shell\n    args: {argv: []}\njobs: {}\n", 7,
+        ("on_success[0].submit[1].args.argv", "words")),
+    Bad("a bad priority of the workflow", "name: w\npriority: urgent\njobs: {}\n", 2,
+        ("priority", "high, medium, low", "got urgent")),
+    Bad("a name that is too long for a workflow", f"name: {'n' * 201}\njobs: {{}}\n", 1,
+        ("name", "1 to 200 characters")),
     # Parameters
     Bad("a missing parameter", "name: w\nparameters:\n  v: {type: integer}\njobs: {}\n", 3,
         ("parameters.v", "given (a whole number)", "got nothing")),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cyclopts import CycloptsError
 
 UNAUTHORIZED: Final = 401
+NUMBERS: Final[dict[type | None, str]] = {int: "a whole number", float: "a number"}
 
 
 def fail(error: WindlassError) -> NoReturn:
@@ -35,8 +36,11 @@ def fail_usage(error: "CycloptsError") -> NoReturn:
 
 
 def _usage_message(error: "CycloptsError") -> str:
-    from cyclopts import UnusedCliTokensError
+    from cyclopts import CoercionError, UnusedCliTokensError
 
+    if isinstance(error, CoercionError) and error.target_type in NUMBERS and error.token:
+        name = error.token.keyword or (error.argument.name if error.argument else "the argument")
+        return f"expected {name} to be {NUMBERS[error.target_type]}, got {error.token.value}"
     app = error.app
     if not isinstance(error, UnusedCliTokensError) or app is None:
         return str(error).strip()

@@ -41,13 +41,14 @@ SIGNS: Final = {
 
 def follow(client: Client, number: int, json: bool) -> int:
     """Shows a workflow until it ends and returns the exit code."""
-    info = _ask(client, number, 0)
+    workflow = client.workflow(number)
+    info = workflow.info()
     with _view(json) as view:
         while True:
             view.show(info, _worth_showing(client, info))
             if info.state in ENDS:
                 break
-            info = _ask(client, number, POLL_SECONDS)
+            info = workflow.info(POLL_SECONDS)
     return OK if info.state == "completed" else FAILED
 
 
@@ -192,12 +193,6 @@ def _counted(counts: Mapping[str, int]) -> Text:
     parts = [Text(f"{count} {state}", style=STYLES.get(state, ""))
              for state, count in counts.items() if count]  # fmt: skip
     return Text(", ").join(parts)
-
-
-def _ask(client: Client, number: int, seconds: int) -> Workflow:
-    transport = client.asynchronous.transport
-    path = f"/api/v1/workflows/{number}/wait"
-    return client.run(transport.call("GET", path, Workflow, query={"timeout": seconds}))
 
 
 def _worth_showing(client: Client, info: Workflow) -> list[Job]:
