@@ -39,7 +39,7 @@ async def test_jobs_get_the_first_free_indices_and_give_them_back(rig: Rig) -> N
 async def test_each_claim_gives_the_next_index(rig: Rig) -> None:
     """Also where a server remembers what the worker holds, and claims in one round trip."""
     agent = await rig.agent(metadata=GPUS)
-    given = []
+    given: list[Assignment] = []
     for n in range(3):
         await rig.submit(resources={"gpus": 1}, args=n)
         given += await agent.take(1)

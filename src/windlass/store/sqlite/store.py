@@ -209,7 +209,7 @@ class SqliteStore:
 
     async def read_beside(self, work: Callable[[ReadTx, Snapshot], Awaitable[T]]) -> T:
         tx = self._read_tx._replace(now=self._tell_time())
-        return self._on_reader(lambda: drive(work(tx, take_snapshot(self._reader))))
+        return self._on_reader(lambda: drive(work(tx, take_snapshot(self.reader))))
 
     async def announce(self, news: News) -> None:
         if self._channel is not None:
