@@ -140,6 +140,11 @@ class Engine:
         await self.due_jobs.set_next_alarm()
         self.cascades.start()
 
+    @property
+    def is_stopping(self) -> bool:
+        """Returns whether calls that wait are to return at once."""
+        return self._end_waiters.is_closed
+
     async def close(self) -> None:
         """Answers the open syncs, waits for running transactions, and stops."""
         self._after_commit.closed = True
