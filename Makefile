@@ -76,6 +76,10 @@ test: $(STAMP) ## run all tests (ARGS='-k name' selects)
 test-fast: $(STAMP) ## run the tests that need no PostgreSQL, no server and no other process
 	$(PY) -m pytest $(PARALLEL) --fast $(ARGS)
 
+.PHONY: test-long
+test-long: $(STAMP) ## run the long forms: rules on every store, more jobs under kills, more seeds
+	LONG_TESTS=1 $(PY) -m pytest $(PARALLEL) --all-stores tests/engine tests/store tests/chaos tests/simulator $(ARGS)
+
 .PHONY: docs-reference
 docs-reference: $(STAMP) ## write docs/reference anew from the options and commands
 	$(PY) -m windlass.cli.reference docs/reference

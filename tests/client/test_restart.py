@@ -13,16 +13,17 @@ from tests.support.running import run
 from tests.support.running_server import FakeWorker, running_server
 from tests.support.waiting import until
 from windlass.client.client import AsyncClient, AsyncJob
-from windlass.client.gateway import HttpGateway
+from windlass.client.gateway import HttpGateway, WorkerToken
 from windlass.client.reconnect import Reconnect
 from windlass.client.service import HttpService
 from windlass.client.transport import Transport
+from windlass.clock import RealSecrets
 from windlass.domain.access.roles import Role
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput, Unreachable
 from windlass.ports.gateway import Holder
+from windlass.wire.enrolment import EnrolRequest
 from windlass.wire.sync import Finished
-from windlass.wire.workers import EnrolRequest
 
 LIMIT_S = 30
 NOTHING = JobSpec(task="shell", args={"argv": ["true"]})
@@ -67,7 +68,9 @@ def _installed(place: Path) -> Iterator[Installation]:
 
 @asynccontextmanager
 async def _worker(client: AsyncClient, address: str) -> AsyncIterator[FakeWorker]:
-    gateway = HttpGateway(Transport(address, client.transport.token))
+    gateway = HttpGateway(
+        Transport(address, client.transport.token), WorkerToken(RealSecrets().secret)
+    )
     try:
         yield FakeWorker(gateway, await gateway.enrol(EnrolRequest(name="w1", slots=2)))
     finally:

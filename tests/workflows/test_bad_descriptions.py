@@ -242,3 +242,44 @@ def test_many_files_inside_of_each_other_are_counted_before_they_are_made(tmp_pa
     (tmp_path / "4.yaml").write_text("name: w\njobs: {a: {run: [x]}}\n")
     with pytest.raises(Misdescribed, match=r"2\.yaml:2: .*within the 250000 jobs"):
         expand_file(tmp_path / "0.yaml", {})
+
+
+def test_text_that_parameters_fill_in_has_a_limit() -> None:
+    """10,000 uses of a default of 100 kB would be a gigabyte."""
+    description = {
+        "name": "w",
+        "parameters": {"text": {"default": "x" * 100_000}},
+        "jobs": {
+            "a": {
+                "matrix": {"n": list(range(10_000))},
+                "run": ["echo", "${{ parameters.text }}", "${{ matrix.n }}"],
+            }
+        },
+    }
+    with pytest.raises(Misdescribed, match="within the 64 MiB that parameters may fill in"):
+        expand(description, {})
+
+
+def test_lists_that_parameters_fill_in_count_with_all_they_hold() -> None:
+    description = {
+        "name": "w",
+        "parameters": {"words": {"type": "list", "default": ["x" * 1_000] * 100}},
+        "jobs": {
+            "a": {
+                "matrix": {"n": list(range(10_000))},
+                "run": "${{ parameters.words }}",
+                "labels": {"n": "${{ matrix.n }}"},
+            }
+        },
+    }
+    with pytest.raises(Misdescribed, match="within the 64 MiB"):
+        expand(description, {})
+
+
+def test_nested_workflows_are_counted() -> None:
+    """Eight levels of four are 65,536 workflows, each of which takes time to expand."""
+    nested: dict[str, object] = {"name": "w", "jobs": {"one": {"run": ["true"]}}}
+    for _ in range(8):
+        nested = {"name": "w", "jobs": {"part": {"count": 4, "workflow": nested}}}
+    with pytest.raises(Misdescribed, match="within the 10000 nested workflows"):
+        expand(nested, {})

@@ -50,6 +50,12 @@ def run_command(words: Sequence[str]) -> None:
         # The reader of the output has closed it; without this, Python complains at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(FAILED) from None
+    except OSError as error:
+        if error.filename is None:
+            raise
+        from windlass.cli.output.errors import fail_on_file
+
+        fail_on_file(error)
 
 
 def _prepare(words: Sequence[str]) -> None:

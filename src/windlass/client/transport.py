@@ -300,8 +300,10 @@ def error_of(response: Answer) -> WindlassError:
         return Conflict(code, message, after)
     if code == "overloaded":
         return Overloaded(int(after or 1_000))
-    if response.status == 503:
-        return StoreUnavailable(message, bool(body.get("outcome_unknown", False)))
+    if response.status in (503, 507):
+        unavailable = StoreUnavailable(message, bool(body.get("outcome_unknown", False)))
+        unavailable.code = code  # such as `disk_full`
+        return unavailable
     return ServerError(response.status, code, message)
 
 

@@ -66,7 +66,12 @@ class Config(Struct, frozen=True, kw_only=True):
     ] = 5_000
     heard_gap_ms: Annotated[
         int,
-        doc("ms", "If no server listened to workers for longer, every lease is extended.", least=1),
+        doc(
+            "ms",
+            "If no server listened to workers for longer, every lease is extended. A gap that "
+            "would end leases always counts, however large this is.",
+            least=1,
+        ),
     ] = 15_000
     stall_timeout_ms: Annotated[
         int,
@@ -174,7 +179,13 @@ class Config(Struct, frozen=True, kw_only=True):
     ] = ()
 
     pool_open: Annotated[
-        int, doc("connections", "The most PostgreSQL connections open at once.", least=1)
+        int,
+        doc(
+            "connections",
+            "The most PostgreSQL connections that work at once; one more listens for "
+            "notifications.",
+            least=1,
+        ),
     ] = 25
     pool_idle: Annotated[
         int, doc("connections", "Idle PostgreSQL connections kept open. 0: none.")
@@ -185,9 +196,33 @@ class Config(Struct, frozen=True, kw_only=True):
     pool_idle_time_ms: Annotated[
         int, doc("ms", "An idle connection is closed after this.", least=1)
     ] = 60_000
+    store_wait_ms: Annotated[
+        int,
+        doc(
+            "ms",
+            "A server or worker that starts waits this long for PostgreSQL to accept connections. "
+            "0: not at all.",
+        ),
+    ] = 60_000
     notify_interval_ms: Annotated[
         int, doc("ms", "A server notifies the others at most this often. 0: at every commit.")
     ] = 5
+
+
+def outage_ms(config: Config) -> int:
+    """Returns after which silence of all servers leases are extended.
+
+    It must be shorter than a lease: workers that could not sync meanwhile need the rest of it to
+    come back. So a short `heartbeat_timeout` limits `heard_gap`.
+    """
+    lease = config.heartbeat_timeout_ms
+    rest = lease - config.heartbeat_interval_ms - LEASE_MARGIN_MS
+    return min(config.heard_gap_ms, max(rest, lease // 2))
+
+
+def health_pause_ms(config: Config) -> int:
+    """Returns the interval of the health loop, whose rounds must be closer than an outage."""
+    return min(config.health_interval_ms, max(1, outage_ms(config) // 3))
 
 
 def describe_options() -> list[Option]:

@@ -1,5 +1,6 @@
 """What routes work with: the engine, and what is built around it."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from windlass.domain.access.roles import Identity
 from windlass.engine.access import Access
 from windlass.engine.engine import Engine
 from windlass.engine.files.files import Files
+from windlass.engine.history.event_lines import WorkerNames
 from windlass.engine.pools.pools import Pools
 from windlass.engine.schedules.reactions import Reactions
 from windlass.engine.schedules.schedules import Schedules
@@ -19,6 +21,7 @@ from windlass.engine.schedules.templates import Templates
 from windlass.ports.clock import Clock
 from windlass.server.feed import Feed
 from windlass.server.metrics import Meters
+from windlass.server.readiness import Readiness
 
 
 class Services(NamedTuple):
@@ -31,6 +34,7 @@ class Services(NamedTuple):
     files: Files
     access: Access
     feed: Feed
+    names: WorkerNames
     meters: Meters
     clock: Clock
     templates: Templates
@@ -38,6 +42,13 @@ class Services(NamedTuple):
     reactions: Reactions
     pools: Pools
     stop_pools: Callable[[], Awaitable[None]]  # starts nothing more, finishes what it began
+    readiness: Readiness
+    stopping: asyncio.Event  # cuts endless streams off
+
+    def stop_waiting(self) -> None:
+        """Ends long polls and endless streams: the server stops."""
+        self.stopping.set()
+        self.engine.stop_waiting()
 
     def planning(self, who: Identity) -> EnginePlanning:
         """Returns templates and schedules with the rights of the caller."""

@@ -27,6 +27,7 @@ from windlass.workflows.workflow_options import REACTIONS, check_workflow
 
 JOB_LIMIT: Final = 250_000  # of a whole workflow
 LEVEL_LIMIT: Final = 10  # workflows inside of each other
+NESTED_LIMIT: Final = 10_000  # workflows inside of a whole workflow
 
 
 class Expansion(msgspec.Struct, frozen=True):
@@ -87,7 +88,8 @@ class _Level:
         check(tree, RELAXED[ROOT], RELAXED, "")
         self._tree = tree
         self._bound = bind(tree.get("parameters"), given, tree.place)
-        self._scope = Scope({f"parameters.{n}": node for n, node in self._bound.items()})
+        named_values = {f"parameters.{n}": node for n, node in self._bound.items()}
+        self._scope = Scope(named_values, made.budget)
         self._prefix = prefix
         self._files = files
         self._chain = chain
@@ -199,6 +201,10 @@ class _Level:
         given = node.get("parameters")
         priority = node.get("priority") or tree.get("priority") or self._priority
         forgiven = node.get("allow_failure")
+        self._made.nested += 1
+        if self._made.nested > NESTED_LIMIT:
+            expected = f"within the {NESTED_LIMIT} nested workflows of a workflow"
+            raise node.refuse(entry.field, expected, "more")
         before = len(self._made.nodes)
         level = _Level(
             tree, given.entries() if given is not None else {},

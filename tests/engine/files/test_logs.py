@@ -14,6 +14,7 @@ from windlass.domain.rows.files import LogRow, LogState
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.engine.attempts.log_segments import SEGMENT_LIMIT, left_out
 from windlass.engine.files.follow_log import LogPosition, follow_growing, next_part
+from windlass.engine.verify import verify
 from windlass.wire.sync import Assignment
 
 
@@ -229,4 +230,25 @@ async def test_an_engine_that_stops_waits_for_no_more_of_a_log(rig: Rig) -> None
 async def _stop_after_first(rig: Rig, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     async for chunk in chunks:
         yield chunk
-        rig.engine._end_waiters.close()
+        rig.engine.stop_waiting()
+
+
+async def test_a_worker_that_lost_its_lease_may_only_say_that_the_log_is_lost(rig: Rig) -> None:
+    """As one does that was stopped (SIGSTOP) with output that nobody has seen."""
+    await rig.end_grace()
+    desk = Desk(rig)
+    agent, job = await running(rig)
+    holder = holder_of(agent, job)
+    await rig.pass_time(95 * SECOND)
+    assert await rig.state(holder.job) in ("retrying", "queued")
+    with pytest.raises(Conflict):
+        await desk.files.append_log(holder, 0, b"late")
+    with pytest.raises(Conflict):
+        await desk.files.end_log(holder, 0, "committed")
+    await desk.files.end_log(holder, 4, "lost")
+    row = await desk.files.log(holder.job, holder.attempt)
+    assert (row.state, row.bytes) == (LogState.LOST, 4)
+    stranger = holder._replace(incarnation=holder.incarnation + 1)
+    with pytest.raises(Conflict):
+        await desk.files.end_log(stranger, 4, "lost")
+    assert await verify(rig.store, rig.engine.config) == []

@@ -4,9 +4,9 @@ import os
 import ssl
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from windlass.cli.output.exit_codes import USAGE, exit_code
+from windlass.cli.output.exit_codes import REFUSED, USAGE, exit_code
 from windlass.cli.output.text import RED, warn
-from windlass.domain.values.errors import Unreachable, WindlassError
+from windlass.domain.values.errors import Unreachable, WindlassError, causes_of
 from windlass.domain.values.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -21,6 +21,12 @@ def fail(error: WindlassError) -> NoReturn:
     shown = explain_untrusted(error) or explain_unauthorized(error) or error
     warn(f"windlass: {shown}", RED)
     raise SystemExit(exit_code(shown))
+
+
+def fail_on_file(error: OSError) -> NoReturn:
+    """Prints which file could not be used, and why, and exits."""
+    warn(f"windlass: cannot use {os.fsdecode(error.filename)}: {error.strerror}", RED)
+    raise SystemExit(REFUSED)
 
 
 def fail_usage(error: "CycloptsError") -> NoReturn:
@@ -65,8 +71,7 @@ def explain_unauthorized(error: WindlassError) -> WindlassError | None:
 
 def explain_untrusted(error: BaseException) -> Unreachable | None:
     """Returns a better error if the server's certificate is not trusted."""
-    cause: BaseException | None = error
-    while cause is not None:
+    for cause in causes_of(error):
         # HTTP libraries wrap the error that knows the reason in others of the same type.
         why = getattr(cause, "verify_message", None)
         if isinstance(cause, ssl.SSLCertVerificationError) and why:
@@ -74,5 +79,4 @@ def explain_untrusted(error: BaseException) -> Unreachable | None:
                 f"the server's certificate is not trusted: {why}; pass the certificate of the "
                 "authority that signed it with --tls-ca FILE or WINDLASS_TLS_CA"
             )
-        cause = cause.__cause__ or cause.__context__
     return None

@@ -171,7 +171,7 @@ class JobSpec(
     ] = None  # fmt: skip
     finish_before: Annotated[
         str | None,
-        _option("Fail it if it has not ended by then.",
+        _option("Fail it if it has not ended by then; cancel it if it is still queued.",
                 MOMENT, "--finish-before"),
     ] = None  # fmt: skip
     capability_grace: Annotated[

@@ -6,7 +6,7 @@ are values in an answer, never errors.
 
 import math
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 GOT_LIMIT = 80
@@ -188,6 +188,16 @@ class Unreachable(WindlassError):
     def __init__(self, message: str, sent: bool = True) -> None:
         super().__init__(message)
         self.sent = sent
+
+
+def causes_of(error: BaseException) -> Iterator[BaseException]:
+    """Yields an error and what led to it, each once: such a chain may lead back to itself."""
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        yield cause
+        cause = cause.__cause__ or cause.__context__
 
 
 def shorten(value: object, limit: int = GOT_LIMIT) -> str:

@@ -75,7 +75,7 @@ class Bulk:
 
     async def retry(self, wanted: JobFilter, cursor: int, actor: str, refuse: Refuse) -> BulkPage:
         """Retries the jobs of the next page; those that another failed job aborted are refused."""
-        jobs, following = await self._page(_default(wanted, RETRIED), cursor)
+        jobs, following = await self._page(states_for("retry", wanted), cursor)
 
         async def retry(job: int) -> bool:
             return (await self._jobs.retry(job, actor)).applied
@@ -129,8 +129,10 @@ def _default(wanted: JobFilter, states: tuple[int, ...]) -> JobFilter:
 
 
 def states_for(action: str, wanted: JobFilter) -> JobFilter:
-    """Returns the filter of what a command would change, to count it first."""
-    return _default(wanted, RETRIED if action == "retry" else OPEN)
+    """Returns the filter of what a command would change."""
+    if action == "retry":
+        return _default(wanted, RETRIED)._replace(current=True)
+    return _default(wanted, OPEN)
 
 
 def _id(view: JobRecord) -> int:

@@ -76,6 +76,8 @@ INTERNAL: Final[dict[str, Any]] = {
     "error": {"code": "internal", "message": "the server failed; its log says why"}
 }
 
+STOPPING: Final = StoreUnavailable("the server stops; try again", outcome_unknown=True)
+
 _STATUS: Final[dict[type[WindlassError], int]] = {
     NotJson: 400,
     Malformed: 400,

@@ -65,7 +65,7 @@ async def log(
     if follow:
         await services.files.log(job, attempt)  # a missing log is reported before the stream
         growing = follow_growing(services.engine, services.files, job, attempt, offset)
-        return Stream(growing, TEXT, SAFE_HEADERS)
+        return Stream(growing, TEXT, SAFE_HEADERS, endless=True)
     reading = await services.files.read_log(job, attempt, offset, limit or LARGEST)
     return Stream(reading.chunks, TEXT, _log_headers(reading))
 

@@ -109,18 +109,21 @@ def logs(
     /,
     *,
     follow: Annotated[bool, Parameter(name=["--follow", "-f"], show_default=False)] = False,
+    raw: Annotated[bool, Parameter(show_default=False)] = False,
     reconnect: WaitForServer = RECONNECT,
     at: Connection = HERE,
 ) -> None:
-    """Print a job's log.
+    """Print a job's log. Control characters are shown as \\x1b and the like; colours stay.
 
     Parameters
     ----------
     follow
         Keep printing until the job ends.
+    raw
+        Print the log byte for byte, into a pipe or file.
     """
     with at.client(reconnect) as client:
-        copy_log(client.job(job).logs(follow))
+        copy_log(client.job(job).logs(follow), raw)
 
 
 def artifacts(

@@ -12,7 +12,10 @@ from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.text import RED, copy_log, print_json, say, warn
 from windlass.client.handles import ENDS
 from windlass.domain.job.job import JobSpec
+from windlass.domain.lifecycle.failures import FailureClass
 from windlass.wire.jobs import Job
+
+STOPPED = (FailureClass.TIMEOUT, FailureClass.WORKER_LOST, FailureClass.CANCELED)
 
 
 def submit(
@@ -98,4 +101,6 @@ def _check_names(job: JobSpec, at: Connection) -> None:
 def _exit_code_of(job: Job) -> int:
     if job.state == "completed":
         return job.exit_code or 0
+    if job.failure is not None and job.failure.kind in STOPPED:
+        return FAILED  # its process was told to end, whatever code it left
     return job.exit_code if job.state in ENDS and job.exit_code else FAILED
