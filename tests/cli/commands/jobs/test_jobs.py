@@ -84,3 +84,12 @@ def test_an_interrupted_command_ends_without_a_traceback(up: Program) -> None:
         following.send_signal(signal.SIGINT)
         assert following.wait(60) == 130
     up.text("cancel", number)
+
+
+def test_a_command_keeps_artifacts_and_starts_with_those_of_another_job(up: Program) -> None:
+    script = 'echo "$GREETING" > a.txt'
+    made = up.text(
+        "submit", "--artifact", "*.txt", "--env", "GREETING=hi", "--", "sh", "-c", script
+    )
+    taken = up("run", "--input", f"{made}/a.txt=in/b.txt", "--", "cat", "in/b.txt")
+    assert (taken.returncode, taken.stdout) == (0, "hi\n"), taken.stderr
