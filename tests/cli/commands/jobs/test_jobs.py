@@ -29,6 +29,12 @@ def test_a_job_from_submit_to_its_log(up: Program) -> None:
     assert "hello" in table
 
 
+def test_run_exits_with_1_if_the_job_timed_out(up: Program) -> None:
+    done = up("run", "--timeout", "300ms", "--retries", "0", "--", "sleep", "60")
+    assert done.returncode == 1, done.stderr
+    assert "failed" in done.stderr
+
+
 def test_a_job_is_prioritized_canceled_and_retried(up: Program) -> None:
     up.text("queues", "pause", "held")
     (held,) = [queue for queue in up.json("queues") if queue["name"] == "held"]
