@@ -70,10 +70,10 @@ def test_a_store_that_takes_no_write_is_not_ready(
             store = server.services.engine.store
             assert isinstance(store, SqliteStore)
             assert await _ready(server) == (200, "ok")
-            store._writer.set_commit_hook(_refuse)
+            store.writer.set_commit_hook(_refuse)
             status, said = await _ready(server)
             assert (status, said.startswith("disk full: the disk of")) == (503, True)
-            store._writer.set_commit_hook(None)
+            store.writer.set_commit_hook(None)
             assert await _ready(server) == (200, "ok")
 
     run(scenario())

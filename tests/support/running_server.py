@@ -6,15 +6,16 @@ from typing import Any
 
 import httpx
 
-from windlass.client.gateway import HttpGateway
+from windlass.client.gateway import HttpGateway, WorkerToken
 from windlass.client.transport import Transport
+from windlass.clock import RealSecrets
 from windlass.domain.access.roles import Role
 from windlass.domain.config import Config
 from windlass.server.app import create_app
 from windlass.server.serve import Listen, Serving, address_of, bind
 from windlass.server.services import Services
+from windlass.wire.enrolment import EnrolReply, EnrolRequest
 from windlass.wire.sync import SyncReply, SyncRequest
-from windlass.wire.workers import EnrolReply, EnrolRequest
 from windlass.wiring.backend import ServerOptions
 from windlass.wiring.server import running_services
 
@@ -76,7 +77,7 @@ class RunningServer:
     async def worker(self, name: str = "w1", **said: Any) -> FakeWorker:
         """A worker that enrolled with a code."""
         code, _ = await self.services.access.create_code(60_000)
-        gateway = HttpGateway(Transport(self.address))
+        gateway = HttpGateway(Transport(self.address), WorkerToken(RealSecrets().secret))
         self._stack.push_async_callback(gateway.close)
         return FakeWorker(gateway, await gateway.enrol(EnrolRequest(name=name, code=code, **said)))
 

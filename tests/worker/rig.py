@@ -131,14 +131,17 @@ class Rig:
 
     @asynccontextmanager
     async def agent_process(
-        self, name: str = "w", slots: int = 1, task: str = "shell", bridge: Bridge | None = None
-    ) -> AsyncIterator["AgentProcess"]:
+        self, name: str = "w", slots: int = 1, task: str = "shell", bridge: Bridge | None = None,
+        metadata: Mapping[str, object] | None = None,
+    ) -> AsyncIterator["AgentProcess"]:  # fmt: skip
         """An agent in a process of its own; it is killed in the end."""
+        told = msgspec.json.encode(metadata or {}).decode()
         path = (bridge or self.bridge).path
         command = ["-m", "tests.worker.agent_process", str(path)]
         process = await asyncio.create_subprocess_exec(
             sys.executable, *command, str(self.folder / name), name, str(slots), task,
-            env={**os.environ, "WINDLASS_TOKEN": "secret", "AWS_SECRET_ACCESS_KEY": "secret"},
+            env={**os.environ, "WINDLASS_TOKEN": "secret", "AWS_SECRET_ACCESS_KEY": "secret",
+                 "WINDLASS_TOLD": told},
         )  # fmt: skip
         agent = AgentProcess(process)
         try:

@@ -5,15 +5,17 @@ from typing import Any
 
 import msgspec
 
+from windlass.api.ties import NO_TIES, Ties
 from windlass.domain.config import Config
 from windlass.domain.explain.explanation import Estimate
 from windlass.domain.explain.forecast import Span, suggestions
 from windlass.domain.job.job import ALLOW_FAILURE, QUARANTINED, JobSpec, decode_spec
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE, FailureClass
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.matching.indices import offered, read_indices
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.matching.workers import shown_status
-from windlass.domain.rows.event_lines import Names, render
+from windlass.domain.rows.event_lines import Names, actor_of, reason_of, render
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.files import ArtifactRow, LogRow, LogState
 from windlass.domain.rows.records import Attempt, JobRecord
@@ -21,10 +23,11 @@ from windlass.domain.rows.statistics import Summary
 from windlass.domain.rows.views import WorkerView, newest_attempt
 from windlass.domain.values.times import format_moment
 from windlass.engine.explain.forecast import Outlook
+from windlass.ports.store.fleet.placement import HeldIndices
 from windlass.wire.files import ArtifactInfo, LogInfo
 from windlass.wire.jobs import AttemptInfo, FailureInfo, Job, Priority, RunStatistics, Transition
 from windlass.wire.system import EventInfo
-from windlass.wire.workers import WorkerInfo
+from windlass.wire.workers import IndexedResource, WorkerInfo
 
 FAILED = State.FAILED.code
 WORKER_LOST = FailureClass.WORKER_LOST.code
@@ -36,6 +39,7 @@ def show_job(
     config: Config,
     transitions: Sequence[Transition] = (),
     outlook: Outlook = Outlook(),  # noqa: B008 - frozen
+    ties: Ties = NO_TIES,
 ) -> Job:
     """Renders a job with everything that is known about it."""
     facts, lease = view.facts, view.lease
@@ -56,8 +60,11 @@ def show_job(
         requires=[clause.text for clause in shape.requires],
         resources=dict(shape.resources),
         secrets=list(spec.secrets),
-        after=[ref for ref in spec.after if isinstance(ref, int)],
-        after_any=[ref for ref in spec.after_any if isinstance(ref, int)],
+        after=ties.current(spec.after),
+        after_any=ties.current(spec.after_any),
+        dependencies=list(ties.dependencies),
+        dependents=list(ties.dependents),
+        dependents_more=ties.more,
         allow_failure=bool(facts.flags & ALLOW_FAILURE),
         unblock=spec.unblock,
         attempt=newest_attempt(facts, lease),
@@ -90,6 +97,7 @@ def show_job(
         finished_at=_moment(view.finished_at),
         reason=view.reason,
         worker=view.worker,
+        indices={} if lease is None else read_indices(lease.indices),
         **_wishes(spec, shape),
         **_expectations(shape, outlook),
     )
@@ -146,22 +154,31 @@ def show_span(now: int, span: Span | None) -> Estimate | None:
     return Estimate(earliest=low, likely=likely, latest=high)
 
 
-def show_transitions(events: Sequence[Event], names: Mapping[int, str]) -> list[Transition]:
-    """Renders a job's changes of state."""
+def show_transitions(
+    events: Sequence[Event], names: Mapping[int, str], submitted_by: str | None
+) -> list[Transition]:
+    """Renders a job's changes of state, each with its reason and who made it."""
     return [
-        Transition(
-            seq=event.seq,
-            at=format_moment(event.at),
-            frm=None if not event.frm else str(STATE_BY_CODE[event.frm]),
-            to=str(STATE_BY_CODE[event.to]),
-            attempt=event.attempt,
-            worker=names.get(event.worker),
-            reason=event.reason,
-            actor=event.actor,
-        )
+        _transition(event, state, names, submitted_by)
         for event in events
-        if event.kind == EventKind.JOB
+        if event.kind == EventKind.JOB and (state := STATE_BY_CODE[event.to]) is not None
     ]
+
+
+def _transition(
+    event: Event, to: State, names: Mapping[int, str], submitted_by: str | None
+) -> Transition:
+    worker = names.get(event.worker, str(event.worker))
+    return Transition(
+        seq=event.seq,
+        at=format_moment(event.at),
+        frm=None if not event.frm else str(STATE_BY_CODE[event.frm]),
+        to=str(to),
+        attempt=event.attempt,
+        worker=names.get(event.worker),
+        reason=reason_of(event, to, worker),
+        actor=actor_of(event, to, worker, submitted_by),
+    )
 
 
 def show_event(event: Event, names: Names = {}) -> EventInfo:  # noqa: B006 - never changed
@@ -186,8 +203,10 @@ def show_artifact(row: ArtifactRow) -> ArtifactInfo:
     return ArtifactInfo(row.name, row.sha256, row.size, row.content_type)
 
 
-def show_worker(view: WorkerView, metadata: Mapping[str, Any]) -> WorkerInfo:
-    """Renders a worker; `metadata` is what matching uses."""
+def show_worker(
+    view: WorkerView, metadata: Mapping[str, Any], held: Sequence[HeldIndices] = ()
+) -> WorkerInfo:
+    """Renders a worker; `metadata` is what matching uses, `held` the indices of its leases."""
     worker = view.worker
     return WorkerInfo(
         id=worker.id,
@@ -202,7 +221,25 @@ def show_worker(view: WorkerView, metadata: Mapping[str, Any]) -> WorkerInfo:
         static=msgspec.json.decode(worker.static),
         dynamic=msgspec.json.decode(worker.dynamic),
         metadata=dict(metadata),
+        indices=_show_indices(metadata, held),
     )
+
+
+def _show_indices(
+    metadata: Mapping[str, Any], held: Sequence[HeldIndices]
+) -> dict[str, IndexedResource]:
+    users: dict[str, dict[str, int]] = {}
+    for row in held:
+        for resource, names in read_indices(row.indices).items():
+            users.setdefault(resource, {}).update(dict.fromkeys(names, row.job))
+    has = offered(metadata)
+    return {
+        resource: IndexedResource(
+            held=users.get(resource, {}),
+            free=[n for n in has.get(resource, ()) if n not in users.get(resource, {})],
+        )
+        for resource in sorted({*has, *users})
+    }
 
 
 def _attempts(view: JobRecord) -> list[AttemptInfo]:

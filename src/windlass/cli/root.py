@@ -78,6 +78,10 @@ COMMANDS: Final[dict[str, Command]] = {
     "verify": Command(f"{_HERE}.maintenance.verify:verify", MAINTENANCE, logs=True),
     "doctor": Command(f"{_HERE}.maintenance.doctor:doctor", MAINTENANCE),
     "config": Command(f"{_HERE}.maintenance.config:show_config", MAINTENANCE),
+    "simulate": Command(
+        f"{_HERE}.simulate:simulate_seeds", MAINTENANCE,
+        "Simulate a whole installation with faults, under seeds, and check the invariants.",
+    ),
 }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from windlass.domain.access.policy import AccessPolicy, check_policy
 from windlass.domain.lifecycle.rank import AGING_OFF_INTERVAL_MS
 from windlass.domain.lifecycle.retries import RetryPolicy
 from windlass.domain.lifecycle.timeouts import TimeoutPolicy
@@ -106,6 +107,7 @@ class Config(Struct, frozen=True, kw_only=True):
 
     retry: RetryPolicy = RetryPolicy()
     timeouts: TimeoutPolicy = TimeoutPolicy()
+    access: AccessPolicy = AccessPolicy()
     returned_exclusion_ms: Annotated[
         int,
         doc("ms", "A worker that hands a job back with a reason is not offered it for this long."),
@@ -194,6 +196,14 @@ class Config(Struct, frozen=True, kw_only=True):
     pool_idle_time_ms: Annotated[
         int, doc("ms", "An idle connection is closed after this.", least=1)
     ] = 60_000
+    store_wait_ms: Annotated[
+        int,
+        doc(
+            "ms",
+            "A server or worker that starts waits this long for PostgreSQL to accept connections. "
+            "0: not at all.",
+        ),
+    ] = 60_000
     notify_interval_ms: Annotated[
         int, doc("ms", "A server notifies the others at most this often. 0: at every commit.")
     ] = 5
@@ -238,6 +248,7 @@ def validate(config: Config) -> None:
     check_fields(config)
     _check_lease(config)
     _check_retry(config.retry)
+    check_policy(config.access)
     if config.timeouts.ffmpeg_factor == 0:
         raise InvalidInput("timeouts.ffmpeg_factor", "greater than 0", 0)
     if config.aging_interval_ms > AGING_OFF_INTERVAL_MS:

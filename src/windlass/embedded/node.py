@@ -9,7 +9,7 @@ import asyncio
 import os
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
@@ -23,7 +23,7 @@ from windlass.store.sqlite.file_lock import EMBEDDED, SERVER, STAND_IN
 from windlass.store.sqlite.store import SqliteStore
 from windlass.wiring.agents import own_agent
 from windlass.wiring.backend import Backend, make_backend, standing_by
-from windlass.wiring.stores import make_private, open_store
+from windlass.wiring.stores import Opening, make_private, open_store
 from windlass.worker.agent.agent import Agent
 from windlass.worker.agent.options import WorkerOptions
 
@@ -39,7 +39,7 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`store` is a file, or an address such as postgresql://…; `blobs` an address.
 
     `workers` is how many jobs run at once (0: none run here), `drain_ms` how long
-    running jobs get when the node is closed.
+    running jobs get when the node is closed. `offers` is metadata of what jobs share.
     """
 
     store: str
@@ -47,6 +47,7 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
     workers: int
     drain_ms: int = 10_000
     config: Config = Config()
+    offers: dict[str, Any] = {}
 
 
 class Node:
@@ -168,7 +169,8 @@ class Node:
     async def _open_shared(self) -> Backend:
         if self._options.blobs is None:
             raise InvalidInput("blobs", "given together with the address of a store", None)
-        store = await open_store(self._options.store, self._options.config, self._options.blobs)
+        opening = Opening(self._options.blobs)
+        store = await open_store(self._options.store, self._options.config, opening)
         try:
             backend = make_backend(store, self._options.blobs, self._options.config)
             await backend.engine.start()
@@ -204,6 +206,7 @@ class Node:
             state=state,
             slots=self._options.workers,
             drain_limit_ms=self._options.drain_ms,
+            metadata=self._options.offers,
         )
         return asyncio.get_running_loop().create_task(self._keep_agent(backend, options))
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from windlass.api.jobs import Jobs
 from windlass.api.planning import EnginePlanning
 from windlass.api.queries import Queries
+from windlass.api.rights import Rights
 from windlass.api.workflows import Workflows
 from windlass.domain.access.roles import Identity
 from windlass.engine.access import Access
@@ -51,4 +52,6 @@ class Services(NamedTuple):
 
     def planning(self, who: Identity) -> EnginePlanning:
         """Returns templates and schedules with the rights of the caller."""
-        return EnginePlanning(self.templates, self.schedules, self.reactions, who)
+        return EnginePlanning(
+            self.templates, self.schedules, self.reactions, Rights(self.engine), who
+        )

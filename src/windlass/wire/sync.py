@@ -77,8 +77,8 @@ class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
     epoch: int = 0  # the newest the agent has seen
 
 
-class Assignment(msgspec.Struct, frozen=True, gc=False):
-    """A job given to this incarnation, under a lease."""
+class Assignment(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A job given to this incarnation, under a lease; `indices` are those it holds, by resource."""
 
     job: int
     attempt: int
@@ -87,6 +87,7 @@ class Assignment(msgspec.Struct, frozen=True, gc=False):
     timeout_ms: int
     idle_timeout_ms: int
     spec: msgspec.Raw
+    indices: dict[str, tuple[str, ...]] | None = None
 
 
 class Stop(msgspec.Struct, frozen=True, gc=False):
@@ -106,7 +107,12 @@ class Refusal(msgspec.Struct, frozen=True, gc=False):
 
 
 class SyncReply(msgspec.Struct, frozen=True, kw_only=True):
-    """What the agent must do. `applied` is False if the request changed nothing."""
+    """What the agent must do.
+
+    `applied` is False if the request reported something and changed nothing: all of it was recorded
+    before, or refused. `stale` means that the request was not looked at, because a newer one had
+    come before it. A `pending` worker gets no jobs before an operator has approved it.
+    """
 
     jobs: tuple[Assignment, ...] = ()
     cancel: tuple[Stop, ...] = ()
@@ -114,3 +120,5 @@ class SyncReply(msgspec.Struct, frozen=True, kw_only=True):
     drain: bool = False
     epoch: int = 0
     applied: bool = True
+    stale: bool = False
+    pending: bool = False

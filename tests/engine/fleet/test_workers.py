@@ -280,6 +280,31 @@ async def test_a_worker_that_says_goodbye_is_offline_and_nobody_is_to_blame(rig:
     assert (await rig.worker(agent.id)).status == WorkerStatus.ONLINE
 
 
+async def test_a_drained_worker_that_stops_is_not_lost_and_stays_drained(rig: Rig) -> None:
+    agent = await rig.agent()
+    await rig.engine.workers.set_status(agent.id, WorkerStatus.DRAINING)
+    assert await rig.engine.workers.leave(agent.id, agent.incarnation)
+    worker = await rig.worker(agent.id)
+    assert (worker.status, worker.reason) == (WorkerStatus.OFFLINE, "stopped while draining")
+    await rig.pass_time(10 * MINUTE)
+    assert (await rig.engine.metrics()).worker_failures == 0
+    await agent.enrol()
+    assert (await rig.worker(agent.id)).status == WorkerStatus.DRAINING
+    await rig.engine.workers.set_status(agent.id, WorkerStatus.ONLINE)
+    await rig.engine.workers.leave(agent.id, agent.incarnation)
+    await agent.enrol()
+    assert (await rig.worker(agent.id)).status == WorkerStatus.ONLINE
+
+
+async def test_a_worker_that_comes_back_is_no_longer_called_lost(rig: Rig) -> None:
+    await rig.end_grace()
+    agent = await rig.agent()
+    await rig.pass_time(100 * SECOND)
+    assert (await rig.worker(agent.id)).reason == "lost"
+    await agent.enrol()
+    assert (await rig.worker(agent.id)).reason is None
+
+
 async def test_a_goodbye_counts_for_its_own_incarnation_and_without_jobs(rig: Rig) -> None:
     agent = await rig.agent()
     old = agent.incarnation

@@ -14,6 +14,7 @@ from windlass.ports.executor import Limits
 from windlass.ports.gateway import Holder
 from windlass.worker.attempt.context import AgentContext
 from windlass.worker.attempt.files import Files
+from windlass.worker.attempt.index_use import IndexUse
 from windlass.worker.attempt.output.log import AttemptLog
 from windlass.worker.attempt.output.masking import Mask
 from windlass.worker.attempt.processes import Processes
@@ -71,9 +72,11 @@ class NoSocket:
 
 
 def context(folder: Path, gateway: Any, removed: list[Path]) -> AgentContext:
+    deadline = Deadline(Rules(1_000, 60_000, 1_000), lambda: 0.0)
+    deadline.extend(0.0)
     return AgentContext(
         gateway, FakeKeeper(), Scratch(folder, removed.append), RealClock(), 1, 1, 0, 1_000,
-        Deadline(Rules(1_000, 1_000, 0), lambda: 0.0), Secrets(), NoSocket(),
+        deadline, Secrets(), NoSocket(), IndexUse(),
     )  # fmt: skip
 
 

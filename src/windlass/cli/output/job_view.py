@@ -1,5 +1,6 @@
 """A job as people read it: its properties, estimates, attempts and state changes."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -8,9 +9,10 @@ from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import BOLD, say
 from windlass.clock import RealClock
 from windlass.domain.explain.explanation import Estimate
+from windlass.domain.matching.indices import show_indices
 from windlass.domain.values.quantities import format_duration, format_size
 from windlass.domain.values.times import parse_moment
-from windlass.wire.jobs import Job, Priority, RunStatistics
+from windlass.wire.jobs import Job, Priority, RunStatistics, TiedJob
 
 
 def print_job(job: Job) -> None:
@@ -22,6 +24,7 @@ def print_job(job: Job) -> None:
         ("queue", job.queue),
         ("priority", _priority(job.priority)),
         ("worker", job.worker),
+        ("holds", show_indices(job.indices) or None),
         ("starts", _estimate(job.estimated_start)),
         ("ends", _estimate(job.estimated_end)),
         ("start before", job.start_before),
@@ -35,6 +38,8 @@ def print_job(job: Job) -> None:
         ("peak memory", None if job.peak_memory is None else format_size(job.peak_memory)),
         ("typical duration", _usual(job.statistics)),
         ("suggestion", "; ".join(job.suggestions) or None),
+        ("waits for", _tied(job.dependencies) or None),
+        ("needed by", _tied(job.dependents, job.dependents_more) or None),
         ("superseded by", job.superseded_by),
         ("supersedes", job.supersedes),
     ]
@@ -52,8 +57,18 @@ def print_job(job: Job) -> None:
             "",
         )  # fmt: skip
     say("")
-    rows = [(t.at, t.frm or "(new)", t.to, t.reason) for t in job.transitions]
-    print_table(("at", "from", "to", "reason"), rows, "")
+    rows = [(t.at, t.frm or "(new)", t.to, t.reason, t.actor) for t in job.transitions]
+    print_table(("at", "from", "to", "reason", "by"), rows, "")
+
+
+def _tied(jobs: Sequence[TiedJob], more: bool = False) -> str:
+    """Shows jobs that it waits for, or that wait for it, with what became of them."""
+    shown = [
+        f"{tied.job} ({tied.state}"
+        + (f", retried as {tied.superseded_by})" if tied.superseded_by else ")")
+        for tied in jobs
+    ]
+    return ", ".join([*shown, "and more"] if more else shown)
 
 
 def _usual(known: RunStatistics | None) -> str | None:

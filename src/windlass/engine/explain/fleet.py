@@ -8,14 +8,17 @@ from windlass.domain.explain.reasons import (
     Matcher,
     Obstacle,
     Obstacles,
+    company_obstacles,
     excluded_obstacle,
     room_obstacles,
     slot_obstacles,
     status_obstacles,
 )
 from windlass.domain.matching.claim_planning import excludes
+from windlass.domain.matching.indices import held_by
 from windlass.domain.matching.room import Room
 from windlass.domain.matching.shapes import Shape, is_gated
+from windlass.domain.matching.suspects import Company, suspicion_of
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.records import JobFacts, Reservation
 from windlass.domain.rows.views import FleetRow
@@ -33,6 +36,7 @@ class Rooms:
         self._catalog = catalog
         self._held: dict[int, list[tuple[Shape, int]]] = {}
         self._kept: dict[int, Reservation] = {}
+        self._indices: dict[int, list[str]] = {}  # what leases hold of indexed resources
 
     async def read(self, workers: Sequence[int]) -> None:
         """Reads it for these workers."""
@@ -40,6 +44,8 @@ class Rooms:
         kept = await self._tx.placement.reservations()
         await self._catalog.know(self._tx, [*(x.shape for x in loads), *(x.shape for x in kept)])
         self._kept = {row.worker: row for row in kept}
+        for row in await self._tx.placement.indices(workers):
+            self._indices.setdefault(row.worker, []).append(row.indices)
         for worker, shape, leases in loads:
             self._held.setdefault(worker, []).append((self._catalog.shapes[shape], leases))
 
@@ -62,10 +68,19 @@ class Rooms:
         yield from room_obstacles(missing)
 
     def _room(self, worker: int, metadata: dict[str, Any], reserved: Shape | None) -> Room:
-        room = Room(metadata, reserved)
+        room = Room(metadata, reserved, held_by(self._indices.get(worker, ())))
         for shape, leases in self._held.get(worker, ()):
             room.take(shape, leases)
         return room
+
+
+async def suspicions_of(tx: ReadTx, workers: Sequence[int]) -> dict[int, int]:
+    """Returns the highest suspicion on each of these workers that holds a suspect."""
+    found: dict[int, int] = {}
+    for row in await tx.leases.marked(workers):
+        if row.suspicion:
+            found[row.worker] = max(row.suspicion, found.get(row.worker, 0))
+    return found
 
 
 class Fleet:
@@ -76,6 +91,7 @@ class Fleet:
         self._catalog = catalog
         self._rows = rows
         self._rooms: Rooms | None = None
+        self._suspicions: dict[int, int] | None = None
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -93,6 +109,7 @@ class Fleet:
         """
         matched, profile_of = Matcher(shape).obstacles, self._catalog.profile_by
         gated = is_gated(shape) or bool(per_worker)
+        suspicion, suspicions = suspicion_of(facts.excluded), await self._read_suspicions()
         found: dict[Obstacles, Group] = {}
         for worker, name, status, slots, held, reason, static, dynamic in self._rows:
             profile = profile_of(static, dynamic)
@@ -106,6 +123,9 @@ class Fleet:
                     rooms = await self._read_rooms()
                     lacks = rooms.lacks(worker, profile.metadata, shape, per_worker)
                     obstacles += tuple(lacks)
+                if held and (suspicion or worker in suspicions):
+                    company = Company(held, suspicions.get(worker, 0))
+                    obstacles += tuple(company_obstacles(company, suspicion))
             group = found.get(obstacles)
             if group is None:
                 group = found[obstacles] = Group(obstacles, status, profile.metadata, [], [])
@@ -119,6 +139,13 @@ class Fleet:
         if excludes(excluded, worker, self._tx.now):
             yield excluded_obstacle(excluded, worker, self._tx.now)
         yield from slot_obstacles(slots, held)
+
+    async def _read_suspicions(self) -> dict[int, int]:
+        """Returns the highest suspicion among the jobs of each worker that holds a suspect."""
+        if self._suspicions is None:
+            busy = [worker for worker, _, _, _, held, *_ in self._rows if held]
+            self._suspicions = await suspicions_of(self._tx, busy)
+        return self._suspicions
 
     async def _read_rooms(self) -> Rooms:
         if self._rooms is None:

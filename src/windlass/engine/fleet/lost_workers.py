@@ -6,7 +6,7 @@ from typing import NamedTuple
 from windlass.domain.config import outage_ms
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.states import State
-from windlass.domain.matching.workers import LEASED, WorkerStatus
+from windlass.domain.matching.workers import LEASED, WorkerStatus, offline
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Lease, Worker
 from windlass.domain.values.quantities import format_duration
@@ -112,8 +112,7 @@ async def _lose(work: Work, silent: list[Worker]) -> list[Worker]:
             data={"name": worker.name, "status": "offline"},
         )
     if lost:
-        offline = int(WorkerStatus.OFFLINE)
-        await work.tx.workers.update([w._replace(status=offline, reason="lost") for w in lost])
+        await work.tx.workers.update([offline(worker, "lost") for worker in lost])
         work.effects.count("worker_failures", len(lost))
     return lost
 

@@ -23,6 +23,7 @@ from windlass.domain.lifecycle.retries import (
 )
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.claim_planning import exclude
+from windlass.domain.matching.suspects import ALONE, suspect, suspicion_of
 from windlass.domain.rows.records import (
     Attempt,
     Due,
@@ -58,6 +59,7 @@ class Failure(NamedTuple):
     message: str | None = None
     exit_code: int | None = None
     blameless: bool = False
+    shared: bool = False  # the worker was lost with other jobs, any of which may be the cause
     misfit: bool = False  # the arguments are wrong, and nothing was run
     back_off: bool = False  # without blame, but the next attempt would fail as well
 
@@ -180,6 +182,8 @@ class Closing:
             lost_on_workers=len(lost_on | {lease.worker}),
             retry_on=frozenset(FailureClass(name) for name in spec.retry_on),
             blameless=failure.blameless,
+            shared=failure.shared,
+            returned=facts.returned,
             chance=self._chance(policy),
         )
 
@@ -189,6 +193,8 @@ class Closing:
             return {}
         if verdict.counts == "lost":
             return {"retry": facts.lost + 1, "of": self._work.config.retry.max_lost}
+        if verdict.counts == "returned":
+            return {"retry": facts.returned + 1, "of": self._work.config.retry.max_returned}
         own = decode_spec(self._specs[facts.id]).retries
         of = self._work.config.retry.max_retries if own is None else own
         return {"retry": facts.failed + 1, "of": of}
@@ -202,6 +208,11 @@ class Closing:
         reason = failure.message or f"{failure.failure} failure"
         failed = facts.failed + (verdict.counts == "failed")
         lost = facts.lost + (verdict.counts == "lost")
+        returned = facts.returned + (verdict.counts == "returned")
+        excluded = facts.excluded
+        if failure.shared:
+            excluded = suspect(excluded)
+            reason += _apart_text(excluded)
         at = self._work.now + verdict.after_ms
         self._move(
             facts, lease, frm, RETRYING, reason,
@@ -210,14 +221,17 @@ class Closing:
         )  # fmt: skip
         if verdict.counts != "none":
             self._work.effects.count("retries")
-        self._close_try(facts, lease, frm, failure, failed, lost, facts.returned, facts.excluded)
-        self._again.append((at if verdict.after_ms else 0, RETRYING, ticket_of(facts, lease)))
+        self._close_try(facts, lease, frm, failure, failed, lost, returned, excluded)
+        ticket = ticket_of(facts, lease)._replace(excluded=excluded)
+        self._again.append((at if verdict.after_ms else 0, RETRYING, ticket))
 
     def _give_up(
         self, facts: JobFacts, lease: Lease, frm: int, failure: Failure, verdict: GiveUp
     ) -> None:
         why = f"{failure.message}: {verdict.reason}" if failure.message else verdict.reason
         counts = "lost" if failure.failure is FailureClass.WORKER_LOST else "failed"
+        if failure.shared:
+            counts = "returned"
         self._move(
             facts, lease, frm, FAILED, why, failure=str(failure.failure), counts=counts,
             quarantined=verdict.quarantined,
@@ -408,6 +422,12 @@ def end_without_attempt(facts: JobFacts, state: int, now: int, reason: str) -> J
         facts.id, state, facts.flags, facts.attempt, facts.failed, facts.lost,
         0, 0, 0, 0, now, 0, None, None, reason, None,
     )  # fmt: skip
+
+
+def _apart_text(excluded: str) -> str:
+    if suspicion_of(excluded) >= ALONE:
+        return "; other jobs ran there, so it is retried alone on a worker"
+    return "; other jobs ran there, so it is retried apart from them"
 
 
 WORKER_LOST_CODE = FailureClass.WORKER_LOST.code

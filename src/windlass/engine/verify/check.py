@@ -10,7 +10,8 @@ from windlass.engine.verify.counts import check_counts
 from windlass.engine.verify.findings import Findings, Violation
 from windlass.engine.verify.known import SnapshotIndex
 from windlass.engine.verify.order import check_order
-from windlass.engine.verify.places import check_places
+from windlass.engine.verify.placement import check_indices
+from windlass.engine.verify.places import check_places, check_suspects
 from windlass.engine.verify.pools import check_pools
 from windlass.engine.verify.replay import Replay
 from windlass.engine.verify.safety import CHECKS, retry_check
@@ -67,8 +68,10 @@ def _conclude(replay: Replay) -> list[Violation]:
         found.add("S1", "the log has a job that does not exist", job, seq)
     compare(known, past, found)
     check_places(known, past, found)
+    check_suspects(known, found)
     check_counts(known, past, found)
     check_schedules(known, past, found)
     check_order(known, found)
     check_pools(known, past, found)
+    check_indices(known, found)
     return found.violations

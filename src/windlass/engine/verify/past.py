@@ -84,6 +84,8 @@ def apply_worker_event(worker: WorkerPast, event: Event, data: Mapping[str, Any]
             worker.static = "{}"  # a new worker has no labels
         if data.get("pending"):
             worker.status = int(WorkerStatus.PENDING_APPROVAL)
+        elif data.get("draining"):
+            worker.status = int(WorkerStatus.DRAINING)
         elif worker.status not in _KEPT_BY_ENROLMENT:
             worker.status = int(WorkerStatus.ONLINE)
     elif status == "removed":

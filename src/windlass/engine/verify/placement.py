@@ -9,11 +9,14 @@ from bisect import insort
 import msgspec
 
 from windlass.domain.lifecycle.states import State
+from windlass.domain.matching.indices import read_indices
 from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.matching.rates import room_in
 from windlass.domain.matching.room import Room
 from windlass.domain.matching.shapes import Shape, is_gated
 from windlass.domain.rows.events import Event
+from windlass.engine.verify.findings import Findings
+from windlass.engine.verify.known import SnapshotIndex
 from windlass.engine.verify.past import ACTIVE_CODES, JobPast
 from windlass.engine.verify.replay import Replay
 
@@ -86,3 +89,15 @@ def _lacking(replay: Replay, shape: Shape, worker: int, per_worker: int) -> str 
             return None
         lacking = lack.text
     return lacking
+
+
+def check_indices(known: SnapshotIndex, found: Findings) -> None:
+    """S13: no two leases of one worker hold the same index of a resource."""
+    holders: dict[tuple[int, str, str], int] = {}
+    for lease in known.snapshot.leases:
+        for resource, names in read_indices(lease.indices).items():
+            for name in names:
+                other = holders.setdefault((lease.worker, resource, name), lease.job)
+                if other != lease.job:
+                    said = f"holds index {name} of {resource}, as job {other} does"
+                    found.add("S13", f"{said}, on worker {lease.worker}", lease.job)

@@ -17,9 +17,10 @@ from windlass.executors.python.loop import Loop
 from windlass.executors.python.messages import Call
 from windlass.executors.python.pool import Pool
 from windlass.executors.python.process import ProcessLauncher, Spawn
-from windlass.ports.executor import JobContext, Limits, Result
+from windlass.ports.executor import Granted, JobContext, Limits, Result
 
 TICK_S: Final = 0.02
+NOTHING: Final = Granted({})
 YOUNG_TICKS: Final = 5  # so old a job becomes before it is watched
 
 
@@ -135,12 +136,13 @@ class PythonExecutor:
         self, context: JobContext, function: str, args: list[Any], kwargs: dict[str, Any]
     ) -> Job:
         self._seq += 1
+        granted = context.granted or NOTHING
         call = Call(
             self._seq, context.job, context.attempt, context.workflow, function, args, kwargs,
-            dict(context.secrets),
+            dict(context.secrets), granted.variables, granted.cpus,
         )  # fmt: skip
         job = Job(call, context, self._ticks)
-        self._was_async = function in self._async
+        self._was_async = self._shares_loop(call)
         if self._was_async:
             self._loop.add(job)
         else:
@@ -149,6 +151,10 @@ class PythonExecutor:
             self._ticking = True
             asyncio.get_running_loop().call_later(TICK_S, self._tick)
         return job
+
+    def _shares_loop(self, call: Call) -> bool:
+        """Whether the call runs beside others in one process, and so in one environment."""
+        return call.function in self._async and not call.variables
 
     def _redirect(self, job: Job) -> None:
         """Moves a call whose function turned out to be async to the loop."""
@@ -182,7 +188,7 @@ class PythonExecutor:
         if job.stopped:
             return
         job.stopped = True
-        place = self._loop if job.call.function in self._async else self._pool
+        place = self._loop if self._shares_loop(job.call) else self._pool
         task = asyncio.get_running_loop().create_task(place.stop(job))
         self._stops.add(task)
         task.add_done_callback(self._stops.discard)

@@ -39,6 +39,7 @@ class Job:
         "call",
         "context",
         "done",
+        "last",
         "old",
         "result",
         "stopped",
@@ -50,6 +51,7 @@ class Job:
         self.context = context
         self.born = born  # at which tick
         self.result: Result | None = None  # once it has ended
+        self.last: Result | None = None  # its result, once its process has ended as well
         self.done: Callable[[Result], None] | None = None  # called then
         self._future: asyncio.Future[Result] | None = None
         self._asking: set[asyncio.Task[None]] = set()

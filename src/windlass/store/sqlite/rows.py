@@ -34,8 +34,8 @@ from windlass.domain.rows.records import (
     WorkflowRow,
 )
 from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
-from windlass.ports.store import Head, Stopped
-from windlass.ports.store.fleet.placement import Load, Preemptible
+from windlass.ports.store import Head, Marked
+from windlass.ports.store.fleet.placement import HeldIndices, Load, Preemptible
 
 R = TypeVar("R", bound=tuple[object, ...])
 Row = tuple[Any, ...]
@@ -59,10 +59,12 @@ as_dynamic = maker(Dynamic)
 as_event = maker(Event)
 as_facts = maker(JobFacts)
 as_head = maker(Head)
+as_held_indices = maker(HeldIndices)
 as_lease = maker(Lease)
 as_limit = maker(LimitRow)
 as_load = maker(Load)
 as_log = maker(LogRow)
+as_marked = maker(Marked)
 as_name = maker(NameRow)
 as_preemptible = maker(Preemptible)
 as_pool = maker(PoolRow)
@@ -75,7 +77,6 @@ as_reservation = maker(Reservation)
 as_run = maker(RunRow)
 as_schedule = maker(ScheduleRow)
 as_shape = maker(ShapeRow)
-as_stopped = maker(Stopped)
 as_template = maker(TemplateRow)
 as_ticket = maker(Ticket)
 as_worker = maker(Worker)

@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Limits
 from windlass.ports.gateway import AttemptGateway
+from windlass.worker.attempt.index_use import IndexUse
 from windlass.worker.attempt.job_socket import Submit
 from windlass.worker.attempt.secrets import Secrets
 from windlass.worker.core.deadline import Deadline
@@ -63,3 +64,4 @@ class AgentContext(NamedTuple):
     deadline: Deadline
     secrets: Secrets
     socket: SubmitSocket
+    index_use: IndexUse

@@ -10,6 +10,7 @@ from windlass.domain.values.errors import Overloaded, StoreUnavailable
 from windlass.ports.gateway import Holder
 from windlass.worker.attempt import artifacts
 from windlass.worker.attempt.context import AgentContext
+from windlass.worker.attempt.find_files import find_files
 
 PAUSES_MS: Final = (1_000, 2_000, 4_000, 8_000)  # between tries to upload a file
 
@@ -54,7 +55,7 @@ class Files:
     async def upload(self, patterns: Sequence[str], missing: Callable[[str], None]) -> None:
         """Uploads the files that match; calls `missing` with patterns that match none."""
         for pattern in patterns:
-            found = artifacts.matching(self.folder(), pattern)
+            found = await find_files(self.folder(), pattern, self._context.clock)
             if not found:
                 missing(pattern)
             for name, path in found:

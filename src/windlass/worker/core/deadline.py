@@ -22,6 +22,7 @@ class Deadline:
 
     The server may have noted that sync up to a third of a heartbeat late, and processes
     may take their grace to end: so much earlier than the server's lease ends this one.
+    `reason` says why it was not put off, for the attempts that it ends.
     """
 
     def __init__(self, rules: Rules, uptime: Callable[[], float]) -> None:

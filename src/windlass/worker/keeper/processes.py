@@ -8,6 +8,7 @@ import resource
 import signal
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import NamedTuple
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -15,6 +16,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 RESET = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 DUMPABLE = 4  # PR_SET_DUMPABLE
+PARENT_DEATH = 1  # PR_SET_PDEATHSIG
 
 
 def boottime() -> float:
@@ -113,6 +115,21 @@ def signal_group(pid: int, number: int) -> None:
         pass
 
 
+def kill(pid: int) -> None:
+    """Kills a process, if it is still there."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def hear_parent_die(number: int) -> None:
+    """Lets the kernel send this signal when the parent dies."""
+    import ctypes
+
+    ctypes.CDLL(None).prctl(PARENT_DEATH, number, 0, 0, 0)
+
+
 def become_subreaper() -> None:
     """Makes this process the parent of orphans below it, so that they are still found."""
     import ctypes
@@ -149,6 +166,23 @@ def launch(
         )
     except OSError as error:
         raise _named(error, argv[0]) from error
+
+
+@contextmanager
+def pinned(cpus: tuple[int, ...]) -> Iterator[None]:
+    """Lets what is started inside run on these processors only; on all of ours if none is named.
+
+    A child inherits them, and this process has one thread: nothing else is affected.
+    """
+    if not cpus:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cpus)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def find_program(name: str, env: Mapping[str, str]) -> str:

@@ -102,7 +102,7 @@ async def _serve(
     stop = stop_on_signals()
     bound = bind(listen)
     address = address_of(listen, bound)
-    options = options._replace(address=local_address(address))
+    options = options._replace(address=local_address(address), stopped=stop.is_set)
     async with running_services(options) as services:
         if is_loopback(listen.host):
             prepare_data(directory)

@@ -16,6 +16,14 @@ class Load(NamedTuple):
     leases: int
 
 
+class HeldIndices(NamedTuple):
+    """What a lease holds of its worker's indexed resources."""
+
+    worker: int
+    job: int
+    indices: str  # as `Lease.indices`
+
+
 class Preemptible(NamedTuple):
     """A running lease that may be taken back; `told`: its worker is to stop already."""
 
@@ -31,6 +39,10 @@ class PlacementRead(Protocol):
 
     async def loads(self, workers: Sequence[int]) -> list[Load]:
         """Returns what these workers hold, by shape; ascending by worker and shape."""
+        ...
+
+    async def indices(self, workers: Sequence[int]) -> list[HeldIndices]:
+        """Returns the indices that leases of these workers hold; ascending by worker and job."""
         ...
 
     async def running(self) -> dict[int, int]:
@@ -59,6 +71,10 @@ class PlacementWrite(PlacementRead, Protocol):
 
     async def bind(self, jobs: Sequence[int], limit: int) -> None:
         """Counts these leases under the limit of their queue."""
+        ...
+
+    async def hold(self, rows: Sequence[tuple[int, str]]) -> None:
+        """(job, indices): the leases of these jobs hold these indices."""
         ...
 
     async def lock_rates(self, keys: Sequence[RateKey], wait: bool) -> dict[RateKey, RateRow]:
