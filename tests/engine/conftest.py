@@ -25,8 +25,10 @@ ONE_STORE = frozenset({"explain", "files", "history", "loops", "pools", "schedul
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Chooses the stores of a test that asks for `rig`."""
-    if "rig" in metafunc.fixturenames:
+    """Chooses the stores of a test that asks for `rig` and names none itself."""
+    marks = metafunc.definition.iter_markers("parametrize")
+    named = any("rig" in str(mark.args[0]).split(",") for mark in marks)
+    if "rig" in metafunc.fixturenames and not named:
         metafunc.parametrize("rig", stores_of(metafunc), indirect=True)
 
 

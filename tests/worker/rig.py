@@ -20,7 +20,7 @@ from tests.support.running import run
 from tests.support.specs import spec_of
 from tests.worker.bridge import Bridge
 from windlass.clock import RealChance, RealClock
-from windlass.domain.config import Config
+from windlass.domain.config import Config, health_pause_ms
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.retries import RetryPolicy
 from windlass.domain.lifecycle.states import STATE_BY_CODE
@@ -154,8 +154,10 @@ class Rig:
     async def lose_silent_workers(self) -> None:
         """Let the leases of workers that say nothing run out."""
         await self.health.run_once(self.clock.now_ms())
-        self.clock.offset_ms += self.engine.config.heartbeat_timeout_ms + 1_000
-        await self.health.run_once(self.clock.now_ms())
+        config = self.engine.config
+        for _ in range(0, config.heartbeat_timeout_ms + 1_000, health_pause_ms(config)):
+            self.clock.offset_ms += health_pause_ms(config)
+            await self.health.run_once(self.clock.now_ms())
 
 
 class AgentProcess:

@@ -8,6 +8,7 @@ import msgspec
 from windlass.api.parse import job_spec, workflow_spec
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.job.job import JobSpec
+from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.schedules.planning import PlannedWorkflow, PlanRequest
 from windlass.wire.jobs import NewWorkflow
@@ -74,10 +75,7 @@ def _finished(new: NewWorkflow, order: PlanRequest) -> NewWorkflow:
 
 
 def _job(value: Mapping[str, Any], field: str) -> JobSpec:
-    try:
-        return msgspec.convert(value, JobSpec)
-    except msgspec.ValidationError as error:
-        raise InvalidInput(field, "a job", str(error)) from None
+    return convert(value, JobSpec, field)
 
 
 def _placeholder(name: str, parameter: object) -> Any:

@@ -1,12 +1,15 @@
 """Reads jobs, workers and events as callers see them, and only those they may see."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from windlass.api.render import show_job, show_transitions, show_worker
+from windlass.api.ties import Ties, newest_ids, read_ties
 from windlass.domain.access.roles import Identity, Role
+from windlass.domain.job.job import decode_spec
 from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.events import Event, EventKind
@@ -57,9 +60,11 @@ class Queries:
                 return None
             await self._shapes.know(tx, [view.facts.shape])
             events = await tx.log.of_job(job)
-            names = dict(view.workers)
+            names = _worker_names(view)
             outlook = (await self._engine.explain.outlooks(tx, [view]))[job]
-            return self._show(view, show_transitions(events, names), outlook)
+            submitted_by = decode_spec(view.spec).submitted_by
+            ties = await read_ties(tx, view, partial(self._seen, who))
+            return self._show(view, show_transitions(events, names, submitted_by), outlook, ties)
 
         shown = await self._engine.store.read(read)
         if shown is None or not who.sees(shown.namespace):
@@ -104,7 +109,8 @@ class Queries:
             await self._shapes.know(tx, [view.facts.shape for view in page.jobs])
             following = str(page.next) if page.next else None
             outlooks = await self._engine.explain.outlooks(tx, page.jobs)
-            shown = [self._show(v, (), outlooks[v.facts.id]) for v in page.jobs]
+            ties = Ties(await newest_ids(tx, page.jobs))
+            shown = [self._show(v, (), outlooks[v.facts.id], ties) for v in page.jobs]
             return JobList(shown, following)
 
         return await self._engine.store.read(read)
@@ -152,9 +158,22 @@ class Queries:
                 return info
         raise NotFound("worker", worker)
 
-    def _show(self, view: JobRecord, transitions: Sequence[Any], outlook: Outlook) -> Job:
+    async def _seen(self, who: Identity, tx: ReadTx, views: Sequence[JobRecord]) -> list[JobRecord]:
+        """Returns those of these jobs that the caller may see."""
+        await self._shapes.know(tx, [view.facts.shape for view in views])
+        return [view for view in views if who.sees(self._shapes[view.facts.shape].namespace)]
+
+    def _show(
+        self, view: JobRecord, transitions: Sequence[Any], outlook: Outlook, ties: Ties
+    ) -> Job:
         shape = self._shapes[view.facts.shape]
-        return show_job(view, shape, self._engine.config, transitions, outlook)
+        return show_job(view, shape, self._engine.config, transitions, outlook, ties)
+
+
+def _worker_names(view: JobRecord) -> dict[int, str]:
+    """Returns the names of all workers that had this job, the newest included."""
+    newest = view.facts.worker if view.lease is None else view.lease.worker
+    return dict(view.workers) | ({} if view.worker is None else {newest: view.worker})
 
 
 def _merged(view: WorkerView) -> Mapping[str, Any]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from windlass.api.ties import NO_TIES, Ties
 from windlass.domain.config import Config
 from windlass.domain.explain.explanation import Estimate
 from windlass.domain.explain.forecast import Span, suggestions
@@ -14,7 +15,7 @@ from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.indices import offered, read_indices
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.matching.workers import shown_status
-from windlass.domain.rows.event_lines import render
+from windlass.domain.rows.event_lines import Names, actor_of, reason_of, render
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.files import ArtifactRow, LogRow, LogState
 from windlass.domain.rows.records import Attempt, JobRecord
@@ -38,6 +39,7 @@ def show_job(
     config: Config,
     transitions: Sequence[Transition] = (),
     outlook: Outlook = Outlook(),  # noqa: B008 - frozen
+    ties: Ties = NO_TIES,
 ) -> Job:
     """Renders a job with everything that is known about it."""
     facts, lease = view.facts, view.lease
@@ -58,8 +60,11 @@ def show_job(
         requires=[clause.text for clause in shape.requires],
         resources=dict(shape.resources),
         secrets=list(spec.secrets),
-        after=[ref for ref in spec.after if isinstance(ref, int)],
-        after_any=[ref for ref in spec.after_any if isinstance(ref, int)],
+        after=ties.current(spec.after),
+        after_any=ties.current(spec.after_any),
+        dependencies=list(ties.dependencies),
+        dependents=list(ties.dependents),
+        dependents_more=ties.more,
         allow_failure=bool(facts.flags & ALLOW_FAILURE),
         unblock=spec.unblock,
         attempt=newest_attempt(facts, lease),
@@ -149,25 +154,34 @@ def show_span(now: int, span: Span | None) -> Estimate | None:
     return Estimate(earliest=low, likely=likely, latest=high)
 
 
-def show_transitions(events: Sequence[Event], names: Mapping[int, str]) -> list[Transition]:
-    """Renders a job's changes of state."""
+def show_transitions(
+    events: Sequence[Event], names: Mapping[int, str], submitted_by: str | None
+) -> list[Transition]:
+    """Renders a job's changes of state, each with its reason and who made it."""
     return [
-        Transition(
-            seq=event.seq,
-            at=format_moment(event.at),
-            frm=None if not event.frm else str(STATE_BY_CODE[event.frm]),
-            to=str(STATE_BY_CODE[event.to]),
-            attempt=event.attempt,
-            worker=names.get(event.worker),
-            reason=event.reason,
-            actor=event.actor,
-        )
+        _transition(event, state, names, submitted_by)
         for event in events
-        if event.kind == EventKind.JOB
+        if event.kind == EventKind.JOB and (state := STATE_BY_CODE[event.to]) is not None
     ]
 
 
-def show_event(event: Event) -> EventInfo:
+def _transition(
+    event: Event, to: State, names: Mapping[int, str], submitted_by: str | None
+) -> Transition:
+    worker = names.get(event.worker, str(event.worker))
+    return Transition(
+        seq=event.seq,
+        at=format_moment(event.at),
+        frm=None if not event.frm else str(STATE_BY_CODE[event.frm]),
+        to=str(to),
+        attempt=event.attempt,
+        worker=names.get(event.worker),
+        reason=reason_of(event, to, worker),
+        actor=actor_of(event, to, worker, submitted_by),
+    )
+
+
+def show_event(event: Event, names: Names = {}) -> EventInfo:  # noqa: B006 - never changed
     """Renders one event, with the line that a person reads."""
     return EventInfo(
         seq=event.seq,
@@ -180,7 +194,7 @@ def show_event(event: Event) -> EventInfo:
         to=None if not event.to else str(STATE_BY_CODE[event.to]),
         reason=event.reason,
         actor=event.actor,
-        line="\n".join(render(event, {})),
+        line="\n".join(render(event, names)),
     )
 
 

@@ -99,9 +99,9 @@ class WorkflowHandle:
         """The workflow's number."""
         return self._workflow.id
 
-    def info(self) -> wire.Workflow:
-        """Returns the workflow in its current state."""
-        return self._client.run(self._workflow.show())
+    def info(self, wait: float = 0) -> wire.Workflow:
+        """Returns the workflow as it is now; with `wait`, once it has ended or time is up."""
+        return self._client.run(self._workflow.show(wait))
 
     def jobs(self) -> list[Job]:
         """Returns all its jobs, newest first, also those that were superseded."""

@@ -7,11 +7,11 @@ from typing import Any, Final, Literal, Protocol, Self
 import msgspec
 
 from windlass.client.handles import AsyncJob
-from windlass.client.requests import request_for
 from windlass.client.service import Service
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.job.job import KEYWORDS, JobSpec, canonical_options
 from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.tasks import request as request_of
 from windlass.wire.jobs import NewWorkflow, SubmitRequest
 
 # What `options` may have; the others are parameters of `submit`.
@@ -163,3 +163,16 @@ def new_workflow(name: str, options: Mapping[str, Any]) -> NewWorkflow:
     if unknown:
         raise InvalidInput("workflow", f"described by {', '.join(sorted(known))}", unknown[0])
     return NewWorkflow(name=name, **options)
+
+
+def request_for(task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JobSpec:
+    """Returns the `JobSpec` for a marked function, a task by name, or a `JobSpec` as it is."""
+    if isinstance(task, JobSpec):
+        if args or kwargs:
+            raise InvalidInput("args", "inside the request", "more beside it")
+        return task
+    if isinstance(task, str):
+        if args:
+            raise InvalidInput("args", "given by name", "arguments by position")
+        return JobSpec(task=task, args=kwargs)
+    return request_of(task, *args, **kwargs)

@@ -10,11 +10,11 @@ from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar, overload
 
 from windlass.client.blocking import JobHandle, Workflow, WorkflowHandle
-from windlass.client.builder import AsyncWorkflowBlock, new_workflow
+from windlass.client.builder import AsyncWorkflowBlock, new_workflow, request_for
 from windlass.client.bulk import edit_parts
 from windlass.client.handles import AsyncJob, JobFailed
 from windlass.client.pools import HttpPools
-from windlass.client.requests import request_for
+from windlass.client.reconnect import RECONNECT_SECONDS, Reconnect
 from windlass.client.schedules import Planning, split_reference
 from windlass.client.service import HttpService, Service
 from windlass.client.settings import find_server, trust_for
@@ -44,7 +44,8 @@ class AsyncClient:
 
     Without arguments it finds the server by WINDLASS_SERVER and WINDLASS_TOKEN, else the
     one that `windlass up` started here; over https it trusts the authorities in the file that
-    WINDLASS_TLS_CA names, else those of the system. A `service` is asked instead of any server.
+    WINDLASS_TLS_CA names, else those of the system. If the server goes away, calls that are safe
+    to repeat are repeated for `reconnect` seconds. A `service` is asked instead of any server.
     """
 
     def __init__(
@@ -53,12 +54,14 @@ class AsyncClient:
         token: str | None = None,
         data: Path | None = None,
         *,
+        reconnect: float = RECONNECT_SECONDS,
         service: Service | None = None,
     ) -> None:
         if service is None:
             found = find_server(server, token, data)
             trust = trust_for(found.server)
-            service = HttpService(Transport(found.server, found.token, trust=trust))
+            transport = Transport(found.server, found.token, trust=trust)
+            service = HttpService(transport, Reconnect(reconnect))
         self._service = service
 
     @property
@@ -196,6 +199,7 @@ class Runner(Protocol):
 class Client:
     """One server, seen from a program without an event loop.
 
+    If the server goes away, calls that are safe to repeat are repeated for `reconnect` seconds.
     A given `client` lives in the loop of its `runner`.
     """
 
@@ -205,11 +209,12 @@ class Client:
         token: str | None = None,
         data: Path | None = None,
         *,
+        reconnect: float = RECONNECT_SECONDS,
         client: AsyncClient | None = None,
         runner: Runner | None = None,
     ) -> None:
         self._runner = runner or asyncio.Runner()
-        self._client = client or AsyncClient(server, token, data)
+        self._client = client or AsyncClient(server, token, data, reconnect=reconnect)
 
     def submit(self, task: Any, *args: Any, **kwargs: Any) -> JobHandle:
         """Submits a function marked with `@windlass.task`, a task by name, or a `JobSpec`."""

@@ -1,10 +1,11 @@
 """Templates and schedules, as clients handle them."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
 
+from windlass.client.reconnect import Reconnect
 from windlass.client.transport import Transport
 from windlass.domain.values.errors import InvalidInput
 from windlass.wire.schedules import (
@@ -67,18 +68,14 @@ class Planning(Protocol):
         ...
 
 
-class Insist(Protocol):
-    """Repeats a call while its outcome is not known."""
-
-    async def __call__(self, call: Callable[[], Awaitable[StartReply]]) -> StartReply: ...
-
-
 class HttpPlanning:
     """Implements `Planning` over HTTP."""
 
-    def __init__(self, transport: Transport, insist: Insist, fresh_key: Callable[[], str]) -> None:
+    def __init__(
+        self, transport: Transport, reconnect: Reconnect, fresh_key: Callable[[], str]
+    ) -> None:
         self._call = transport.call
-        self._insist = insist
+        self._insist = reconnect.insist
         self._fresh_key = fresh_key
 
     async def put_template(

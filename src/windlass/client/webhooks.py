@@ -14,6 +14,7 @@ from aiohttp.resolver import ThreadedResolver
 from yarl import URL
 
 from windlass.domain.schedules.webhooks import Network, is_numeric, may_reach, sign
+from windlass.domain.values.errors import causes_of
 from windlass.ports.clock import Clock
 from windlass.ports.webhooks import Delivered, Delivery
 
@@ -109,9 +110,5 @@ class HttpCourier:
         return self._opened
 
 
-def _is_refusal(error: BaseException | None) -> bool:
-    while error is not None:
-        if isinstance(error, _Refused):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
+def _is_refusal(error: BaseException) -> bool:
+    return any(isinstance(cause, _Refused) for cause in causes_of(error))

@@ -38,8 +38,10 @@ class AsyncWorkflow:
         self._service = service
         self.id = workflow
 
-    async def show(self) -> Workflow:
-        """Returns the workflow in its current state."""
+    async def show(self, wait: float = 0) -> Workflow:
+        """Returns the workflow as it is now; with `wait`, once it has ended or time is up."""
+        if wait:
+            return await self._service.wait_workflow(self.id, wait)
         return await self._service.workflow(self.id)
 
     async def jobs(self) -> list[Job]:

@@ -23,7 +23,7 @@ from windlass.store.sqlite.file_lock import EMBEDDED, SERVER, STAND_IN
 from windlass.store.sqlite.store import SqliteStore
 from windlass.wiring.agents import own_agent
 from windlass.wiring.backend import Backend, make_backend, standing_by
-from windlass.wiring.stores import make_private, open_store
+from windlass.wiring.stores import Opening, make_private, open_store
 from windlass.worker.agent.agent import Agent
 from windlass.worker.agent.options import WorkerOptions
 
@@ -169,7 +169,8 @@ class Node:
     async def _open_shared(self) -> Backend:
         if self._options.blobs is None:
             raise InvalidInput("blobs", "given together with the address of a store", None)
-        store = await open_store(self._options.store, self._options.config, self._options.blobs)
+        opening = Opening(self._options.blobs)
+        store = await open_store(self._options.store, self._options.config, opening)
         try:
             backend = make_backend(store, self._options.blobs, self._options.config)
             await backend.engine.start()

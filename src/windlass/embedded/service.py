@@ -11,6 +11,7 @@ from windlass.api.jobs import Jobs
 from windlass.api.parse import job_filter
 from windlass.api.planning import EnginePlanning
 from windlass.api.queries import Queries
+from windlass.api.rights import Rights
 from windlass.api.workflows import Workflows
 from windlass.client.service import find_worker
 from windlass.domain.access.roles import Identity, Role
@@ -154,4 +155,7 @@ class EngineService:
 
     async def _plan(self) -> EnginePlanning:
         backend = (await self._api()).backend
-        return EnginePlanning(backend.templates, backend.schedules, backend.reactions, self._who)
+        rights = Rights(backend.engine)
+        return EnginePlanning(
+            backend.templates, backend.schedules, backend.reactions, rights, self._who
+        )

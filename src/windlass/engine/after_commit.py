@@ -79,6 +79,8 @@ class AfterCommit:
             self.waiting_syncs.wake_for_committed(shape, count)
         for worker, shape in effects.refused:
             self.waiting_syncs.refuse(worker, shape)
+        for worker in effects.declined:
+            self.waiting_syncs.decline(worker)
         if effects.opening:
             self.rates.set(effects.opening)
         self._wake_workers(effects.pokes)

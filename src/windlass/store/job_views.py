@@ -59,6 +59,9 @@ class Views(ABC):
             workers=tuple(sorted(names.items())),
         )
 
+    async def some(self, ids: Sequence[int]) -> list[JobRecord]:
+        return await self._views(ids)
+
     async def jobs(self, wanted: JobFilter, cursor: int, limit: int) -> JobPage:
         shapes = await self._shapes_of(wanted)
         below = cursor or FIRST
@@ -172,6 +175,8 @@ class Views(ABC):
             specs = await self._specs(ids)
             ids = [job for job in ids if job in specs and tells(wanted, specs[job])]
         views = await self._views(ids)
+        if wanted.dead or wanted.current:
+            views = [view for view in views if not view.facts.superseded_by]
         return [view for view in views if not states or view.state in states]
 
     # Bringing rows together

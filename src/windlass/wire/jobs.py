@@ -93,6 +93,19 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True):
     actor: str | None
 
 
+class TiedJob(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that another waits for, or that waits for it.
+
+    With `any_end`, any end of the dependency is enough. If it was retried, `superseded_by` is the
+    job that took its place.
+    """
+
+    job: int
+    state: str
+    any_end: bool = False
+    superseded_by: int | None = None
+
+
 class RunStatistics(msgspec.Struct, frozen=True, kw_only=True):
     """What completed jobs of the same shape took: seconds, and bytes where that was measured."""
 
@@ -104,7 +117,12 @@ class RunStatistics(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A job as it is shown. Lists leave `attempts`, `transitions` and `artifacts` empty."""
+    """A job as it is shown.
+
+    `after` and `after_any` name what it waits for now: where a dependency was retried, its
+    successor. `dependencies` and `dependents` list all of them, also those that were superseded.
+    Lists leave these two, `attempts`, `transitions` and `artifacts` empty.
+    """
 
     id: int
     namespace: str
@@ -166,6 +184,9 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     peak_memory: int | None = None  # bytes that its newest attempt took at most
     statistics: RunStatistics | None = None  # None: no such job has completed
     suggestions: list[str] = []  # where it asks for far more, or less, than such jobs used
+    dependencies: list[TiedJob] = []
+    dependents: list[TiedJob] = []  # the first 100
+    dependents_more: bool = False
 
 
 class JobList(msgspec.Struct, frozen=True):

@@ -39,12 +39,13 @@ class Released(msgspec.Struct, frozen=True, gc=False):
     """The worker gives this attempt back through no fault of the job.
 
     A reason on an attempt that never started is a refusal: the job backs off and avoids
-    this worker for a while.
+    this worker for a while. With `back_off` the next attempt waits, because it would fail too.
     """
 
     job: int
     attempt: int
     reason: str | None = None
+    back_off: bool = False
 
 
 class Held(msgspec.Struct, frozen=True, gc=False):
@@ -106,7 +107,12 @@ class Refusal(msgspec.Struct, frozen=True, gc=False):
 
 
 class SyncReply(msgspec.Struct, frozen=True, kw_only=True):
-    """What the agent must do. `applied` is False if the request changed nothing."""
+    """What the agent must do.
+
+    `applied` is False if the request reported something and changed nothing: all of it was recorded
+    before, or refused. `stale` means that the request was not looked at, because a newer one had
+    come before it. A `pending` worker gets no jobs before an operator has approved it.
+    """
 
     jobs: tuple[Assignment, ...] = ()
     cancel: tuple[Stop, ...] = ()
@@ -114,3 +120,5 @@ class SyncReply(msgspec.Struct, frozen=True, kw_only=True):
     drain: bool = False
     epoch: int = 0
     applied: bool = True
+    stale: bool = False
+    pending: bool = False

@@ -1,6 +1,6 @@
 """Builds an engine with its loops and services over an open store."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,9 +9,11 @@ from windlass.api.planner import WirePlanner
 from windlass.client.webhooks import HttpCourier
 from windlass.clock import RealChance, RealClock
 from windlass.domain.config import Config
+from windlass.domain.rows.event_levels import Level
 from windlass.domain.schedules.webhooks import parse_networks
 from windlass.engine.engine import Engine
 from windlass.engine.files.files import Files
+from windlass.engine.fleet.epochs import note_settings
 from windlass.engine.loops.capability import CapabilityLoop
 from windlass.engine.loops.cleanup import CleanupLoop
 from windlass.engine.loops.cron import CronLoop
@@ -30,7 +32,7 @@ from windlass.executors import load_kinds
 from windlass.ports.blobs import Blobs
 from windlass.ports.store import Store
 from windlass.ports.webhooks import Courier
-from windlass.wiring.stores import open_blobs, open_store
+from windlass.wiring.stores import Opening, open_blobs, open_store
 
 
 class ServerOptions(NamedTuple):
@@ -42,6 +44,8 @@ class ServerOptions(NamedTuple):
     imports: tuple[str, ...] = ()  # modules whose tasks it knows
     address: str = ""  # where workers of pools find it; empty: it has no pools to run
     data: Path = Path()  # where workers of local pools keep things
+    stopped: Callable[[], bool] = lambda: False  # whether to end although it waits for the store
+    log_level: Level = Level.OFF  # of the events that go to its log
 
 
 class Backend(NamedTuple):
@@ -100,10 +104,12 @@ def make_backend(store: Store, blobs: str, config: Config, imports: Sequence[str
 @asynccontextmanager
 async def running_backend(options: ServerOptions) -> AsyncIterator[Backend]:
     """Runs an engine without its loops."""
-    store = await open_store(options.store, options.config, options.blobs)
+    opening = Opening(options.blobs, options.config.store_wait_ms, options.stopped)
+    store = await open_store(options.store, options.config, opening)
     backend = make_backend(store, options.blobs, options.config, options.imports)
     try:
         await backend.engine.start()
+        await backend.engine.run(note_settings)
         yield backend
     finally:
         await backend.close()

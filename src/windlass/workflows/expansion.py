@@ -18,23 +18,25 @@ from windlass.workflows.files import Files, LocalFiles, NoFiles
 from windlass.workflows.format import OF_SUBWORKFLOWS
 from windlass.workflows.jobs import check_job, check_job_name, make_job, place_in
 from windlass.workflows.matrix import Combination, combinations, named, scope_of
-from windlass.workflows.nodes import Misdescribed, Node, Place, of_plain, plain
+from windlass.workflows.nodes import Misdescribed, Node, Place, mapping, of_plain, plain
 from windlass.workflows.parameters import bind, values
 from windlass.workflows.references import Entry, Instance, Made, link, refuse_cycles
 from windlass.workflows.schema import JOB, RELAXED, ROOT, STRICT
 from windlass.workflows.substitution import Scope, substitute, substitute_text
+from windlass.workflows.workflow_options import REACTIONS, check_workflow
 
 JOB_LIMIT: Final = 250_000  # of a whole workflow
 LEVEL_LIMIT: Final = 10  # workflows inside of each other
-REACTIONS: Final = ("on_success", "on_failure", "on_end")
+NESTED_LIMIT: Final = 10_000  # workflows inside of a whole workflow
 
 
 class Expansion(msgspec.Struct, frozen=True):
-    """The jobs to submit, and where each is described."""
+    """The jobs to submit, and where each is described, and the workflow itself."""
 
     workflow: NewWorkflow
     jobs: list[JobSpec]
     nodes: list[Node]
+    tree: Node
 
     def place_of(self, job: int, field: str) -> Place:
         """Returns the position of a field by the server's name: `retries`, `args.argv[1]`."""
@@ -66,7 +68,7 @@ def expand_tree(
     workflow = level.workflow()
     level.expand()
     refuse_cycles(made)
-    return Expansion(workflow, made.requests(workflow.namespace), made.nodes)
+    return Expansion(workflow, made.requests(workflow.namespace), made.nodes, tree)
 
 
 class _Level:
@@ -86,7 +88,8 @@ class _Level:
         check(tree, RELAXED[ROOT], RELAXED, "")
         self._tree = tree
         self._bound = bind(tree.get("parameters"), given, tree.place)
-        self._scope = Scope({f"parameters.{n}": node for n, node in self._bound.items()})
+        named_values = {f"parameters.{n}": node for n, node in self._bound.items()}
+        self._scope = Scope(named_values, made.budget)
         self._prefix = prefix
         self._files = files
         self._chain = chain
@@ -107,7 +110,9 @@ class _Level:
         plainly = {name: plain(node) for name, node in given.items()}
         if "labels" in given:
             plainly["labels"] = {n: node.text for n, node in given["labels"].entries().items()}
-        return NewWorkflow(**plainly, parameters=values(self._bound))
+        new = NewWorkflow(**plainly, parameters=values(self._bound))
+        check_workflow(new, mapping(given, self._tree.place, self._tree.keys))
+        return new
 
     def expand(self) -> None:
         """Counts the jobs of all entries, creates them, and links them."""
@@ -196,6 +201,10 @@ class _Level:
         given = node.get("parameters")
         priority = node.get("priority") or tree.get("priority") or self._priority
         forgiven = node.get("allow_failure")
+        self._made.nested += 1
+        if self._made.nested > NESTED_LIMIT:
+            expected = f"within the {NESTED_LIMIT} nested workflows of a workflow"
+            raise node.refuse(entry.field, expected, "more")
         before = len(self._made.nodes)
         level = _Level(
             tree, given.entries() if given is not None else {},

@@ -50,7 +50,7 @@ def _value(node: Node, form: Form) -> Any:
 def check_job(request: JobSpec, node: Node, field: str) -> None:
     """Refuses what the server would refuse, and names the line."""
     try:
-        _VALIDATOR.validate(request, "job")
+        VALIDATOR.validate(request, "job")
     except InvalidInput as error:
         raise _in_file(error, node, field) from None
 
@@ -130,4 +130,4 @@ def _refuse_parts(
 
 
 _KINDS: Final = (FfmpegTask(), GstreamerTask(), MediaTask(), PythonTask(), ShellTask())
-_VALIDATOR: Final = Validator(Config(), {kind.name: kind for kind in _KINDS})
+VALIDATOR: Final = Validator(Config(), {kind.name: kind for kind in _KINDS})

@@ -17,6 +17,7 @@ from windlass.domain.values.suggest import did_you_mean
 from windlass.workflows.checking import listed
 from windlass.workflows.matrix import Combination, named
 from windlass.workflows.nodes import Node, plain
+from windlass.workflows.substitution import Budget
 
 EDGE_LIMIT: Final = 2_500_000  # of a whole workflow
 MATCHING: Final = "[*]"
@@ -30,6 +31,8 @@ class Made:
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
+        self.budget = Budget()
+        self.nested = 0  # workflows inside
         self.numbers: dict[str, int] = {}
         self._jobs: list[JobSpec] = []
         self._waits: list[list[Numbers]] = []  # for both kinds, as the order needs it

@@ -14,19 +14,35 @@ from windlass.workflows.checking import listed
 from windlass.workflows.nodes import MARK, Misdescribed, Node, Place, mapping, sequence
 
 _FOUND: Final = re.compile(r"\$\$\{\{|\$\{\{(?:\s*([A-Za-z0-9_.-]+)\s*\}\})?")
+TEXT_LIMIT: Final = 64 << 20  # characters that parameters fill in, in a whole workflow
 _WHOLE: Final = re.compile(r"\$\{\{\s*([A-Za-z0-9_.-]+)\s*\}\}")
+
+
+class Budget:
+    """How much text may be filled in for names: a short file can ask for more than memory holds."""
+
+    def __init__(self) -> None:
+        self._left = TEXT_LIMIT
+
+    def spend(self, node: Node, field: str, place: Place) -> None:
+        """Counts the use of a value; raises `Misdescribed` if that is too much."""
+        self._left -= _weight(node)
+        if self._left < 0:
+            expected = f"within the {TEXT_LIMIT >> 20} MiB that parameters may fill in"
+            raise Misdescribed(place, field, expected, "more")
 
 
 class Scope:
     """What names stand for. It remembers which of them were asked for."""
 
-    def __init__(self, values: Mapping[str, Node]) -> None:
+    def __init__(self, values: Mapping[str, Node], budget: Budget) -> None:
         self._values = values
+        self._budget = budget
         self._used: set[str] = set()
 
     def with_values(self, more: Mapping[str, Node]) -> "Scope":
         """Returns a scope with more names."""
-        return Scope({**self._values, **more})
+        return Scope({**self._values, **more}, self._budget)
 
     def knows(self, name: str) -> bool:
         """Returns whether a name is defined."""
@@ -44,6 +60,7 @@ class Scope:
             hint = did_you_mean(name, self._values)
             raise Misdescribed(place, field, expected, f"{MARK} {name} }}}}", hint)
         self._used.add(name)
+        self._budget.spend(found, field, place)
         return found
 
 
@@ -79,6 +96,11 @@ def substitute_text(text: str, scope: Scope, place: Place, field: str) -> str:
         return scope.find(match[1], place, field).text
 
     return _FOUND.sub(replace, text)
+
+
+def _weight(node: Node) -> int:
+    items = node.value if isinstance(node.value, list) else ()
+    return 1 + len(node.text) + sum(map(_weight, items))
 
 
 def _entries(node: Node, scope: Scope, field: str) -> Node:

@@ -79,3 +79,31 @@ async def test_a_worker_that_knows_a_newer_epoch_stops_an_old_store(rig: Rig) ->
     again = await rig.agent("knowing")
     (job,) = (await again.sync(want=1, epoch=3)).jobs
     assert job.attempt == 4 * FIRST - 3
+
+
+async def test_explain_and_time_name_the_grace_after_a_restore(rig: Rig) -> None:
+    await restore(rig)
+    agent = await rig.agent()
+    await rig.submit()
+    job = await rig.submit(args=2)
+    assert await agent.take(2) == ()
+    found = await rig.engine.explain.job(job)
+    assert [one.kind for one in found.waiting_for] == ["restored"]
+    assert "the grace after a restored backup" in found.summary
+    assert "it gets no job before the grace" in (await rig.engine.explain.worker(agent.id)).summary
+    await pass_time(rig, 3 * MINUTE)
+    await agent.enrol()
+    assert len(await agent.take(2)) == 2
+    spent = {p.cause: p.seconds for p in (await rig.engine.explain.time_spent(job)).parts}
+    grace = rig.engine.config.heartbeat_timeout_ms + rig.engine.config.term_grace_ms
+    assert spent["restored"] == grace / 1000
+
+
+async def test_explain_names_a_store_that_is_an_old_backup(memory_rig: Rig) -> None:
+    agent = await memory_rig.agent()
+    job = await memory_rig.submit()
+    with pytest.raises(Conflict):
+        await agent.sync(want=1, epoch=3)
+    found = await memory_rig.engine.explain.job(job)
+    assert found.smallest_change is not None
+    assert found.smallest_change.steps[0].command == "windlass db restored"

@@ -121,6 +121,16 @@ async def test_what_waits_past_its_end_is_canceled(rig: Rig) -> None:
     ]  # fmt: skip
 
 
+async def test_what_backs_off_past_its_end_fails(rig: Rig) -> None:
+    job = await rig.submit(finish_before=rig.now + 2 * SECOND, retries=5)
+    agent = await rig.agent()
+    await agent.fail(await agent.take_one(), FailureClass.NETWORK, "gone")
+    await rig.advance(2 * SECOND)
+    await rig.cleanup()
+    assert await end_of(rig, job) == ("failed", FINISH)
+    assert (await rig.record(job)).failure == FailureClass.TIMEOUT.code
+
+
 async def test_the_alarm_rings_at_a_deadline(memory_rig: Rig) -> None:
     rig = memory_rig
     job = await rig.submit(start_before=rig.now + 20)

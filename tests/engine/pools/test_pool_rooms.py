@@ -111,6 +111,21 @@ async def test_explain_tells_what_a_pool_does_about_a_job(rig: Rig) -> None:
     await sky.round()
     await sky.round()
     assert await note() == "a worker of pool p is on its way"
+    found = await rig.engine.explain.job(job)
+    assert "to start: its pool has asked for it" in found.summary
+    assert found.smallest_change is not None
+    assert [step.action for step in found.smallest_change.steps] == ["wait"]
+
+
+async def test_a_plan_says_that_a_pool_is_not_enabled(rig: Rig) -> None:
+    sky = Sky(rig)
+    await sky.apply(enabled=False)
+    await rig.submit()
+    plan = await sky.pools.plan()
+    (target,) = plan.fleet.targets
+    assert target.obstacle == "pool p could run it, but is not enabled"
+    assert [verdict.reason for verdict in plan.verdicts] == ["the pool is not enabled"]
+    assert plan.useless == []
 
 
 async def test_very_many_jobs_are_all_counted(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:

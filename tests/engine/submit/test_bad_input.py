@@ -150,6 +150,20 @@ async def test_a_dependency_in_another_namespace_is_refused(rig: Rig) -> None:
         await rig.submit(namespace="mine", after=(other,))
 
 
+@pytest.mark.parametrize("field", ["after", "after_any"])
+async def test_a_job_of_another_namespace_reads_as_if_it_did_not_exist(
+    memory_rig: Rig, field: str
+) -> None:
+    other = await memory_rig.submit(namespace="theirs")
+    answers = []
+    for job in (other, 999):
+        wanted: dict[str, Any] = {field: (job,)}
+        with pytest.raises(InvalidInput) as refused:
+            await memory_rig.submit(namespace="mine", **wanted)
+        answers.append(str(refused.value).replace(str(job), "ID"))
+    assert answers[0] == answers[1]
+
+
 @pytest.mark.parametrize("text", ["six typed characters: \\u0000", "null and nan", "\\x00"])
 async def test_text_that_only_looks_bad_is_taken(rig: Rig, text: str) -> None:
     job = await rig.submit(args={"text": text, "none": None})

@@ -34,6 +34,7 @@ async def test_a_doubled_sync_claims_once(rig: Rig) -> None:
     first = await agent.send(request)
     second = await agent.send(request)
     assert (len(first.jobs), second.jobs, second.applied) == (1, (), False)
+    assert second.stale
 
 
 async def test_an_old_sync_that_arrives_late_changes_nothing(rig: Rig) -> None:
@@ -54,9 +55,29 @@ async def test_a_result_that_was_recorded_is_not_lost_when_it_is_repeated(rig: R
     await agent.finish(given)
     before = await rig.events()
     reply = await agent.finish(given)
-    assert reply.lost == ()
+    assert (reply.lost, reply.applied, reply.stale) == ((), False, False)
     assert await rig.events() == before
     assert await rig.state(job) == "completed"
+    assert (await agent.sync()).applied
+
+
+async def test_a_refused_report_changes_nothing(rig: Rig) -> None:
+    await rig.submit()
+    agent = await rig.agent()
+    given = await agent.take_one()
+    await agent.release(given)
+    reply = await agent.start(given)
+    assert (len(reply.lost), reply.applied, reply.stale) == (1, False, False)
+
+
+async def test_a_repeated_report_beside_a_new_one_is_applied(rig: Rig) -> None:
+    for n in range(2):
+        await rig.submit(args=n)
+    agent = await rig.agent()
+    first, second = await agent.take(2)
+    await agent.finish(first)
+    ends = tuple(Finished(one.job, one.attempt) for one in (first, second))
+    assert (await agent.sync(finished=ends)).applied
 
 
 async def test_finished_wins_over_released(rig: Rig) -> None:

@@ -6,11 +6,12 @@ import pytest
 
 from tests.support.running import run
 from tests.support.running_server import JSON, RAW, RunningServer, error_of, job, running_server
-from windlass.client.gateway import HttpGateway
+from windlass.client.gateway import HttpGateway, WorkerToken
 from windlass.client.transport import ServerError, Transport
+from windlass.clock import RealSecrets
 from windlass.domain.access.roles import Role
+from windlass.wire.enrolment import EnrolRequest
 from windlass.wire.sync import Finished, SyncRequest
-from windlass.wire.workers import EnrolRequest
 
 
 async def _code(server: RunningServer) -> str:
@@ -40,7 +41,7 @@ def test_a_code_enrols_one_worker_once() -> None:
 def test_without_a_code_a_worker_waits_for_approval() -> None:
     async def scenario() -> None:
         async with running_server() as server:
-            gateway = HttpGateway(Transport(server.address))
+            gateway = HttpGateway(Transport(server.address), WorkerToken(RealSecrets().secret))
             try:
                 enrolled = await gateway.enrol(EnrolRequest(name="w1"))
                 assert enrolled.status == "pending_approval"

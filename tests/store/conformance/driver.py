@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import pytest
+import uvloop
 
 from windlass.ports.store import ReadTx, Snapshot, Store, WriteTx
 from windlass.store.memory.store import MemoryStore
@@ -40,7 +41,7 @@ class Driver(ABC):
     kind: str
 
     def __init__(self) -> None:
-        self._runner = asyncio.Runner()
+        self._runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
         self._companions: list[Store] = []
         try:
             self.store: Store = self.run(self._open("s1"))
@@ -49,7 +50,9 @@ class Driver(ABC):
             raise
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        return self._runner.run(coroutine)
+        # Not through the runner: with each call it would set a signal handler, for which Python
+        # writes out the task and its result, a whole snapshot.
+        return self._runner.get_loop().run_until_complete(coroutine)
 
     def transact(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:
         return self.run(_call(self.store.transact(work)))

@@ -121,6 +121,7 @@ CHANGE: list[Step] = [
     lambda tx: tx.leases.touch([(1, 200, 300)]),
     lambda tx: tx.leases.allow([(1, 400, 500)]),
     lambda tx: tx.leases.mark([1], CANCELING, "by hand"),
+    lambda tx: tx.leases.suspect([1], 1),
     lambda tx: tx.leases.drop([2]),
     lambda tx: tx.limits.intern([("team", "a", 5)]),
     lambda tx: tx.limits.bump({1: 1}),
@@ -173,6 +174,7 @@ CHANGE: list[Step] = [
 # What neither the steps above nor the random moves call. Answers are the same on every store.
 ASK: list[Step] = [
     lambda tx: tx.deadlines.passed(10**15, 10),
+    lambda tx: tx.files.progress([1, 2]),
     lambda tx: tx.files.streaming(0, 10),
     lambda tx: tx.flow.complete_tied(500, [completion(1, 1, 1, 1, 0)]),
     lambda tx: tx.jobs.hold([1, 2]),
@@ -185,6 +187,7 @@ ASK: list[Step] = [
     lambda tx: tx.placement.preemptible(),
     lambda tx: tx.placement.running(),
     lambda tx: tx.placement.unbound([1, 2, 3]),
+    lambda tx: tx.pools.all(),
     lambda tx: tx.places.hold([5, 6]),
     lambda tx: tx.places.ready([Probe(1, -(2**62), 0, 10), Probe(2, -(2**62), 0, 10)]),
     lambda tx: tx.places.waits([5, 6, 8]),

@@ -70,6 +70,7 @@ def show(dice: Dice, held: Snapshot) -> Move:
     return dice.one(
         [
             Move("views", "job", (dice.one(JOBS),)),
+            Move("views", "some", (dice.some(JOBS),)),
             Move("views", "jobs", (wanted, dice.one([0, 0, 8]), dice.number(1, 9))),
             Move("views", "workers_with_counts", ()),
             Move("views", "queue_depths", ()),

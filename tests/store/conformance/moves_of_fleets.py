@@ -41,12 +41,16 @@ def mark(dice: Dice, held: Snapshot) -> Move:
     return Move("leases", "mark", (dice.some(JOBS), dice.one([CANCELING, TIMED_OUT]), "why"))
 
 
+def suspect(dice: Dice, held: Snapshot) -> Move:
+    return Move("leases", "suspect", (dice.some(JOBS), dice.number(0, 2)))
+
+
 def by_job(dice: Dice, held: Snapshot) -> Move:
     return Move("leases", dice.one(["lock", "drop"]), (dice.some(JOBS),))
 
 
 def by_worker(dice: Dice, held: Snapshot) -> Move:
-    return Move("leases", dice.one(["of_workers", "count", "stopped"]), (dice.some(WORKERS),))
+    return Move("leases", dice.one(["of_workers", "count", "marked"]), (dice.some(WORKERS),))
 
 
 def overdue(dice: Dice, held: Snapshot) -> Move:
@@ -236,6 +240,7 @@ def use_log(dice: Dice, held: Snapshot) -> Move:
 MOVES: list[Maker] = [
     move_leases,
     mark,
+    suspect,
     by_job,
     by_worker,
     overdue,

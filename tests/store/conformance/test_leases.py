@@ -15,7 +15,7 @@ from tests.store.conformance.rows import (
     worker,
 )
 from windlass.domain.rows.records import Lease, Ticket
-from windlass.ports.store import Stopped, WriteTx
+from windlass.ports.store import Marked, WriteTx
 from windlass.wire.sync import Assignment
 
 NOW = 50_000
@@ -179,10 +179,10 @@ def test_marked_leases_are_told_to_their_workers_only(store: Driver) -> None:
     before = store.snapshot().leases
     store.transact(lambda tx: tx.leases.mark([1, 6, 9], CANCELING, "by hand"))
     store.transact(lambda tx: tx.leases.mark([3], TIMED_OUT, "too slow"))
-    told = store.transact(lambda tx: tx.leases.stopped([4, 8]))
+    told = store.transact(lambda tx: tx.leases.marked([4, 8]))
     assert sorted(told) == [
-        Stopped(4, 5, 1, 1, CANCELING, "by hand"),
-        Stopped(4, 5, 3, 1, TIMED_OUT, "too slow"),
+        Marked(4, 5, 1, 1, CANCELING, "by hand", 0),
+        Marked(4, 5, 3, 1, TIMED_OUT, "too slow", 0),
     ]
     assert store.snapshot().leases == (
         before[0]._replace(state=CANCELING, reason="by hand"),
@@ -190,6 +190,16 @@ def test_marked_leases_are_told_to_their_workers_only(store: Driver) -> None:
         before[2]._replace(state=TIMED_OUT, reason="too slow"),
         before[3]._replace(state=CANCELING, reason="by hand"),
     )
+
+
+def test_leases_of_suspects_are_marked_without_a_reason(store: Driver) -> None:
+    lease_jobs(store, 1, 2, worker=4, incarnation=5)
+    before = store.snapshot().leases
+    store.transact(lambda tx: tx.leases.suspect([2, 9], 1))
+    assert store.transact(lambda tx: tx.leases.marked([4])) == [
+        Marked(4, 5, 2, 1, RUNNING, None, 1)
+    ]
+    assert store.snapshot().leases == (before[0], before[1]._replace(suspicion=1))
 
 
 def test_a_touch_writes_activity_and_deadline(store: Driver) -> None:

@@ -112,5 +112,5 @@ def test_running_jobs_that_may_be_preempted_are_told_youngest_first(store: Drive
     store.transact(lambda tx: tx.leases.mark([6], RUNNING, "preempted"))
     told = store.transact(lambda tx: tx.placement.preemptible())
     assert told == [Preemptible(7, 3, 1, 1_007, 0), Preemptible(6, 3, 3, 77, 1)]
-    stopped = store.transact(lambda tx: tx.leases.stopped([1, 2, 3]))
+    stopped = store.transact(lambda tx: tx.leases.marked([1, 2, 3]))
     assert [(row.job, row.state, row.reason) for row in stopped] == [(6, RUNNING, "preempted")]

@@ -96,7 +96,7 @@ def test_what_may_scan_does(database: apsw.Connection, name: str) -> None:
             "SEARCH events USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
         ),
         ("leases_of_workers", "SEARCH l USING INDEX leases_worker (worker=?)"),
-        ("stopped", "SEARCH l USING INDEX leases_stopped (worker=?)"),
+        ("marked", "SEARCH l USING INDEX leases_marked (worker=?)"),
         ("leases", "SEARCH l USING INTEGER PRIMARY KEY (rowid=?)"),
         ("drop_leases", "SEARCH leases USING INTEGER PRIMARY KEY (rowid=?)"),
         ("take_due", "SEARCH due USING INDEX due_job (job=?)"),
@@ -157,7 +157,7 @@ def claim_steps(path: Path, jobs: int) -> int:
     fill(path, jobs)
     store = open_store(path)
     transact(store, _claim_ten)  # Statements are prepared, pages are read.
-    steps = Steps(store._writer)
+    steps = Steps(store.writer)
     transact(store, _claim_ten)
     close(store)
     return steps.count

@@ -1,5 +1,6 @@
 """A job as people read it: its properties, estimates, attempts and state changes."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ from windlass.domain.explain.explanation import Estimate
 from windlass.domain.matching.indices import show_indices
 from windlass.domain.values.quantities import format_duration, format_size
 from windlass.domain.values.times import parse_moment
-from windlass.wire.jobs import Job, Priority, RunStatistics
+from windlass.wire.jobs import Job, Priority, RunStatistics, TiedJob
 
 
 def print_job(job: Job) -> None:
@@ -37,6 +38,8 @@ def print_job(job: Job) -> None:
         ("peak memory", None if job.peak_memory is None else format_size(job.peak_memory)),
         ("typical duration", _usual(job.statistics)),
         ("suggestion", "; ".join(job.suggestions) or None),
+        ("waits for", _tied(job.dependencies) or None),
+        ("needed by", _tied(job.dependents, job.dependents_more) or None),
         ("superseded by", job.superseded_by),
         ("supersedes", job.supersedes),
     ]
@@ -54,8 +57,18 @@ def print_job(job: Job) -> None:
             "",
         )  # fmt: skip
     say("")
-    rows = [(t.at, t.frm or "(new)", t.to, t.reason) for t in job.transitions]
-    print_table(("at", "from", "to", "reason"), rows, "")
+    rows = [(t.at, t.frm or "(new)", t.to, t.reason, t.actor) for t in job.transitions]
+    print_table(("at", "from", "to", "reason", "by"), rows, "")
+
+
+def _tied(jobs: Sequence[TiedJob], more: bool = False) -> str:
+    """Shows jobs that it waits for, or that wait for it, with what became of them."""
+    shown = [
+        f"{tied.job} ({tied.state}"
+        + (f", retried as {tied.superseded_by})" if tied.superseded_by else ")")
+        for tied in jobs
+    ]
+    return ", ".join([*shown, "and more"] if more else shown)
 
 
 def _usual(known: RunStatistics | None) -> str | None:

@@ -9,12 +9,12 @@ from typing import Any, Literal
 from msgspec import Struct
 
 Cause = Literal[
-    "dependency", "operator", "not_before", "backoff", "rate", "paused", "limit", "queue_limit",
-    "no_worker", "busy", "ahead",
+    "dependency", "operator", "not_before", "backoff", "restored", "rate", "paused", "limit",
+    "queue_limit", "no_worker", "busy", "ahead",
 ]  # fmt: skip
 Action = Literal[
     "resume_queue", "raise_queue_limit", "unblock", "wait", "free_slot", "enable_worker",
-    "approve_worker", "start_worker", "set_metadata", "add_worker",
+    "approve_worker", "start_worker", "set_metadata", "add_worker", "begin_epoch",
 ]  # fmt: skip
 
 

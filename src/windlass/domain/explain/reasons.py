@@ -12,6 +12,7 @@ from windlass.domain.explain.explanation import WorkerEntry
 from windlass.domain.matching.matching import ALLOWLIST, DENYLIST, Mismatch
 from windlass.domain.matching.resources import resource_key
 from windlass.domain.matching.shapes import NAMESPACES, Shape, shape_mismatches
+from windlass.domain.matching.suspects import ALONE, Company
 from windlass.domain.matching.workers import WorkerStatus, may_claim
 from windlass.domain.values.quantities import format_duration
 
@@ -22,7 +23,7 @@ NAMED: Final = 3  # members of a group that are named
 class Obstacle(NamedTuple):
     """One reason why a worker cannot take a job; `key` is the metadata key, if any."""
 
-    kind: str  # clause, status, excluded, slots, resources, apart, reserved, per_worker
+    kind: str  # clause, status, excluded, slots, resources, apart, reserved, per_worker, company
     clause: str
     needs: str
     has: str
@@ -118,12 +119,27 @@ def room_obstacles(missing: Mismatch) -> Iterator[Obstacle]:
 
 def excluded_obstacle(excluded: str | None, worker: int, now: int) -> Obstacle:
     """Returns the obstacle of a worker that handed the job back a short while ago."""
-    until = max(until for who, until in json.loads(excluded or "[[0, 0]]") if who in (worker, 0))
+    until = max((until for who, until in json.loads(excluded or "[]") if who == worker), default=0)
     left = format_duration(max(1_000, (until - now) // 1_000 * 1_000))
     return Obstacle(
         "excluded", "excluded", "a worker that has not handed it back",
         f"handed it back, gets it again in {left}",
     )  # fmt: skip
+
+
+def company_obstacles(company: Company, suspicion: int) -> Iterator[Obstacle]:
+    """Yields an obstacle if a job under this suspicion may not join what the worker holds."""
+    if company.admits(suspicion):
+        return
+    if company.suspicion >= ALONE:
+        needs, has = "a worker that no suspect has for itself", "a suspect, alone on it"
+    elif suspicion >= ALONE:
+        needs = "a worker without other jobs, since it lost workers that held others too"
+        has = f"{company.held} job{'s' * (company.held != 1)}"
+    else:
+        needs = "a worker without another suspect, since it lost a worker that held others too"
+        has = "a suspect"
+    yield Obstacle("company", "company", needs, has)
 
 
 def entries(groups: Iterable[Group]) -> tuple[WorkerEntry, ...]:

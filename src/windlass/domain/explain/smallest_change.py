@@ -23,7 +23,7 @@ _DECIDED: Final = frozenset({NAMESPACES, ALLOWLIST, DENYLIST})
 
 _COSTS: Final = {
     "status": 2, "slots": 4, "resources": 4, "apart": 4, "reserved": 4, "per_worker": 4,
-    "excluded": 5,
+    "company": 4, "excluded": 5,
 }  # fmt: skip
 _DECISION_COST: Final = 3
 _CLAUSE_COST: Final = 10

@@ -13,15 +13,15 @@ from msgspec import Struct
 from windlass.domain.lifecycle.states import State
 
 Cause = Literal[
-    "dependencies", "operator", "not_before", "backoff", "paused", "limits", "no_worker", "busy",
-    "unknown", "assigned", "running", "stopping",
+    "dependencies", "operator", "not_before", "backoff", "restored", "paused", "limits",
+    "no_worker", "busy", "unknown", "assigned", "running", "stopping",
 ]  # fmt: skip
 CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
 WAITS: Final[frozenset[Cause]] = frozenset(CAUSES) - {"running", "stopping"}
 
 # The first of these causes that applies to a queued job counts.
 QUEUED_CAUSES: Final[tuple[Cause, ...]] = (
-    "not_before", "backoff", "paused", "limits", "no_worker", "unknown",
+    "not_before", "backoff", "restored", "paused", "limits", "no_worker", "unknown",
 )  # fmt: skip
 
 TEXTS: Final[Mapping[Cause, str]] = {
@@ -29,6 +29,7 @@ TEXTS: Final[Mapping[Cause, str]] = {
     "operator": "waiting for an operator",
     "not_before": "before its start time",
     "backoff": "backing off after a failure",
+    "restored": "a backup was restored: workers had to end their old jobs first",
     "paused": "its queue was paused",
     "limits": "its concurrency key or queue was at its limit",
     "no_worker": "no worker could run it",

@@ -33,12 +33,18 @@ class RetryPolicy(Struct, frozen=True):
     max_lost: Annotated[
         int,
         doc(
-            "retries", "Retries after attempts that lost their worker, counted separately. 0: none."
+            "retries",
+            "Retries after attempts that lost their worker while they were alone on it, counted "
+            "separately. 0: none.",
         ),
     ] = 3
     max_returned: Annotated[
         int,
-        doc("returns", "How often a job may be handed back unstarted before it fails."),
+        doc(
+            "returns",
+            "How often a job may be handed back unstarted, or lose a worker that held other jobs "
+            "too, before it fails.",
+        ),
     ] = 20
     initial_backoff_ms: Annotated[int, doc("ms", "Wait before the first retry. 0: none.")] = 5_000
     multiplier: Annotated[
@@ -59,7 +65,11 @@ class RetryPolicy(Struct, frozen=True):
     ] = 0.0
     poison_losses: Annotated[
         int,
-        doc("attempts", "A job that loses this many attempts is quarantined as failed. 0: never."),
+        doc(
+            "attempts",
+            "A job that was alone on its worker when it lost it, this many times, is quarantined "
+            "as failed. 0: never.",
+        ),
     ] = 3
     poison_workers: Annotated[
         int,
@@ -75,7 +85,7 @@ class Retry(Struct, frozen=True):
     """Retry after `after_ms`; `counts` names the counter that rises by one."""
 
     after_ms: int
-    counts: Literal["failed", "lost", "none"]
+    counts: Literal["failed", "lost", "returned", "none"]
 
 
 class GiveUp(Struct, frozen=True):
@@ -105,18 +115,23 @@ def decide_retry(
     lost_on_workers: int,
     retry_on: frozenset[FailureClass] = frozenset(),
     blameless: bool = False,
+    shared: bool = False,
+    returned: int = 0,
     chance: float = 0.0,
 ) -> Retry | GiveUp:
     """Decides what happens after a failure.
 
     `failed` and `lost` count the earlier failures, `lost_on_workers` the different workers lost
     with this job, this one included. `blameless` marks attempts that ended through no fault of
-    the job (drain past its limit, preemption, server out of reach).
+    the job (drain past its limit, preemption, server out of reach). `shared` marks the loss of a
+    worker that held other jobs too: it counts as the `returned` ones do.
     """
     if failure is FailureClass.CANCELED:
         return GiveUp("canceled jobs are not retried")
     if blameless:
         return Retry(after_ms=0, counts="none")
+    if failure is FailureClass.WORKER_LOST and shared:
+        return _after_shared_loss(policy, returned, chance)
     if failure is FailureClass.WORKER_LOST:
         return _after_loss(policy, lost, lost_on_workers, chance)
     if failure not in RETRIED_BY_DEFAULT and failure not in retry_on:
@@ -140,6 +155,15 @@ def decide_return(
         )
     after_ms = backoff_ms(policy, returned, chance) if with_reason else 0
     return Retry(after_ms=after_ms, counts="none")
+
+
+def _after_shared_loss(policy: RetryPolicy, returned: int, chance: float) -> Retry | GiveUp:
+    if returned >= policy.max_returned:
+        return GiveUp(
+            f"lost its worker or was handed back too often ({returned + 1} times, "
+            f"{policy.max_returned} allowed)"
+        )
+    return Retry(after_ms=backoff_ms(policy, returned, chance), counts="returned")
 
 
 def _after_loss(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import NamedTuple, Protocol
 
+from windlass.domain.matching.suspects import COMPANY, NOBODY, Company
 from windlass.domain.rows.records import Ticket
 
 
@@ -20,6 +21,7 @@ class Demand(NamedTuple):
     incarnation: int
     want: int
     runs: Callable[[int], bool]  # shape → True if the worker can run it
+    company: Company = NOBODY  # what it holds already
 
 
 def settled(tickets: Sequence[Ticket], bound: tuple[int, int] | None) -> list[Ticket]:
@@ -99,8 +101,10 @@ def excludes(excluded: str | None, worker: int, now: int) -> bool:
 
 def exclude(excluded: str | None, worker: int, until: int, now: int) -> str:
     """Adds a worker to the list and drops the entries that have expired."""
-    kept = [(w, u) for w, u in json.loads(excluded or "[]") if u > now and w != worker]
-    return json.dumps([*kept[-7:], (worker, until)], separators=(",", ":"))
+    listed = json.loads(excluded or "[]")
+    suspected = [entry for entry in listed if entry[0] == COMPANY]
+    kept = [(w, u) for w, u in listed if u > now and w not in (worker, COMPANY)]
+    return json.dumps([*suspected, *kept[-7:], (worker, until)], separators=(",", ":"))
 
 
 def _allows(ticket: Ticket, demand: Demand, now: int) -> bool:

@@ -30,13 +30,37 @@ class PastMetadata(NamedTuple):
 KEPT_METADATA: Final = 20  # the newest of each worker
 
 
+WHILE_DRAINING: Final = " while draining"  # ends the reason of an offline worker that was drained
+
 CLAIMING: Final = frozenset({WorkerStatus.ONLINE, WorkerStatus.UNHEALTHY})
+KEPT: Final = (WorkerStatus.DISABLED, WorkerStatus.DRAINING, WorkerStatus.PENDING_APPROVAL)
 LEASED: Final = (WorkerStatus.ONLINE, WorkerStatus.DRAINING, WorkerStatus.UNHEALTHY)
 
 
 def may_claim(status: int) -> bool:
     """Returns True if a sync of this worker may get jobs; a sync heals `UNHEALTHY`."""
     return status in CLAIMING
+
+
+def offline(worker: Worker, reason: str) -> Worker:
+    """Returns the worker once it has stopped or was lost; remembers that it was drained."""
+    if worker.status == WorkerStatus.DRAINING:
+        reason += WHILE_DRAINING
+    return worker._replace(status=int(WorkerStatus.OFFLINE), reason=reason)
+
+
+def status_after_enrolment(worker: Worker, approved: bool) -> WorkerStatus:
+    """Returns the status with which a known worker begins again: what operators set stays.
+
+    One that waits for approval is `approved` by its enrolment if it brought a code.
+    """
+    status = WorkerStatus(worker.status)
+    if status in KEPT and not (approved and status is WorkerStatus.PENDING_APPROVAL):
+        return status
+    was_drained = (worker.reason or "").endswith(WHILE_DRAINING)
+    if status is WorkerStatus.OFFLINE and was_drained:
+        return WorkerStatus.DRAINING
+    return WorkerStatus.ONLINE
 
 
 def shown_status(worker: Worker, leases: int) -> str:

@@ -134,10 +134,10 @@ def latency_ms(work_ms: int, slots: int) -> int:
 def _limited(one: PoolNow, wanted: int, now: int) -> tuple[int, str]:
     """Returns how many workers may start, and what holds back the others."""
     pool = one.pool
-    if not wanted:
-        return 0, ""
     if not pool.enabled:
         return 0, "the pool is not enabled"
+    if not wanted:
+        return 0, ""
     if now < one.next_at:
         left = shown_duration(one.next_at - now)
         why = f": {one.message}" if one.message else ""

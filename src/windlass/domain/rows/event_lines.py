@@ -47,6 +47,7 @@ _SUBMITTED: Final[Mapping[State, str]] = {
     State.BLOCKED: "Submitted, waiting for its dependencies",
     State.QUEUED: "Submitted",
 }
+_BY_WORKERS: Final = frozenset({State.RUNNING, State.COMPLETED})
 _TAGS: Final[Mapping[int, str]] = {
     EventKind.WORKER: "Health",
     EventKind.WORKFLOW: "Workflow",
@@ -82,14 +83,26 @@ def render(event: Event, names: Names) -> list[str]:
 def _transition(event: Event, to: State, names: Names) -> str:
     frm = STATE_BY_CODE[event.frm]
     before = "NEW" if frm is None else frm.upper()
-    reason = event.reason or _default_reason(event, frm, to, names)
+    reason = reason_of(event, to, _named(event.worker, names).name)
     by = f", by {event.actor}" if event.actor else ""
     return f"[FSM] Job {event.job}: {before} → {to.upper()} (reason: {reason}{by})"
 
 
-def _default_reason(event: Event, frm: State | None, to: State, names: Names) -> str:
-    text = (_SUBMITTED.get(to) if frm is None else None) or _REASONS[to]
-    return text.format(worker=_named(event.worker, names).name)
+def reason_of(event: Event, to: State, worker: str) -> str:
+    """Returns why a job moved to this state, also where the log stores no text."""
+    if event.reason:
+        return event.reason
+    text = (None if event.frm else _SUBMITTED.get(to)) or _REASONS[to]
+    return text.format(worker=worker)
+
+
+def actor_of(event: Event, to: State, worker: str, submitted_by: str | None) -> str | None:
+    """Returns who moved a job: a person, a worker, or the scheduler itself."""
+    if event.actor:
+        return event.actor
+    if not event.frm:
+        return submitted_by
+    return f"worker {worker}" if to in _BY_WORKERS else "scheduler"
 
 
 def _retry(event: Event, data: Mapping[str, Any]) -> str:

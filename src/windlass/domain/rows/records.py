@@ -23,7 +23,9 @@ class Ticket(NamedTuple):
     attempt: int  # the number of its newest attempt, 0 before the first
     workflow: int
     limit: int
-    excluded: str | None  # JSON [[worker, until_ms], …]: workers that handed it back
+    # JSON [[worker, until_ms], …]: workers that handed it back, and the mark of a suspect
+    # (`domain/matching/suspects.py`).
+    excluded: str | None
 
 
 class Wait(NamedTuple):
@@ -173,6 +175,7 @@ class Lease(NamedTuple):
     limit: int
     reason: str | None  # why it was told to stop
     queue_limit: int = 0  # the queue limit that it counts against
+    suspicion: int = 0  # see `domain/matching/suspects.py`
     indices: str | None = None  # JSON {resource: [index, …]}: what it holds of indexed resources
 
     @property

@@ -8,7 +8,8 @@ from windlass.domain.rows.records import JobFacts, JobRecord, Lease, Worker
 class JobFilter(NamedTuple):
     """Which jobs a list shows; empty or None fields do not filter.
 
-    `states` are codes. `dead` means failed for good, quarantined or not.
+    `states` are codes. `current` leaves out jobs that a retry took the place of. `dead` means
+    failed for good, quarantined or not, and not retried since.
     """
 
     states: tuple[int, ...] = ()
@@ -21,6 +22,7 @@ class JobFilter(NamedTuple):
     submitted_by: str | None = None
     key: str | None = None
     dead: bool = False
+    current: bool = False
 
 
 class JobPage(NamedTuple):

@@ -11,7 +11,6 @@ from windlass.domain.tasks.declared import (
     LIST_LIMIT,
     check_scratch_path,
     check_texts,
-    read_declared,
     read_duration,
 )
 from windlass.domain.tasks.kind import TaskPlan
@@ -24,6 +23,7 @@ from windlass.domain.tasks.sources import (
     literal_glob,
     scheme_of,
 )
+from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
 
 AVAILABLE: Final = "ffmpeg:available==true"
@@ -66,7 +66,7 @@ class FfmpegTask:
 
 def read_args(args: object, field: str = "args") -> FfmpegArgs:
     """Checks the arguments of an ffmpeg job."""
-    declared = read_declared(FfmpegArgs, args, field)
+    declared = convert(args, FfmpegArgs, field)
     if not 1 <= len(declared.inputs) <= LIST_LIMIT:
         count = len(declared.inputs)
         raise InvalidInput(f"{field}.inputs", f"a list of 1 to {LIST_LIMIT} inputs", count)

@@ -5,7 +5,7 @@ from typing import Final, Literal
 import msgspec
 
 from windlass.domain.tasks import ffmpeg, gstreamer
-from windlass.domain.tasks.declared import check_texts, read_declared, read_duration
+from windlass.domain.tasks.declared import check_texts, read_duration
 from windlass.domain.tasks.ffmpeg import FfmpegArgs
 from windlass.domain.tasks.gstreamer import GstreamerArgs
 from windlass.domain.tasks.kind import TaskPlan
@@ -18,6 +18,7 @@ from windlass.domain.tasks.sources import (
     literal_glob,
     scheme_of,
 )
+from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
 
 Tool = Literal["ffmpeg", "gstreamer"]
@@ -92,7 +93,7 @@ class MediaTask:
 
 def read_args(args: object, field: str = "args") -> MediaArgs:
     """Checks the arguments of a media job."""
-    declared = read_declared(MediaArgs, args, field)
+    declared = convert(args, MediaArgs, field)
     check_source(declared.input, f"{field}.input")
     check_output(declared.output, f"{field}.output")
     check_name(declared.codec, f"{field}.codec")

@@ -63,10 +63,15 @@ Done: TypeAlias = dict[int, tuple[Worker, Finished]]
 
 
 class ReportOutcome(NamedTuple):
-    """Refused reports by worker, and infrastructure failures as (worker, job)."""
+    """Refused reports by worker, and infrastructure failures as (worker, job).
+
+    `applied` holds the workers of which at least one report was neither refused nor a repetition;
+    None stands for all of them.
+    """
 
     lost: dict[int, list[Refusal]]
     troubles: list[tuple[int, int]]
+    applied: set[int] | None = None
 
 
 def split_reports(
@@ -114,6 +119,7 @@ async def apply_reports(
     reports: list[AttemptReport],
 ) -> ReportOutcome:
     """Applies reports that hold their lease, and refuses the others unless they repeat."""
+    applied: set[int] = set()
     if done:
         if reports:
             # Locks are taken once and in order, even if some reports need more work.
@@ -121,10 +127,14 @@ async def apply_reports(
         left = await _complete_plain(work, done)
         if left and not reports and await _complete_tied(work, left):
             left = ()
+        if not left and not reports:
+            return ReportOutcome({}, [])
+        unsettled = {item.job for _, item in left}
+        applied = {worker.id for job, (worker, _) in done.items() if job not in unsettled}
         reports = [*(_as_report(*report) for report in left), *reports]
     if not reports:
         return ReportOutcome({}, [])
-    return await _apply_others(work, reports)
+    return await _apply_others(work, reports, applied)
 
 
 def _as_report(worker: Worker, item: Finished) -> AttemptReport:
@@ -177,7 +187,9 @@ async def _complete_tied(work: Work, done: Sequence[tuple[Worker, Finished]]) ->
     return True
 
 
-async def _apply_others(work: Work, reports: Sequence[AttemptReport]) -> ReportOutcome:
+async def _apply_others(
+    work: Work, reports: Sequence[AttemptReport], applied: set[int]
+) -> ReportOutcome:
     """Applies the reports that are not plain completions."""
     jobs = sorted({report.item.job for report in reports})
     facts = await work.tx.jobs.lock(jobs)
@@ -191,7 +203,8 @@ async def _apply_others(work: Work, reports: Sequence[AttemptReport]) -> ReportO
             held.append((report, facts[lease.job], lease))
         elif not isinstance(report.item, NotHeld):
             doubtful.append(report)
-    outcome = ReportOutcome({}, [])
+    applied.update(report.worker.id for report, _, _ in held)
+    outcome = ReportOutcome({}, [], applied)
     await _apply(work, held, outcome)
     if doubtful:
         await _judge(work, doubtful, facts, outcome)
@@ -214,21 +227,33 @@ async def _apply(
     limit = work.config.result_limit
     await closing.learn([lease.job for r, _, lease in held if _may_retry(r.item, lease, limit)])
     started: list[tuple[int, int, int]] = []
+    lost = Counter(report.worker.id for report, _, _ in held if _is_loss(report.item))
     for report, facts, lease in held:
         item = report.item
+        shared = lost[report.worker.id] > 1 and _is_loss(item)
         if isinstance(item, Finished):
-            _finish(closing, facts, lease, item, outcome, limit)
+            _finish(closing, facts, lease, item, outcome, limit, shared)
         elif isinstance(item, Released):
-            closing.hand_back(facts, lease, _clean(item.reason))
+            closing.hand_back(facts, lease, _clean(item.reason), item.back_off)
         elif isinstance(item, NotHeld):
-            lost = Failure(FailureClass.WORKER_LOST, "The worker does not hold this job")
-            closing.fail(facts, lease, lost)
+            message = "The worker does not hold this job"
+            closing.fail(facts, lease, Failure(FailureClass.WORKER_LOST, message, shared=shared))
         elif lease.state == ASSIGNED:
             closing.start(facts, lease)
             started.append((lease.job, work.now, run_deadline(work, lease, work.now, None)))
     if started:
         await work.tx.leases.start(started)
     await closing.write()
+
+
+def _is_loss(item: Item) -> bool:
+    """Returns True for an attempt that ended with its process, or with all the worker held.
+
+    Functions share processes: if one kills its process, the others in it are lost too.
+    """
+    if isinstance(item, Finished):
+        return item.outcome == "failed" and item.failure == FailureClass.WORKER_LOST.value
+    return isinstance(item, NotHeld)
 
 
 def _may_retry(item: Item, lease: Lease, limit: int) -> bool:
@@ -257,6 +282,7 @@ def _finish(
     item: Finished,
     outcome: ReportOutcome,
     limit: int,
+    shared: bool,
 ) -> None:
     if item.outcome == "completed" and lease.state != TIMED_OUT:
         result, problem = _storable(item.result, limit)
@@ -277,7 +303,7 @@ def _finish(
     failure = _failure_of(item, lease)
     if failure.failure in INFRASTRUCTURE:
         outcome.troubles.append((lease.worker, lease.job))
-    closing.fail(facts, lease, failure)
+    closing.fail(facts, lease, failure._replace(shared=shared))
 
 
 def _failure_of(item: Finished, lease: Lease) -> Failure:

@@ -8,7 +8,9 @@ from msgspec.structs import replace
 
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.claim_planning import Demand
+from windlass.domain.matching.suspects import NOBODY, Company
 from windlass.engine.claim.search import Given, Search
+from windlass.engine.claim.suspects import mark_suspects
 from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Profile
 from windlass.engine.transaction.unit_of_work import Work
@@ -31,6 +33,7 @@ class Claimant(NamedTuple):
     want: int
     profile: Profile
     prefetch: bool
+    company: Company = NOBODY  # what it holds already
 
 
 async def claim(work: Work, bounds: Bounds, seekers: Sequence[Claimant]) -> Claimed:
@@ -52,12 +55,14 @@ async def _claim_by_preference(
 ) -> Claimed:
     """Does the same if jobs prefer some workers: those come first, but nothing waits."""
     claimed: Claimed = {}
+    closed: set[int] = set()
     for n, alike in enumerate(groups):
         others = [group[0].profile for group in groups[n + 1 :]]
         leave = _leaves_to(alike[0].profile, others)
-        await _claim_alike(work, bounds, alike, claimed, leave)
+        closed |= await _claim_alike(work, bounds, alike, claimed, leave)
     for alike in groups:
-        if rest := _unserved(alike, claimed):
+        rest = [seeker for seeker in _unserved(alike, claimed) if seeker.worker not in closed]
+        if rest:
             await _claim_alike(work, bounds, rest, claimed)
     return claimed
 
@@ -72,9 +77,13 @@ def _leaves_to(mine: Profile, others: Sequence[Profile]) -> Callable[[int], bool
 
 def _unserved(alike: Sequence[Claimant], claimed: Claimed) -> list[Claimant]:
     """Returns these workers with the number of jobs they still want."""
-    got = {worker: len(jobs) for worker, jobs in claimed.items()}
-    rest = [seeker._replace(want=seeker.want - got.get(seeker.worker, 0)) for seeker in alike]
-    return [seeker for seeker in rest if seeker.want > 0]
+    rest: list[Claimant] = []
+    for seeker in alike:
+        got, company = len(claimed.get(seeker.worker, ())), seeker.company
+        if got < seeker.want:
+            company = company._replace(held=company.held + got)
+            rest.append(seeker._replace(want=seeker.want - got, company=company))
+    return rest
 
 
 async def _claim_alike(
@@ -83,25 +92,36 @@ async def _claim_alike(
     alike: list[Claimant],
     claimed: Claimed,
     leave: Callable[[int], bool] | None = None,
-) -> None:
-    """Adds to `claimed` what workers with the same profile get."""
+) -> set[int]:
+    """Adds to `claimed` what workers with the same profile get.
+
+    Returns those that take nothing more in this transaction.
+    """
     want = sum(seeker.want for seeker in alike)
     profile = alike[0].profile
     age = bounds.age_ms(work.now)
     if age is None or (bounds.shared and age > work.config.bound_ttl_ms):
         await _refresh(work, bounds)
-    demands = [Demand(s.worker, s.incarnation, s.want, s.profile.runs) for s in alike]
+    demands = [Demand(s.worker, s.incarnation, s.want, s.profile.runs, s.company) for s in alike]
     search = Search(work, bounds, profile, demands, leave)
     await _search(work, search, alike[0].prefetch, claimed)
     short = len(search.given) < want
     if short and bounds.shared and (bounds.age_ms(work.now) or 0) >= REFRESH_MS:
         await _refresh(work, bounds)
-        again = Search(work, bounds, profile, _rest(demands, search.given), leave)
+        rest = [d for d in _rest(demands, search.given) if d.worker not in search.closed]
+        if not rest:
+            return search.closed
+        again = Search(work, bounds, profile, rest, leave)
         await _search(work, again, alike[0].prefetch, claimed)
+        return search.closed | again.closed
+    return search.closed
 
 
 async def _search(work: Work, search: Search, prefetch: bool, claimed: Claimed) -> None:
-    await _grant(work, await search.run(), prefetch, claimed)
+    given = await search.run()
+    await _grant(work, given, prefetch, claimed)
+    if search.any_suspects:
+        await mark_suspects(work, given)
     indices = await search.settle()
     if indices:
         for worker, mine in claimed.items():
@@ -114,7 +134,11 @@ def _rest(demands: list[Demand], given: Given) -> list[Demand]:
     got: dict[int, int] = {}
     for _, demand in given:
         got[demand.worker] = got.get(demand.worker, 0) + 1
-    return [d._replace(want=d.want - got.get(d.worker, 0)) for d in demands]
+    return [
+        d._replace(want=d.want - n, company=d.company._replace(held=d.company.held + n))
+        for d in demands
+        for n in (got.get(d.worker, 0),)
+    ]
 
 
 async def _refresh(work: Work, bounds: Bounds) -> None:

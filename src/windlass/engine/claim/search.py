@@ -6,6 +6,7 @@ more. On the way, jobs beyond their limit are parked and shapes with closed gate
 that neither holds back the ones behind them.
 """
 
+from collections import Counter
 from collections.abc import Callable
 
 from windlass.domain.matching.claim_planning import Demand, assign, excludes, settled
@@ -13,6 +14,7 @@ from windlass.domain.matching.indices import Indices
 from windlass.domain.rows.records import Ticket
 from windlass.engine.claim.fair_shares import in_fair_order
 from windlass.engine.claim.gates import Gates
+from windlass.engine.claim.suspects import SuspectSearch, is_suspect
 from windlass.engine.transaction.bounds import Bounds, Candidate, Place
 from windlass.engine.transaction.catalog import Profile
 from windlass.engine.transaction.effects import Raise
@@ -62,6 +64,8 @@ class Search:
         self._shut: set[int] = set()  # shapes of which no worker here may have more for now
         self._gates: Gates | None = None  # until a shape has some
         self.given: Given = []
+        self.closed: set[int] = set()  # workers that take nothing more in this claim
+        self.any_suspects = False
 
     async def run(self) -> Given:
         """Finds the jobs and plans how far the bounds may rise once they are taken."""
@@ -193,7 +197,10 @@ class Search:
             return self._give_all(sure)
         room = self._room()
         demands = [d._replace(want=room[d.worker]) for d in self._demands]
-        given = assign(demands, sure, self._work.now, gates)
+        if any(ticket.excluded and is_suspect(ticket) for ticket in sure):
+            given = await self._assign_suspects(demands, sure)
+        else:
+            given = assign(demands, sure, self._work.now, gates)
         chosen, parked = await self._within_limits(given)
         self._take_back(given, chosen)
         self.given += chosen
@@ -201,6 +208,7 @@ class Search:
         gone.update(parked)
         for _, demand in chosen:
             room[demand.worker] -= 1
+        self._close_workers(room)
         passed = [t for t in sure if t.excluded and t.job not in gone and self._refuse(t, room)]
         self._passed += passed  # so that they do not hide what follows them
         gone.update(ticket.job for ticket in passed)
@@ -208,6 +216,29 @@ class Search:
         if gone:
             self._pool = [ticket for ticket in self._pool if ticket.job not in gone]
         return bool(gone)
+
+    async def _assign_suspects(self, demands: list[Demand], sure: list[Ticket]) -> Given:
+        self.any_suspects = True
+        held = {demand.worker: demand.company.held for demand in demands}
+        for _, demand in self.given:
+            held[demand.worker] += 1
+        demands = [d._replace(company=d.company._replace(held=held[d.worker])) for d in demands]
+        apart = SuspectSearch(self._work, demands, self._gates)
+        given = await apart.assign(sure)
+        self.closed |= apart.closed
+        return given
+
+    def _close_workers(self, room: dict[int, int]) -> None:
+        """Lets workers that take nothing more want only what they have."""
+        if not self.closed:
+            return
+        for worker in self.closed:
+            room[worker] = 0
+        got = Counter(demand.worker for _, demand in self.given)
+        self._demands = [
+            d._replace(want=got[d.worker]) if d.worker in self.closed else d for d in self._demands
+        ]
+        self._want = sum(demand.want for demand in self._demands)
 
     def _take_back(self, planned: Given, chosen: Given) -> None:
         """Frees the room of jobs that a limit did not let through."""
@@ -244,6 +275,8 @@ class Search:
     def _refuse(self, ticket: Ticket, room: dict[int, int]) -> bool:
         """Returns True if no worker with room may have the ticket."""
         now = self._work.now
+        if is_suspect(ticket):
+            return True  # each of them was asked
         return all(excludes(ticket.excluded, w, now) for w, left in room.items() if left > 0)
 
     async def _within_limits(self, given: Given) -> tuple[Given, list[int]]:

@@ -145,6 +145,12 @@ class WaitingSyncs:
             waiter.shape = None
             self.wake_for(shape, 1)
 
+    def decline(self, worker: int) -> None:
+        """Notes that a worker takes no job for now, and wakes another if it was woken for one."""
+        waiter = self._by_worker.get(worker)
+        if waiter is not None and waiter.shape is not None:
+            self.refuse(worker, waiter.shape)
+
     def forget_refusals(self) -> None:
         """Lets every worker be asked again: what it holds may have changed."""
         for waiter in self._by_worker.values():

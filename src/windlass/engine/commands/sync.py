@@ -98,7 +98,7 @@ class SyncCommand:
         work.effects.leaving.update(call.worker for call in calls)
         for call, answer in zip(calls, answers, strict=True):
             # Neither a zombie's message nor our own second look is a sign of life.
-            if not call.again and isinstance(answer, SyncReply) and answer.applied:
+            if not call.again and isinstance(answer, SyncReply) and not answer.stale:
                 self._last_heard[call.worker] = work.now
         return answers
 

@@ -8,6 +8,7 @@ from windlass.domain.explain.reasons import (
     Matcher,
     Obstacle,
     Obstacles,
+    company_obstacles,
     excluded_obstacle,
     room_obstacles,
     slot_obstacles,
@@ -17,6 +18,7 @@ from windlass.domain.matching.claim_planning import excludes
 from windlass.domain.matching.indices import held_by
 from windlass.domain.matching.room import Room
 from windlass.domain.matching.shapes import Shape, is_gated
+from windlass.domain.matching.suspects import Company, suspicion_of
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.records import JobFacts, Reservation
 from windlass.domain.rows.views import FleetRow
@@ -72,6 +74,15 @@ class Rooms:
         return room
 
 
+async def suspicions_of(tx: ReadTx, workers: Sequence[int]) -> dict[int, int]:
+    """Returns the highest suspicion on each of these workers that holds a suspect."""
+    found: dict[int, int] = {}
+    for row in await tx.leases.marked(workers):
+        if row.suspicion:
+            found[row.worker] = max(row.suspicion, found.get(row.worker, 0))
+    return found
+
+
 class Fleet:
     """All workers, read once."""
 
@@ -80,6 +91,7 @@ class Fleet:
         self._catalog = catalog
         self._rows = rows
         self._rooms: Rooms | None = None
+        self._suspicions: dict[int, int] | None = None
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -97,6 +109,7 @@ class Fleet:
         """
         matched, profile_of = Matcher(shape).obstacles, self._catalog.profile_by
         gated = is_gated(shape) or bool(per_worker)
+        suspicion, suspicions = suspicion_of(facts.excluded), await self._read_suspicions()
         found: dict[Obstacles, Group] = {}
         for worker, name, status, slots, held, reason, static, dynamic in self._rows:
             profile = profile_of(static, dynamic)
@@ -110,6 +123,9 @@ class Fleet:
                     rooms = await self._read_rooms()
                     lacks = rooms.lacks(worker, profile.metadata, shape, per_worker)
                     obstacles += tuple(lacks)
+                if held and (suspicion or worker in suspicions):
+                    company = Company(held, suspicions.get(worker, 0))
+                    obstacles += tuple(company_obstacles(company, suspicion))
             group = found.get(obstacles)
             if group is None:
                 group = found[obstacles] = Group(obstacles, status, profile.metadata, [], [])
@@ -123,6 +139,13 @@ class Fleet:
         if excludes(excluded, worker, self._tx.now):
             yield excluded_obstacle(excluded, worker, self._tx.now)
         yield from slot_obstacles(slots, held)
+
+    async def _read_suspicions(self) -> dict[int, int]:
+        """Returns the highest suspicion among the jobs of each worker that holds a suspect."""
+        if self._suspicions is None:
+            busy = [worker for worker, _, _, _, held, *_ in self._rows if held]
+            self._suspicions = await suspicions_of(self._tx, busy)
+        return self._suspicions
 
     async def _read_rooms(self) -> Rooms:
         if self._rooms is None:

@@ -24,8 +24,9 @@ from windlass.engine.explain.fleet import Fleet
 from windlass.engine.explain.forecast import PROFILES, line_before
 from windlass.engine.explain.limits import limited
 from windlass.engine.explain.notes import deadlines_and_holds, rejection
-from windlass.engine.explain.pools import pools_for
+from windlass.engine.explain.pools import pools_for, workers_starting
 from windlass.engine.explain.reasons import Expected, Reasons, operator_asked, together
+from windlass.engine.explain.restored import after_restore
 from windlass.engine.history.statistics import summaries
 from windlass.engine.transaction.catalog import Catalog
 from windlass.ports.store import ReadTx
@@ -111,6 +112,7 @@ class Explainer:
         parts = [
             await self._blocked(view),
             self._not_yet(view),
+            await after_restore(self._tx, self._catalog),
             _paused(queue),
             await limited(self._tx, view, shape, queue),
         ]
@@ -175,7 +177,9 @@ class Explainer:
         what = "its backoff after a failure" if backing_off else "its start time"
         text = f"{what}: {format_duration(left)} left, until {until}"
         step = Step(action="wait", text=f"wait until {until}", until=until)
-        return Reasons((Waiting(kind=kind, text=text, until=until),), (step,))
+        failed = view.attempts[-1].message if backing_off and view.attempts else None
+        because = () if failed is None else (failed,)
+        return Reasons((Waiting(kind=kind, text=text, until=until, because=because),), (step,))
 
     async def _queue(self, name: str) -> QueueRow | None:
         rows = await self._tx.catalog.queues()
@@ -196,6 +200,9 @@ class Explainer:
         able = [group for group in groups if group.capable]
         taking = [group for group in able if not group.away]
         if not taking:
+            coming = await self._coming(able)
+            if coming is not None:
+                return coming._replace(groups=groups)
             best = nearest(groups)
             waiting = Waiting(kind="no_worker", text=_nobody(len(fleet), able, best))
             return Reasons((waiting,), tuple(steps_for(shape, best)), (), groups)
@@ -210,6 +217,21 @@ class Explainer:
         waits.insert(0, Waiting(kind="busy", text=f"a worker that can run it to be free: {names}"))
         steps = steps_for(shape, nearest(taking))
         return Reasons(tuple(waits), tuple(steps), (), groups, expected)
+
+    async def _coming(self, able: Sequence[Group]) -> Reasons | None:
+        """Explains that a pool is starting a worker which can run it; None if there is none."""
+        starting = await workers_starting(self._tx)
+        names = [
+            name
+            for group in able
+            for worker, name in zip(group.ids, group.names, strict=True)
+            if worker in starting
+        ]
+        if not names:
+            return None
+        text = f"worker {list_names(names)} to start: its pool has asked for it"
+        step = Step(action="wait", text=f"wait until worker {names[0]} has started")
+        return Reasons((Waiting(kind="no_worker", text=text),), (step,))
 
     async def _line(self, view: JobRecord, fleet: Fleet, taking: Sequence[Group]) -> Expected:
         """Returns the jobs ahead of it at the workers that could take it."""

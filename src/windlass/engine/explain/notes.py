@@ -1,11 +1,13 @@
-"""Notes on a waiting job: its deadlines, a worker reserved for it, and its rejection."""
+"""Notes on a waiting job: deadlines, suspicion, a worker reserved for it, and its rejection."""
 
 from typing import Final
 
 from windlass.domain.config import Config
 from windlass.domain.job.capability import MISMATCH, REMEMBERED_MS, grace_ms
 from windlass.domain.job.job import decode_spec
+from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.shapes import Shape, can_run
+from windlass.domain.matching.suspects import ALONE, suspicion_of
 from windlass.domain.rows.records import JobRecord
 from windlass.domain.values.quantities import format_duration
 from windlass.domain.values.times import format_moment
@@ -14,19 +16,26 @@ from windlass.engine.explain.pools import pools_for
 from windlass.engine.fleet.capability import read_templates
 from windlass.ports.store import ReadTx
 
+RETRYING: Final = State.RETRYING.code
 MANY: Final = 1_000  # with more workers than this we do not search their past
 
 
 async def deadlines_and_holds(tx: ReadTx, view: JobRecord, fleet: Fleet) -> list[str]:
-    """Returns notes on its deadlines, and on the worker reserved for it."""
+    """Returns notes on its deadlines, on suspicion, and on the worker reserved for it."""
     spec = decode_spec(view.spec)
+    late = "fails" if view.state == RETRYING else "is canceled"
     ends = ((spec.start_before_ms, "is canceled unless it starts"),
-            (spec.finish_before_ms, "fails unless it ends"))  # fmt: skip
+            (spec.finish_before_ms, f"{late} unless it ends"))  # fmt: skip
     notes = []
     for at, what in ends:
         if at:
             left = format_duration(max(0, at - tx.now) // 1_000 * 1_000)
             notes.append(f"it {what} before {format_moment(at)}, {left} from now")
+    suspicion = suspicion_of(view.facts.excluded)
+    if suspicion >= ALONE:
+        notes.append("it lost several workers that held other jobs too: it runs alone on a worker")
+    elif suspicion:
+        notes.append("it lost a worker that held other jobs too: it runs apart from such jobs")
     for kept in await tx.placement.reservations():
         if kept.job == view.facts.id:
             name = fleet.name_of(kept.worker)

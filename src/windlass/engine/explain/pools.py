@@ -28,6 +28,12 @@ async def pools_for(tx: ReadTx, shape: Shape) -> str | None:
     return "; ".join(notes) or None
 
 
+async def workers_starting(tx: ReadTx) -> set[int]:
+    """Returns the workers that pools have asked for and that have not enrolled yet."""
+    on_their_way = (Lifecycle.REQUESTED, Lifecycle.STARTING)
+    return {member.worker for member in await tx.pools.living() if member.state in on_their_way}
+
+
 def _doing(row: PoolRow, pool: Pool, members: Sequence[PoolWorkerRow], now: int) -> str:
     """Describes a pool from its rows; for the decision itself see `windlass pools plan`."""
     coming = sum(m.state in (Lifecycle.REQUESTED, Lifecycle.STARTING) for m in members)

@@ -118,6 +118,7 @@ class _TimeAccount:
             self._notes.append("there are too many events about the fleet to read them all")
             held["unknown"] = [(FIRST, self._until)]
             return held
+        held["restored"] = _restored(fleet)
         held["paused"] = await self._paused(fleet)
         held["no_worker"] = await self._without_worker(fleet)
         await self._add_limits(held, queued[0], fleet)
@@ -194,6 +195,12 @@ class _TimeAccount:
         if found is None:
             self._notes.append("the log has grown too long to tell when its limits were used up")
         held["limits"] = found or []
+
+
+def _restored(events: Iterable[Event]) -> list[Interval]:
+    """Returns when no job was assigned because a backup had been restored."""
+    loops = [event for event in events if event.kind == EventKind.LOOP]
+    return [(event.at, until) for event in loops if (until := _data(event).get("hold_until"))]
 
 
 def _data(event: Event) -> dict[str, Any]:

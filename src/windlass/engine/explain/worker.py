@@ -8,16 +8,19 @@ from windlass.domain.explain.reasons import (
     Matcher,
     Obstacle,
     Obstacles,
+    company_obstacles,
     slot_obstacles,
     status_obstacles,
 )
 from windlass.domain.matching.shapes import Shape, is_gated
+from windlass.domain.matching.suspects import Company
 from windlass.domain.matching.workers import shown_status
 from windlass.domain.rows.records import QueueRow, Worker
 from windlass.domain.rows.views import WorkerView
 from windlass.domain.values.errors import NotFound
-from windlass.engine.explain.fleet import Rooms
+from windlass.engine.explain.fleet import Rooms, suspicions_of
 from windlass.engine.explain.limits import limits_of_shape
+from windlass.engine.explain.restored import after_restore
 from windlass.engine.transaction.catalog import Catalog, Profile
 from windlass.ports.store import ReadTx
 
@@ -62,7 +65,7 @@ async def explain_worker(
         status=shown_status(view.worker, view.leases),
         slots=view.worker.slots,
         held=view.leases,
-        summary=await _summary(tx, view, ordered, hidden),
+        summary=await _summary(tx, catalog, view, ordered, hidden),
         work=tuple(work),
     )
 
@@ -125,14 +128,22 @@ async def _entry(tx: ReadTx, kind: _JobGroup, shapes: list[int]) -> WorkEntry:
     )  # fmt: skip
 
 
-async def _summary(tx: ReadTx, view: WorkerView, kinds: list[_JobGroup], hidden: int) -> str:
+async def _summary(
+    tx: ReadTx, catalog: Catalog, view: WorkerView, kinds: list[_JobGroup], hidden: int
+) -> str:
     worker = view.worker
+    suspicions = await suspicions_of(tx, [worker.id])
+    company = Company(view.leases, suspicions.get(worker.id, 0))
     standing = [
-        *status_obstacles(worker.status, worker.reason), *slot_obstacles(worker.slots, view.leases)
-    ]  # fmt: skip
+        *status_obstacles(worker.status, worker.reason),
+        *slot_obstacles(worker.slots, view.leases),
+        *company_obstacles(company, 0),
+    ]
     if standing:
         return f"takes no further job: needs {standing[0].needs}, has {standing[0].has}"
     free = f"{worker.slots - view.leases} of {worker.slots} slots free"
+    for held in (await after_restore(tx, catalog)).waiting:
+        return f"{free}: it gets no job before {held.text}"
     if any(not kind.obstacles for kind in kinds):
         return f"{free}: there are jobs for it, which it gets when it asks"
     if kinds or hidden:

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from windlass.domain.config import outage_ms
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.states import State
-from windlass.domain.matching.workers import LEASED, WorkerStatus
+from windlass.domain.matching.workers import LEASED, WorkerStatus, offline
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Lease, Worker
 from windlass.domain.values.quantities import format_duration
@@ -40,7 +41,7 @@ async def note_server_alive(work: Work) -> bool:
     heard_at = meta.get("heard_at", 0)
     grace_until = meta.get("grace_until", 0)
     gap = work.now - heard_at
-    if gap > work.config.heard_gap_ms or gap < 0:
+    if gap > outage_ms(work.config) or gap < 0:
         grace_until = work.now + work.config.heartbeat_timeout_ms
         await work.tx.catalog.set_meta("grace_until", grace_until)
     await work.tx.catalog.set_meta("heard_at", work.now)
@@ -111,8 +112,7 @@ async def _lose(work: Work, silent: list[Worker]) -> list[Worker]:
             data={"name": worker.name, "status": "offline"},
         )
     if lost:
-        offline = int(WorkerStatus.OFFLINE)
-        await work.tx.workers.update([w._replace(status=offline, reason="lost") for w in lost])
+        await work.tx.workers.update([offline(worker, "lost") for worker in lost])
         work.effects.count("worker_failures", len(lost))
     return lost
 

@@ -1,5 +1,6 @@
 """Workers: enrolment and incarnations, draining, enabling, removal, and loss."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -7,14 +8,21 @@ import msgspec
 
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.states import State
-from windlass.domain.matching.workers import CLAIMING, WorkerStatus
+from windlass.domain.matching.workers import (
+    LEASED,
+    WorkerStatus,
+    offline,
+    status_after_enrolment,
+)
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Lease, Worker
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.engine.fleet.capability import note_past
+from windlass.engine.fleet.credentials import set_token, use_code
 from windlass.engine.fleet.epochs import first_incarnation
 from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.wire.enrolment import Stopped
 
 ASSIGNED = State.ASSIGNED.code
 
@@ -24,8 +32,9 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 ANYONE = -1
+# What the log says of workers that enrol and get no jobs.
+_STANDING = {WorkerStatus.PENDING_APPROVAL: "pending", WorkerStatus.DRAINING: "draining"}
 MOST_PENDING = 200  # the most workers that may wait for approval
-KEPT = (WorkerStatus.DISABLED, WorkerStatus.DRAINING, WorkerStatus.PENDING_APPROVAL)
 
 
 class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +45,9 @@ class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
     the newest incarnation recorded there: a late or duplicate enrolment must not end an
     incarnation that began after it. None means that it cannot be either. A worker that is not
     `approved` waits for an operator. `holder` is the worker whose token was presented: 0 for
-    none, `ANYONE` for a token that may act for all workers.
+    none, `ANYONE` for a token that may act for all workers. `code` is used up, and `token` is
+    the worker's from now on (both digests); without `renews` only a worker that did not present
+    its own token gets this one. `stopped` is what its last process could not report.
     """
 
     name: str
@@ -46,6 +57,10 @@ class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
     replaces: int | None = None
     approved: bool = True
     holder: int = ANYONE
+    code: str | None = None
+    token: str | None = None
+    renews: bool = False
+    stopped: Stopped | None = None
 
     def proves_dead(self, incarnation: int) -> bool:
         """Returns True if nothing of this incarnation can be left."""
@@ -53,12 +68,13 @@ class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Enrolled(NamedTuple):
-    """The worker's id and the number of its new incarnation."""
+    """The worker's id and the number of its new incarnation; whether it got a new token."""
 
     worker: int
     incarnation: int
     status: int = int(WorkerStatus.ONLINE)
     epoch: int = 0
+    has_new_token: bool = False
 
 
 def check_enrolment(enrolment: Enrolment) -> None:
@@ -72,6 +88,16 @@ def check_enrolment(enrolment: Enrolment) -> None:
 
 async def enrol(work: Work, enrolment: Enrolment) -> Enrolled:
     """Begins a new incarnation; an older one must have ended or be provably dead."""
+    if enrolment.code is not None:
+        await use_code(work, enrolment.code)
+    worker = await _begin_incarnation(work, enrolment)
+    new_token = enrolment.renews or worker.id != enrolment.holder
+    if enrolment.token is not None and new_token:
+        await set_token(work, worker, enrolment.token)
+    return Enrolled(worker.id, worker.incarnation, worker.status, work.catalog.epoch, new_token)
+
+
+async def _begin_incarnation(work: Work, enrolment: Enrolment) -> Worker:
     dynamic = _encode(enrolment.metadata).decode()
     worker = await work.tx.workers.lock_name(enrolment.name)
     if worker is None:
@@ -85,7 +111,7 @@ async def enrol(work: Work, enrolment: Enrolment) -> Enrolled:
         )  # fmt: skip
         worker = row._replace(id=await work.tx.workers.insert(row))
         if not worker.id:  # Another enrolment of this name was faster, and is now visible.
-            return await enrol(work, enrolment)
+            return await _begin_incarnation(work, enrolment)
     else:
         if enrolment.holder not in (ANYONE, worker.id):
             raise Conflict(
@@ -94,11 +120,12 @@ async def enrol(work: Work, enrolment: Enrolment) -> Enrolled:
             )
         await _end_incarnation(work, worker, enrolment)
         await note_past(work, worker, worker._replace(dynamic=dynamic))
-        kept = worker.status in KEPT
+        status = status_after_enrolment(worker, enrolment.approved)
         worker = worker._replace(
             incarnation=max(worker.incarnation + 1, first_incarnation(work)),
             seq=0,
-            status=worker.status if kept else int(WorkerStatus.ONLINE),
+            status=int(status),
+            reason=None if status is WorkerStatus.ONLINE else worker.reason,
             last_seen=work.now,
             last_lease=0,
             slots=enrolment.slots,
@@ -106,14 +133,15 @@ async def enrol(work: Work, enrolment: Enrolment) -> Enrolled:
         )
         await work.tx.workers.update([worker])
     work.effects.catalog = True
-    waits = {"pending": True} if worker.status == WorkerStatus.PENDING_APPROVAL else {}
+    standing = _STANDING.get(WorkerStatus(worker.status))
+    waits = {} if standing is None else {standing: True}
     work.say(
         EventKind.WORKER, f"Worker {worker.name} enrolled", worker=worker.id,
         incarnation=worker.incarnation,
         data={"name": worker.name, "status": "enrolled", "slots": worker.slots,
               "metadata": dynamic, **waits},
     )  # fmt: skip
-    return Enrolled(worker.id, worker.incarnation, worker.status, work.catalog.epoch)
+    return worker
 
 
 async def _expect_few_pending(work: Work) -> None:
@@ -148,15 +176,15 @@ async def _end_incarnation(work: Work, worker: Worker, enrolment: Enrolment) -> 
 async def leave(work: Work, worker_id: int, incarnation: int) -> bool:
     """Marks a worker offline whose process says that it ends, without blame.
 
-    A status set by an operator stays. If it still holds jobs, only its silence decides.
+    A status set by an operator stays: one that was drained is drained when it comes back. If it
+    still holds jobs, only its silence decides.
     """
     worker = (await work.tx.workers.lock([worker_id])).get(worker_id)
-    if worker is None or worker.incarnation != incarnation or worker.status not in CLAIMING:
+    if worker is None or worker.incarnation != incarnation or worker.status not in LEASED:
         return False
     if await work.tx.leases.of_workers([worker_id]):
         return False
-    offline = int(WorkerStatus.OFFLINE)
-    await work.tx.workers.update([worker._replace(status=offline, reason="stopped")])
+    await work.tx.workers.update([offline(worker, "stopped")])
     work.say(
         EventKind.WORKER, "has stopped", worker=worker_id,
         incarnation=incarnation, data={"name": worker.name, "status": "offline"},
@@ -179,6 +207,7 @@ async def end_leases(
     closing = Closing(work)
     await closing.learn(jobs)
     ended = 0
+    company = await _company(work, leases, restarted)
     for lease in sorted(leases):
         now_leased = present.get(lease.job)
         if now_leased is None or now_leased.lease != lease.lease:
@@ -187,10 +216,24 @@ async def end_leases(
         if restarted and now_leased.state == ASSIGNED:
             closing.hand_back(facts[lease.job], now_leased, None)
         else:
-            lost = Failure(FailureClass.WORKER_LOST, reasons[lease.worker])
+            shared = company[lease.worker, lease.incarnation] > 1
+            lost = Failure(FailureClass.WORKER_LOST, reasons[lease.worker], shared=shared)
             closing.fail(facts[lease.job], now_leased, lost)
     await closing.write()
     return ended
+
+
+async def _company(
+    work: Work, leases: Sequence[Lease], restarted: bool
+) -> Counter[tuple[int, int]]:
+    """Returns how many jobs each lost incarnation held that may have killed it."""
+    workers = sorted({lease.worker for lease in leases})
+    held = await work.tx.leases.of_workers(workers)
+    return Counter(
+        (lease.worker, lease.incarnation)
+        for lease in held
+        if not (restarted and lease.state == ASSIGNED)
+    )
 
 
 async def set_status(

@@ -91,19 +91,24 @@ async def _leases_of(work: Work, withdrawn: Sequence[Withdrawn]) -> list[tuple[J
 
 
 async def end_waiting(
-    work: Work, waiting: Sequence[Withdrawn], reason: str, actor: str | None
+    work: Work,
+    waiting: Sequence[Withdrawn],
+    reason: str,
+    actor: str | None,
+    to: int = CANCELED,
+    failure: int = 0,
 ) -> None:
-    """Cancels jobs that were taken out of the places where they waited."""
+    """Ends jobs that were taken out of the places where they waited; cancels them by default."""
     if not waiting:
         return
     ends: list[JobEnd] = []
     for facts, state, ticket, *_ in waiting:
         work.move(
-            facts.id, facts.shape, facts.workflow, ticket.attempt, state, CANCELED, reason,
+            facts.id, facts.shape, facts.workflow, ticket.attempt, state, to, reason,
             actor=actor,
         )  # fmt: skip
         ended = facts._replace(attempt=ticket.attempt)
-        ends.append(end_without_attempt(ended, CANCELED, work.now, reason))
+        ends.append(end_without_attempt(ended, to, work.now, reason)._replace(failure=failure))
     await work.tx.jobs.end(ends)
     await jobs_ended(work, [w.facts for w in waiting], ends)
     work.effects.ended += [end.job for end in ends]

@@ -17,11 +17,13 @@ from windlass.domain.lifecycle.retries import (
     GiveUp,
     Retry,
     RetryPolicy,
+    backoff_ms,
     decide_retry,
     decide_return,
 )
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.claim_planning import exclude
+from windlass.domain.matching.suspects import ALONE, suspect, suspicion_of
 from windlass.domain.rows.records import (
     Attempt,
     Due,
@@ -57,7 +59,9 @@ class Failure(NamedTuple):
     message: str | None = None
     exit_code: int | None = None
     blameless: bool = False
+    shared: bool = False  # the worker was lost with other jobs, any of which may be the cause
     misfit: bool = False  # the arguments are wrong, and nothing was run
+    back_off: bool = False  # without blame, but the next attempt would fail as well
 
 
 class Closing:
@@ -124,17 +128,18 @@ class Closing:
             lease = lease._replace(state=CANCELING)
         self._end_canceled(facts, lease, Failure(FailureClass.CANCELED, reason))
 
-    def hand_back(self, facts: JobFacts, lease: Lease, reason: str | None) -> None:
+    def hand_back(
+        self, facts: JobFacts, lease: Lease, reason: str | None, back_off: bool = False
+    ) -> None:
         """Ends an attempt that the worker hands back, through no fault of the job."""
         if lease.state == CANCELING:
             self.cancel(facts, lease, lease.reason or "Canceled")
         elif lease.state == TIMED_OUT:
             self.fail(facts, lease, Failure(FailureClass.TIMEOUT, lease.reason))
         elif lease.state == RUNNING:
-            stopped = Failure(
-                FailureClass.WORKER_LOST, reason or "Stopped by its worker", None, True
-            )
-            self.fail(facts, lease, stopped)
+            kind = FailureClass.RESOURCE if back_off else FailureClass.WORKER_LOST
+            message = reason or "Stopped by its worker"
+            self.fail(facts, lease, Failure(kind, message, blameless=True, back_off=back_off))
         else:
             self._return(facts, lease, reason)
 
@@ -164,6 +169,9 @@ class Closing:
             return GiveUp(Late.FINISH.reason)
         if spec.retries is not None:
             policy = msgspec.structs.replace(policy, max_retries=spec.retries)
+        if failure.back_off:
+            starved = sum(a.failure == RESOURCE_CODE for a in self._history.get(facts.id, ()))
+            return Retry(backoff_ms(policy, starved, self._chance(policy)), "none")
         lost = WORKER_LOST_CODE
         lost_on = {a.worker for a in self._history.get(facts.id, ()) if a.failure == lost}
         return decide_retry(
@@ -174,6 +182,8 @@ class Closing:
             lost_on_workers=len(lost_on | {lease.worker}),
             retry_on=frozenset(FailureClass(name) for name in spec.retry_on),
             blameless=failure.blameless,
+            shared=failure.shared,
+            returned=facts.returned,
             chance=self._chance(policy),
         )
 
@@ -183,6 +193,8 @@ class Closing:
             return {}
         if verdict.counts == "lost":
             return {"retry": facts.lost + 1, "of": self._work.config.retry.max_lost}
+        if verdict.counts == "returned":
+            return {"retry": facts.returned + 1, "of": self._work.config.retry.max_returned}
         own = decode_spec(self._specs[facts.id]).retries
         of = self._work.config.retry.max_retries if own is None else own
         return {"retry": facts.failed + 1, "of": of}
@@ -196,6 +208,11 @@ class Closing:
         reason = failure.message or f"{failure.failure} failure"
         failed = facts.failed + (verdict.counts == "failed")
         lost = facts.lost + (verdict.counts == "lost")
+        returned = facts.returned + (verdict.counts == "returned")
+        excluded = facts.excluded
+        if failure.shared:
+            excluded = suspect(excluded)
+            reason += _apart_text(excluded)
         at = self._work.now + verdict.after_ms
         self._move(
             facts, lease, frm, RETRYING, reason,
@@ -204,14 +221,17 @@ class Closing:
         )  # fmt: skip
         if verdict.counts != "none":
             self._work.effects.count("retries")
-        self._close_try(facts, lease, frm, failure, failed, lost, facts.returned, facts.excluded)
-        self._again.append((at if verdict.after_ms else 0, RETRYING, ticket_of(facts, lease)))
+        self._close_try(facts, lease, frm, failure, failed, lost, returned, excluded)
+        ticket = ticket_of(facts, lease)._replace(excluded=excluded)
+        self._again.append((at if verdict.after_ms else 0, RETRYING, ticket))
 
     def _give_up(
         self, facts: JobFacts, lease: Lease, frm: int, failure: Failure, verdict: GiveUp
     ) -> None:
         why = f"{failure.message}: {verdict.reason}" if failure.message else verdict.reason
         counts = "lost" if failure.failure is FailureClass.WORKER_LOST else "failed"
+        if failure.shared:
+            counts = "returned"
         self._move(
             facts, lease, frm, FAILED, why, failure=str(failure.failure), counts=counts,
             quarantined=verdict.quarantined,
@@ -404,7 +424,14 @@ def end_without_attempt(facts: JobFacts, state: int, now: int, reason: str) -> J
     )  # fmt: skip
 
 
+def _apart_text(excluded: str) -> str:
+    if suspicion_of(excluded) >= ALONE:
+        return "; other jobs ran there, so it is retried alone on a worker"
+    return "; other jobs ran there, so it is retried apart from them"
+
+
 WORKER_LOST_CODE = FailureClass.WORKER_LOST.code
+RESOURCE_CODE = FailureClass.RESOURCE.code
 
 
 def ticket_of(facts: JobFacts, lease: Lease) -> Ticket:

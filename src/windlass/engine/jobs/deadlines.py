@@ -1,5 +1,8 @@
 """Deadlines: cancels jobs that did not start in time, fails those that did not end in time.
 
+A job that waits for its first start when `finish_before` passes is canceled: it has nothing that
+could time out. One that runs times out, and one that backs off fails.
+
 Only jobs with a deadline have a row in its table, which is ordered by time, so the check costs
 nothing while there are none.
 """
@@ -25,6 +28,8 @@ from windlass.ports.store import ReadTx
 ASSIGNED = State.ASSIGNED.code
 RUNNING = State.RUNNING.code
 TIMED_OUT = State.TIMED_OUT.code
+RETRYING = State.RETRYING.code
+FAILED = State.FAILED.code
 
 
 FINISH_BEFORE: Final = b'"finish_before"'  # occurs in specs that may have one
@@ -117,7 +122,11 @@ async def _end(work: Work, facts: Sequence[JobFacts], late: Mapping[int, Late]) 
     leased = list(found.leased)
     for why in Late:
         waiting = [w for w in found.withdrawn if late[w.facts.id] is why and not _runs(w)]
-        await end_waiting(work, waiting, why.reason, None)
+        backing_off = [w for w in waiting if w.state == RETRYING and why is Late.FINISH]
+        others = [w for w in waiting if w not in backing_off]
+        await end_waiting(work, others, why.reason, None)
+        timeout = FailureClass.TIMEOUT.code
+        await end_waiting(work, backing_off, why.reason, None, FAILED, timeout)
     kept = [gone for gone in found.withdrawn if _runs(gone)]
     if kept:
         leases = await work.tx.leases.lock([gone.facts.id for gone in kept])

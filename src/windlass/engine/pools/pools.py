@@ -128,7 +128,8 @@ class Pools:
         seen = await self.engine.run(lambda work: take_snapshot(work, survey))
         fleet = what_if(seen.fleet, workers, target_ms)
         waits = any(target.queued for target in fleet.targets)
-        useless = [known.pool.name for known in seen.pools if waits and _is_useless(known, fleet)]
+        wanted = [known for known in seen.pools if known.wanted and waits]
+        useless = [known.pool.name for known in wanted if _is_useless(known, fleet)]
         return PlannedPools(fleet, size(fleet), useless)
 
     async def survey(self) -> ShapeTotals:

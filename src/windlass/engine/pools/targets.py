@@ -102,6 +102,7 @@ class Targets:
         self._work = work
         self._catalog = work.catalog
         self._pools = [known for known in pools if known.wanted]
+        self._unwanted = [known for known in pools if not known.wanted]
         self._templates = {known.pool.name: known.template for known in pools}
         self._found = found
         self._expected = expected
@@ -180,6 +181,12 @@ class Targets:
     def _obstacle(self, shape: int) -> str:
         """Returns why the pool that comes nearest to its needs cannot run it."""
         needs = self._catalog.shapes[shape]
+        for known in self._unwanted:
+            if known.template.could_run(needs):
+                why = (
+                    "is not enabled" if known.row.state == PoolState.ACTIVE else "is being deleted"
+                )
+                return f"pool {known.pool.name} could run it, but {why}"
         best: tuple[int, str] | None = None
         for known in self._pools:
             lacking = nearest(needs, [known.template.metadata]) or ()
@@ -187,6 +194,8 @@ class Targets:
             text = f"a worker of pool {known.pool.name} could not run it: {why}"
             if best is None or len(lacking) < best[0]:
                 best = len(lacking), text
+        if best is None and self._unwanted:
+            return "no pool is enabled"
         return best[1] if best else "there is no pool"
 
     def _expect(self, shape: int) -> int:

@@ -1,6 +1,6 @@
 """Resolves the references of submitted jobs: names to ids, keys to jobs, and edges."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -86,11 +86,10 @@ async def resolve(
         own = {draft.id for draft in fresh}
         others = {j for d in fresh for j in (*d.after, *d.any_after) if j not in own} | parents
         outside = await work.tx.jobs.share(sorted(others)) if others else {}
-        for draft in fresh:
-            _check_references(draft, outside, origins)
-        await _follow_successors(work, fresh, outside)
         await work.catalog.know(work.tx, (fact.shape for fact in outside.values()))
-        _check_namespaces(work, fresh, outside)
+        for draft in fresh:
+            _check_references(draft, outside, origins, work.catalog.namespace_of)
+        await _follow_successors(work, fresh, outside)
     await _hold_limits(work, tied)
     return outside
 
@@ -155,27 +154,24 @@ async def _hold_limits(work: Work, fresh: Sequence[GraphJob]) -> None:
 
 
 def _check_references(
-    draft: GraphJob, outside: dict[int, JobFacts], origins: Mapping[int, int]
+    draft: GraphJob,
+    outside: Mapping[int, JobFacts],
+    origins: Mapping[int, int],
+    namespace_of: Callable[[int], str],
 ) -> None:
+    """Raises unless the jobs it names exist; those of other namespaces do not exist for it."""
     # An id that was guessed right, its own or a neighbour's, is not an existing job's.
-    spec = draft.job.spec
+    spec, own = draft.job.spec, draft.job.shape.namespace
     for field, references in (("after", spec.after), ("after_any", spec.after_any)):
         for job in references:
-            if isinstance(job, int) and job not in outside and job not in origins:
+            if not isinstance(job, int) or job in origins:
+                continue
+            fact = outside.get(job)
+            if fact is None or namespace_of(fact.shape) != own:
                 where = f"jobs[{draft.index}].{field}"
-                raise InvalidInput(where, "the id of an existing job", job)
+                hint = f"it may name jobs of namespace {own} only"
+                raise InvalidInput(where, "the id of an existing job", job, hint)
     parent = draft.job.spec.parent
     if parent is not None and parent not in outside:
         where = f"jobs[{draft.index}].parent"
         raise InvalidInput(where, "the id of an existing job", parent)
-
-
-def _check_namespaces(work: Work, fresh: Sequence[GraphJob], outside: dict[int, JobFacts]) -> None:
-    shapes = work.catalog.shapes
-    for draft in fresh:
-        for job in (*draft.after, *draft.any_after):
-            fact = outside.get(job)
-            if fact is not None and shapes[fact.shape].namespace != draft.job.shape.namespace:
-                where = f"jobs[{draft.index}].after"
-                expected = f"jobs of namespace {draft.job.shape.namespace}"
-                raise InvalidInput(where, expected, f"job {job} of another namespace")

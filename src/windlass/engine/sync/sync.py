@@ -13,6 +13,7 @@ import msgspec
 
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.indices import read_indices
+from windlass.domain.matching.suspects import Company
 from windlass.domain.matching.workers import WorkerStatus, may_claim, note_trouble
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import (
@@ -65,7 +66,10 @@ def only_claim(call: SyncCall) -> SyncCall:
 class _WorkerSync:
     """One worker's part of the batch."""
 
-    __slots__ = ("arrived", "claims", "held", "lost", "request", "resent", "stops", "worker")
+    __slots__ = (
+        "arrived", "claims", "held", "lost", "repeats", "request", "resent", "stops", "suspicion",
+        "worker",
+    )  # fmt: skip
 
     def __init__(self, worker: Worker, call: SyncCall) -> None:
         self.worker = worker
@@ -76,6 +80,8 @@ class _WorkerSync:
         self.resent: list[Assignment] = []
         self.claims: list[Assignment] = []
         self.stops: list[Stop] = []
+        self.repeats = False  # it reported something, and all of that changed nothing
+        self.suspicion = 0  # the highest among the jobs that it holds
 
 
 async def sync(
@@ -111,7 +117,7 @@ def _admit(work: Work, worker: Worker | None, call: SyncCall) -> Worker | SyncRe
             "stop its jobs and enrol again",
         )
     if call.request.seq < worker.seq + (not call.again):
-        return SyncReply(applied=False)
+        return SyncReply(applied=False, stale=True)
     return worker
 
 
@@ -174,6 +180,8 @@ async def _apply_reports(work: Work, turns: list[_WorkerSync]) -> None:
     for turn in turns:
         turn.worker = turn.worker._replace(seq=turn.request.seq)
         turn.lost += verdicts.lost.get(turn.worker.id, ())
+        if verdicts.applied is not None and turn.worker.id not in verdicts.applied:
+            turn.repeats = _reports(turn.request)
         for who, job in verdicts.troubles:
             if who == turn.worker.id:
                 turn.worker = _count_failure(work, turn.worker, job)
@@ -240,6 +248,10 @@ async def _audit(work: Work, turns: list[_WorkerSync]) -> list[AttemptReport]:
     return missing
 
 
+def _reports(request: SyncRequest) -> bool:
+    return bool(request.finished or request.started or request.released)
+
+
 def _reported(request: SyncRequest) -> set[tuple[int, int]]:
     items: Iterable[Item] = chain(request.started, request.released, request.finished)
     return {(item.job, item.attempt) for item in items}
@@ -259,11 +271,13 @@ def _assignment_again(lease: Lease, spec: bytes) -> Assignment:
 
 
 async def _add_stops(work: Work, turns: list[_WorkerSync]) -> None:
+    """Adds what workers are told to stop, and notes which of them hold suspects."""
     by_worker = {turn.worker.id: turn for turn in turns}
-    for stop in await work.tx.leases.stopped(list(by_worker)):
-        by_worker[stop.worker].stops.append(
-            Stop(stop.job, stop.attempt, stop.reason or "told to stop")
-        )
+    for marked in await work.tx.leases.marked(list(by_worker)):
+        turn = by_worker[marked.worker]
+        if marked.reason is not None:
+            turn.stops.append(Stop(marked.job, marked.attempt, marked.reason))
+        turn.suspicion = max(turn.suspicion, marked.suspicion)
 
 
 async def _claim(work: Work, bounds: Bounds, turns: list[_WorkerSync]) -> None:
@@ -273,9 +287,11 @@ async def _claim(work: Work, bounds: Bounds, turns: list[_WorkerSync]) -> None:
     hungry = [t for t in turns if t.request.want > 0 and may_claim(t.worker.status)]
     held = await work.tx.leases.count([t.worker.id for t in hungry]) if hungry else {}
     for turn in hungry:
-        room = turn.worker.slots - held.get(turn.worker.id, 0)
-        want = min(turn.request.want - len(turn.resent), room)
-        if want > 0:
+        company = Company(held.get(turn.worker.id, 0), turn.suspicion)
+        want = min(turn.request.want - len(turn.resent), turn.worker.slots - company.held)
+        if want > 0 and not company.admits(0):
+            work.effects.declined.append(turn.worker.id)
+        elif want > 0:
             seekers.append(
                 Claimant(
                     turn.worker.id,
@@ -283,6 +299,7 @@ async def _claim(work: Work, bounds: Bounds, turns: list[_WorkerSync]) -> None:
                     want,
                     work.catalog.profile(turn.worker),
                     turn.request.prefetch,
+                    company,
                 )
             )
     if not seekers:
@@ -355,4 +372,6 @@ def _reply(work: Work, turn: _WorkerSync) -> SyncReply:
         lost=tuple(turn.lost),
         drain=turn.worker.status == WorkerStatus.DRAINING,
         epoch=work.catalog.epoch,
+        applied=bool(turn.claims) or not turn.repeats,
+        pending=turn.worker.status == WorkerStatus.PENDING_APPROVAL,
     )

@@ -47,6 +47,7 @@ class Effects:
         self.announced = False  # the commit itself has notified the other engines
         self.unresolved: list[tuple[int, int, str]] = []  # job, attempt, reason: these must fail
         self.refused: list[tuple[int, int]] = []  # worker, shape: it has no room for it
+        self.declined: list[int] = []  # workers that take no job for now
         self.loads: dict[int, WorkerLoad] = {}  # by worker, if there are gates
         self.leaving: set[int] = set()  # workers whose leases have ended
         self.queues: list[QueueRow] = []  # as they are from now on

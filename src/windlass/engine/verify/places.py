@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.matching.suspects import NOBODY, Company
 from windlass.domain.rows.records import JobFacts, Lease, Ticket
 from windlass.engine.verify.findings import Findings
 from windlass.engine.verify.known import SnapshotIndex
@@ -55,10 +56,21 @@ def check_places(known: SnapshotIndex, past: Past, found: Findings) -> None:
     for job, row in known.jobs.items():
         if row.facts.is_open and job not in seen:
             found.add("S20", "is open but in no place", job)
-    # After the run its wait has no meaning, and is removed when its dependency ends.
     for wait in known.snapshot.waits:
-        if wait.is_running and seen.get(wait.job, "leases") != "leases":
-            found.add("S20", f"has a wait for its run, but is in {seen[wait.job]}", wait.job)
+        place = seen.get(wait.job, "no place")
+        if wait.is_running and place != "leases":
+            found.add("S20", f"has a wait for its run, but is in {place}", wait.job)
+
+
+def check_suspects(known: SnapshotIndex, found: Findings) -> None:
+    """S13: no worker holds two suspects, or another job beside one that must be alone."""
+    companies: dict[int, Company] = {}
+    for lease in sorted(known.snapshot.leases, key=lambda lease: lease.lease):
+        company = companies.get(lease.worker, NOBODY)
+        if not company.admits(lease.suspicion):
+            found.add("S13", f"is beside a suspect on worker {lease.worker}", lease.job)
+        most = max(company.suspicion, lease.suspicion)
+        companies[lease.worker] = Company(company.held + 1, most)
 
 
 def _check_standing(standing: JobInPlace, facts: JobFacts, past: JobPast, found: Findings) -> None:

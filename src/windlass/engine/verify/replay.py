@@ -26,6 +26,7 @@ ASSIGNED = State.ASSIGNED.code
 COMPLETED = State.COMPLETED.code
 CANCELING = State.CANCELING.code
 QUEUED = State.QUEUED.code
+RETRYING = State.RETRYING.code
 
 # Checks one transition of one job before it is applied.
 MoveCheck = Callable[["Replay", JobPast, Event], None]
@@ -59,7 +60,6 @@ class Replay:
         if event.seq <= past.seq:
             self.found.add("S20", f"event {event.seq} follows {past.seq}", event.job, event.seq)
         past.seq = event.seq
-        past.events += 1
         applier = self._appliers.get(event.kind)
         if applier is not None:
             applier(event)
@@ -94,7 +94,7 @@ class Replay:
         job.failed += counts == "failed"
         job.lost += counts == "lost"
         # The return that fails a job is not counted: it is the one beyond the limit.
-        job.returned += counts == "returned" and event.to == QUEUED
+        job.returned += counts == "returned" and event.to in (QUEUED, RETRYING)
         if event.frm == 0:
             job.base = data["base"] if "base" in data else self._own_base(event.job)
             job.adjustment = data.get("adjustment", 0)

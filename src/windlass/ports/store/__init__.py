@@ -11,10 +11,10 @@ workflows, then the log; ascending by id within each. Each method says which row
 engine calls them in that order.
 """
 
-from windlass.ports.store.core.leases import Stopped
+from windlass.ports.store.core.leases import Marked
 from windlass.ports.store.core.places import Head, Probe
 from windlass.ports.store.records.snapshot import Snapshot
 from windlass.ports.store.store import News, Store
 from windlass.ports.store.transaction import ReadTx, WriteTx
 
-__all__ = ["Head", "News", "Probe", "ReadTx", "Snapshot", "Stopped", "Store", "WriteTx"]
+__all__ = ["Head", "Marked", "News", "Probe", "ReadTx", "Snapshot", "Store", "WriteTx"]

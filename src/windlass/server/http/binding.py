@@ -13,10 +13,10 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from windlass.domain.job.job import KEYWORDS
-from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.errors import NOT_KNOWN, InvalidInput
 from windlass.domain.values.suggest import did_you_mean
 from windlass.server.http.call import Call
-from windlass.server.http.errors import NOTHING, Malformed, NotJson
+from windlass.server.http.errors import Malformed, NotJson
 from windlass.server.http.router import PLACEHOLDER
 from windlass.server.http.routes import Route
 
@@ -165,9 +165,9 @@ def explain_misfit(text: str, whole: str, values: Mapping[str, Any]) -> Malforme
     field = field or whole
     expected = _EXPECTED.fullmatch(what)
     if expected is None:
-        return Malformed(field, "valid", NOTHING, f"{field}: {what}")
+        return Malformed(field, "valid", NOT_KNOWN, f"{field}: {what}")
     names = [_TYPE_NAMES.get(name, name) for name in expected["type"].split(" | ")]
-    got = values.get(field, _TYPE_NAMES.get(expected["got"], expected["got"]) or NOTHING)
+    got = values.get(field, _TYPE_NAMES.get(expected["got"], expected["got"]) or NOT_KNOWN)
     return Malformed(field, " or ".join(names) + expected["range"], got)
 
 

@@ -5,6 +5,7 @@ processes, and the faults. A paused agent (SIGSTOP) runs nothing; its keeper goe
 """
 
 import asyncio
+from collections.abc import Sequence
 from contextvars import Context
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from windlass.simulator.world.clock import SeededChance
 from windlass.simulator.world.loop import OWNER, SimulatedProcess
 from windlass.simulator.world.network import Network
 from windlass.simulator.world.world import World
-from windlass.wire.workers import EnrolReply, EnrolRequest
+from windlass.wire.enrolment import EnrolReply, EnrolRequest, Stopped
+from windlass.wire.sync import Finished
 from windlass.worker.attempt.context import AgentContext
 from windlass.worker.attempt.index_use import IndexUse
 from windlass.worker.attempt.secrets import Secrets
@@ -54,7 +56,7 @@ class SimulatedMachine:
         traits = self._agent.traits
         return EnrolRequest(
             name=traits.name, slots=traits.slots, metadata=traits.metadata,
-            takeover=self.proven, replaces=self._agent.newest,
+            takeover=self.proven, replaces=self._agent.newest, stopped=self._agent.stopped,
         )  # fmt: skip
 
     def set_deadline(self, soft: float, hard: float) -> None:
@@ -63,11 +65,12 @@ class SimulatedMachine:
     def begin(self, reply: EnrolReply, deadline: Deadline) -> FaultyStarter:
         agent, world = self._agent, self._world
         agent.worker, agent.newest = reply.worker, reply.incarnation
+        agent.stopped = None
         self.epoch = max(self.epoch, reply.epoch)
         self.keeper.grace_ms = reply.term_grace_ms
         context = AgentContext(
             NoFiles(), self.keeper, Scratch(SCRATCH, _remove), world.clock, reply.worker,
-            reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline.has_passed,
+            reply.incarnation, reply.log_limit, reply.term_grace_ms, deadline,
             Secrets(), NoSocket(), self._index_use,
         )  # fmt: skip
         executors = {
@@ -81,6 +84,10 @@ class SimulatedMachine:
         self.keeper.kill_all()
         self.keeper = self._start_keeper()
         self.proven = True
+
+    def note_stop(self, finished: Sequence[Finished]) -> None:
+        """Notes it in the agent's state directory."""
+        self._agent.stopped = Stopped(self._agent.newest, tuple(finished))
 
     def _die_soon(self) -> None:
         """Is called by a job that takes the agent with it."""
@@ -102,6 +109,7 @@ class Agent:
         self.traits = traits
         self.worker = 0
         self.newest = 0  # the newest incarnation that its state directory records
+        self.stopped: Stopped | None = None  # what its state directory says of the last stop
         self._world = world
         self._registry = registry
         self._gateway = SimulatedGateway(world, network, servers, traits.name)

@@ -70,6 +70,9 @@ class FaultyStore:
     async def snapshot(self) -> Snapshot:
         return await self._inner.snapshot()
 
+    async def read_beside(self, work: Callable[[ReadTx, Snapshot], Awaitable[T]]) -> T:
+        return await self._inner.read_beside(work)
+
     async def announce(self, news: News) -> None:
         self._check()
         await self._world.clock.sleep_ms(self._world.between(0, 20))

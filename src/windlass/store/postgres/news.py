@@ -10,11 +10,15 @@ from typing import Any
 
 import asyncpg
 import msgspec
+import structlog
 
+from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.loop_time import pass_time
 from windlass.ports.store import News
 from windlass.store.postgres.connections import open_connection
 from windlass.store.postgres.failures import is_unavailable
+
+log = structlog.get_logger()
 
 CHANNEL = "windlass"
 INTERVAL_MS = 5
@@ -144,9 +148,8 @@ class Herald:
         try:
             if news is not None:
                 await self._send(payloads(self._server, news))
-        except Exception as error:
-            if not is_unavailable(error):
-                raise
+        except StoreUnavailable:
+            pass  # Other servers find out by themselves, later.
         finally:
             self._sending = None
             self._next_at = self._loop.time() + self._interval_s
@@ -209,8 +212,9 @@ class Listener:
             try:
                 return await self._open()
             except Exception as error:
+                # Whatever it is: without the connection this server would hear nothing more.
                 if not is_unavailable(error):
-                    raise
+                    log.error("listen_failed", error=str(error), exc_info=error)
             await pass_time(RECONNECT_SECONDS)
 
     def _receive(self, _connection: object, _process: int, _channel: str, payload: object) -> None:

@@ -156,13 +156,15 @@ CREATE TABLE leases (
     state smallint NOT NULL,
     reason text,
     queue_limit bigint, -- the limit of its queue that it counts under
+    suspicion smallint, -- 1: kept apart from other suspects, 2: alone on its worker
     indices text -- JSON {resource: [index, …]}: what it holds of its worker's indexed resources
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 10000,
         autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX leases_worker ON leases (worker);
-CREATE INDEX leases_stopped ON leases (worker) WHERE state IN ({state.canceling}, {state.timed_out});
+CREATE INDEX leases_stopped ON leases (worker)
+    WHERE state IN ({state.canceling}, {state.timed_out}) OR suspicion IS NOT NULL;
 -- Also those that are running and told to stop: they are preempted.
-CREATE INDEX leases_told ON leases (worker) WHERE reason IS NOT NULL;
+CREATE INDEX leases_told ON leases (worker) WHERE reason IS NOT NULL OR suspicion IS NOT NULL;
 
 CREATE TABLE workers (
     id bigint PRIMARY KEY,

@@ -34,7 +34,7 @@ from windlass.domain.rows.records import (
     WorkflowRow,
 )
 from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
-from windlass.ports.store import Head, Stopped
+from windlass.ports.store import Head, Marked
 from windlass.ports.store.fleet.placement import HeldIndices, Load, Preemptible
 
 R = TypeVar("R", bound=tuple[object, ...])
@@ -64,6 +64,7 @@ as_lease = maker(Lease)
 as_limit = maker(LimitRow)
 as_load = maker(Load)
 as_log = maker(LogRow)
+as_marked = maker(Marked)
 as_name = maker(NameRow)
 as_preemptible = maker(Preemptible)
 as_pool = maker(PoolRow)
@@ -76,7 +77,6 @@ as_reservation = maker(Reservation)
 as_run = maker(RunRow)
 as_schedule = maker(ScheduleRow)
 as_shape = maker(ShapeRow)
-as_stopped = maker(Stopped)
 as_template = maker(TemplateRow)
 as_ticket = maker(Ticket)
 as_worker = maker(Worker)

@@ -169,6 +169,8 @@ CREATE TABLE leases (
     reason TEXT,
     -- The limit of its queue that a lease counts under, 0 if there is none.
     queue_limit INTEGER NOT NULL DEFAULT 0,
+    -- Above 0 if the job lost a worker on which other jobs ran too: 1 apart from others, 2 alone.
+    suspicion INTEGER NOT NULL DEFAULT 0,
     -- JSON {resource: [index, …]}: what it holds of its worker's indexed resources.
     indices TEXT
 ) STRICT;
@@ -342,8 +344,8 @@ WHERE
 
 CREATE INDEX leases_worker ON leases (worker);
 
--- Told to stop: canceling and timed_out, the highest states a lease can have.
-CREATE INDEX leases_stopped ON leases (worker) WHERE reason IS NOT NULL;
+-- Told to stop (canceling, timed_out, preempted), or held by a suspect.
+CREATE INDEX leases_marked ON leases (worker) WHERE reason IS NOT NULL OR suspicion > 0;
 
 CREATE INDEX ready_limit ON ready (limit_id, shape) WHERE limit_id > 0;
 

@@ -18,6 +18,7 @@ from windlass.worker.agent.gpus import find_gpus
 from windlass.worker.agent.machine import LocalMachine
 from windlass.worker.agent.metadata import gather, quick_facts
 from windlass.worker.agent.options import WorkerOptions
+from windlass.worker.agent.state import StateDirectory
 from windlass.worker.core.agent_core import AgentCore
 from windlass.worker.core.ports import Ports
 from windlass.worker.keeper.processes import boottime
@@ -26,7 +27,10 @@ log = structlog.get_logger()
 
 
 class Agent:
-    """One worker's process. `machine` runs its jobs, `core` decides."""
+    """One worker's process. `machine` runs its jobs, `core` decides.
+
+    `state` is the directory in the options, if the caller has opened it.
+    """
 
     def __init__(
         self,
@@ -35,11 +39,12 @@ class Agent:
         executors: Mapping[str, Executor],
         clock: Clock,
         chance: Chance,
+        state: StateDirectory | None = None,
     ) -> None:
         self._options = options
         self._executors = executors
         self._gpu_locks = GpuLocks()
-        self.machine = LocalMachine(gateway, options, executors, clock, self.stop)
+        self.machine = LocalMachine(gateway, options, executors, clock, self.stop, state)
         ports = Ports(gateway, clock, chance, boottime)
         self.core = AgentCore(ports, self.machine, options.slots, options.drain_limit_ms)
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import structlog
 
-from windlass.domain.values.errors import WindlassError
+from windlass.domain.values.errors import Overloaded, StoreUnavailable, WindlassError
 from windlass.ports.executor import Executor, Granted, Limits, Result
 from windlass.ports.gateway import Holder
 from windlass.wire.jobs import SubmitReply, SubmitRequest
@@ -27,7 +27,7 @@ from windlass.worker.attempt.output.progress import Progress
 from windlass.worker.attempt.processes import Processes
 from windlass.worker.attempt.spec import AttemptSpec
 from windlass.worker.attempt.timers import Timers
-from windlass.worker.core.ports import UNANSWERED, AttemptEnded, Report, StopReason
+from windlass.worker.core.ports import AttemptEnded, Report, StopReason
 from windlass.worker.keeper.kept_process import Fenced, KeptProcess
 
 Begin = Callable[["Attempt", Callable[[Result], None]], None]
@@ -47,6 +47,7 @@ class Attempt:
     __slots__ = (
         "_asked",
         "_assignment",
+        "_back_off",
         "_context",
         "_done",
         "_env",
@@ -89,6 +90,7 @@ class Attempt:
         self._done = done
         self._why: StopReason | None = None
         self._message: str | None = None
+        self._back_off = False  # the next attempt would fail for the same reason
         self._exited = False  # its process ended by itself, before anything stopped it
         self._over = False
         self._stopping: asyncio.Event | None = None
@@ -340,6 +342,8 @@ class Attempt:
             if self._why is None:
                 self.stop("released", error.message)
             return Result(outcome="failed", message=error.message)
+        except (StoreUnavailable, Overloaded) as error:
+            return self._postpone(error)
         except Exception as error:
             if not isinstance(error, WindlassError | OSError):
                 log.exception("executor_failed", task=self._executor.task, job=self.job)
@@ -361,18 +365,25 @@ class Attempt:
         if self._why is not None:
             raise Fenced("the attempt is being stopped")
 
+    def _postpone(self, error: WindlassError) -> Result:
+        """Hands the attempt back: what the server lacks is no fault of the job."""
+        if self._why in (None, "timed_out"):
+            self._why, self._message, self._back_off = "released", error.message, True
+        return Result(outcome="failed", message=error.message)
+
     def _conclude(self, result: Result) -> Report | None:
         """Returns what the server is told."""
         fenced = self._processes is not None and self._processes.fenced
-        if fenced or (result.outcome != "completed" and self._context.fenced()):
+        deadline = self._context.deadline
+        if fenced or (result.outcome != "completed" and deadline.has_passed()):
             self._exited = False
-            self.stop("released", UNANSWERED)
+            self.stop("released", deadline.unanswered)
         if self._why is None or self._exited:
             return finished(self.key, result, self._mask)
         if self._why == "lost":
             return None
         if self._why == "released":
-            return Released(*self.key, reason=self._message)
+            return Released(*self.key, reason=self._message, back_off=self._back_off)
         return Finished(
             *self.key, outcome=self._why, exit_code=result.exit_code, message=self._message
         )

@@ -16,6 +16,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 RESET = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 DUMPABLE = 4  # PR_SET_DUMPABLE
+PARENT_DEATH = 1  # PR_SET_PDEATHSIG
 
 
 def boottime() -> float:
@@ -112,6 +113,21 @@ def signal_group(pid: int, number: int) -> None:
         os.killpg(pid, number)
     except (ProcessLookupError, PermissionError):
         pass
+
+
+def kill(pid: int) -> None:
+    """Kills a process, if it is still there."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def hear_parent_die(number: int) -> None:
+    """Lets the kernel send this signal when the parent dies."""
+    import ctypes
+
+    ctypes.CDLL(None).prctl(PARENT_DEATH, number, 0, 0, 0)
 
 
 def become_subreaper() -> None:

@@ -53,6 +53,21 @@ def test_jobs_are_canceled_retried_and_prioritized_by_filter(up: Program) -> Non
     up.text("queues", "resume", "many")
 
 
+def test_a_change_of_many_jobs_that_changes_nothing_fails(up: Program) -> None:
+    none = up("prioritize", "--where", "queue=nobody-uses-it", "--adjustment", "1", "-y")
+    assert (none.returncode, none.stdout) == (4, "prioritize: 0 of 0 jobs\n")
+    up.text("queues", "pause", "held")
+    up.text("submit", "--queue", "held", "--", "true")
+    token = up.json("tokens", "create", "else", "--role", "submitter")["token"]
+    words = ("prioritize", "--where", "queue=held", "--adjustment", "1", "-y")
+    refused = up(*words, WINDLASS_TOKEN=token)
+    assert refused.returncode == 5, refused.stdout
+    assert "may only lower the priority of its own jobs" in refused.stdout
+    assert up(*words, "--json", WINDLASS_TOKEN=token).returncode == 5
+    up.text("cancel", "--where", "queue=held", "--yes")
+    up.text("queues", "resume", "held")
+
+
 def test_what_is_chosen_must_be_clear(up: Program) -> None:
     for words, said in (
         (("cancel",), "job ids, or --where"),

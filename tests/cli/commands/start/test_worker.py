@@ -91,6 +91,21 @@ def check_indices(program: Program) -> None:
     program.text("cancel", job)
 
 
+def test_a_worker_obeys_its_own_drain_limit(program: Program, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    os.mkfifo(started)
+    words = ("--name", "hasty", "--resources", "haste=1", "--drain-limit", "100ms")
+    with program.running("worker", *words) as process:
+        script = f"echo go > {started}; exec sleep 1000"
+        job = program.text("submit", "--resources", "haste=1", "--", "sh", "-c", script)
+        assert started.read_text() == "go\n"
+        process.terminate()
+        process.communicate(timeout=15)  # far below the server's 60 s
+        assert process.returncode == 0
+    assert program.json("show", job)["state"] == "queued"
+    program.text("cancel", job)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -98,6 +113,8 @@ def check_indices(program: Program) -> None:
         (("--import", "no_such_module"), "no_such_module"),
         (("--resources", "cpus"), "name=amount"),
         (("--slots", "0"), "at least 1"),
+        (("--drain-limit", "soon"), "drain_limit"),
+        (("--term-grace", "1s"), "given to the server"),
         (("--cgroup", "/no/such/folder"), "cgroup"),
     ],
 )

@@ -168,7 +168,9 @@ def test_what_is_wrong_is_said_with_file_and_line_and_nothing_is_written(
     file.write_text(f"name: w\njobs:\n  a: {{run: [x], after: {theirs['id']}}}\n")
     done = up("workflows", "submit", str(file))
     assert done.returncode == 2
-    assert "bad.yaml:3: expected jobs.a.after to be jobs of namespace default" in done.stderr
+    words = f"bad.yaml:3: expected jobs.a.after to be the id of an existing job, got {theirs['id']}"
+    assert words in done.stderr
+    assert "it may name jobs of namespace default only" in done.stderr
 
 
 def test_what_is_not_there_is_said_with_its_own_exit_code(up: Program, tmp_path: Path) -> None:
@@ -190,7 +192,7 @@ def test_what_is_not_there_is_said_with_its_own_exit_code(up: Program, tmp_path:
 
 
 def test_a_template_is_started_with_parameters(up: Program) -> None:
-    up.text("templates", "put", "cut", RELEASE)
+    up.text("templates", "apply", "cut", RELEASE)
     number = up.text("workflows", "start", "cut", "--param", "version=9", "--param", "shards=1")
     assert up("workflows", "watch", number).returncode == 0
     shown = up.json("workflows", "show", number)

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Flag, JobId, Json
 from windlass.cli.options.selection import ANY, Selection
-from windlass.cli.output.exit_codes import FAILED, NOT_FOUND
+from windlass.cli.output.exit_codes import FAILED, NOT_FOUND, REFUSED
 from windlass.cli.output.text import DIM, print_change, print_json, say
 from windlass.domain.values.errors import InvalidInput
 from windlass.wire.bulk import Action, BulkReply
@@ -151,8 +151,18 @@ def _change_many(
             done = client.edit_many(action, where, **fields)
     if json:
         print_json(done)
-        return
-    say(f"{action}: {done.applied} of {done.matched} jobs")
+    else:
+        _print_changed(action, done)
+    if not done.matched and action == "prioritize":
+        raise SystemExit(NOT_FOUND)  # if there is nothing to cancel or retry, all is as wanted
+    if done.refusals:
+        raise SystemExit(REFUSED)
+
+
+def _print_changed(action: Action, done: BulkReply) -> None:
+    already = done.matched - done.applied - done.refusals
+    rest = f"; {already} needed no change" if already else ""
+    say(f"{action}: {done.applied} of {done.matched} jobs{rest}")
     for refused in done.refused:
         say(f"  {refused.id}: {refused.reason}", DIM)
     if done.refusals > len(done.refused):

@@ -5,14 +5,17 @@ import msgspec
 from windlass.cli.commands.jobs.inside_job import add_children, agent_of
 from windlass.cli.commands.jobs.job_array import array_of
 from windlass.cli.commands.suggestions import STANDARD_QUEUES, warn_of_typos
-from windlass.cli.options.connection import HERE, Connection
+from windlass.cli.options.connection import HERE, RECONNECT, Connection, WaitForServer
 from windlass.cli.options.flags import Json
 from windlass.cli.options.job import COMMAND_TASK, PLAIN, JobOptions, named_by_flags
 from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.text import RED, copy_log, print_json, say, warn
 from windlass.client.handles import ENDS
 from windlass.domain.job.job import JobSpec
+from windlass.domain.lifecycle.failures import FailureClass
 from windlass.wire.jobs import Job
+
+STOPPED = (FailureClass.TIMEOUT, FailureClass.WORKER_LOST, FailureClass.CANCELED)
 
 
 def submit(
@@ -43,7 +46,7 @@ def submit(
         add_children(agent, children, request.key, json)
         return
     _check_names(request, at)
-    with named_by_flags(), at.client() as client:
+    with named_by_flags(bool(command)), at.client() as client:
         if count is not None:
             many = client.submit_many(array_of(request, count))
             if json:
@@ -58,7 +61,12 @@ def submit(
             say(submitted.id)
 
 
-def run(*command: str, job: JobOptions = PLAIN, at: Connection = HERE) -> None:
+def run(
+    *command: str,
+    job: JobOptions = PLAIN,
+    reconnect: WaitForServer = RECONNECT,
+    at: Connection = HERE,
+) -> None:
     """Submit a job, follow its log, and exit with its exit code.
 
     Parameters
@@ -68,7 +76,7 @@ def run(*command: str, job: JobOptions = PLAIN, at: Connection = HERE) -> None:
     """
     request = job.request(command)
     _check_names(request, at)
-    with named_by_flags(), at.client() as client:
+    with named_by_flags(bool(command)), at.client(reconnect) as client:
         submitted = client.submit(request)
         try:
             copy_log(submitted.logs(follow=True))
@@ -93,4 +101,6 @@ def _check_names(job: JobSpec, at: Connection) -> None:
 def _exit_code_of(job: Job) -> int:
     if job.state == "completed":
         return job.exit_code or 0
+    if job.failure is not None and job.failure.kind in STOPPED:
+        return FAILED  # its process was told to end, whatever code it left
     return job.exit_code if job.state in ENDS and job.exit_code else FAILED

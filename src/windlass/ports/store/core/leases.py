@@ -8,8 +8,8 @@ from windlass.domain.rows.records import Lease, Ticket
 from windlass.wire.sync import Assignment
 
 
-class Stopped(NamedTuple):
-    """A lease whose worker is to stop the process."""
+class Marked(NamedTuple):
+    """A lease whose worker is to stop the process (it has a reason), or that a suspect holds."""
 
     worker: int
     incarnation: int
@@ -17,6 +17,7 @@ class Stopped(NamedTuple):
     attempt: int
     state: int
     reason: str | None
+    suspicion: int
 
 
 class LeasesRead(Protocol):
@@ -30,8 +31,8 @@ class LeasesRead(Protocol):
         """Returns how many leases each of these workers holds; those without any are absent."""
         ...
 
-    async def stopped(self, workers: Sequence[int]) -> list[Stopped]:
-        """Returns leases of these workers that they are told to stop."""
+    async def marked(self, workers: Sequence[int]) -> list[Marked]:
+        """Returns leases of these workers that they are told to stop, and those of suspects."""
         ...
 
     async def overdue(self, now: int, count: int) -> list[Lease]:
@@ -78,6 +79,10 @@ class LeasesWrite(LeasesRead, Protocol):
 
     async def mark(self, jobs: Sequence[int], state: int, reason: str) -> None:
         """Tells these leases' workers to stop: state canceling or timed_out."""
+        ...
+
+    async def suspect(self, jobs: Sequence[int], suspicion: int) -> None:
+        """Notes how much the jobs of these leases are suspected."""
         ...
 
     async def touch(self, rows: Sequence[tuple[int, int, int]]) -> None:

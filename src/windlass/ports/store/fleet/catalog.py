@@ -1,9 +1,12 @@
 """The role of a transaction that keeps what engines cache."""
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Final, Protocol
 
 from windlass.domain.rows.records import QueueRow, ShapeRow
+
+BACKUP: Final = "is_backup"
+"""The name in `meta` of a store that is a backup; it counts until a new epoch begins."""
 
 
 class CatalogRead(Protocol):

@@ -13,6 +13,10 @@ class ViewsRead(Protocol):
 
     async def job(self, job: int) -> JobRecord | None: ...
 
+    async def some(self, ids: Sequence[int]) -> list[JobRecord]:
+        """Returns these jobs, in this order and without unknown ones, as lists show them."""
+        ...
+
     async def jobs(self, wanted: JobFilter, cursor: int, limit: int) -> JobPage:
         """Returns jobs with an id below `cursor` (0: all), newest first.
 

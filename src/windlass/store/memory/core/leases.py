@@ -7,7 +7,7 @@ import msgspec
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.rows.records import JobFacts, Lease, Ticket
-from windlass.ports.store import Stopped
+from windlass.ports.store import Marked
 from windlass.store.memory.core.places import pick_ready
 from windlass.store.memory.tables import Tables
 from windlass.wire.sync import Assignment
@@ -86,12 +86,15 @@ class MemoryLeases:
             held[lease.worker] = held.get(lease.worker, 0) + 1
         return held
 
-    async def stopped(self, workers: Sequence[int]) -> list[Stopped]:
+    async def marked(self, workers: Sequence[int]) -> list[Marked]:
         return [
-            Stopped(row.worker, row.incarnation, row.job, row.attempt, row.state, row.reason)
+            Marked(
+                row.worker, row.incarnation, row.job, row.attempt, row.state, row.reason,
+                row.suspicion,
+            )
             for row in await self.of_workers(workers)
-            if row.reason is not None
-        ]
+            if row.reason is not None or row.suspicion
+        ]  # fmt: skip
 
     async def overdue(self, now: int, count: int) -> list[Lease]:
         """Returns the earliest deadline first, equal ones by job; a deadline of 0 never comes."""
@@ -120,6 +123,12 @@ class MemoryLeases:
             row = self._leases.get(job)
             if row is not None:
                 self._leases.put(job, row._replace(state=state, reason=reason))
+
+    async def suspect(self, jobs: Sequence[int], suspicion: int) -> None:
+        for job in jobs:
+            row = self._leases.get(job)
+            if row is not None:
+                self._leases.put(job, row._replace(suspicion=suspicion))
 
     async def touch(self, rows: Sequence[tuple[int, int, int]]) -> None:
         for job, activity_at, deadline_at in rows:

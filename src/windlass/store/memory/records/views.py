@@ -145,7 +145,7 @@ class MemoryViews(Views):
         return self._tables.rates.get((namespace, key))
 
     async def fleet_events(self, after: int, until: int, most: int) -> list[Event]:
-        kinds = EventKind.WORKER, EventKind.QUEUE
+        kinds = EventKind.WORKER, EventKind.QUEUE, EventKind.LOOP
         found = self._tables.events.between((after + 1,), (until + 1,))
         return [event for event in found if event.kind in kinds][:most]
 

@@ -7,7 +7,7 @@ import msgspec
 from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.rows.records import Lease, Ticket
-from windlass.ports.store import Stopped
+from windlass.ports.store import Marked
 from windlass.store.postgres.columns import ascending, integers, spread
 from windlass.store.postgres.session import Rows, Session
 from windlass.wire.sync import Assignment
@@ -33,7 +33,7 @@ class PostgresLeases:
             return []
         tickets, demands = zip(*given, strict=True)
         shapes, ranks, jobs, past, _, limits, _ = zip(*tickets, strict=True)
-        workers, incarnations, _, _ = zip(*demands, strict=True)
+        workers, incarnations, *_ = zip(*demands, strict=True)
         attempts = [attempt + 1 for attempt in past]
         if least_attempt:
             attempts = [max(attempt, least_attempt) for attempt in attempts]
@@ -71,11 +71,11 @@ class PostgresLeases:
             return {}
         return dict(map(tuple, await self._session.fetch("count_leases", ascending(workers))))
 
-    async def stopped(self, workers: Sequence[int]) -> list[Stopped]:
+    async def marked(self, workers: Sequence[int]) -> list[Marked]:
         if not workers:
             return []
-        rows = await self._session.fetch("stopped_leases", ascending(workers))
-        return list(map(Stopped._make, rows))
+        rows = await self._session.fetch("marked_leases", ascending(workers))
+        return list(map(Marked._make, rows))
 
     async def overdue(self, now: int, count: int) -> list[Lease]:
         return leases_of(await self._session.fetch("overdue_leases", now, count))
@@ -91,6 +91,10 @@ class PostgresLeases:
     async def mark(self, jobs: Sequence[int], state: int, reason: str) -> None:
         if jobs:
             await self._session.execute("mark_leases", ascending(jobs), state, reason)
+
+    async def suspect(self, jobs: Sequence[int], suspicion: int) -> None:
+        if jobs:
+            await self._session.execute("suspect_leases", ascending(jobs), suspicion)
 
     async def touch(self, rows: Sequence[tuple[int, int, int]]) -> None:
         if rows:

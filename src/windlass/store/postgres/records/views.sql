@@ -85,7 +85,7 @@ SELECT job FROM leases WHERE limit_id = $1 ORDER BY job LIMIT $2
 -- Events about no job, by the index on the job.
 SELECT seq, at, kind, job, attempt, coalesce(worker, 0), coalesce(incarnation, 0), "from", "to",
        reason, actor, data
-FROM events WHERE job = 0 AND seq > $1 AND seq <= $2 AND kind IN ({event.worker}, {event.queue}) ORDER BY seq LIMIT $3
+FROM events WHERE job = 0 AND seq > $1 AND seq <= $2 AND kind IN ({event.worker}, {event.queue}, {event.loop}) ORDER BY seq LIMIT $3
 
 -- name: rate_starts
 -- By primary key.

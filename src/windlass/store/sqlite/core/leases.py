@@ -8,10 +8,10 @@ import msgspec
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.rows.records import Lease, Ticket
-from windlass.ports.store import Stopped
+from windlass.ports.store import Marked
 from windlass.store.sqlite.bulk import BulkInsert
 from windlass.store.sqlite.core.places import SqlitePlaces
-from windlass.store.sqlite.rows import Row, as_lease, as_stopped, integers
+from windlass.store.sqlite.rows import Row, as_lease, as_marked, integers
 from windlass.store.sqlite.sequences import Sequences
 from windlass.store.sqlite.statements import QUERIES
 from windlass.wire.sync import Assignment
@@ -100,11 +100,11 @@ class SqliteLeases:
         rows: list[Row] = self._execute(QUERIES["count_leases"], (wanted,)).fetchall()
         return dict(rows)
 
-    async def stopped(self, workers: Sequence[int]) -> list[Stopped]:
+    async def marked(self, workers: Sequence[int]) -> list[Marked]:
         if not workers:
             return []
         wanted = integers(sorted(set(workers)))
-        return list(map(as_stopped, self._execute(QUERIES["stopped"], (wanted,))))
+        return list(map(as_marked, self._execute(QUERIES["marked"], (wanted,))))
 
     async def overdue(self, now: int, count: int) -> list[Lease]:
         """Returns the earliest deadline first, equal ones by job."""
@@ -120,6 +120,10 @@ class SqliteLeases:
     async def mark(self, jobs: Sequence[int], state: int, reason: str) -> None:
         if jobs:
             self._execute(QUERIES["mark_leases"], (state, reason, integers(jobs)))
+
+    async def suspect(self, jobs: Sequence[int], suspicion: int) -> None:
+        if jobs:
+            self._execute(QUERIES["suspect_leases"], (suspicion, integers(jobs)))
 
     async def touch(self, rows: Sequence[tuple[int, int, int]]) -> None:
         self._executemany(QUERIES["touch_leases"], rows)

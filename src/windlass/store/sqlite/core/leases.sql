@@ -39,7 +39,7 @@ INSERT INTO leases (
 SELECT
     l.job, l.attempt, l.lease, l.worker, l.incarnation, l.state, l.assigned_at, l.started_at,
     l.activity_at, l.deadline_at, l.timeout_ms, l.idle_ms, l.limit_id, l.reason,
-    l.queue_limit, l.indices
+    l.queue_limit, l.suspicion, l.indices
 FROM carray(?) AS wanted CROSS JOIN leases AS l ON l.job = wanted.value;
 
 -- name: leases_of_workers
@@ -47,14 +47,15 @@ FROM carray(?) AS wanted CROSS JOIN leases AS l ON l.job = wanted.value;
 SELECT
     l.job, l.attempt, l.lease, l.worker, l.incarnation, l.state, l.assigned_at, l.started_at,
     l.activity_at, l.deadline_at, l.timeout_ms, l.idle_ms, l.limit_id, l.reason,
-    l.queue_limit, l.indices
+    l.queue_limit, l.suspicion, l.indices
 FROM carray(?) AS wanted CROSS JOIN leases AS l ON l.worker = wanted.value
 ORDER BY l.lease;
 
--- name: stopped
--- The partial index holds only leases in canceling or timed_out: most often none.
-SELECT l.worker, l.incarnation, l.job, l.attempt, l.state, l.reason
-FROM carray(?) AS wanted CROSS JOIN leases AS l ON l.worker = wanted.value AND l.reason IS NOT NULL
+-- name: marked
+-- The partial index holds only leases that are told to stop, or of suspects: most often none.
+SELECT l.worker, l.incarnation, l.job, l.attempt, l.state, l.reason, l.suspicion
+FROM carray(?) AS wanted CROSS JOIN leases AS l
+ON l.worker = wanted.value AND (l.reason IS NOT NULL OR l.suspicion > 0)
 ORDER BY l.lease;
 
 -- name: overdue
@@ -62,7 +63,7 @@ ORDER BY l.lease;
 -- than an index that every claim and every activity would have to move. 0 never comes.
 SELECT
     job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
-    deadline_at, timeout_ms, idle_ms, limit_id, reason, queue_limit, indices
+    deadline_at, timeout_ms, idle_ms, limit_id, reason, queue_limit, suspicion, indices
 FROM leases WHERE deadline_at BETWEEN 1 AND ?1 AND state BETWEEN {state.assigned} AND {state.running}
 ORDER BY deadline_at, job LIMIT ?2;
 
@@ -71,7 +72,7 @@ ORDER BY deadline_at, job LIMIT ?2;
 SELECT
     l.job, l.attempt, l.lease, l.worker, l.incarnation, l.state, l.assigned_at, l.started_at,
     l.activity_at, l.deadline_at, l.timeout_ms, l.idle_ms, l.limit_id, l.reason,
-    l.queue_limit, l.indices
+    l.queue_limit, l.suspicion, l.indices
 FROM leases AS l LEFT JOIN workers AS w ON w.id = l.worker
 WHERE w.id IS NULL OR w.incarnation > l.incarnation
 ORDER BY l.job LIMIT ?;
@@ -83,6 +84,10 @@ UPDATE leases SET state = {state.running}, started_at = ?2, deadline_at = ?3 WHE
 -- name: mark_leases
 -- Told to stop; the row stays until the worker reports or is lost.
 UPDATE leases SET state = ?1, reason = ?2 WHERE job IN carray(?3);
+
+-- name: suspect_leases
+-- By primary key, right after the grant.
+UPDATE leases SET suspicion = ?1 WHERE job IN carray(?2);
 
 -- name: touch_leases
 -- Activity moves the deadline of jobs with an idle timeout.

@@ -88,7 +88,7 @@ SELECT job FROM leases WHERE limit_id = ?1 ORDER BY job LIMIT ?2;
 SELECT
     seq, at, kind, job, attempt, worker, incarnation, from_state, to_state, reason, actor, data
 FROM events
-WHERE job = 0 AND seq > ?1 AND seq <= ?2 AND kind IN ({event.worker}, {event.queue}) AND
+WHERE job = 0 AND seq > ?1 AND seq <= ?2 AND kind IN ({event.worker}, {event.queue}, {event.loop}) AND
     CASE from_state
         WHEN {state.new} THEN to_state <> {state.queued}
         WHEN {state.queued} THEN to_state <> {state.assigned}

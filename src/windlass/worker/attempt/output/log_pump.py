@@ -49,6 +49,7 @@ class LogPump:
         self._tail = bytearray()
         self._cut = 0
         self._sent = 0
+        self._dropped = 0  # bytes that nobody wants any more
         self._pipes: dict[int, bool] = {}  # descriptor → whether it is being read
         self._news = asyncio.Event()
         self._rush = asyncio.Event()
@@ -177,9 +178,7 @@ class LogPump:
 
     def abandon(self) -> None:
         """Drops a log that nobody wants any more."""
-        self._lost = True
-        self._known.set()
-        self._head.clear()
+        self._drop()
         self._cut_off()
         self._closed = True
         self._let_go()
@@ -228,16 +227,22 @@ class LogPump:
         self._known.set()
         self._resume()
 
-    def _give_up(self, why: str) -> None:
+    def _drop(self) -> None:
         self._lost = True
         self._known.set()
+        self._dropped += len(self._head)
         self._head.clear()
+
+    def _give_up(self, why: str) -> None:
+        self._drop()
         self._resume()
         log.info("log_lost", job=self._holder.job, attempt=self._holder.attempt, reason=why)
 
     async def _end(self) -> None:
         try:
             state: Literal["committed", "lost"] = "lost" if self._lost else "committed"
-            await self._gateway.end_log(self._holder, self._sent, state, self.peak_memory)
+            await self._gateway.end_log(
+                self._holder, self._sent + self._dropped, state, self.peak_memory
+            )
         except WindlassError:
             pass  # The server finds by itself that a log has no end.

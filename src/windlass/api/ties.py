@@ -1,0 +1,97 @@
+"""What a job waits for and what waits for it, considering jobs that others took the place of."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from windlass.domain.job.job import JobSpec, decode_spec
+from windlass.domain.lifecycle.states import STATE_BY_CODE
+from windlass.domain.rows.records import JobFacts, JobRecord
+from windlass.ports.store import ReadTx
+from windlass.wire.jobs import TiedJob
+
+SHOWN: Final = 100  # dependents of a job that we list
+
+Sees = Callable[[ReadTx, Sequence[JobRecord]], Awaitable[Sequence[JobRecord]]]
+
+
+class Ties(NamedTuple):
+    """The dependencies and dependents of one job; lists only know the newest successors."""
+
+    newest: Mapping[int, int] = {}
+    dependencies: Sequence[TiedJob] = ()
+    dependents: Sequence[TiedJob] = ()
+    more: bool = False
+
+    def current(self, refs: Iterable[int | str]) -> list[int]:
+        """Returns these jobs; where one was retried, the job that took its place."""
+        ids = [self.newest.get(ref, ref) for ref in refs if isinstance(ref, int)]
+        return list(dict.fromkeys(ids))
+
+
+NO_TIES: Final = Ties()
+
+
+async def newest_ids(tx: ReadTx, views: Sequence[JobRecord]) -> dict[int, int]:
+    """Returns the newest successor of every job that these wait for."""
+    named = {ref for view in views for ref, _ in _named(decode_spec(view.spec))}
+    chains = _chains(named, await _followed(tx, named))
+    return {job: chain[-1] for job, chain in chains.items()}
+
+
+async def read_ties(tx: ReadTx, view: JobRecord, sees: Sees) -> Ties:
+    """Reads all ties of one job; `sees` returns those of these jobs that may be shown."""
+    job = view.facts.id
+    named = _named(decode_spec(view.spec))
+    chains = _chains({ref for ref, _ in named}, await _followed(tx, {ref for ref, _ in named}))
+    needs = [(one, kind) for ref, kind in named for one in chains[ref]]
+    edges = (await tx.jobs.dependents([job], 0)).get(job, ())
+    waiting = [(edge >> 1, bool(edge & 1)) for edge in edges[:SHOWN]]
+    ids = {one for one, _ in (*needs, *waiting)}
+    found = await sees(tx, await tx.views.some(sorted(ids))) if ids else []
+    tied = {other.facts.id: other for other in found}
+    return Ties(
+        {ref: chain[-1] for ref, chain in chains.items()},
+        _tied(needs, tied),
+        _tied(waiting, tied),
+        len(edges) > SHOWN,
+    )
+
+
+def _named(spec: JobSpec) -> list[tuple[int, bool]]:
+    refs = [(ref, False) for ref in spec.after] + [(ref, True) for ref in spec.after_any]
+    return [(ref, kind) for ref, kind in refs if isinstance(ref, int)]
+
+
+async def _followed(tx: ReadTx, jobs: Iterable[int]) -> dict[int, JobFacts]:
+    """Returns these jobs and all their successors; without removed ones."""
+    found: dict[int, JobFacts] = {}
+    wanted = set(jobs)
+    while wanted:
+        facts = await tx.jobs.read(sorted(wanted))
+        found |= facts
+        wanted = {fact.superseded_by for fact in facts.values()} - {0} - found.keys()
+    return found
+
+
+def _chains(jobs: Iterable[int], facts: Mapping[int, JobFacts]) -> dict[int, list[int]]:
+    """Returns each job with its successors, oldest first."""
+    chains: dict[int, list[int]] = {}
+    for job in jobs:
+        chain = [job]
+        while (fact := facts.get(chain[-1])) is not None and fact.superseded_by:
+            chain.append(fact.superseded_by)
+        chains[job] = chain
+    return chains
+
+
+def _tied(ties: Iterable[tuple[int, bool]], views: Mapping[int, JobRecord]) -> list[TiedJob]:
+    return [
+        TiedJob(
+            job=job,
+            state=str(STATE_BY_CODE[views[job].state]),
+            any_end=any_end,
+            superseded_by=views[job].facts.superseded_by or None,
+        )
+        for job, any_end in dict.fromkeys(ties)
+        if job in views
+    ]

@@ -1,0 +1,216 @@
+"""Jobs that lost a worker together are retried apart, and only a job that was alone is blamed."""
+
+from collections.abc import Sequence
+
+from tests.engine.support.agent import Agent
+from tests.engine.support.rig import MINUTE, SECOND, Rig
+from windlass.domain.config import Config
+from windlass.domain.job.forms import Concurrency
+from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.lifecycle.retries import RetryPolicy
+from windlass.wire.sync import Assignment, Finished
+
+
+async def die(rig: Rig, agent: Agent, slots: int = 4) -> None:
+    """Let the agent's process die and start again; wait out the backoff."""
+    await agent.enrol(slots=slots, takeover=True)
+    await rig.advance(5 * MINUTE)
+
+
+async def take(agent: Agent, want: int = 4) -> list[Assignment]:
+    return list(await agent.take(want))
+
+
+async def ids(agent: Agent, want: int = 4) -> list[int]:
+    return [given.job for given in await take(agent, want)]
+
+
+async def run_until_ended(rig: Rig, agent: Agent, jobs: Sequence[int], killer: int) -> int:
+    """Let a worker run what it gets; it dies whenever it holds `killer`. Returns how often."""
+    deaths = 0
+    for _ in range(40):
+        given = await take(agent)
+        if killer in [one.job for one in given]:
+            deaths += 1
+            await die(rig, agent)
+            continue
+        for one in given:
+            await agent.finish(one)
+        if all(state in ("completed", "failed") for state in await rig.states(*jobs)):
+            break
+    return deaths
+
+
+async def lose_together(rig: Rig, agent: Agent, count: int = 2) -> list[int]:
+    """Let a worker die with these jobs."""
+    jobs = [await rig.submit(args=n) for n in range(count)]
+    assert await ids(agent) == jobs
+    await die(rig, agent)
+    return jobs
+
+
+async def test_a_job_that_kills_its_worker_takes_no_neighbour_with_it(rig: Rig) -> None:
+    agent = await rig.agent(slots=4)
+    killer, *others = jobs = [await rig.submit(args=n) for n in range(3)]
+    assert 4 <= await run_until_ended(rig, agent, jobs, killer) <= 6
+    assert await rig.states(*others) == ["completed", "completed"]
+    assert await rig.state(killer) == "failed"
+    reason = (await rig.record(killer)).reason or ""
+    assert reason.endswith("retries after lost workers exhausted (3 of 3)")
+    assert [(await rig.record(job)).facts.lost for job in others] == [0, 0]
+
+
+async def test_jobs_lost_together_are_retried_one_after_the_other(rig: Rig) -> None:
+    agent = await rig.agent(slots=4)
+    first, second = await lose_together(rig, agent)
+    given = await take(agent)
+    assert [one.job for one in given] == [first]
+    assert await take(agent) == []
+    await agent.finish(given[0])
+    assert await ids(agent) == [second]
+
+
+async def test_or_on_different_workers(rig: Rig) -> None:
+    agent = await rig.agent(slots=4)
+    first, second = await lose_together(rig, agent)
+    other = await rig.agent("worker-2", slots=4)
+    assert await ids(agent) == [first]
+    assert await ids(other) == [second]
+
+
+async def test_other_jobs_run_beside_a_job_that_was_lost_once_with_others(rig: Rig) -> None:
+    agent = await rig.agent(slots=4)
+    first, _ = await lose_together(rig, agent)
+    fresh = await rig.submit()
+    assert await ids(agent) == [first]
+    assert await ids(agent) == [fresh]
+
+
+async def test_a_loss_beside_other_jobs_counts_against_nobody(rig: Rig) -> None:
+    agent = await rig.agent(slots=4)
+    for job in await lose_together(rig, agent):
+        facts = (await rig.record(job)).facts
+        assert (facts.lost, facts.returned) == (0, 1)
+        lost = [event for event in await rig.events(job) if "restarted" in (event.reason or "")]
+        assert "retried apart from them" in (lost[0].reason or "")
+
+
+async def test_a_job_that_was_alone_is_blamed(rig: Rig) -> None:
+    agent = await rig.agent(slots=4)
+    job = await rig.submit()
+    await agent.take_one()
+    await die(rig, agent)
+    assert (await rig.record(job)).facts.lost == 1
+
+
+async def lose_twice(rig: Rig, agent: Agent) -> tuple[int, int]:
+    """Make a job a suspect that must be alone, and one that was beside it the second time."""
+    first, second = await lose_together(rig, agent)
+    assert await ids(agent) == [first]
+    other = await rig.agent("worker-2", slots=1)
+    await other.finish(await other.take_one())
+    assert await rig.state(second) == "completed"
+    fresh = await rig.submit()
+    assert await ids(agent) == [fresh]
+    await die(rig, agent)
+    return first, fresh
+
+
+async def test_after_a_second_loss_beside_others_a_job_has_its_worker_for_itself(rig: Rig) -> None:
+    agent = await rig.agent(slots=4)
+    twice, fresh = await lose_twice(rig, agent)
+    late = await rig.submit()
+    given = await take(agent)
+    assert [one.job for one in given] == [twice]
+    assert await take(agent) == []
+    assert (await rig.engine.explain.worker(agent.id)).summary == (
+        "takes no further job: needs a worker that no suspect has for itself, "
+        "has a suspect, alone on it"
+    )
+    await agent.finish(given[0])
+    assert [*await ids(agent), *await ids(agent)] == [fresh, late]
+
+
+async def test_a_job_that_must_be_alone_does_not_starve(rig: Rig) -> None:
+    agent = await rig.agent(slots=2)
+    busy = await rig.submit()
+    held = await agent.take_one()
+    assert held.job == busy
+    other = await rig.agent("worker-3", slots=4)
+    twice, fresh = await lose_twice(rig, other)
+    await rig.engine.workers.remove(other.id)
+    for _ in range(3):  # the second slot stays empty until the first one is
+        await rig.submit()
+    assert await take(agent, 1) == []
+    notes = (await rig.engine.explain.job(twice)).notes
+    assert any("worker-1 has been reserved for it" in note for note in notes)
+    assert await rig.state(fresh) == "queued"
+    await agent.finish(held)
+    assert await ids(agent) == [twice]
+
+
+async def test_explain_says_why_a_suspect_waits(rig: Rig) -> None:
+    agent = await rig.agent(slots=4)
+    first, second = await lose_together(rig, agent)
+    assert await ids(agent) == [first]
+    answer = await rig.engine.explain.job(second)
+    assert answer.workers[0].needs == (
+        "a worker without another suspect, since it lost a worker that held others too"
+    )
+    assert answer.workers[0].has == "a suspect"
+    assert "it lost a worker that held other jobs too: it runs apart from such jobs" in answer.notes
+
+
+async def test_a_silent_worker_makes_suspects_as_a_restarted_one_does(rig: Rig) -> None:
+    await rig.end_grace()
+    agent = await rig.agent(slots=4)
+    jobs = [await rig.submit(args=n) for n in range(2)]
+    assert await ids(agent) == jobs
+    await rig.pass_time(100 * SECOND)
+    await rig.advance(MINUTE)
+    other = await rig.agent("worker-2", slots=4)
+    assert await ids(other) == jobs[:1]
+
+
+async def test_unstarted_jobs_of_a_restarted_worker_are_no_suspects(rig: Rig) -> None:
+    agent = await rig.agent(slots=4)
+    job, waits = [await rig.submit(args=n) for n in range(2)]
+    await agent.start((await agent.take(2, prefetch=True))[0])
+    await die(rig, agent)
+    assert (await rig.record(job)).facts.lost == 1
+    assert (await rig.record(waits)).facts.returned == 1
+    assert sorted([*await ids(agent), *await ids(agent)]) == [job, waits]
+
+
+async def test_functions_that_lost_their_process_together_are_suspects_too(rig: Rig) -> None:
+    agent = await rig.agent(slots=4)
+    jobs = [await rig.submit(args=n) for n in range(2)]
+    lost = FailureClass.WORKER_LOST.value
+    ends = tuple(
+        Finished(one.job, one.attempt, "failed", None, lost, "its process was killed")
+        for one in await take(agent)
+    )
+    await agent.sync(finished=ends)
+    await rig.advance(MINUTE)
+    assert [(await rig.record(job)).facts.lost for job in jobs] == [0, 0]
+    assert await ids(agent) == jobs[:1]
+
+
+async def test_losses_beside_others_are_bounded_as_well(rig: Rig) -> None:
+    await rig.restart(Config(retry=RetryPolicy(max_returned=0)))
+    agent = await rig.agent(slots=4)
+    first, second = await lose_together(rig, agent)
+    assert await rig.states(first, second) == ["failed", "failed"]
+    assert not (await rig.record(first)).facts.flags
+
+
+async def test_limits_and_resources_hold_for_suspects_too(rig: Rig) -> None:
+    metadata = {"system:cpus": 4}
+    agent = await rig.agent(slots=4, metadata=metadata)
+    limit = Concurrency(key="db", max=2)
+    jobs = [await rig.submit(args=n, resources={"cpus": 2}, concurrency=limit) for n in range(2)]
+    assert await ids(agent) == jobs
+    await agent.enrol(slots=4, metadata=metadata, takeover=True)
+    await rig.advance(MINUTE)
+    assert await ids(agent) == jobs[:1]
+    assert await ids(agent) == []
