@@ -51,7 +51,10 @@ async def next_part(
     wait_ms: int,
     limit: int = READ_LIMIT,
 ) -> NextPart:
-    """Returns what comes after `position`; waits for it, at most `wait_ms`."""
+    """Returns what comes after `position`; waits for it, at most `wait_ms`.
+
+    An engine that stops waits for nothing.
+    """
     clock = asyncio.get_running_loop()
     deadline = clock.time() + wait_ms / 1000
     while True:
@@ -59,7 +62,7 @@ async def next_part(
         offset = position.offset if position.attempt in (0, row.attempt) else 0
         left_ms = int((deadline - clock.time()) * 1000)
         is_over = row.bytes <= offset and await _is_over(engine, files, row, attempt)
-        if row.bytes > offset or is_over or left_ms <= 0:
+        if row.bytes > offset or is_over or left_ms <= 0 or engine.is_stopping:
             reading = await files.read_log(job, row.attempt, offset, limit)
             return NextPart(reading, is_over)
         if row.state == LogState.STREAMING:
