@@ -49,6 +49,7 @@ def test_a_stop_answers_who_waits_and_cuts_streams_off(caplog: pytest.LogCapture
             syncing = asyncio.create_task(idle.sync(want=1, wait_ms=20_000))
             ending = server.admin.get(f"/api/v1/jobs/{number}/wait?timeout=60")
             waiting = asyncio.create_task(ending)
+            reading = asyncio.create_task(server.admin.get(f"/api/v1/jobs/{number}/log?wait=60"))
             streams = (f"/api/v1/jobs/{number}/log", "/api/v1/events")
             begun = [asyncio.Event() for _ in streams]
             following = [
@@ -64,6 +65,7 @@ def test_a_stop_answers_who_waits_and_cuts_streams_off(caplog: pytest.LogCapture
             assert loop.time() - began < 2
             assert not (await syncing).jobs
             assert (await waiting).json()["state"] == "running"
+            assert (await reading).status_code == 200
             for task in following:
                 with pytest.raises(httpx.RemoteProtocolError):
                     await task
