@@ -27,7 +27,7 @@ class Children:
         namespace = await self._engine.jobs.namespace_of(holder.job)
         who = Identity(0, f"job {holder.job}", Role.SUBMITTER, (namespace,))
         jobs = [msgspec.structs.replace(job, parent=None, workflow=None) for job in request.jobs]
-        await self._rights.check_children(holder.job, jobs, who)
         specs = [job_spec(job, who, f"jobs[{n}]") for n, job in enumerate(jobs)]
+        await self._rights.check_children(holder.job, jobs, who)
         done = await self._engine.jobs.submit_children(holder, specs, request.key)
         return SubmitReply(list(done.ids), list(done.applied), done.workflow or None)

@@ -140,20 +140,11 @@ class Engine:
         await self.due_jobs.set_next_alarm()
         self.cascades.start()
 
-<<<<<<< ours
     @property
     def is_stopping(self) -> bool:
         """Returns whether calls that wait are to return at once."""
         return self._end_waiters.is_closed
 
-||||||| base
-=======
-    @property
-    def is_stopping(self) -> bool:
-        """Returns True if nothing is waited for any more."""
-        return self._end_waiters.is_closed
-
->>>>>>> theirs
     def stop_waiting(self) -> None:
         """Answers all calls that wait, and later ones at once; `close` comes next."""
         self._syncs.close()

@@ -42,20 +42,11 @@ class EndWaiters:
         self._jobs.wake_all()
         self._workflows.wake_all()
 
-<<<<<<< ours
     @property
     def is_closed(self) -> bool:
         """Returns whether nothing is waited for any more."""
         return self._jobs.is_closed
 
-||||||| base
-=======
-    @property
-    def is_closed(self) -> bool:
-        """Returns True if nothing is waited for any more."""
-        return self._jobs.is_closed
-
->>>>>>> theirs
     def close(self) -> None:
         """Ends all waits."""
         self._jobs.close()
