@@ -2,13 +2,16 @@
 
 import asyncio
 import socket
+from typing import NoReturn
 
 import httpx
 import pytest
+from structlog.testing import capture_logs
 
 from tests.support.running import run
 from tests.support.running_server import job, running_server
 from tests.support.waiting import until
+from windlass.domain.values.errors import StoreUnavailable
 from windlass.server.serve import Listen, bind
 
 
@@ -75,3 +78,26 @@ async def _read_all(client: httpx.AsyncClient, path: str, begun: asyncio.Event) 
         begun.set()
         async for _ in reply.aiter_bytes():
             pass
+
+
+def test_a_stream_whose_store_goes_away_is_cut_off_without_a_traceback(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(after: int, count: int) -> NoReturn:
+        raise StoreUnavailable("the database is away", outcome_unknown=False)
+
+    async def scenario() -> None:
+        async with running_server() as server:
+            begun = asyncio.Event()
+            following = asyncio.create_task(_read_all(server.admin, "/api/v1/events", begun))
+            await begun.wait()
+            with capture_logs() as logged:
+                monkeypatch.setattr(server.services.feed, "read_after", away)
+                with pytest.raises(httpx.RemoteProtocolError):
+                    await following
+            assert [(e["event"], e["error"]) for e in logged] == [
+                ("cut_off", "the database is away")
+            ]
+
+    run(scenario())
+    assert [record.getMessage() for record in caplog.records if record.levelno >= 30] == []

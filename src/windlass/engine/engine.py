@@ -140,6 +140,11 @@ class Engine:
         await self.due_jobs.set_next_alarm()
         self.cascades.start()
 
+    @property
+    def is_stopping(self) -> bool:
+        """Returns whether calls that wait are to return at once."""
+        return self._end_waiters.is_closed
+
     def stop_waiting(self) -> None:
         """Answers all calls that wait, and later ones at once; `close` comes next."""
         self._syncs.close()

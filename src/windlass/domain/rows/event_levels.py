@@ -24,13 +24,19 @@ class Level(IntEnum):
 _BAD_ENDS: Final = frozenset(
     state.code for state in (State.TIMED_OUT, State.FAILED, State.REJECTED)
 )
+_JOB: Final = int(EventKind.JOB)
+_ORDINARY: Final = frozenset(
+    state.code for state in (State.QUEUED, State.ASSIGNED, State.RUNNING, State.COMPLETED)
+)
 _RETRYING: Final = State.RETRYING.code
 _BAD_STATUS: Final = ('"status":"offline"', '"status":"unhealthy"')
 
 
 def level_of(event: Event) -> Level:
     """Returns how important an event is."""
-    if event.kind == EventKind.JOB:
+    if event.kind == _JOB:
+        if event.to in _ORDINARY:
+            return Level.INFO
         return Level.WARNING if event.to in _BAD_ENDS or _has_failed(event) else Level.INFO
     if event.kind == EventKind.WORKER:
         return _of_worker(event)

@@ -10,7 +10,7 @@ from windlass.engine.files.files import Files
 from windlass.engine.files.logs import LogReading
 
 READ_LIMIT: Final = 8 * 1024 * 1024
-FOLLOW_MS: Final = 1_000
+FOLLOW_MS: Final = 500
 RECHECK_MS: Final = 100
 
 
@@ -37,7 +37,7 @@ async def follow_growing(
         part = await next_part(engine, files, job, attempt, position, FOLLOW_MS)
         async for chunk in part.reading.chunks:
             yield chunk
-        if part.is_over:
+        if part.is_over or engine.is_stopping:
             return
         position = LogPosition(part.reading.row.attempt, part.reading.next)
 
@@ -51,7 +51,10 @@ async def next_part(
     wait_ms: int,
     limit: int = READ_LIMIT,
 ) -> NextPart:
-    """Returns what comes after `position`; waits for it, at most `wait_ms`."""
+    """Returns what comes after `position`; waits for it, at most `wait_ms`.
+
+    An engine that stops waits for nothing.
+    """
     clock = asyncio.get_running_loop()
     deadline = clock.time() + wait_ms / 1000
     while True:
@@ -59,7 +62,7 @@ async def next_part(
         offset = position.offset if position.attempt in (0, row.attempt) else 0
         left_ms = int((deadline - clock.time()) * 1000)
         is_over = row.bytes <= offset and await _is_over(engine, files, row, attempt)
-        if row.bytes > offset or is_over or left_ms <= 0:
+        if row.bytes > offset or is_over or left_ms <= 0 or engine.is_stopping:
             reading = await files.read_log(job, row.attempt, offset, limit)
             return NextPart(reading, is_over)
         if row.state == LogState.STREAMING:

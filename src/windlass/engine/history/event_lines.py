@@ -68,8 +68,8 @@ class EventLines:
         self._sink = sink
         self._level = level
         self._most = None if level == Level.DEBUG else MOST_LINES
-        self._written: Counter[Level] = Counter()
-        self._left_out: Counter[str] = Counter()
+        self._written = [0] * len(Level)  # in this round, by level; an enum is slow as a key
+        self._left_out: Counter[tuple[int, int, int]] = Counter()  # by kind and states
 
     async def write(self, events: Sequence[Event]) -> None:
         """Writes these events, or counts those beyond the limit of a round."""
@@ -83,29 +83,30 @@ class EventLines:
     def end_round(self) -> None:
         """Sums up what was left out, and starts a new round."""
         if self._left_out:
-            parts = ", ".join(f"{count} × {what}" for what, count in self._left_out.most_common())
+            found = self._left_out.most_common()
+            parts = ", ".join(f"{count} × {_kind_of(*what)}" for what, count in found)
             text = f"[FSM] {self._left_out.total()} more events: {parts}"
             self._sink(Line(Level.INFO, text, None, ""))
             self._left_out.clear()
-        self._written.clear()
+        self._written = [0] * len(Level)
 
     def _has_room(self, event: Event) -> bool:
         level = level_of(event)
         if level < self._level:
             return False
-        self._written[level] += 1
-        if self._most is None or self._written[level] <= self._most:
+        place = level // 10 - 1
+        self._written[place] += 1
+        if self._most is None or self._written[place] <= self._most:
             return True
-        self._left_out[_kind_of(event)] += 1
+        self._left_out[event.kind, event.frm, event.to] += 1
         return False
 
 
-def _kind_of(event: Event) -> str:
-    to = STATE_BY_CODE[event.to]
-    if event.kind != EventKind.JOB or to is None:
-        return EventKind(event.kind).name.lower()
-    frm = STATE_BY_CODE[event.frm]
-    return f"{'NEW' if frm is None else frm.upper()} → {to.upper()}"
+def _kind_of(kind: int, frm: int, to: int) -> str:
+    after, before = STATE_BY_CODE[to], STATE_BY_CODE[frm]
+    if kind != EventKind.JOB or after is None:
+        return EventKind(kind).name.lower()
+    return f"{'NEW' if before is None else before.upper()} → {after.upper()}"
 
 
 def _name_of(worker: Worker) -> WorkerName:

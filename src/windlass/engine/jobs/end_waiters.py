@@ -42,6 +42,11 @@ class EndWaiters:
         self._jobs.wake_all()
         self._workflows.wake_all()
 
+    @property
+    def is_closed(self) -> bool:
+        """Returns whether nothing is waited for any more."""
+        return self._jobs.is_closed
+
     def close(self) -> None:
         """Ends all waits."""
         self._jobs.close()
@@ -84,6 +89,10 @@ class _Waiters:
 
     def wake_all(self) -> None:
         self.wake(list(self._waiting))
+
+    @property
+    def is_closed(self) -> bool:
+        return self._closed
 
     def close(self) -> None:
         self._closed = True

@@ -90,7 +90,7 @@ class Dispatcher:
             reply = Complete(500, encode(INTERNAL))
         except asyncio.CancelledError:
             # uvicorn cancels what takes longer than a stop may last.
-            log.warning("cut_off", path=scope["path"], method=scope["method"])
+            log.warning("cut_off", path=scope["path"], error=STOPPING.message)
             reply = _failed(STOPPING)
         if isinstance(reply, Stream):
             await self._send_stream(scope, receive, send, reply)
@@ -109,8 +109,11 @@ class Dispatcher:
     ) -> None:
         try:
             await send_stream(receive, send, stream, self._services.stopping)
+        except WindlassError as error:
+            # The client notices, because the last chunk is missing.
+            log.warning("cut_off", path=scope["path"], error=error.message)
         except asyncio.CancelledError:
-            log.warning("cut_off", path=scope["path"], method=scope["method"])
+            log.warning("cut_off", path=scope["path"], error=STOPPING.message)
 
     async def _run(self, scope: Scope, receive: Receive) -> Complete | Stream:
         method = scope["method"]
