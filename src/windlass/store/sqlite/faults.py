@@ -60,7 +60,8 @@ def damaged(path: Path, finding: str) -> StoreUnavailable:
         CORRUPT,
         f"{path} is damaged or not a Windlass database: {' '.join(finding.split())}. Stop the "
         "server, keep a copy of the file and its -wal, and restore the newest backup. Without a "
-        f"backup, save what can be read with `sqlite3 {path} .recover | sqlite3 recovered.db`, "
-        "put that file in its place and check it with `windlass verify`. Then run "
-        "`windlass db restored` and start the server",
+        f"backup, save what can be read with `sqlite3 {path} .recover | sqlite3 recovered.db` "
+        "(the sqlite3 of sqlite.org; that of some distributions saves nothing), put that file in "
+        "its place and check it with `windlass verify`. Then run `windlass db restored` and start "
+        "the server",
     )
