@@ -5,6 +5,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 from tests.support.postgres import PostgresMissingError, PostgresServer, start_postgres
@@ -21,6 +22,14 @@ settings.register_profile(
 )
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(autouse=True)
+def log_settings() -> Iterator[None]:
+    """What a test sets for the log ends with it."""
+    kept = structlog.get_config()
+    yield
+    structlog.configure(**kept)
 
 
 @pytest.fixture(scope="session")

@@ -90,10 +90,6 @@ class _Waiters:
     def wake_all(self) -> None:
         self.wake(list(self._waiting))
 
-    @property
-    def is_closed(self) -> bool:
-        return self._closed
-
     def close(self) -> None:
         self.is_closed = True
         self.wake_all()
